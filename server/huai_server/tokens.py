@@ -24,6 +24,7 @@ from msgspec import Meta
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.configuration import ConfigError, rewrite
+from huai_server.file_stamp import file_stamp
 
 Scope = Literal["read", "metrics"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -88,12 +89,7 @@ class Tokens:
         return token if token and token.holds(time.time()) else None
 
     def _look(self) -> None:
-        try:
-            status = tokens_path(self._root).stat()
-        except OSError:
-            stamp: tuple[int, ...] = ()
-        else:
-            stamp = status.st_ino, status.st_mtime_ns, status.st_size
+        stamp = file_stamp(tokens_path(self._root))
         if stamp != self._stamp:
             self._stamp, self._known = stamp, {}  # what cannot be read lets nobody in
             self._known = {token.id: token for token in read_tokens(self._root)}

@@ -125,6 +125,7 @@ def test_an_answer_is_one_that_is_described(
     answer = httpx.request(method, server.url + url, headers=headers, timeout=SECONDS)
     _, operation = operation_of(described, method, url)
     assert answer.status_code == status, answer.text
+    assert (status == 405) == ("allow" in answer.headers)
     content = operation["responses"][str(status)].get("content", {})
     kind = answer.headers.get("content-type", "").partition(";")[0]
     assert kind in content or (not content and not answer.content)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from huai_native._native import FoundDigests, Pace, Undigested
 from huai_schema.codec.listing import Listing
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import ExitCode
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_schema.program.locking import locked
@@ -28,7 +28,7 @@ from huai_server.commit.commit import commit_digests
 from huai_server.commit.digest.columns import ReadingPolicy
 from huai_server.commit.newest import newest_commit
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
-from huai_server.commit.reading import digest_columns, scan_options
+from huai_server.commit.reading import digest_columns, require_digests, scan_options
 from huai_server.config_tables import Module
 from huai_server.paths import ModulePlaces
 from huai_server.scan import native
@@ -46,12 +46,6 @@ _BATCH_BYTES = 64 << 20
 """Files, and bytes of them, that are read before what was computed is kept."""
 _PATIENCE = math.inf
 """Seconds to wait for a commit of the module to end: nothing here is urgent."""
-
-
-class NoDigestsError(HuaiError):
-    """The module is configured to have no digests."""
-
-    exit_code = ExitCode.USAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +77,7 @@ def digest_tree(
     keys: ServerKeys | None = None,
 ) -> DigestResult:
     """Compute and commit the digests that the last commit lacks, as far as `limits` allow."""
-    if module.digest == "off":
-        raise NoDigestsError(
-            f'{name}: digest = "off" in server.toml', hint='set digest = "later", and commit'
-        )
+    require_digests(name, module)
     head, past = newest_commit(name, places)
     pace = limits.pace()
     reading = _Reading(module, places, pace)

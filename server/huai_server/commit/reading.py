@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from huai_schema.errors import ExitCode, HuaiError
 from huai_server.commit.digest.columns import DigestColumns, LargeFiles, ReadingPolicy
 from huai_server.config_tables import Module
 from huai_server.paths import ModulePlaces
@@ -15,6 +16,21 @@ from huai_server.store.block_indices import BlockIndices
 from huai_server.volatile import Volatile
 
 _HASH_THREADS = 2 * (os.cpu_count() or 1)
+
+
+class NoDigestsError(HuaiError):
+    """The module is configured to have no digests."""
+
+    exit_code = ExitCode.USAGE
+
+
+def require_digests(name: str, module: Module) -> None:
+    """Raise `NoDigestsError` for a module without digests."""
+    if module.digest == "off":
+        raise NoDigestsError(
+            f'{name}: digest = "off" in server.toml: its files have no digests',
+            hint='set digest = "now" or "later", and commit',
+        )
 
 
 def scan_options(module: Module) -> ScanOptions:

@@ -26,9 +26,9 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, tree_order
 from huai_schema.program.locking import locked
 from huai_schema.program.priority import idle_disk
-from huai_server.commit.later import NoDigestsError
 from huai_server.commit.newest import newest_commit
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
+from huai_server.commit.reading import require_digests
 from huai_server.commit.scrub_schedule import EVERYTHING, FILE_COST, cost, due, following
 from huai_server.config_tables import Module
 from huai_server.errors import storage_errors
@@ -98,11 +98,7 @@ def scrub_tree(
     full: bool = False,
 ) -> ScrubResult:
     """Read what is due, or with `full` what is left of the round, as far as `limits` allow."""
-    if module.digest == "off":
-        raise NoDigestsError(
-            f'{name}: digest = "off" in server.toml: there is nothing to compare content with',
-            hint='set digest = "now" or "later", and commit',
-        )
+    require_digests(name, module)
     root = Path(module.path)
     with storage_errors(places.folder), locked(places.scrubbing), idle_disk():
         head, past = newest_commit(name, places)

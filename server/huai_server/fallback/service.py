@@ -29,6 +29,7 @@ from huai_server.fallback.erofs.resident import ResidentImages
 from huai_server.fallback.redirect import preload_library
 from huai_server.fallback.selftest import self_test
 from huai_server.fallback.trees import Trees
+from huai_server.file_stamp import file_stamp
 
 _TICK_SECONDS = 1.0
 _LONGEST_PAUSE = 30.0
@@ -123,7 +124,7 @@ class _Service:
         self._groups: list[int] = []
         self._written = ""
         self._unwritable = ""
-        self._read = self._configured()
+        self._stamp = file_stamp(config_path(self._root))
         self._proved = time.monotonic()
         self._wake = threading.Event()
         self._stopping = False
@@ -206,10 +207,10 @@ class _Service:
 
     def _reload(self) -> None:
         """Read server.toml again if it was changed; a wrong one changes nothing."""
-        read = self._configured()
-        if read == self._read:
+        stamp = file_stamp(config_path(self._root))
+        if stamp == self._stamp:
             return
-        self._read = read
+        self._stamp = stamp
         try:
             config = load(self._root)
         except HuaiError as error:
@@ -226,13 +227,6 @@ class _Service:
             self._daemon.stop_listening()
             self._pause = 0.0
             self._start_again()
-
-    def _configured(self) -> tuple[int, int]:
-        try:
-            status = config_path(self._root).stat()
-        except FileNotFoundError:
-            return 0, 0
-        return status.st_mtime_ns, status.st_ino
 
     def _write(self) -> None:
         try:
@@ -287,5 +281,5 @@ class _Service:
             raise _StopError
 
     def _hurry(self, _number: int, _frame: FrameType | None) -> None:
-        self._read = (0, 0)
+        self._stamp = ()
         self._wake.set()

@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from huai_server.http.access import is_anybody
+from huai_server.http.asgi.errors import READ_METHODS
 from huai_server.http.asgi.responder import Send
 
 _PREFIXES = ("/api/v1/", "/openapi.json")
-_METHODS = ("GET", "HEAD")
 _HEADERS = [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", b"ETag")]
 
 
 def for_any_site(scope: Mapping[str, Any], send: Send) -> Send:
     """By what an answer is sent: with leave for other sites, where it is for everybody."""
-    readable = scope["method"] in _METHODS and scope["path"].startswith(_PREFIXES)
+    readable = scope["method"] in READ_METHODS and scope["path"].startswith(_PREFIXES)
     if not readable or not is_anybody(scope):
         return send
 

@@ -15,6 +15,7 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from huai_schema.errors import HuaiError
+from huai_server.file_stamp import FileCache
 from huai_server.http.access import Access
 from huai_server.http.asgi.conditions import names_weakly
 from huai_server.http.git.branch_state import read_branch_state
@@ -34,7 +35,7 @@ class Heads:
         """Names and repositories come from `registry`, which may change at any time."""
         self._registry = registry
         self._known: dict[Path, tuple[bytes, Head]] = {}
-        self._damage: dict[Path, tuple[tuple[int, int], int]] = {}
+        self._damage = FileCache[Path, int]()
 
     def names(self) -> list[str]:
         """Names of all public modules, sorted."""
@@ -65,15 +66,7 @@ class Heads:
         if repository is None:
             return 0
         place = ModulePlaces(repository.parent).scrub
-        try:
-            status = place.stat()
-        except OSError:
-            return 0
-        known = self._damage.get(place)
-        state = (status.st_ino, status.st_mtime_ns)
-        if known is None or known[0] != state:
-            known = self._damage[place] = (state, len(read_record(place).damage))
-        return known[1]
+        return self._damage.get(place, place, lambda: len(read_record(place).damage)) or 0
 
     def _forget_removed(self) -> None:
         """Keep no more than the modules there are."""

@@ -3,12 +3,13 @@
 Reads what `record` keeps, again only when a file has changed.  Asked in threads.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from huai_schema.codec.attestation import Attestation
+from huai_server.file_stamp import FileCache
 from huai_server.mirrors.judge import Commits
 from huai_server.mirrors.record import (
     Holding,
@@ -20,11 +21,8 @@ from huai_server.mirrors.record import (
 )
 from huai_server.mirrors.tables import Mirrors
 
-_Stamp = tuple[int, int]
 _Kept = tuple[str, Holding, Probe | None]
 _Asked = tuple[Mirrors, Commits, int, tuple[_Kept, ...]]
-_Key = TypeVar("_Key", bound=Hashable)
-_T = TypeVar("_T")
 
 
 class Standing(NamedTuple):
@@ -51,8 +49,8 @@ class Standings:
 
     def __init__(self) -> None:
         """Reads nothing yet."""
-        self._holdings: dict[tuple[Path, str], tuple[_Stamp, Holding | None]] = {}
-        self._probes: dict[Path, tuple[_Stamp, Probe | None]] = {}
+        self._holdings = FileCache[tuple[Path, str], Holding | None]()
+        self._probes = FileCache[Path, Probe | None]()
         self._told: dict[str, tuple[_Asked, tuple[Standing, ...]]] = {}
         """By module; what is the same object as before is not even compared."""
 
@@ -77,29 +75,10 @@ class Standings:
         for name, allowed in mirrors.allowed.items():
             place = holding_place(mirrors.folder, module, name)
             read = partial(read_holding, place, allowed.key)
-            holding = _kept(self._holdings, (place, allowed.key), place, read)
+            holding = self._holdings.get((place, allowed.key), place, read)
             if holding is not None:
                 place = probe_place(mirrors.folder, module, name)
-                yield name, holding, _kept(self._probes, place, place, partial(read_probe, place))
-
-
-def _kept(
-    known: dict[_Key, tuple[_Stamp, _T | None]],
-    key: _Key,
-    place: Path,
-    read: Callable[[], _T | None],
-) -> _T | None:
-    """What a file says, which is replaced and never changed: read again if it is another one."""
-    try:
-        status = place.stat()
-    except OSError:
-        known.pop(key, None)
-        return None
-    stamp = (status.st_ino, status.st_mtime_ns)
-    found = known.get(key)
-    if found is None or found[0] != stamp:
-        found = known[key] = (stamp, read())
-    return found[1]
+                yield name, holding, self._probes.get(place, place, partial(read_probe, place))
 
 
 def _standing(

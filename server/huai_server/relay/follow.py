@@ -16,6 +16,7 @@ from huai_schema.errors import HuaiError
 from huai_schema.program.locking import LockedError
 from huai_server.config import ServerConfig, config_path, load
 from huai_server.errors import storage_error
+from huai_server.file_stamp import FileStamp, file_stamp
 from huai_server.relay.hand_over import downstream_of
 
 _LOOK_SECONDS = 0.5
@@ -28,7 +29,7 @@ _log = logging.getLogger(__name__)
 class _Seen(NamedTuple):
     """How a module stood when it was last handed on, or that failed."""
 
-    stamp: tuple[int, ...]
+    stamp: FileStamp
     failure: str = ""
     pause: float = 0.0
     again: float = 0.0
@@ -42,7 +43,7 @@ class Follower(AbstractContextManager["Follower"]):
         """`hand_over` brings a module to what was applied, or raises a `HuaiError`."""
         self._root = root
         self._hand_over = hand_over
-        self._config: tuple[tuple[int, ...], ServerConfig] = ((), ServerConfig())
+        self._config: tuple[FileStamp, ServerConfig] = ((), ServerConfig())
         self._seen: dict[str, _Seen] = {}
         self._stopping = threading.Event()
         # A daemon: whatever it is cut in is taken up by the next start.
@@ -74,13 +75,13 @@ class Follower(AbstractContextManager["Follower"]):
         for name in self._seen.keys() - relayed.keys():
             del self._seen[name]
         for name, module in relayed.items():
-            stamp = _stamp(downstream_of(name, module).state)
+            stamp = file_stamp(downstream_of(name, module).state)
             seen = self._seen.get(name)
             if self._stopping.is_set() or (seen and not _is_due(seen, stamp)):
                 continue
             self._seen[name] = self._one(name, stamp, seen)
 
-    def _one(self, name: str, stamp: tuple[int, ...], seen: _Seen | None) -> _Seen:
+    def _one(self, name: str, stamp: FileStamp, seen: _Seen | None) -> _Seen:
         try:
             self._hand_over(name)
         except LockedError:
@@ -94,7 +95,7 @@ class Follower(AbstractContextManager["Follower"]):
         return _Seen(stamp)
 
     def _read_config(self) -> ServerConfig:
-        stamp = _stamp(config_path(self._root))
+        stamp = file_stamp(config_path(self._root))
         if stamp != self._config[0]:
             try:
                 self._config = stamp, load(self._root)
@@ -104,18 +105,9 @@ class Follower(AbstractContextManager["Follower"]):
         return self._config[1]
 
 
-def _is_due(seen: _Seen, stamp: tuple[int, ...]) -> bool:
+def _is_due(seen: _Seen, stamp: FileStamp) -> bool:
     return stamp != seen.stamp or (seen.pause > 0 and time.monotonic() >= seen.again)
 
 
 def _later(pause: float) -> float:
     return time.monotonic() + pause
-
-
-def _stamp(path: Path) -> tuple[int, ...]:
-    """What changes when the file is replaced."""
-    try:
-        status = path.stat()
-    except OSError:
-        return ()
-    return status.st_ino, status.st_mtime_ns, status.st_size

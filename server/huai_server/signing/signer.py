@@ -3,8 +3,6 @@
 Rule: a signature leaves this module only after it was proved by the key that `[signing]` names.
 """
 
-import os
-import stat
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,11 +10,11 @@ from typing import NamedTuple
 
 from huai_native._native import PrivateKey, parse_public_key, verify_signature
 from huai_schema.errors import FormatError
+from huai_schema.program.key_files import KeyFile
 from huai_server.config_tables import Signing
 from huai_server.signing.command import run_signer
 from huai_server.signing.errors import SigningError
 
-_FILE_BYTES = 16_384
 _PUBLIC = b"ssh-"
 _AGENT = ("ssh-keygen", "-Y", "sign", "-n", "{namespace}", "-f", "{key}")
 """Of a public key, ssh-keygen asks the agent at SSH_AUTH_SOCK to sign."""
@@ -80,19 +78,17 @@ def public_of(path: Path, data: bytes) -> str:
 def read_key_file(path: Path) -> bytes:
     """A key file; a private key that others may read is refused."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
-            status = os.fstat(file.fileno())
-            data = file.read(_FILE_BYTES) if stat.S_ISREG(status.st_mode) else b""
+        found = KeyFile.read(path)
     except OSError as error:
         raise SigningError(
             f"{path}: {error.strerror}",
             hint="huai-server key new makes a key; it has to belong to the user who commits",
         ) from error
-    if not is_public(data) and stat.S_IMODE(status.st_mode) & 0o077:
+    if found.is_open_to_others and not is_public(found.data):
         raise SigningError(
             f"{path}: others may read this private key", hint=f"chmod 600 {path}, if none did"
         )
-    return data
+    return found.data
 
 
 def parse_private(path: Path, data: bytes) -> PrivateKey:

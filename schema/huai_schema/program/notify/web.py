@@ -1,6 +1,5 @@
 """A notification as a POST of JSON, signed as GitHub signs web hooks."""
 
-import hmac
 import json
 import urllib.error
 import urllib.request
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 from huai_schema import __version__
 from huai_schema.program.notify.notification import Notification, one_line
 from huai_schema.program.notify.settings import Web
+from huai_schema.program.web_signature import SIGNATURE_HEADER, web_signature
 
 
 class _NoRedirection(urllib.request.HTTPRedirectHandler):
@@ -43,8 +43,5 @@ def _request(web: Web, told: Notification) -> urllib.request.Request:
         "X-Huai-Event": told.event,
     }
     if web.secret_file:
-        secret = Path(web.secret_file).read_bytes().strip()
-        if not secret:
-            raise ValueError(f"{web.secret_file} is empty")
-        headers["X-Hub-Signature-256"] = f"sha256={hmac.digest(secret, body, 'sha256').hex()}"
+        headers[SIGNATURE_HEADER] = web_signature(Path(web.secret_file), body)
     return urllib.request.Request(web.url, body, headers, method="POST")  # noqa: S310 - http(s)

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from huai_schema.errors import ExitCode, HuaiError
 
+READ_METHODS = ("GET", "HEAD")
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -29,6 +30,13 @@ class HttpError(HuaiError):
         super().__init__(message, hint=hint)
         self.status = status
         self.headers = headers
+
+
+def check_method(method: str, *allowed: str) -> None:
+    """Raise an `HttpError` that names the methods of an address (RFC 9110, 15.5.6)."""
+    if method not in allowed:
+        said = f"this address is for {allowed[0]}"
+        raise HttpError(405, said, headers={"Allow": ", ".join(allowed)})
 
 
 class ClientGoneError(HuaiError):

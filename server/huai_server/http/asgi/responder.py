@@ -4,6 +4,7 @@ Sending waits for a slow reader; the connection limits how long.
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
@@ -11,12 +12,14 @@ from typing import Any
 from starlette.responses import JSONResponse
 
 from huai_server.http.asgi.body import Inbox
-from huai_server.http.asgi.errors import HttpError
+from huai_server.http.asgi.errors import ClientGoneError, HttpError
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 _SLICE = 64 << 10
+_PIECE = 256 << 10
+"""Of a file, read at once."""
 _LINGER_SECONDS = 2.0
 FOREVER: Headers = [(b"cache-control", b"public, max-age=31536000, immutable")]
 """Of what never changes under its address."""
@@ -28,7 +31,7 @@ NO_CACHE: Headers = [
 
 
 class Responder:
-    """One answer of git on its way out: `whole`, or `piece` any number of times and `end`."""
+    """One answer of git: `whole`, an open `file`, or `piece` any number of times and `end`."""
 
     __slots__ = ("_caching", "_content_type", "_prefix", "_send", "started")
 
@@ -48,6 +51,17 @@ class Responder:
         for at in range(0, len(body) - _SLICE, _SLICE):
             await self.piece(body[at : at + _SLICE])
         await self.end(body[(len(body) - 1) // _SLICE * _SLICE :] if body else b"")
+
+    async def file(self, handle: int) -> None:
+        """Answer with all of an open file and its length, at the pace of its reader."""
+        size = os.fstat(handle).st_size
+        await self.begin(size)
+        for at in range(0, size, _PIECE):
+            piece = await asyncio.to_thread(os.pread, handle, _PIECE, at)
+            if not piece:
+                raise ClientGoneError("a file ended early")
+            await self.piece(piece)
+        await self.end()
 
     async def begin(self, size: int) -> None:
         """Send the head of an answer of `size` bytes."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_server.file_stamp import FileStamp, file_stamp
 from huai_server.http.asgi.threads import in_thread
 
 _LOOK_SECONDS = 2.0
@@ -42,16 +43,16 @@ class Tls:
     def __init__(self, files: TlsFiles) -> None:
         """Raises `TlsError`."""
         self._files = files
-        self._stamp = _stamp(files)
+        self._stamps = _stamps(files)
         self.context = _context(files)
 
     async def follow(self) -> None:
         """Read the files again whenever they change, until this is cancelled."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            stamp = _stamp(self._files)
-            if stamp != self._stamp:
-                self._stamp = stamp
+            stamps = _stamps(self._files)
+            if stamps != self._stamps:
+                self._stamps = stamps
                 try:
                     self.context = await in_thread(lambda: _context(self._files))
                 except TlsError as error:
@@ -60,16 +61,8 @@ class Tls:
                     _log.info("%s: a renewed certificate", self._files.certificate)
 
 
-def _stamp(files: TlsFiles) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = []
-    for path in filter(None, files):
-        try:
-            status = path.stat()
-        except OSError:
-            found.append(())
-        else:
-            found.append((status.st_ino, status.st_mtime_ns, status.st_size))
-    return found
+def _stamps(files: TlsFiles) -> list[FileStamp]:
+    return [file_stamp(path) for path in filter(None, files)]
 
 
 def _context(files: TlsFiles) -> ssl.SSLContext:

@@ -19,7 +19,7 @@ from urllib.parse import unquote_to_bytes
 from huai_server.http.access import Access
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connections import address_of, client_address
-from huai_server.http.asgi.errors import ClientGoneError, HttpError
+from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Send, as_json
 from huai_server.http.asgi.threads import in_thread
@@ -34,7 +34,6 @@ Scope = dict[str, Any]
 
 PREFIX = "/content/"
 
-_METHODS = ("GET", "HEAD")
 _THREADS = 16
 """A disk does not become quicker by more."""
 _log = logging.getLogger(__name__)
@@ -57,9 +56,7 @@ class ContentApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         try:
-            if scope["method"] not in _METHODS:
-                allowed = {"Allow": ", ".join(_METHODS)}
-                raise HttpError(405, "this address is for GET", headers=allowed)
+            check_method(scope["method"], *READ_METHODS)
             await self._answer(scope, receive, send)
         except HttpError as error:
             await as_json(error)(scope, receive, send)

@@ -22,7 +22,7 @@ from huai_server.http.access import Access, Asker, asker_of
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connection import EXTENSION
 from huai_server.http.asgi.connections import address_of, client_address
-from huai_server.http.asgi.errors import ClientGoneError, HttpError
+from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Send, as_json
 from huai_server.http.events.news import Event, News
@@ -34,7 +34,6 @@ PATH = "/api/v1/events"
 HEARTBEAT_SECONDS = 15.0
 """At most, between two things that a subscriber is sent."""
 
-_METHODS = ("GET", "HEAD")
 _QUERY_BYTES = 8 << 10
 _RETRY_MILLISECONDS = 5000
 _HEARTBEAT = b":\n\n"
@@ -64,10 +63,7 @@ class EventsApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         try:
-            if scope["method"] not in _METHODS:
-                raise HttpError(
-                    405, "this address is for GET", headers={"Allow": ", ".join(_METHODS)}
-                )
+            check_method(scope["method"], *READ_METHODS)
             await self._answer(scope, receive, send)
         except HttpError as error:
             await as_json(error)(scope, receive, send)

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 from huai_server.http.access import Access
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connections import address_of, client_address
-from huai_server.http.asgi.errors import ClientGoneError, HttpError
+from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import NO_CACHE, Headers, Responder, Send, send_error
 from huai_server.http.git.block_indices import asked_index, send_index
@@ -48,7 +48,6 @@ _CONTENT = b"huai-content"
 _ADVERT_PREFIX = b"001e# service=git-upload-pack\n0000"
 _VERSION = re.compile(rb"(?:^|:)version=([012])(?=:|$)")
 _PROTOCOL_BYTES = 256
-_READ_METHODS = ("GET", "HEAD")
 _DUMB = ("HEAD", "objects/", "packed-refs")
 
 Scope = dict[str, Any]
@@ -98,8 +97,7 @@ class GitApp:
     async def _advert(
         self, name: str, repository: Path, scope: Scope, inbox: Inbox, send: Send
     ) -> None:
-        if scope["method"] not in _READ_METHODS:
-            raise HttpError(405, "this address is for GET")
+        check_method(scope["method"], *READ_METHODS)
         if scope["query_string"] != _SERVICE_QUERY:
             _check_service(scope["query_string"])
         version = protocol_version(scope["headers"])
@@ -137,8 +135,7 @@ class GitApp:
     async def _static(
         self, name: str, place: str, _: Path, scope: Scope, inbox: Inbox, send: Send
     ) -> None:
-        if scope["method"] not in _READ_METHODS:
-            raise HttpError(405, "this address is for GET")
+        check_method(scope["method"], *READ_METHODS)
         folder = self._registry.static_folders().get(name)
         if folder is None:
             raise HttpError(404, "there are no static files of this module")
@@ -153,15 +150,13 @@ class GitApp:
     async def _index(
         self, digest: bytes, repository: Path, scope: Scope, inbox: Inbox, send: Send
     ) -> None:
-        if scope["method"] not in _READ_METHODS:
-            raise HttpError(405, "this address is for GET")
+        check_method(scope["method"], *READ_METHODS)
         body = Body(inbox, b"", 0, self._settings.request_timeout)
         await body.open()
         await race(send_index(repository, digest, send), body.gone())
 
     async def _upload_pack(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
-        if scope["method"] != "POST":
-            raise HttpError(405, "this address is for POST")
+        check_method(scope["method"], "POST")
         headers = dict(scope["headers"])
         body = self._body(headers, inbox)
         await body.open()

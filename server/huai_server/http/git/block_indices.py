@@ -1,17 +1,15 @@
 """Hands out block indices (FORMAT.md): files that never change under their names."""
 
-import asyncio
 import os
 import re
 from pathlib import Path
 
-from huai_server.http.asgi.errors import ClientGoneError, HttpError
+from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.responder import FOREVER, Responder, Send
 from huai_server.store.block_indices import block_index_path
 
 _OPERATION = re.compile(r"blocks/([0-9a-f]{2})/(\1[0-9a-f]{62})")
 _TYPE = b"application/octet-stream"
-_PIECE = 256 << 10
 
 
 def asked_index(operation: str) -> bytes | None:
@@ -27,14 +25,6 @@ async def send_index(repository: Path, digest: bytes, send: Send) -> None:
     except OSError:
         raise HttpError(404, "there is no block index of this digest") from None
     try:
-        size = os.fstat(handle).st_size
-        out = Responder(send, _TYPE, b"", FOREVER)
-        await out.begin(size)
-        for at in range(0, size, _PIECE):
-            piece = await asyncio.to_thread(os.pread, handle, _PIECE, at)
-            if not piece:
-                raise ClientGoneError("a block index ended early")
-            await out.piece(piece)
-        await out.end()
+        await Responder(send, _TYPE, b"", FOREVER).file(handle)
     finally:
         os.close(handle)

@@ -3,21 +3,19 @@
 Rule: the place that is asked for is compared with the few forms that there are before it is opened.
 """
 
-import asyncio
 import os
 import re
 from pathlib import Path
 
 from huai_schema.codec.static_files import FOLDER, HEAD
 from huai_server.http.asgi.conditions import NOT_MODIFIED, names_weakly
-from huai_server.http.asgi.errors import ClientGoneError, HttpError
+from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.responder import FOREVER, Headers, Responder, Send
 
 _DIGEST = "[0-9a-f]{64}"
 _PLACE = re.compile(rf"{FOLDER}/(?:{HEAD}|packs/{_DIGEST}\.pack|lists/{_DIGEST})")
 _HEAD = f"{FOLDER}/{HEAD}"
 _TYPE = b"application/octet-stream"
-_PIECE = 256 << 10
 OFFER: Headers = [(b"huai-static", b"1")]
 """Says that there are such files."""
 
@@ -43,7 +41,7 @@ async def send_static(
     try:
         status = os.fstat(handle)
         if place != _HEAD:
-            await _send_pieces(handle, status.st_size, Responder(send, _TYPE, b"", FOREVER))
+            await Responder(send, _TYPE, b"", FOREVER).file(handle)
             return
         etag = f'"{status.st_mtime_ns:x}-{status.st_ino:x}"'
         caching = [(b"cache-control", b"no-cache"), (b"etag", etag.encode())]
@@ -57,13 +55,3 @@ async def send_static(
         await Responder(send, _TYPE, b"", caching).whole(os.pread(handle, status.st_size, 0))
     finally:
         os.close(handle)
-
-
-async def _send_pieces(handle: int, size: int, out: Responder) -> None:
-    await out.begin(size)
-    for at in range(0, size, _PIECE):
-        piece = await asyncio.to_thread(os.pread, handle, _PIECE, at)
-        if not piece:
-            raise ClientGoneError("a static file ended early")
-        await out.piece(piece)
-    await out.end()

@@ -10,7 +10,6 @@ Rules:
 - What the other side answers has a bound, in bytes and in seconds, and is thrown away.
 """
 
-import hmac
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -21,12 +20,12 @@ import pycurl
 
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.web_signature import SIGNATURE_HEADER, web_signature
 from huai_server.http.addresses import NoAddressError, for_libcurl
 from huai_server.http.settings import WebHook
 
 _CONNECT_SECONDS, _SECONDS = 10, 30
 _ANSWER_BYTES = 64 << 10
-_SECRET_BYTES = 4096
 _GOOD = range(200, 300)
 _PASSING = {408, 425, 429}
 _OF_THE_SERVER = 500
@@ -59,13 +58,12 @@ def deliver(
     """
     sent = int(time.time())
     body = json.dumps({**said, "delivery": identity, "sent": sent}).encode()
-    signature = hmac.digest(_secret(hook.secret_file), body, "sha256").hex()
     headers = [
         "Content-Type: application/json",
         f"User-Agent: huai-server/{__version__}",
         "X-Huai-Event: commit",
         f"X-Huai-Delivery: {identity}",
-        f"X-Hub-Signature-256: sha256={signature}",
+        f"{SIGNATURE_HEADER}: {_signature(hook.secret_file, body)}",
         "Expect:",
     ]
     status = _post(hook, body, headers, is_over)
@@ -111,17 +109,15 @@ def _post(hook: WebHook, body: bytes, headers: list[str], is_over: Callable[[], 
         curl.close()
 
 
-def _secret(path: str) -> bytes:
+def _signature(path: str, body: bytes) -> str:
     try:
-        with Path(path).open("rb") as file:
-            secret = file.read(_SECRET_BYTES).strip()
+        return web_signature(Path(path), body)
     except OSError as error:
         raise DeliveryError(
             f"{path}: {error.strerror}", may_pass=False, hint="let the user of serve read it"
         ) from error
-    if not secret:
-        raise DeliveryError(f"{path} is empty", may_pass=False, hint="write a secret into it")
-    return secret
+    except ValueError as error:
+        raise DeliveryError(str(error), may_pass=False, hint="write a secret into it") from None
 
 
 def _addresses(hook: WebHook) -> list[str]:

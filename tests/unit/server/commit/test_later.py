@@ -12,9 +12,10 @@ from huai_native._native import Looked
 from huai_schema.diff.diff import diff
 from huai_schema.errors import ExitCode
 from huai_server.commit import later
-from huai_server.commit.later import DigestResult, NoDigestsError, digest_tree
+from huai_server.commit.later import DigestResult, digest_tree
 from huai_server.commit.newest import NoCommitError
 from huai_server.commit.read_limits import ReadLimits
+from huai_server.commit.reading import NoDigestsError
 from huai_server.scan import native
 from tests.support.committing import NAME, Upstream
 from tests.support.scanners import as_nobody

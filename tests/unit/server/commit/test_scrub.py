@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from huai_schema.errors import ExitCode
 from huai_schema.program.locking import LockedError, locked
 from huai_server.commit import scrub
-from huai_server.commit.later import NoDigestsError
 from huai_server.commit.newest import NoCommitError
 from huai_server.commit.read_limits import ReadLimits
+from huai_server.commit.reading import NoDigestsError
 from huai_server.commit.scrub import OTHER_CONTENT, ScrubResult, TooMuchDamageError, scrub_tree
 from huai_server.scan.root import EmptyRootError
 from huai_server.store.scrub_record import Round, ScrubRecord, read_record, write_record
