@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 from huai_schema.errors import HuaiError
 from huai_server.config import ServerConfig, config_path, load
 from huai_server.config_tables import Listen
+from huai_server.file_stamp import file_stamp
 from huai_server.http.asgi.tls import TlsFiles
 from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import OnStart, serve_http
@@ -17,6 +18,7 @@ from huai_server.http.settings import Content, Grant, ServeSettings, WebHook
 from huai_server.mirrors.tables import Mirrors
 from huai_server.paths import fallback_lock_file, mirrors_folder, module_places
 from huai_server.relay.follow import Follower
+from huai_server.signing.expiry import ExpiryWatch, Tell
 from huai_server.static.folder import module_folder
 from huai_server.static.place import is_bucket
 from huai_server.tokens import Tokens
@@ -32,15 +34,17 @@ def serve(
     port: int | None,
     on_start: OnStart,
     hand_over: Callable[[str], object],
+    tell_of_signature: Tell,
 ) -> None:
     """Serve all modules until SIGTERM or SIGINT; `on_start` learns the address bound.
 
-    `hand_over` brings a relayed module to the commit that was applied.
+    `hand_over` brings a relayed module to the commit that was applied; `tell_of_signature` is
+    `ExpiryWatch`'s.
     """
     config = load(root)
     asked = {"host": host, "port": port}
     listen = replace(config.listen, **{k: v for k, v in asked.items() if v is not None})
-    with Follower(root, hand_over):
+    with Follower(root, hand_over), ExpiryWatch(root, tell_of_signature):
         serve_http(settings_of(listen), ConfiguredModules(root, config), on_start)
 
 
@@ -63,7 +67,7 @@ class ConfiguredModules:
         """Start from a configuration that was read just now."""
         self._root = root
         self._tokens = Tokens(root)
-        self._stamp = self._stamp_now()
+        self._stamp = file_stamp(config_path(root))
         self._take(config)
 
     def modules(self) -> Mapping[str, Path]:
@@ -128,7 +132,7 @@ class ConfiguredModules:
         return self._mirrors
 
     def _look(self) -> None:
-        stamp = self._stamp_now()
+        stamp = file_stamp(config_path(self._root))
         if stamp != self._stamp:
             self._stamp = stamp
             try:
@@ -172,13 +176,6 @@ class ConfiguredModules:
             for name, each in modules.items()
             for hook in each.webhooks
         ]
-
-    def _stamp_now(self) -> tuple[int, ...]:
-        try:
-            status = config_path(self._root).stat()
-        except OSError:
-            return ()
-        return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _fallback_slots(config: ServerConfig) -> dict[str, FallbackSlots]:

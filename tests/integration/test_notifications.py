@@ -4,8 +4,11 @@ import hashlib
 import hmac
 import json
 import os
+import shutil
 import signal
 import socket
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +18,22 @@ import tomlkit
 
 from huai_client import config
 from huai_client.hook_table import NO_HOOKS, Hooks
+from huai_client.state import state as states
 from huai_client.state.paths import module_places
 from huai_schema.program.locking import locked
 from huai_schema.program.notify.mail import compose
 from huai_schema.program.notify.notification import Failure, Notification, Subject
 from huai_schema.program.notify.settings import Mail
 from huai_schema.program.notify.streak import Streak, load
+from huai_server.signing.expiry import ExpiryWatch
 from tests.support.certificate import make_certificate
 from tests.support.committing import NAME, run_server
 from tests.support.hook_receiver import receiver, status
+from tests.support.keys import key
 from tests.support.mail_server import Login, MailServer, mail_server
 from tests.support.processes import until
+from tests.support.serving import serving
+from tests.support.signed_upstream import SignedUpstream
 from tests.support.upstream import Downstream, Site, Upstream
 
 FAILS = Hooks(before="/bin/false")
@@ -293,6 +301,72 @@ def test_the_server_tells_of_commits_that_fail_and_of_damage(tmp_path: Path) -> 
     assert "1 file damaged, for example file:" in server.got[2].get_content()
     assert "exit code:   42" in server.got[0].get_content()
     assert json.loads(json.dumps(server.envelopes))[0][1] == ["ops@mirror.example"]
+
+
+def test_the_server_tells_of_what_it_cannot_publish(tmp_path: Path) -> None:
+    tree, root, www = tmp_path / "tree", tmp_path / "state", tmp_path / "www"
+    for folder in (tree, www):
+        folder.mkdir()
+    (tree / "file").touch()
+    assert run_server(root, "add", NAME, str(tree)).returncode == 0
+    assert run_server(root, "commit", NAME).returncode == 0
+    with receiver() as heard:
+        notify(root / "server.toml", after=2, web={"url": heard.url})
+        for count in (0, 1, 1):
+            assert run_server(root, "publish", NAME, "--to", f"{www}/none").returncode == 52
+            assert len(heard.got) == count
+        assert run_server(root, "publish", NAME, "--to", str(www)).returncode == 0
+    said = [(each.said["work"], each.said["type"], each.said["code"]) for each in heard.got]
+    assert said == [("publish", "failed", 52), ("publish", "recovered", 0)]
+
+
+def test_a_signature_that_is_over_is_told_of_though_syncs_end_well(down: Downstream) -> None:
+    down.synced()
+    whole = down.state
+    with receiver() as heard:
+        notify(down.root / "client.toml", after=2, web={"url": heard.url})
+        states.save(down.state_file, replace(whole, valid_until=int(time.time()) - 8000))
+        for count in (0, 1, 1):
+            assert down.sync().code == 0
+            assert len(heard.got) == count
+        states.save(down.state_file, whole)
+        assert down.sync().code == 0
+    failed, over = (each.said for each in heard.got)
+    assert (failed["work"], failed["runs"], failed["code"]) == ("signature", 2, 54)
+    assert "newer ones are held back" in failed["reason"]
+    assert failed["text"].startswith(f"{down.name}: signature runs out on ")
+    assert (over["type"], over["runs"]) == ("recovered", 3)
+    assert over["text"].startswith(f"{down.name}: signature is renewed on ")
+
+
+def test_serve_tells_of_a_signature_that_nobody_renews(up: Upstream, tmp_path: Path) -> None:
+    signed = SignedUpstream(up, tmp_path / "keys")
+    signed.commit(b"1")
+    made = signed.head.time
+    signed.forge(key(1), promise=signed.promise._replace(valid_until=made + 30), made=-1)
+    root = tmp_path / "server"
+    shutil.copytree(up.root, root)
+    with receiver() as heard:
+        notify(root / "server.toml", after=3, web={"url": heard.url})
+        with serving(root) as server:
+            server.wait_until(lambda: len(heard.got) == 1)
+    said = heard.got[0].said
+    assert (said["work"], said["module"], said["code"]) == ("signature", up.name, 54)
+    told: list[str] = []
+
+    def tell(_: object, name: str, since: int, reason: str) -> bool:
+        told.append(f"{name}: {reason}")
+        return since > 0
+
+    watch = ExpiryWatch(root, tell)
+    watch.look()
+    watch.look()
+    assert len(told) == 1
+    assert "no commit has renewed it" in told[0]
+    signed.forge(key(1))
+    shutil.copytree(up.places.folder, root / "modules" / up.name, dirs_exist_ok=True)
+    watch.look()
+    assert told[1:] == [f"{up.name}: "]
 
 
 @pytest.mark.parametrize(

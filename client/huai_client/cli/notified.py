@@ -1,26 +1,47 @@
-"""Who is told that syncs of a module fail: `[notify]` of client.toml, around a sync.
+"""Who is told that syncs of a module fail, or of its signature: `[notify]` of client.toml.
 
 Loaded only if there is such a table.
 """
 
+import time
+from pathlib import Path
+from typing import Literal
+
 from huai_client.cli.console import Console
+from huai_client.durations import expired
 from huai_client.metadata.http import MetadataUrl
 from huai_client.mirror import Mirror
+from huai_client.state import state as states
 from huai_client.state.last_run import load
 from huai_client.state.paths import ModulePlaces
+from huai_schema.errors import ExitCode
 from huai_schema.program.notify.notification import Subject
 from huai_schema.program.notify.notifier import Notifier, this_host
 from huai_schema.program.notify.settings import Notify
 
+Work = Literal["sync", "signature"]
+
 
 def notifier_of(notify: Notify, mirror: Mirror, console: Console) -> Notifier:
     """What tells of the syncs of `mirror`; `console` hears why somebody could not be told."""
+    return _notifier(notify, mirror, console, "sync", mirror.paths.notified)
+
+
+def count_signature(notify: Notify, mirror: Mirror, console: Console) -> None:
+    """After a sync that ended well: count it if the signature of what is applied is over."""
+    state, path = states.load(mirror.paths.state), mirror.paths.notified_signature
+    over = "" if mirror.config.verify == "off" else expired(state.valid_until, time.time())
+    notifier = _notifier(notify, mirror, console, "signature", path)
+    notifier.counted(lambda: ExitCode.STALE if over else ExitCode.OK, lambda: over)
+
+
+def _notifier(notify: Notify, mirror: Mirror, console: Console, work: Work, path: Path) -> Notifier:
     name = mirror.name
     about = Subject(
         program="huai-client",
         host=this_host(),
         module=name,
-        work="sync",
+        work=work,
         facts=(
             ("tree", mirror.config.dest),
             ("upstream", str(MetadataUrl(mirror.config.urls[0]))),
@@ -32,7 +53,7 @@ def notifier_of(notify: Notify, mirror: Mirror, console: Console) -> Notifier:
         console.error(f"{name}: {reason}")
         console.event("warning", module=name, message=reason)
 
-    return Notifier(notify, mirror.paths.notified, about, warn)
+    return Notifier(notify, path, about, warn)
 
 
 def why_it_failed(places: ModulePlaces) -> str:

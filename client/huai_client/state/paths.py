@@ -15,7 +15,8 @@
 - `ROOT/modules/NAME/last`: how the last run ended, and when the tree was last in step
 - `ROOT/modules/NAME/changes`: what hooks are told of, until they were
 - `ROOT/modules/NAME/proving`: what a proof is shown, while it runs
-- `ROOT/modules/NAME/notified`: failures in a row, and whether somebody was told
+- `ROOT/modules/NAME/notified`: failures in a row, and whether somebody was told;
+  `ROOT/modules/NAME/notified-signature`: the same of a signature that is over
 - `ROOT/modules/NAME/attested`: what was attested last (`sync.attest`)
 - `ROOT/modules/NAME/checked`: which table of client.toml was found right
 """
@@ -83,6 +84,11 @@ class ModulePlaces(NamedTuple):
     def notified(self) -> Path:
         """Failures in a row, and whether somebody was told of them."""
         return self.folder / "notified"
+
+    @property
+    def notified_signature(self) -> Path:
+        """The same of syncs that end well at a commit whose signature is over."""
+        return self.folder / "notified-signature"
 
     @property
     def verified(self) -> Path:

@@ -1,17 +1,24 @@
-"""Who is told that commits and scrubs of a module fail: `[notify]` of server.toml."""
+"""Who is told that work on a module fails, and of its signature: `[notify]` of server.toml."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
-from huai_server.config import load
+from huai_server.config import ServerConfig, load
 from huai_server.paths import module_places
 
+if TYPE_CHECKING:
+    from huai_schema.program.notify.notification import Subject
+
+Work = Literal["commit", "scrub", "publish", "signature"]
 _ADVICE = {
     "commit": "`huai-server status {}` tells how the module stands.",
     "scrub": "`huai-server scrub {}` names what is damaged, and what to do.",
+    "publish": "`huai-server publish {}` writes what is missing.",
+    "signature": "`huai-server commit {}` signs anew.",
 }
 
 
@@ -19,7 +26,7 @@ def notifying(
     console: Console,
     root: Path,
     name: str,
-    work: Literal["commit", "scrub"],
+    work: Literal["commit", "scrub", "publish"],
     run: Callable[[], int],
     reason: Callable[[], str],
 ) -> int:
@@ -30,11 +37,35 @@ def notifying(
     config = load(root)
     if config.notify is None:
         return run()
-    from huai_schema.program.notify.notification import Subject
-    from huai_schema.program.notify.notifier import Notifier, this_host
+    from huai_schema.program.notify.notifier import Notifier
 
-    notify = config.notify if work == "commit" else replace(config.notify, after=1)
-    about = Subject(
+    notify = replace(config.notify, after=1) if work == "scrub" else config.notify
+    about = _subject(config, name, work)
+    path = module_places(root, name).notified(work)
+    notifier = Notifier(notify, path, about, lambda text: console.error(f"{name}: {text}"))
+    return notifier.counted(run, reason)
+
+
+def tell_of_signature(
+    console: Console, config: ServerConfig, name: str, since: int, reason: str
+) -> bool:
+    """Tell that a signature runs out, or, with an empty `reason`, was renewed (`ExpiryWatch`)."""
+    if config.notify is None:
+        return False
+    from huai_schema.program.notify.notification import Failure, Notification
+    from huai_schema.program.notify.send import tell
+
+    hint = "find out why nothing commits: a timer that is off, a key that is gone"
+    failure = Failure(int(ExitCode.STALE), reason, hint) if reason else None
+    told = Notification(_subject(config, name, "signature"), 1, since, failure)
+    return tell(config.notify, told, lambda text: console.error(f"{name}: {text}"))
+
+
+def _subject(config: ServerConfig, name: str, work: Work) -> "Subject":
+    from huai_schema.program.notify.notification import Subject
+    from huai_schema.program.notify.notifier import this_host
+
+    return Subject(
         program="huai-server",
         host=this_host(),
         module=name,
@@ -42,6 +73,3 @@ def notifying(
         facts=(("tree", config.module(name).path),),
         advice=_ADVICE[work].format(name),
     )
-    path = module_places(root, name).notified(work)
-    notifier = Notifier(notify, path, about, lambda text: console.error(f"{name}: {text}"))
-    return notifier.counted(run, reason)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import click
 
@@ -13,18 +13,29 @@ from huai_server.commit.read_limits import ReadLimits
 from huai_server.config import ServerConfig, default_root, load
 
 F = TypeVar("F", bound=Callable[..., Any])
+Command: TypeAlias = Callable[..., Any]
 
 
-def json_option(function: F) -> F:
-    """`--json`, which every command has."""
-    return click.option("--json", "as_json", is_flag=True, help="Print results as lines of JSON.")(
-        function
-    )
+def console_options(*, quiet: bool = False) -> Callable[[Command], Command]:
+    """`--json`, which every command has, and with `quiet`, for what a timer starts, `--quiet`.
 
+    The function gets a `console` for them.
+    """
 
-def quiet_option(function: F) -> F:
-    """`--quiet`, for what a timer starts."""
-    return click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")(function)
+    def decorate(function: Command) -> Command:
+        @click.option("--json", "as_json", is_flag=True, help="Print results as lines of JSON.")
+        @wraps(function)
+        def with_console(*arguments: Any, as_json: bool, quiet: bool = False, **others: Any) -> Any:
+            console = Console(as_json=as_json, quiet=quiet)
+            return function(*arguments, console=console, **others)
+
+        if not quiet:
+            return with_console
+        return click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")(
+            with_console
+        )
+
+    return decorate
 
 
 def module_argument(function: F) -> F:

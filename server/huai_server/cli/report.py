@@ -80,14 +80,19 @@ def remark_values(remark: Remark) -> dict[str, object]:
     }
 
 
-def problem_lines(name: str, problems: Sequence[Problem]) -> Iterator[str]:
-    """Lines about paths that could not be committed: path, reason, outcome, and what to do."""
+def show_problems(console: Console, name: str, problems: Sequence[Problem]) -> None:
+    """Print paths that could not be read or committed: reason, outcome, and what to do."""
     for path, reason, outcome in problems[:_SHOWN]:
-        yield f"{show(path) or '.'}: {reason}; {outcome}"
+        console.error(f"{show(path) or '.'}: {reason}; {outcome}")
     if len(problems) > _SHOWN:
-        yield f"and {len(problems) - _SHOWN:,} more; --json names them all"
+        console.error(f"and {len(problems) - _SHOWN:,} more; --json names them all")
     for advice in dict.fromkeys(_ADVICE.get(each.reason, _OTHER_ADVICE) for each in problems):
-        yield f"{name}: {advice}"
+        console.error(f"{name}: {advice}")
+
+
+def problem_values(problems: Sequence[Problem]) -> list[list[str]]:
+    """The same for JSON: path, reason and outcome of each."""
+    return [[show(path), reason, outcome] for path, reason, outcome in problems]
 
 
 def difference_line(difference: "Difference") -> str:
@@ -114,7 +119,7 @@ def commit_values(name: str, result: "CommitResult", seconds: float) -> dict[str
         "missed": result.missed,
         "hashed_files": result.hashed_files,
         "hashed_bytes": result.hashed_bytes,
-        "problems": [[show(path), reason, outcome] for path, reason, outcome in result.problems],
+        "problems": problem_values(result.problems),
         "warnings": [remark_values(remark) for remark in result.remarks],
         "seconds": round(seconds, 3),
     }

@@ -97,7 +97,14 @@ def command(
                 if notifier:
                     notifier.failed(error)
                 raise
-            return run.plan(options, wait=wait) if dry_run else run.sync(options, wait=wait)
+            if dry_run:
+                return run.plan(options, wait=wait)
+            code = run.sync(options, wait=wait)
+            if code == ExitCode.OK and config.notify is not None:
+                from huai_client.cli.notified import count_signature
+
+                count_signature(config.notify, mirror, console)
+            return code
 
     console = Console(quiet=quiet, as_json=as_json, log_file=log)
     try:

@@ -14,6 +14,8 @@ _VERSION = 1
 _MOST = 1000
 """Characters of a text of others."""
 _WIDTH = 13
+_VERBS = {"signature": ("runs out", "is renewed")}
+"""Of work that is no run: what is said of it while it fails, and when it is over."""
 
 
 class Subject(NamedTuple):
@@ -23,7 +25,7 @@ class Subject(NamedTuple):
     """`huai-client` or `huai-server`."""
     host: str
     module: str
-    work: Literal["sync", "commit", "scrub"]
+    work: Literal["sync", "commit", "scrub", "publish", "signature"]
     facts: tuple[tuple[str, str], ...] = ()
     """More lines: what, and its value."""
     advice: str = ""
@@ -58,8 +60,12 @@ class Notification(NamedTuple):
     def title(self) -> str:
         """One line."""
         about = self.about
-        verb = "fails" if self.failure else "works again"
+        verb = self._verbs[0 if self.failure else 1]
         return one_line(f"{about.module}: {about.work} {verb} on {about.host}")
+
+    @property
+    def _verbs(self) -> tuple[str, str]:
+        return _VERBS.get(self.about.work, ("fails", "works again"))
 
     @property
     def text(self) -> str:
@@ -74,7 +80,7 @@ class Notification(NamedTuple):
         lines += [f"{name + ':':{_WIDTH}}{one_line(value)}" for name, value in named]
         if self.failure:
             lines += ["", about.advice] if about.advice else []
-            lines += ["", f"The next message comes when {about.work} works again."]
+            lines += ["", f"The next message comes when {about.work} {self._verbs[1]}."]
         else:
             failed = counted(self.runs, "run", "runs")
             lines += ["", f"The last run ended well, after {failed} that had failed."]

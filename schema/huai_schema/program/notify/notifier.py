@@ -104,15 +104,10 @@ class Notifier:
 
     def _send(self, streak: Streak, failure: Failure | None) -> bool:
         """Whether anybody was told."""
-        from huai_schema.program.notify.send import send
+        from huai_schema.program.notify.send import tell
 
         told = Notification(self._about, streak.failed, streak.since, failure)
-        notify = self._notify
-        failures = send(notify, told)
-        for key, reason in failures.items():
-            self._warn(f"notify.{key}: nobody was told that it {told.event}: {reason}")
-        ways = bool(notify.mail) + bool(notify.web) + bool(notify.words)
-        return len(failures) < ways
+        return tell(self._notify, told, self._warn)
 
 
 def _failure_of(error: Exception) -> Failure:

@@ -18,6 +18,15 @@ Way = Callable[[Notification], str]
 """Tells one; returns why that failed, or nothing."""
 
 
+def tell(notify: Notify, told: Notification, warn: Callable[[str], None]) -> bool:
+    """Tell all whom `notify` names; whether anybody heard.  `warn` hears why somebody did not."""
+    failures = send(notify, told)
+    for key, reason in failures.items():
+        warn(f"notify.{key}: nobody was told that it {told.event}: {reason}")
+    ways = bool(notify.mail) + bool(notify.web) + bool(notify.words)
+    return len(failures) < ways
+
+
 def send(notify: Notify, told: Notification) -> dict[str, str]:
     """Tell all whom `notify` names, at the same time; by key of `[notify]`, why one was not."""
     reasons: dict[str, str] = {}

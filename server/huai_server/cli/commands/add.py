@@ -6,7 +6,7 @@ import click
 
 from huai_server import modules
 from huai_server.cli.console import Console
-from huai_server.cli.options import json_option
+from huai_server.cli.options import console_options
 from huai_server.config import config_path
 from huai_server.config_tables import Module
 
@@ -66,7 +66,7 @@ from huai_server.config_tables import Module
 @click.option(
     "--relay-name", default="", metavar="NAME", help="What the module is called there, if not NAME."
 )
-@json_option
+@console_options()
 @click.pass_obj
 def command(
     root: Path,
@@ -82,7 +82,7 @@ def command(
     private: bool,
     relay: Path | None,
     relay_name: str,
-    as_json: bool,
+    console: Console,
 ) -> None:
     """Add the tree at PATH as module NAME."""
     module = Module(
@@ -98,7 +98,6 @@ def command(
         relay=str(relay.absolute()) if relay else "",
         relay_name=relay_name,
     )
-    console = Console(as_json=as_json)
     unserved = modules.add(root, name, module)
     if unserved is not None:
         console.warning(f"the fallback: {unserved.message} ({unserved.hint})")

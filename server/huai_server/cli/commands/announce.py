@@ -8,16 +8,16 @@ from huai_schema.codec.announcement import FILE_NAME, Announcement
 from huai_schema.errors import FormatError
 from huai_server.announce import announce
 from huai_server.cli.console import Console
-from huai_server.cli.options import json_option, module_argument
+from huai_server.cli.options import console_options, module_argument
 from huai_server.config import load
 
 
 @click.command()
 @module_argument
 @click.argument("url")
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, name: str, url: str, as_json: bool) -> None:
+def command(root: Path, name: str, url: str, console: Console) -> None:
     """Write a file into the tree of NAME that says that its metadata are at URL.
 
     huai-rsync looks for it at the top of what it is to copy, through the rsync daemon itself,
@@ -26,7 +26,6 @@ def command(root: Path, name: str, url: str, as_json: bool) -> None:
     there, or run this before each commit: it writes only what is not there, and nothing into an
     empty tree.
     """
-    console = Console(as_json=as_json)
     tree = Path(load(root).module(name).path)
     try:
         announcement = Announcement.of(url, name)

@@ -5,19 +5,18 @@ from pathlib import Path
 
 import click
 
-from huai_schema.paths import show
 from huai_schema.program.humanize import counted
 from huai_server import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
+    console_options,
     each,
     every_option,
-    json_option,
     modules_argument,
     wait_option,
 )
-from huai_server.cli.report import difference_line, problem_lines
+from huai_server.cli.report import difference_line, problem_values, show_problems
 from huai_server.config import load
 
 
@@ -25,15 +24,14 @@ from huai_server.config import load
 @modules_argument
 @every_option
 @wait_option("a commit")
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, names: tuple[str, ...], every: bool, wait: float, as_json: bool) -> int:
+def command(root: Path, names: tuple[str, ...], every: bool, wait: float, console: Console) -> int:
     """Scan the trees of the modules NAME, or of all, and say what their last commits lack.
 
     Commits nothing. Exit code 47 says that something differs: commits from lists missed it, or it
     changed since. 41: nothing differs, but some paths could not be read.
     """
-    console = Console(as_json=as_json)
 
     def one(name: str) -> int:
         return _audit(console, root, name, wait)
@@ -45,8 +43,7 @@ def _audit(console: Console, root: Path, name: str, wait: float) -> int:
     started = time.monotonic()
     result = modules.audit(root, name, wait=wait)
     seconds = time.monotonic() - started
-    for line in problem_lines(name, result.problems):
-        console.error(line)
+    show_problems(console, name, result.problems)
     lines = [difference_line(each) for each in result.first]
     console.event(
         "audit",
@@ -55,7 +52,7 @@ def _audit(console: Console, root: Path, name: str, wait: float) -> int:
         serial=result.head.info.serial,
         counts=result.counts._asdict(),
         paths=lines,
-        problems=[[show(path), reason, outcome] for path, reason, outcome in result.problems],
+        problems=problem_values(result.problems),
         seconds=round(seconds, 3),
     )
     for line in lines:

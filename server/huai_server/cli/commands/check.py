@@ -7,7 +7,7 @@ import click
 from huai_schema.errors import ExitCode
 from huai_schema.program.humanize import counted
 from huai_server.cli.console import Console
-from huai_server.cli.options import chosen, each, every_option, json_option, modules_argument
+from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
 from huai_server.config import load
 from huai_server.paths import module_places
 from huai_server.store.check import check_repository
@@ -17,14 +17,13 @@ from huai_server.store.repository import Repository
 @click.command()
 @modules_argument
 @every_option
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, names: tuple[str, ...], every: bool, as_json: bool) -> int:
+def command(root: Path, names: tuple[str, ...], every: bool, console: Console) -> int:
     """Prove that the metadata repositories of the modules NAME, or of all, are sound.
 
     Reads all of them back. Exit code 50 says that something is damaged.
     """
-    console = Console(as_json=as_json)
 
     def one(name: str) -> int:
         return _check(console, root, name)

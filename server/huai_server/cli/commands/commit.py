@@ -13,21 +13,20 @@ from huai_server.cli.list_report import list_lines
 from huai_server.cli.notified import notifying
 from huai_server.cli.options import (
     chosen,
+    console_options,
     each,
     every_option,
-    json_option,
     modules_argument,
-    quiet_option,
     wait_option,
 )
 from huai_server.cli.report import (
     commit_line,
     commit_values,
     failure_text,
-    problem_lines,
     remark_lines,
     show_attr_update,
     show_export_update,
+    show_problems,
     show_static_update,
 )
 from huai_server.commit.change_lists import SPELLINGS, read_lists
@@ -64,8 +63,7 @@ from huai_server.modules import Committed
     help="How the paths in these files are spelt: one on each line, or ended by NUL; or lines of "
     "rsync --itemize-changes or of its log file, or of rsync --verbose.",
 )
-@quiet_option
-@json_option
+@console_options(quiet=True)
 @click.pass_obj
 def command(
     root: Path,
@@ -74,8 +72,7 @@ def command(
     every: bool,
     sources: tuple[str, ...],
     spelling: str,
-    quiet: bool,
-    as_json: bool,
+    console: Console,
     **options: Any,
 ) -> int:
     """Scan the trees of the modules NAME, or of all, and commit what changed.
@@ -88,7 +85,6 @@ def command(
     entries stay, everything else is committed. Of several modules a failed one does not keep back
     the others; the exit code is then that of the first that failed.
     """
-    console = Console(as_json=as_json, quiet=quiet)
     if sources:
         if len(names) != 1 or every:
             raise click.UsageError("--changes is about one tree: name one module")
@@ -122,8 +118,7 @@ def _commit(console: Console, root: Path, name: str, options: CommitOptions) -> 
             console.warning(line)
         for line in remark_lines(name, result.remarks):
             console.warning(line)
-        for line in problem_lines(name, result.problems):
-            console.error(line)
+        show_problems(console, name, result.problems)
         console.event("commit", **commit_values(name, result, seconds))
         console.result(commit_line(name, result, seconds))
 

@@ -6,7 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from huai_server.cli.console import Console
-from huai_server.cli.options import json_option
+from huai_server.cli.options import console_options
 
 Shell = Literal["bash", "zsh", "fish"]
 _VARIABLE = "_HUAI_SERVER_COMPLETE"
@@ -15,9 +15,9 @@ _VARIABLE = "_HUAI_SERVER_COMPLETE"
 
 @click.command()
 @click.argument("shell", type=click.Choice(get_args(Shell)))
-@json_option
+@console_options()
 @click.pass_context
-def command(context: click.Context, shell: Shell, as_json: bool) -> None:
+def command(context: click.Context, shell: Shell, console: Console) -> None:
     """Print the script that lets SHELL complete commands, options and module names.
 
     \b
@@ -25,7 +25,6 @@ def command(context: click.Context, shell: Shell, as_json: bool) -> None:
     zsh:  huai-server completion zsh > /usr/local/share/zsh/site-functions/_huai-server
     fish: huai-server completion fish > /etc/fish/completions/huai-server.fish
     """  # noqa: D301 - click's mark for lines that stay as they are
-    console = Console(as_json=as_json)
     maker = get_completion_class(shell)
     assert maker is not None  # noqa: S101 - click knows these three
     text = maker(context.find_root().command, {}, "huai-server", _VARIABLE).source()

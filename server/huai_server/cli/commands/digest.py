@@ -5,20 +5,23 @@ from pathlib import Path
 
 import click
 
-from huai_schema.paths import show
 from huai_schema.program.humanize import counted
 from huai_server import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
+    console_options,
     each,
     every_option,
-    json_option,
     modules_argument,
-    quiet_option,
     read_limits_options,
 )
-from huai_server.cli.report import problem_lines, show_attr_update, show_static_update
+from huai_server.cli.report import (
+    problem_values,
+    show_attr_update,
+    show_problems,
+    show_static_update,
+)
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.config import load
 
@@ -27,8 +30,7 @@ from huai_server.config import load
 @modules_argument
 @every_option
 @read_limits_options
-@quiet_option
-@json_option
+@console_options(quiet=True)
 @click.pass_obj
 def command(
     root: Path,
@@ -36,8 +38,7 @@ def command(
     names: tuple[str, ...],
     every: bool,
     limits: ReadLimits,
-    quiet: bool,
-    as_json: bool,
+    console: Console,
 ) -> int:
     """Compute the digests that commits of the modules NAME, or of all, left out.
 
@@ -48,7 +49,6 @@ def command(
     Exit code 41 says that some files could not be read, or changed meanwhile: they get no digest
     yet.
     """
-    console = Console(as_json=as_json, quiet=quiet)
 
     def one(name: str) -> int:
         return _digest(console, root, name, limits)
@@ -61,8 +61,7 @@ def _digest(console: Console, root: Path, name: str, limits: ReadLimits) -> int:
     done = modules.digest(root, name, limits)
     result = done.result
     spent = time.monotonic() - started
-    for line in problem_lines(name, result.problems):
-        console.error(line)
+    show_problems(console, name, result.problems)
     console.event(
         "digest",
         module=name,
@@ -72,7 +71,7 @@ def _digest(console: Console, root: Path, name: str, limits: ReadLimits) -> int:
         missing=result.missing,
         hashed_files=result.hashed_files,
         hashed_bytes=result.hashed_bytes,
-        problems=[[show(path), reason, outcome] for path, reason, outcome in result.problems],
+        problems=problem_values(result.problems),
         seconds=round(spent, 3),
     )
     read = counted(result.hashed_files, "file")

@@ -8,11 +8,10 @@ from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
+    console_options,
     each,
     every_option,
-    json_option,
     modules_argument,
-    quiet_option,
     wait_option,
 )
 from huai_server.cli.report import show_export
@@ -39,8 +38,7 @@ from huai_server.paths import module_places
     help="Write these, and not what [modules.NAME.export] says; may be given several times.",
 )
 @wait_option("a commit or another export")
-@quiet_option
-@json_option
+@console_options(quiet=True)
 @click.pass_obj
 def command(
     root: Path,
@@ -49,8 +47,7 @@ def command(
     folder: str | None,
     only: tuple[str, ...],
     wait: float,
-    quiet: bool,
-    as_json: bool,
+    console: Console,
 ) -> int:
     """Write lists of the newest commits of the modules NAME, or of all, for other programs.
 
@@ -59,7 +56,6 @@ def command(
     timestamp: for mirmon and mirrorbits; tunasync: tunasync.json; b3sums: B3SUMS. Reads no tree.
     A file whose content stands there already is not touched.
     """
-    console = Console(as_json=as_json, quiet=quiet)
     config = load(root)
 
     def one(name: str) -> int:

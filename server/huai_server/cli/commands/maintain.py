@@ -10,11 +10,10 @@ from huai_schema.program.humanize import counted, human
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
+    console_options,
     each,
     every_option,
-    json_option,
     modules_argument,
-    quiet_option,
     wait_option,
 )
 from huai_server.config import load
@@ -30,8 +29,7 @@ from huai_server.store.maintain import Plan, foresee, maintain
     "--dry-run", is_flag=True, help="Only say what takes how much room, and what would be done."
 )
 @wait_option("a commit")
-@quiet_option
-@json_option
+@console_options(quiet=True)
 @click.pass_obj
 def command(
     root: Path,
@@ -40,8 +38,7 @@ def command(
     every: bool,
     dry_run: bool,
     wait: float,
-    quiet: bool,
-    as_json: bool,
+    console: Console,
 ) -> int:
     """Put the metadata repositories of the modules NAME, or of all, in order.
 
@@ -50,7 +47,6 @@ def command(
     and so do commits; packs that others took the place of are removed an hour later, by the next
     commit or the next run of this command.
     """
-    console = Console(as_json=as_json, quiet=quiet)
     config = load(root)
 
     def one(name: str) -> int:

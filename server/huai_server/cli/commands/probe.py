@@ -8,11 +8,10 @@ from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
+    console_options,
     each,
     every_option,
-    json_option,
     modules_argument,
-    quiet_option,
 )
 from huai_server.config import load
 from huai_server.probe.probe import Probed, probe_mirrors
@@ -21,10 +20,9 @@ from huai_server.probe.probe import Probed, probe_mirrors
 @click.command()
 @modules_argument
 @every_option
-@quiet_option
-@json_option
+@console_options(quiet=True)
 @click.pass_obj
-def command(root: Path, /, names: tuple[str, ...], every: bool, quiet: bool, as_json: bool) -> int:
+def command(root: Path, /, names: tuple[str, ...], every: bool, console: Console) -> int:
     """Fetch some files of the modules NAME from the mirrors that attest them, and compare them.
 
     Random files of the commit that each mirror attests, by HTTP or rsync, against their digests:
@@ -33,7 +31,6 @@ def command(root: Path, /, names: tuple[str, ...], every: bool, quiet: bool, as_
 
     Exit code 48 says that a mirror serves other content than it attests.
     """
-    console = Console(as_json=as_json, quiet=quiet)
     config = load(root)
 
     def one(name: str) -> int:

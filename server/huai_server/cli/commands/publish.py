@@ -6,13 +6,13 @@ import click
 
 from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
+from huai_server.cli.notified import notifying
 from huai_server.cli.options import (
     chosen,
+    console_options,
     each,
     every_option,
-    json_option,
     modules_argument,
-    quiet_option,
     wait_option,
 )
 from huai_server.cli.report import show_published
@@ -31,8 +31,7 @@ from huai_server.static_files import publish_module
     help="Write into this folder or bucket (s3://BUCKET/DIR), and not where server.toml says.",
 )
 @wait_option("another publish")
-@quiet_option
-@json_option
+@console_options(quiet=True)
 @click.pass_obj
 def command(
     root: Path,
@@ -40,8 +39,7 @@ def command(
     every: bool,
     to: str | None,
     wait: float,
-    quiet: bool,
-    as_json: bool,
+    console: Console,
 ) -> int:
     """Write the newest commits of the modules NAME, or of all, as plain files.
 
@@ -52,7 +50,6 @@ def command(
     No token guards these files: a private module is published only into places of its own table, or
     with --to, and a warning says so.
     """
-    console = Console(as_json=as_json, quiet=quiet)
     config = load(root)
 
     def one(name: str) -> int:
@@ -65,12 +62,16 @@ def command(
             console.warning(
                 f"{name} is private, and no token guards these files: whoever can read them sees it"
             )
-        for place in places:
-            done = publish_module(config, name, module_places(root, name), place, wait=wait)
-            show_published(console, name, place, done)
-            if not done.files:
-                console.result(f"{name}: {place}: nothing new, serial {done.head.info.serial}")
-        return ExitCode.OK
+
+        def run() -> int:
+            for place in places:
+                done = publish_module(config, name, module_places(root, name), place, wait=wait)
+                show_published(console, name, place, done)
+                if not done.files:
+                    console.result(f"{name}: {place}: nothing new, serial {done.head.info.serial}")
+            return ExitCode.OK
+
+        return notifying(console, root, name, "publish", run, str)
 
     return each(one, chosen(config, names, every=every), console)
 

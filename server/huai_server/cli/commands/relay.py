@@ -9,11 +9,10 @@ from huai_server import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
+    console_options,
     each,
     every_option,
-    json_option,
     modules_argument,
-    quiet_option,
     wait_option,
 )
 from huai_server.cli.report import show_attr_update, show_static_update
@@ -30,8 +29,7 @@ from huai_server.config import load
     "Downstreams refuse it until their administrators say the same.",
 )
 @wait_option("another run")
-@quiet_option
-@json_option
+@console_options(quiet=True)
 @click.pass_obj
 def command(
     root: Path,
@@ -39,8 +37,7 @@ def command(
     every: bool,
     accept_rollback: bool,
     wait: float,
-    quiet: bool,
-    as_json: bool,
+    console: Console,
 ) -> int:
     """Hand on the commits that huai-client applied to the modules NAME, or to all that are relayed.
 
@@ -51,7 +48,6 @@ def command(
     Exit code 47 says that the tree is not the whole mirror, or was never synced: then nothing is
     handed on. 46: the applied commit is older than the one that is served.
     """
-    console = Console(as_json=as_json, quiet=quiet)
 
     def one(name: str) -> int:
         done = modules.relay(root, name, accept_rollback=accept_rollback, wait=wait)

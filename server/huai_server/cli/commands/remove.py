@@ -6,21 +6,20 @@ import click
 
 from huai_server import modules
 from huai_server.cli.console import Console
-from huai_server.cli.options import json_option, module_argument
+from huai_server.cli.options import console_options, module_argument
 
 
 @click.command()
 @module_argument
 @click.option("--purge", is_flag=True, help="Delete its metadata repository and caches too.")
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, name: str, purge: bool, as_json: bool) -> None:
+def command(root: Path, name: str, purge: bool, console: Console) -> None:
     """Remove module NAME; its tree is never touched.
 
     The metadata stays unless --purge is given, so that a module added again goes on with its
     serial numbers.
     """
-    console = Console(as_json=as_json)
     removed = modules.remove(root, name, purge=purge)
     if removed.attr_tree_in_use:
         console.error(

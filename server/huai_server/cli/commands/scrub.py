@@ -13,14 +13,13 @@ from huai_server.cli.console import Console
 from huai_server.cli.notified import notifying
 from huai_server.cli.options import (
     chosen,
+    console_options,
     each,
     every_option,
-    json_option,
     modules_argument,
-    quiet_option,
     read_limits_options,
 )
-from huai_server.cli.report import problem_lines
+from huai_server.cli.report import problem_values, show_problems
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.scrub import ScrubResult
 from huai_server.config import load
@@ -42,8 +41,7 @@ _ADVICE = (
     "--full", is_flag=True, help="Read all that is left of the round now, whatever is due."
 )
 @read_limits_options
-@quiet_option
-@json_option
+@console_options(quiet=True)
 @click.pass_obj
 def command(
     root: Path,
@@ -52,8 +50,7 @@ def command(
     every: bool,
     full: bool,
     limits: ReadLimits,
-    quiet: bool,
-    as_json: bool,
+    console: Console,
 ) -> int:
     """Read files of the modules NAME, or of all, again, and compare them with their digests.
 
@@ -65,7 +62,6 @@ def command(
     times are the same: they are damaged. It stays until they are restored, touched and committed,
     or deleted. 41: some files could not be read.
     """
-    console = Console(as_json=as_json, quiet=quiet)
     config = load(root)
 
     def one(name: str) -> int:
@@ -91,8 +87,7 @@ def _scrub(
     started = time.monotonic()
     result = modules.scrub(root, name, limits, full=full)
     spent = time.monotonic() - started
-    for line in problem_lines(name, result.problems):
-        console.error(line)
+    show_problems(console, name, result.problems)
     damage = result.record.damage
     for one in damage:
         console.event("damage", module=name, **_damage_values(one))
@@ -141,7 +136,7 @@ def _values(result: ScrubResult, seconds: float) -> dict[str, object]:
         if current
         else None,
         "finished": result.record.finished,
-        "problems": [[show(path), reason, outcome] for path, reason, outcome in result.problems],
+        "problems": problem_values(result.problems),
         "seconds": round(seconds, 3),
     }
 

@@ -8,7 +8,8 @@ import click
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server import modules
 from huai_server.cli.console import Console
-from huai_server.cli.options import json_option
+from huai_server.cli.notified import tell_of_signature
+from huai_server.cli.options import console_options
 
 
 class MissingExtraError(HuaiError):
@@ -22,9 +23,9 @@ class MissingExtraError(HuaiError):
 @click.option(
     "--port", type=click.IntRange(0, 65535), metavar="PORT", help="The same; 0 picks a free one."
 )
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, host: str | None, port: int | None, as_json: bool) -> None:
+def command(root: Path, host: str | None, port: int | None, console: Console) -> None:
     """Serve the metadata of all modules over HTTP until stopped.
 
     Git clients find it under /git/NAME.git, programs under /api/v1. SIGTERM lets transfers
@@ -39,11 +40,16 @@ def command(root: Path, host: str | None, port: int | None, as_json: bool) -> No
             "pip install 'huai[server]'",
         ) from error
 
-    console = Console(as_json=as_json)
-
     def started(scheme: str, where: str, bound: int) -> None:
         host_part = f"[{where}]" if ":" in where else where
         console.event("listening", scheme=scheme, host=where, port=bound)
         console.result(f"listening on {scheme}://{host_part}:{bound}/")
 
-    serve(root, host=host, port=port, on_start=started, hand_over=partial(modules.relay, root))
+    serve(
+        root,
+        host=host,
+        port=port,
+        on_start=started,
+        hand_over=partial(modules.relay, root),
+        tell_of_signature=partial(tell_of_signature, console),
+    )

@@ -8,7 +8,7 @@ import click
 from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
 from huai_server.cli.content_report import content_state, content_text, content_values
-from huai_server.cli.options import json_option, modules_argument
+from huai_server.cli.options import console_options, modules_argument
 from huai_server.cli.relay_report import relay_state, relay_text, relay_values
 from huai_server.cli.report import status_line, status_values, watched_text, watched_values
 from huai_server.config import load
@@ -24,18 +24,17 @@ from huai_server.watch.record import read_watched
     is_flag=True,
     help="Show a table on the terminal, anew every two seconds, until q is pressed.",
 )
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, names: tuple[str, ...], watch: bool, as_json: bool) -> int:
+def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -> int:
     """Show what is committed of the modules NAME, or of all.
 
     A module that cannot be read is shown as such, beside the others; the exit code tells.
     """
     if watch:
-        if as_json:
+        if console.as_json:
             raise click.UsageError("--watch does not go with --json")
         return _watch(root, names)
-    console = Console(as_json=as_json)
     config = load(root)
     modules = {name: config.module(name) for name in names or sorted(config.modules)}
     code = ExitCode.OK

@@ -8,7 +8,7 @@ import click
 from huai_schema.program.humanize import counted
 from huai_server.cli.commands.commit import commit_module
 from huai_server.cli.console import Console
-from huai_server.cli.options import json_option, module_argument, quiet_option
+from huai_server.cli.options import console_options, module_argument
 from huai_server.commit.change_lists import ChangeLists
 from huai_server.commit.result import CommitOptions
 from huai_server.scan.types import Problem
@@ -36,19 +36,15 @@ from huai_server.watch.watch import Observer, Watcher
     help="Commit at the latest so long after the first change, and try again so long after a "
     "commit that failed.",
 )
-@quiet_option
-@json_option
+@console_options(quiet=True)
 @click.pass_obj
-def command(
-    root: Path, name: str, delay: float, at_most: float, quiet: bool, as_json: bool
-) -> None:
+def command(root: Path, name: str, delay: float, at_most: float, console: Console) -> None:
     """Commit the module NAME whenever its tree has changed, until stopped.
 
     For trees that change all day without an update that ends. All directories are watched
     (inotify), and a commit looks only at what they tell of. It takes the tree as it is at that
     moment: a file that is being written is committed again afterwards.
     """
-    console = Console(as_json=as_json, quiet=quiet)
 
     def commit(lists: ChangeLists | None) -> tuple[Problem, ...]:
         # Another commit of this module may run: a cron job's, or an administrator's.

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from huai_server.cli.console import Console
-from huai_server.cli.options import json_option, module_argument
+from huai_server.cli.options import console_options, module_argument
 from huai_server.cli.report import show_attr_tree
 from huai_server.config import load
 from huai_server.fallback.attr import ensure
@@ -16,9 +16,9 @@ from huai_server.paths import fallback_places, module_places
 @click.command()
 @module_argument
 @click.option("--rebuild", is_flag=True, help="Make a new attr tree even if the old one is whole.")
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, name: str, rebuild: bool, as_json: bool) -> None:
+def command(root: Path, name: str, rebuild: bool, console: Console) -> None:
     """Bring the attr tree of module NAME to its newest commit.
 
     Changes what differs, or makes a new one where that is impossible, or where somebody else has
@@ -31,4 +31,4 @@ def command(root: Path, name: str, rebuild: bool, as_json: bool) -> None:
     check_names(config.fallback_modules)
     places = fallback_places(Path(config.fallback.folder), name)
     result = ensure(name, module, module_places(root, name), places, rebuild=rebuild, look=True)
-    show_attr_tree(Console(as_json=as_json), name, result)
+    show_attr_tree(console, name, result)

@@ -6,7 +6,7 @@ import click
 
 from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
-from huai_server.cli.options import json_option, module_argument
+from huai_server.cli.options import console_options, module_argument
 from huai_server.config import load
 from huai_server.fallback.attr.check import check_attr_tree
 from huai_server.paths import fallback_places, module_places
@@ -14,14 +14,13 @@ from huai_server.paths import fallback_places, module_places
 
 @click.command()
 @module_argument
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, name: str, as_json: bool) -> int:
+def command(root: Path, name: str, console: Console) -> int:
     """Prove that the attr tree of NAME equals the commit that it is of.
 
     Exit code 53 says that it does not; `fallback build --rebuild` repairs it.
     """
-    console = Console(as_json=as_json)
     config = load(root)
     places = fallback_places(Path(config.fallback.folder), name)
     report = check_attr_tree(name, config.module(name), module_places(root, name), places)

@@ -5,22 +5,21 @@ from pathlib import Path
 import click
 
 from huai_server.cli.console import Console
-from huai_server.cli.options import json_option
+from huai_server.cli.options import console_options
 from huai_server.fallback.service import configuration
 
 
 @click.command()
 @click.option("--no-test", is_flag=True, help="Do not try this machine's rsync first.")
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, no_test: bool, as_json: bool) -> None:
+def command(root: Path, no_test: bool, console: Console) -> None:
     """Print an rsyncd.conf for those who run rsyncd themselves.
 
     Its first lines name the environment that rsync needs. Modules whose attr tree is not built
     are left out, which is said: see `fallback build`. Without fallback.log_file rsync logs to
     syslog.
     """
-    console = Console(as_json=as_json)
     text, library, left_out = configuration(root, test=not no_test)
     for name, reason in left_out:
         console.warning(f"{name}: left out: {reason}")

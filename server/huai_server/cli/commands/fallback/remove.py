@@ -8,7 +8,7 @@ from huai_schema.codec.descriptor import check_module
 from huai_schema.errors import ExitCode, FormatError
 from huai_schema.program.configuration import UnknownModuleError
 from huai_server.cli.console import Console
-from huai_server.cli.options import json_option, modules_argument
+from huai_server.cli.options import console_options, modules_argument
 from huai_server.config import load
 from huai_server.fallback.attr.remove import delete_attr_tree, exists, forgotten
 from huai_server.paths import fallback_places, module_places
@@ -17,9 +17,9 @@ from huai_server.paths import fallback_places, module_places
 @click.command()
 @modules_argument
 @click.option("--all", "every", is_flag=True, help="All attr trees of this state root.")
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, names: tuple[str, ...], every: bool, as_json: bool) -> int:
+def command(root: Path, names: tuple[str, ...], every: bool, console: Console) -> int:
     """Delete the attr tree of NAME, and give back its memory.
 
     The module need not be configured any more. New clients are refused at once. What a client
@@ -29,7 +29,6 @@ def command(root: Path, names: tuple[str, ...], every: bool, as_json: bool) -> i
     """
     if bool(names) == every:
         raise click.UsageError("give the NAME of a module, or --all")
-    console = Console(as_json=as_json)
     folder = Path(load(root).fallback.folder)
     code = ExitCode.OK
     for name in names or tuple(forgotten(root, folder, ())):

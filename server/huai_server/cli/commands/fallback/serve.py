@@ -5,23 +5,22 @@ from pathlib import Path
 import click
 
 from huai_server.cli.console import Console
-from huai_server.cli.options import json_option
+from huai_server.cli.options import console_options
 from huai_server.cli.report import show_attr_tree
 from huai_server.fallback.attr import AttrTreeResult
 from huai_server.fallback.service import Callbacks, serve_fallback
 
 
 @click.command()
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, as_json: bool) -> None:
+def command(root: Path, console: Console) -> None:
     """Serve all modules to plain rsync clients until stopped.
 
     Runs the stock rsync daemon; its log goes to standard error unless fallback.log_file says
     otherwise. Takes up changes of server.toml and new commits by itself. SIGTERM lets transfers
     finish.
     """
-    console = Console(as_json=as_json)
 
     def listening(host: str, port: int) -> None:
         console.event("listening", host=host, port=port)

@@ -6,22 +6,21 @@ import click
 
 from huai_server.cli.console import Console
 from huai_server.cli.key_report import comment, key_values
-from huai_server.cli.options import json_option
+from huai_server.cli.options import console_options
 from huai_server.config import config_path
 from huai_server.signing.keys import make_key
 
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, path: Path, as_json: bool) -> None:
+def command(root: Path, path: Path, console: Console) -> None:
     """Make a key that signs commits, and write it to PATH, for its owner alone.
 
     The file is one of OpenSSH, Ed25519, without a passphrase. Name it in server.toml, as `key` of
     [signing]; from the next commit on all modules are signed.
     """
-    console = Console(as_json=as_json)
     path = path.absolute()
     public = make_key(path, comment())
     console.event("key", path=str(path), version=0, signs=False, **key_values(public))

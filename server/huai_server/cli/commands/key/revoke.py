@@ -8,15 +8,15 @@ from huai_native._native import parse_public_key
 from huai_schema.errors import FormatError
 from huai_server.cli.console import Console
 from huai_server.cli.key_report import show_keys, signing_of
-from huai_server.cli.options import json_option
+from huai_server.cli.options import console_options
 from huai_server.signing.keys import revoke
 
 
 @click.command()
 @click.argument("key")
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, key: str, as_json: bool) -> None:
+def command(root: Path, key: str, console: Console) -> None:
     """Let signatures of KEY, "ssh-ed25519 AAAA…", count no more.
 
     It is one that `huai-server key rotate --keep` left, or that somebody stole.
@@ -26,4 +26,4 @@ def command(root: Path, key: str, as_json: bool) -> None:
         public = parse_public_key(key)
     except FormatError as error:
         raise click.BadParameter(error.message) from None
-    show_keys(Console(as_json=as_json), signing.key, revoke(root, signing, public))
+    show_keys(console, signing.key, revoke(root, signing, public))

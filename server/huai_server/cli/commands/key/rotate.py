@@ -6,7 +6,7 @@ import click
 
 from huai_server.cli.console import Console
 from huai_server.cli.key_report import comment, show_keys, signing_of
-from huai_server.cli.options import json_option
+from huai_server.cli.options import console_options
 from huai_server.signing.keys import rotate
 
 
@@ -22,9 +22,9 @@ from huai_server.signing.keys import rotate
     is_flag=True,
     help="Let signatures of the old key count as well, until `huai-server key revoke` ends it.",
 )
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, to: Path | None, keep: bool, as_json: bool) -> None:
+def command(root: Path, to: Path | None, keep: bool, console: Console) -> None:
     """Replace the key that server.toml names by a new one.
 
     Downstreams learn of it from the next commit, and follow by themselves: the old key signs the
@@ -32,4 +32,4 @@ def command(root: Path, to: Path | None, keep: bool, as_json: bool) -> None:
     """
     signing = signing_of(root)
     keys = rotate(root, signing, comment(), to=to and to.absolute(), keep=keep)
-    show_keys(Console(as_json=as_json), signing.key, keys)
+    show_keys(console, signing.key, keys)

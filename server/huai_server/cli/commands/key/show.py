@@ -6,17 +6,17 @@ import click
 
 from huai_server.cli.console import Console
 from huai_server.cli.key_report import show_keys, signing_of
-from huai_server.cli.options import json_option
+from huai_server.cli.options import console_options
 from huai_server.signing.keys import open_keys
 
 
 @click.command()
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, as_json: bool) -> None:
+def command(root: Path, console: Console) -> None:
     """Show the keys whose signatures count.
 
     Of each its fingerprint, its line for a file of allowed signers (`git verify-commit`,
     `ssh-keygen -Y verify`), and for downstreams the line of client.toml.
     """
-    show_keys(Console(as_json=as_json), signing_of(root).key, open_keys(root, signing_of(root)))
+    show_keys(console, signing_of(root).key, open_keys(root, signing_of(root)))

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from huai_server.cli.console import Console
-from huai_server.cli.options import json_option, modules_argument
+from huai_server.cli.options import console_options, modules_argument
 from huai_server.cli.token_report import token_line, token_values
 from huai_server.config import load
 from huai_server.tokens import read_tokens
@@ -13,14 +13,13 @@ from huai_server.tokens import read_tokens
 
 @click.command()
 @modules_argument
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, names: tuple[str, ...], as_json: bool) -> None:
+def command(root: Path, names: tuple[str, ...], console: Console) -> None:
     """List the tokens that open the modules NAME, or all: their ids, not the tokens themselves."""
     config = load(root)
     for name in names:
         config.module(name)
-    console = Console(as_json=as_json)
     for token in read_tokens(root):
         if not names or set(names) & set(token.modules):
             console.event("token", **token_values(token))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from huai_server.cli.console import Console
-from huai_server.cli.options import json_option, modules_argument, parse_span
+from huai_server.cli.options import console_options, modules_argument, parse_span
 from huai_server.cli.token_report import token_values
 from huai_server.config import load
 from huai_server.tokens import SCOPES, new_token
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     help="End it after so long (90d, 12h); otherwise it is valid until it is revoked.",
 )
 @click.option("--comment", default="", metavar="TEXT", help="Whose it is, for `token list`.")
-@json_option
+@console_options()
 @click.pass_obj
 def command(
     root: Path,
@@ -41,7 +41,7 @@ def command(
     scopes: tuple[str, ...],
     expires: int | None,
     comment: str,
-    as_json: bool,
+    console: Console,
 ) -> None:
     """Make a token that opens the modules NAME, and print it, once.
 
@@ -54,7 +54,6 @@ def command(
     public = [name for name in names if not config.module(name).is_private]
     chosen = cast("tuple[Scope, ...]", scopes)
     token, text = new_token(root, names, chosen, seconds=expires, comment=comment)
-    console = Console(as_json=as_json)
     for name in public:
         console.warning(
             f'{name}: everybody sees it, with a token or without: access = "private" hides it'

@@ -5,21 +5,20 @@ from pathlib import Path
 import click
 
 from huai_server.cli.console import Console
-from huai_server.cli.options import json_option
+from huai_server.cli.options import console_options
 from huai_server.cli.token_report import token_values
 from huai_server.tokens import revoke_token
 
 
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@json_option
+@console_options()
 @click.pass_obj
-def command(root: Path, ids: tuple[str, ...], as_json: bool) -> None:
+def command(root: Path, ids: tuple[str, ...], console: Console) -> None:
     """End the tokens with these ids, at once, also for who is connected.
 
     The id is what `huai-server token list` shows; it stands in the token, behind huai_.
     """
-    console = Console(as_json=as_json)
     for each in ids:
         token = revoke_token(root, each)
         console.event("token_revoked", **token_values(token))

@@ -1,0 +1,100 @@
+"""Sees, as long as `serve` runs, that nobody renews the signature of a newest commit.
+
+A commit is made anew when half of its signature's validity is over, so in the last quarter nobody
+commits any more, or cannot.  Whoever commits would not tell of that: it may be what does not run.
+
+Nothing is kept on the disk, where `serve` may write next to nothing: after a restart somebody is
+told once more.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Self
+
+from huai_schema.errors import HuaiError
+from huai_schema.program.humanize import long_span
+from huai_server.config import ServerConfig, load
+from huai_server.paths import module_places
+from huai_server.store.repository import Head, Repository
+
+LOOK_SECONDS = 600.0
+"""Between two looks."""
+_LAST = 4
+"""The part of the validity that is the last one."""
+_END_SECONDS = 10.0
+_log = logging.getLogger(__name__)
+
+Tell = Callable[[ServerConfig, str, int, str], bool]
+"""Tells that the signature of a module needs somebody, since when (epoch) and why, or, with an
+empty reason, that it was renewed; returns whether anybody was told."""
+
+
+def ending(head: Head, now: float) -> str:
+    """Why the signature of a newest commit needs somebody; empty: it does not."""
+    left = head.valid_until - int(now)
+    if not head.valid_until or left > (head.valid_until - head.time) / _LAST:
+        return ""
+    serial = f"the signature of the newest commit, serial {head.info.serial},"
+    how = f"holds for {long_span(left)} only" if left > 0 else f"ended {long_span(-left)} ago"
+    return f"{serial} {how}: no commit has renewed it"
+
+
+class ExpiryWatch(AbstractContextManager["ExpiryWatch"]):
+    """The modules of one state root; a thread as long as the block lasts."""
+
+    def __init__(self, root: Path, tell: Tell) -> None:
+        """Nobody is told where the configuration has no `[notify]`."""
+        self._root = root
+        self._tell = tell
+        self._told: dict[str, int] = {}
+        """Modules of which somebody was told, and since when they need it."""
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="expiry", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End, or leave behind who is being told just now."""
+        self._stopping.set()
+        self._thread.join(_END_SECONDS)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self.look()
+            except Exception:  # noqa: BLE001 - else nobody is told any more
+                _log.exception("looking at signatures failed; it goes on")
+            if self._stopping.wait(LOOK_SECONDS):
+                return
+
+    def look(self) -> None:
+        """Tell of what is news."""
+        try:
+            config = load(self._root)
+        except HuaiError:  # `serve` tells of it
+            return
+        if config.notify is None:
+            return
+        for name in config.modules:
+            try:
+                head = Repository(module_places(self._root, name).repository).head()
+            except HuaiError:  # nothing is committed yet, or what reads it tells of it
+                continue
+            if head is not None and not self._stopping.is_set():
+                self._one(config, name, ending(head, time.time()))
+
+    def _one(self, config: ServerConfig, name: str, reason: str) -> None:
+        since = self._told.get(name)
+        if reason and since is None:
+            now = int(time.time())
+            if self._tell(config, name, now, reason):
+                self._told[name] = now
+        elif since is not None and not reason and self._tell(config, name, since, ""):
+            del self._told[name]
