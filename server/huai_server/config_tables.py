@@ -256,6 +256,8 @@ class Signing(msgspec.Struct, frozen=True):
     """Whose signatures count as well."""
     threshold: Annotated[int, Meta(ge=1, le=16)] = 1
     """How many of `key` and these have to sign."""
+    pending: bool = False
+    """A commit that lacks signatures of cosigners waits for them."""
 
     @property
     def seconds(self) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from huai_schema.errors import ExitCode
 from huai_schema.program.configuration import ConfigError
+from huai_schema.program.locking import locked
 from huai_server.commit.commit import audit_tree, commit_tree
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
@@ -20,9 +21,10 @@ from huai_server.export.update import ExportUpdate
 from huai_server.fallback.after_commit import AttrTreeUpdate, remove_attr_tree, update_attr_tree
 from huai_server.paths import module_places
 from huai_server.static.update import StaticUpdate
-from huai_server.tokens import forget_module
+from huai_server.store.repository import Head, Repository
 
 if TYPE_CHECKING:
+    from huai_schema.codec.pending import PendingCommit
     from huai_server.commit.later import DigestResult
     from huai_server.commit.scrub import ScrubResult
     from huai_server.relay.hand_over import HandedOver
@@ -68,6 +70,29 @@ class Relayed(NamedTuple):
     def exit_code(self) -> ExitCode:
         """How the program should end."""
         return self.attr_tree.exit_code or self.static.exit_code
+
+
+class Attached(NamedTuple):
+    """A commit that waits for signatures, or waited, and what followed from it."""
+
+    pending: "PendingCommit"
+    needed: int
+    """Signatures, the server's own included."""
+    head: Head | None = None
+    """What it became; None: it waits still."""
+    attr_tree: AttrTreeUpdate = AttrTreeUpdate()
+    export: ExportUpdate = ExportUpdate()
+    static: StaticUpdate = StaticUpdate()
+
+    @property
+    def signatures(self) -> int:
+        """How many there are; the server's own is made when it is published."""
+        return len(self.pending.signatures) + 1
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        return self.attr_tree.exit_code or self.export.exit_code or self.static.exit_code
 
 
 class Removed(NamedTuple):
@@ -142,6 +167,43 @@ def digest(root: Path, name: str, limits: ReadLimits) -> Digested:
     return Digested(result, update_attr_tree(root, name), static)
 
 
+def hand_out_pending(root: Path, name: str, output: Path) -> Attached:
+    """Write the commit that waits for signatures to the file `output`."""
+    from huai_server.signing.pending import hand_out
+
+    config = load(root)
+    config.committed(name)
+    keys = _needed_keys(root, config)
+    pending = hand_out(Repository(module_places(root, name).repository), name, output)
+    return Attached(pending, keys.chain.newest.threshold)
+
+
+def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0) -> Attached:
+    """Add a signature to the commit that waits; once it has all, bring all that follows to it."""
+    from huai_server.signing.pending import add_signature
+
+    config = load(root)
+    module, places = config.committed(name), module_places(root, name)
+    keys = _needed_keys(root, config)
+    with storage_errors(places.folder), locked(places.lock, wait=wait):
+        repository = Repository(places.repository)
+        repository.remove_unfinished()
+        pending, head = add_signature(repository, name, keys, signature)
+    done = Attached(pending, keys.chain.newest.threshold, head)
+    if head is None:
+        return done
+    static = _publish(root, config, name)
+    attr_tree = update_attr_tree(root, name)
+    exported = ExportUpdate()
+    if module.export.files:
+        from huai_server.exports import export_after_commit, plan_export
+
+        plan = plan_export(name, module)
+        if plan.place.inside is None:
+            exported = export_after_commit(name, module, places, plan)
+    return done._replace(static=static, attr_tree=attr_tree, export=exported)
+
+
 def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float = 0) -> Relayed:
     """Hand on the commit that huai-client applied, then bring all that follows to it."""
     from huai_server.relay.hand_over import hand_over
@@ -169,6 +231,7 @@ def audit(root: Path, name: str, *, wait: float = 0) -> AuditResult:
 def remove(root: Path, name: str, *, purge: bool) -> Removed:
     """Take a module out of the configuration, its attr tree too; `purge`: its metadata as well."""
     from huai_server.store.module_state import purge_module
+    from huai_server.tokens import forget_module
 
     config = load(root)
     config.module(name)
@@ -198,3 +261,14 @@ def _keys(root: Path, config: ServerConfig) -> "ServerKeys | None":
     from huai_server.signing.keys import open_keys
 
     return open_keys(root, config.signing)
+
+
+def _needed_keys(root: Path, config: ServerConfig) -> "ServerKeys":
+    """What signs commits; `ConfigError` if nothing does."""
+    keys = _keys(root, config)
+    if keys is None:
+        raise ConfigError(
+            f"{root}: commits are not signed, so none waits for signatures",
+            hint="huai-server key new PATH makes a key, and says what to write",
+        )
+    return keys

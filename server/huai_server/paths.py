@@ -19,6 +19,8 @@
 - `ROOT/modules/NAME/notified-commit`, `ROOT/modules/NAME/notified-scrub`: failures in a row, and
   whether somebody was told
 - `ROOT/keys`: whose signatures count, as each commit has them (`signing.keys`); `ROOT/keys.lock`
+- `ROOT/cosigned/IDENTITY/SERIAL.git`: the commit of an upstream elsewhere that was signed here last
+  (`signing.cosigned`); `ROOT/cosigned.lock`
 - `ROOT/mirrors/NAME`: what downstreams attested of a module, written by `serve`, and what
   `probe` found of them (`mirrors.record`)
 

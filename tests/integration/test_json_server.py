@@ -19,7 +19,7 @@ from huai_server.paths import mirrors_folder, module_places
 from huai_server.store.repository import read_head
 from tests.support import json_events
 from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
-from tests.support.keys import key
+from tests.support.keys import key, write_key
 
 Lines = list[dict[str, Any]]
 PROGRAM = "huai-server"
@@ -101,6 +101,26 @@ def probed(root: Path) -> Lines:
     return run(root, "probe", NAME)
 
 
+def cosigned(root: Path, tree: Path) -> Iterator[Lines]:
+    """A commit waits for the signature of a key that is elsewhere."""
+    toml, second = root / "server.toml", write_key(root / "second", key(2))
+    alone = toml.read_text()
+    more = f'threshold = 2\npending = true\n[[signing.cosigners]]\nkey = "{second}'
+    toml.write_text(f'{alone}{more}"\n')
+    both = toml.read_text()
+    yield run(root, "key", "configure")
+    toml.write_text(f'{alone}{more}.pub"\ncommand = ["/bin/false"]\n')
+    (tree / "signed").write_text("elsewhere")
+    yield run(root, "commit", NAME, code=57)
+    yield run(root, "key", "pending", NAME, str(root / "request"))
+    (operator := root / "operator").mkdir()
+    (operator / "server.toml").write_text(f'[signing]\nkey = "{second}"\n')
+    signature = str(root / "signature")
+    yield run(operator, "key", "cosign", str(root / "request"), "--output", signature)
+    yield run(root, "key", "attach", NAME, signature)
+    toml.write_text(both)
+
+
 def relayed(root: Path, tree: Path, client: Path) -> Iterator[Lines]:
     """The commits of `root`, as if a client had applied the newest, at another server."""
     module = client / "modules" / NAME
@@ -153,6 +173,7 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     yield shown
     yield run(root, "key", "revoke", kept["key"])
     yield run(root, "commit", NAME)
+    yield from cosigned(root, tree)
     yield probed(root)
     made = run(root, "token", "new", NAME, "--expires", "1d")
     yield made

@@ -190,21 +190,13 @@ def follow(known: Keys, chain: KeyChain | None, floor: int = 1) -> Keys:
     """
     if chain is None:
         return known
-    versions, newest = chain.versions, chain.newest
+    newest, begin = chain.newest, known
     if known.version == 0:  # keys without a version follow the first that they signed
-        vouched = [_agree(known, each.signers, floor) for each in versions]
-        begin = vouched.index(True) if True in vouched else None
-        if begin is None:
+        vouched = [each.keys for each in chain.versions if _agree(known, each.signers, floor)]
+        if not vouched:
             return known
-    else:
-        listed = [each.keys for each in versions]
-        is_next = versions[0].keys.version == known.version + 1
-        begin = listed.index(known) + 1 if known in listed else 0 if is_next else None
-    former, agreed = known, begin is not None
-    for each in versions[begin:]:
-        agreed = agreed and _agree(former, each.signers, floor)
-        former = each.keys
-    if agreed:
+        begin = vouched[0]
+    if chain.follows(begin, floor):
         return newest
     reason = f"version {newest.version}, which does not follow from {known.version}"
     if newest.version < known.version:

@@ -67,6 +67,24 @@ class KeyChain(NamedTuple):
         """The blob."""
         return b"".join(each.keys.encode() + b"".join(each.signatures) for each in self.versions)
 
+    def follows(self, known: Keys, floor: int = 1) -> bool:
+        """Whether the newest version is `known`, or follows from it, step by step.
+
+        Each step needs as many signatures as the version before it asks for, and at least `floor`.
+        """
+        listed = [each.keys for each in self.versions]
+        if known in listed:
+            left = self.versions[listed.index(known) + 1 :]
+        elif listed[0].version == known.version + 1:
+            left = self.versions
+        else:
+            return False
+        for each in left:
+            if not known._replace(threshold=max(known.threshold, floor)).agrees(each.signers):
+                return False
+            known = each.keys
+        return True
+
     def extend(self, keys: Keys, signatures: Sequence[bytes]) -> "KeyChain":
         """The chain with one more version; the oldest go if it gets too long."""
         versions = (*self.versions, _proved(keys, tuple(signatures)))

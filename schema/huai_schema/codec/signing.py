@@ -16,6 +16,8 @@ NAMESPACE = "git"
 """What git signs commits as (ssh-keygen(1), -n)."""
 COSIGNED = "huai-cosigned"
 """What others sign a commit as: no co-signature is a signature of git."""
+SIGNATURE_FILE_BYTES = 4096
+"""An armored signature."""
 COSIGNATURES_MAX = KEYS_MAX - 1
 _SIGNED = re.compile(
     rb"(tree [0-9a-f]{40}\n(?:parent [0-9a-f]{40}\n)*author [^\n]*\ncommitter [^\n]*\n)"

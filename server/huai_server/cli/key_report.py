@@ -3,12 +3,16 @@
 import base64
 import hashlib
 import socket
+import time
 from pathlib import Path
 
+from huai_schema.codec.pending import PendingCommit
 from huai_schema.program.configuration import ConfigError
 from huai_server.cli.console import Console
+from huai_server.cli.report import totals_values
 from huai_server.config import config_path, load
 from huai_server.config_tables import Signing
+from huai_server.signing.cosigned import Examined
 from huai_server.signing.keys import ServerKeys
 
 _PRINCIPAL = "huai@localhost"
@@ -61,3 +65,58 @@ def show_keys(console: Console, path: str, keys: ServerKeys) -> None:
     console.result(f"client.toml      keys = [{listed}]")
     if newest.threshold > 1:
         console.result(f"                 threshold = {newest.threshold}")
+
+
+def show_pending(console: Console, pending: PendingCommit, *, signatures: int, needed: int) -> None:
+    """Print a commit that waits for signatures, and how many there are."""
+    console.event("pending", **_pending_values(pending), signatures=signatures, needed=needed)
+    info = pending.info
+    console.result(f"{info.module}: serial {info.serial}, {signatures} of {needed} signatures")
+
+
+def show_examined(console: Console, found: Examined, *, signed: bool) -> None:
+    """Print what is to be signed: nothing of it is the upstream's word alone."""
+    pending, former, counts = found.pending, found.former, found.counts
+    values = _pending_values(pending)
+    since = former.info.serial if former else None
+    console.event(
+        "cosign",
+        **values,
+        totals=totals_values(pending.info),
+        since=since,
+        counts=counts._asdict(),
+        keys=list(found.chain.newest.keys),
+        threshold=found.chain.newest.threshold,
+        signed=signed,
+    )
+    console.result(f"module       {pending.info.module}, {pending.promise.identity}")
+    console.result(f"serial       {pending.info.serial}, made {_when(pending.time)}")
+    console.result(f"tree         {pending.tree.hex()}")
+    console.result(f"listing      blake3:{pending.promise.listing.hex()}")
+    console.result(f"valid until  {_when(pending.promise.valid_until)}")
+    totals = pending.info.totals
+    console.result(f"entries      {totals.entries:,}, {totals.bytes:,} bytes of files")
+    console.result(
+        f"since {f'serial {since}' if former else 'nothing'}: {counts.added:,} added, "
+        f"{counts.changed:,} changed, {counts.removed:,} removed, {counts.moved:,} moved along"
+    )
+    for key in found.chain.newest.keys:
+        console.result(f"key          {fingerprint(key)}")
+    if former is None:
+        console.error("the first commit of this module here: compare the keys with the upstream's")
+
+
+def _pending_values(pending: PendingCommit) -> dict[str, object]:
+    return {
+        "module": pending.info.module,
+        "identity": pending.promise.identity,
+        "serial": pending.info.serial,
+        "tree": pending.tree.hex(),
+        "listing": pending.promise.listing.hex(),
+        "time": pending.time,
+        "valid_until": pending.promise.valid_until,
+    }
+
+
+def _when(seconds: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from huai_schema.program.humanize import counted, human
 from huai_schema.program.live_view import Row, Table, ago
+from huai_server.cli.report import pending_text
 from huai_server.config import load
 from huai_server.paths import module_places
 from huai_server.store.module_state import ModuleState, module_state
@@ -27,7 +28,7 @@ def _row(root: Path, name: str) -> Row:
     state = module_state(places)
     damaged = len(read_record(places.scrub).damage)
     words = _words(state, read_watched(places), damaged)
-    attention = bool(state.problem or damaged)
+    attention = bool(state.problem or damaged or state.pending)
     if state.head is None:
         return Row((name, "-", "-", "-", "-", "-", words), attention)
     totals, counts = state.head.info.totals, state.head.info.counts
@@ -47,6 +48,7 @@ def _words(state: ModuleState, watched: Watched | None, damaged: int) -> str:
     """What there is to say, the worst first."""
     found = [state.problem.message] if state.problem else []
     found += [f"{counted(damaged, 'file')} DAMAGED"] if damaged else []
+    found += [pending_text(state.pending)] if state.pending else []
     found += [f"commit running (process {state.running})"] if state.running else []
     if watched:
         since = watched.record.since

@@ -21,6 +21,7 @@ from huai_server.scan import types as scan
 from huai_server.scan.types import Problem
 
 if TYPE_CHECKING:  # these load libgit2, which only some commands need
+    from huai_schema.codec.pending import PendingCommit
     from huai_schema.diff.diff import Difference
     from huai_server.commit.result import CommitResult
     from huai_server.export.export import ExportResult
@@ -221,6 +222,8 @@ def status_values(name: str, module: Module, state: "ModuleState") -> dict[str, 
         "serial": head.info.serial if head else None,
         "time": head.time if head else None,
         "totals": totals_values(head.info) if head else None,
+        "pending": state.pending.info.serial if state.pending else None,
+        "pending_since": state.pending.time if state.pending else None,
         "problem": state.problem.message if state.problem else None,
         "running": state.running,
     }
@@ -228,8 +231,14 @@ def status_values(name: str, module: Module, state: "ModuleState") -> dict[str, 
 
 def status_line(name: str, module: Module, state: "ModuleState") -> str:
     """The state of a module, as a line."""
+    waiting = f", {pending_text(state.pending)}" if state.pending else ""
     busy = f", commit running (process {state.running})" if state.running else ""
-    return f"{name}: {module.path}: {_committed(state)}{busy}"
+    return f"{name}: {module.path}: {_committed(state)}{waiting}{busy}"
+
+
+def pending_text(pending: "PendingCommit") -> str:
+    """A commit that waits for signatures, in words."""
+    return f"serial {pending.info.serial} waits for signatures since {moment(pending.time)}"
 
 
 def watched_values(watched: "Watched | None") -> dict[str, object]:

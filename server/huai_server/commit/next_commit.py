@@ -57,12 +57,15 @@ class NextCommit:
         self.head = repository.head()
         descriptor, past = repository.snapshot(self.head) if self.head else (None, None)
         self.past = past
+        waiting = repository.pending()
+        self._pending = waiting[1] if waiting else None
         self.record = read_record(places.lists)
         self.links = LinkRecord(places.hardlinks)
         self.blocks = BlockIndices(repository.path)
         self.digests = CommitDigests(module, places, self.blocks)
         # Made with the module's first commit.  A module that is made again gets another one.
-        self._identity = (descriptor and descriptor.identity) or os.urandom(16).hex()
+        began = self._pending and self._pending.promise.identity
+        self._identity = (descriptor and descriptor.identity) or began or os.urandom(16).hex()
         self._keys = keys
 
     @contextmanager
@@ -88,16 +91,27 @@ class NextCommit:
         top = write_root(self._descriptor(), tree, writer, others)
         if self.head and bytes.fromhex(self.head.tree) == top:
             writer.abort()
-            return top if self._expires_soon() else None
-        writer.finish()
+            if self._expires_soon():
+                return top
+            self.repository.drop_pending()  # the tree is again as it was committed
+            return None
+        if self._pending and self._pending.tree == top:
+            writer.abort()  # what it waits with is durable
+        else:
+            writer.finish()
         return top
 
     def commit(
         self, top: bytes, totals: Totals, counts: Counts, skipped: int, now: int | None = None
     ) -> Head:
         """Make the commit of what `finish` returned, and let the branch have it."""
-        serial = self.head.info.serial + 1 if self.head else 1
+        # One that waited may have been signed elsewhere: no two have one serial.
+        serial = self.repository.last_serial() + 1
         info = CommitInfo(self.name, serial, totals, counts, skipped)
+        if self._keys and self._keys.pending:
+            # If this one waits, the next follows the same commit: what lists named now, it has to
+            # find again.
+            self.places.lists.unlink(missing_ok=True)
         return self.repository.commit(
             *(top, info, self.head, self.module.retention), seal=self._seal(top), now=now
         )
@@ -124,7 +138,7 @@ class NextCommit:
             return None
         listing = listing_hash(self.places.listing_hashes, top, self.repository)
         promise = Promise(self._identity, int(time.time()) + keys.validity, listing)
-        return Seal(promise, partial(keys.signer.sign, NAMESPACE), keys.cosign)
+        return Seal(promise, partial(keys.signer.sign, NAMESPACE), keys.cosign, keys.needed)
 
     def _descriptor(self) -> Descriptor:
         module = self.module

@@ -46,14 +46,22 @@ class ServerKeys(NamedTuple):
     validity: int
     """Seconds for which a signature holds."""
     cosigners: tuple[Signer, ...] = ()
+    pending: bool = False
+    """Whether a commit waits for signatures that are missing."""
+
+    @property
+    def needed(self) -> int:
+        """How many signatures a commit needs beside the signer's own."""
+        return self.chain.newest.threshold - 1
 
     def cosign(self, payload: bytes) -> list[bytes]:
         """As many signatures beside the signer's own as the threshold asks for, in their order.
 
-        Who does not answer is passed over; `SigningError` if too few are left.
+        Who does not answer is passed over; `SigningError` if too few are left, unless a commit may
+        wait for them.
         """
         made: list[bytes] = []
-        missing = self.chain.newest.threshold - 1
+        missing = self.needed
         failure: SigningError | None = None
         for each in self.cosigners:
             if len(made) == missing:
@@ -62,7 +70,7 @@ class ServerKeys(NamedTuple):
                 made.append(each.sign(COSIGNED, payload))
             except SigningError as error:
                 failure = error
-        if len(made) < missing:
+        if len(made) < missing and not self.pending:
             why = failure.message if failure else "server.toml names no more cosigners"
             raise SigningError(
                 f"{len(made) + 1} of {missing + 1} signatures: {why}",
@@ -197,7 +205,7 @@ def _open(root: Path, signing: Signing) -> ServerKeys:
             f"{chain.newest.version}",
             hint="huai-server key show lists these; a new key comes by huai-server key rotate",
         )
-    return ServerKeys(signer, chain, signing.seconds, cosigners)
+    return ServerKeys(signer, chain, signing.seconds, cosigners, signing.pending)
 
 
 def _everybody(keys: ServerKeys) -> tuple[Signer, ...]:

@@ -6,11 +6,12 @@ The mirrored tree is never touched.
 import shutil
 from typing import NamedTuple
 
+from huai_schema.codec.pending import PendingCommit
 from huai_schema.errors import HuaiError
 from huai_schema.program.locking import holder, locked
 from huai_server.errors import storage_errors
 from huai_server.paths import ModulePlaces
-from huai_server.store.repository import Head, read_head
+from huai_server.store.repository import Head, Repository
 
 
 class ModuleState(NamedTuple):
@@ -18,6 +19,8 @@ class ModuleState(NamedTuple):
 
     head: Head | None
     """The newest commit; None: there is none yet, or it cannot be read."""
+    pending: PendingCommit | None
+    """A later one, which waits for signatures."""
     problem: HuaiError | None
     """Why it cannot be read."""
     running: int | None
@@ -27,13 +30,16 @@ class ModuleState(NamedTuple):
 def module_state(places: ModulePlaces) -> ModuleState:
     """Never raises for a damaged repository: `problem` says what is wrong."""
     head: Head | None = None
+    waiting: tuple[str, PendingCommit] | None = None
     problem: HuaiError | None = None
     try:
         with storage_errors(places.repository):
-            head = read_head(places.repository) if places.repository.exists() else None
+            if places.repository.exists():
+                repository = Repository(places.repository)
+                head, waiting = repository.head(), repository.pending()
     except HuaiError as error:
         problem = error
-    return ModuleState(head, problem, holder(places.lock))
+    return ModuleState(head, waiting and waiting[1], problem, holder(places.lock))
 
 
 def purge_module(places: ModulePlaces) -> None:

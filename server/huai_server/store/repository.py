@@ -6,7 +6,6 @@ what downstreams ask for next (`steps`).  No git library: none loads as fast as 
 """
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from typing import NamedTuple
 from huai_native._native import Packs
 from huai_schema.codec.commits import CommitInfo, CommitObject, decode_commit
 from huai_schema.codec.descriptor import Descriptor, read_root
+from huai_schema.codec.pending import PendingCommit
 from huai_schema.codec.signing import Promise, cosign, join_commit, split_commit
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import BRANCH, Kind
@@ -39,6 +39,10 @@ from huai_server.store.steps import (
 
 _PAST = "refs/huai/past/"
 """Of the histories that are over, each by the serial of its newest commit."""
+_PENDING = "refs/huai/pending"
+"""Of the commit that waits for signatures: its objects are as safe as any."""
+_DROPPED = "refs/huai/dropped"
+"""Of one that waits no more: somebody may have signed it, so its serial is used."""
 _KEPT_BYTES = 4 << 20
 """Of objects: a commit reads most of them at most twice, and more kept ones make it no quicker."""
 _HEAD = f"ref: {BRANCH}\n".encode()
@@ -66,6 +70,12 @@ class StoreError(HuaiError):
     exit_code = ExitCode.UNSOUND
 
 
+class PendingCommitError(HuaiError):
+    """A commit was made that waits for signatures; the branch is where it was."""
+
+    exit_code = ExitCode.UNSIGNED
+
+
 class Head(NamedTuple):
     """The newest commit of a module."""
 
@@ -88,6 +98,8 @@ class Seal(NamedTuple):
     """The signature of a commit object."""
     cosign: Callable[[bytes], Sequence[bytes]] = lambda _: ()
     """The signatures of others, made before."""
+    cosigners: int = 0
+    """How many of these are needed."""
 
 
 class Repository:
@@ -202,7 +214,7 @@ class Repository:
         """Make a commit and move the branch to it; its objects are on the disk already.
 
         It begins a new history if that of `parent` is over; the old one gets its ref before.
-        `now` in seconds since the epoch.
+        `now` in seconds since the epoch.  `PendingCommitError` if signatures of others are missing.
         """
         made = now or int(time.time())
         is_over = parent is not None and retention.is_full(self._length(parent))
@@ -213,17 +225,82 @@ class Repository:
         message = info.encode() + (seal.promise.encode() if seal else "")
         data = "\n".join((*lines, "", message)).encode()
         if seal:
-            data = cosign(data, seal.cosign(data))
+            signatures = seal.cosign(data)
+            data = cosign(data, signatures)
+            if len(signatures) < seal.cosigners:
+                raise self._wait(PendingCommit.decode(data), seal.cosigners)
             data = join_commit(data, seal.sign(data))
+        return self.publish(data, parent)
+
+    def publish(self, data: bytes, former: Head | None) -> Head:
+        """Move the branch from `former` to a commit, whose objects are on the disk already.
+
+        Nothing waits for signatures any more then.
+        """
+        made = decode_commit(data)
         with storage_errors(self.path):
             commit = write_loose(self.path, "commit", data).hex()
-            if parent:
-                self._write_step(commit, Wanted(data, tree), parent)
-            if parent and is_over:
-                self._refs.set(f"{_PAST}{parent.info.serial}", parent.commit)
+            if former:
+                self._write_step(commit, Wanted(data, made.tree), former)
+            if former and former.commit not in made.parents:
+                self._refs.set(f"{_PAST}{former.info.serial}", former.commit)
             self._refs.set(BRANCH, commit)
-        valid_until = seal.promise.valid_until if seal else 0
-        return Head(commit, tree.hex(), made, info, valid_until)
+            for each in (_PENDING, _DROPPED):
+                self._refs.delete(each)
+        return _head(commit, data, made)
+
+    def pending(self) -> tuple[str, PendingCommit] | None:
+        """The commit that waits for signatures, and its hex id; None: none does."""
+        found, head = self._waiting(_PENDING), self.head()
+        if found and head and head.info.serial >= found[1].info.serial:
+            return None  # a run that was killed published it, or another one
+        return found
+
+    def last_serial(self) -> int:
+        """The greatest one of all commits, also of those that waited; 0: there is none."""
+        head = self.head()
+        waited = (self._waiting(each) for each in (_PENDING, _DROPPED))
+        serials = [found[1].info.serial for found in waited if found]
+        return max([*serials, head.info.serial if head else 0])
+
+    def hold(self, pending: PendingCommit) -> None:
+        """Let a commit wait, in the place of any other; its objects are on the disk already."""
+        with storage_errors(self.path):
+            commit = write_loose(self.path, "commit", pending.data).hex()
+            self._refs.set(_PENDING, commit)
+
+    def drop_pending(self) -> None:
+        """Let no commit wait for signatures; the serial of the one that did is not used again."""
+        found = self._waiting(_PENDING)
+        if found is None:
+            return
+        with storage_errors(self.path):
+            self._refs.set(_DROPPED, found[0])
+            self._refs.delete(_PENDING)
+
+    def _waiting(self, ref: str) -> tuple[str, PendingCommit] | None:
+        with _reading(f"{self.path}: {ref}"):
+            commit = self._refs.get(ref)
+        if commit is None:
+            return None
+        try:
+            return commit, PendingCommit.decode(self.read(bytes.fromhex(commit), "commit"))
+        except FormatError as error:
+            raise error.within(commit) from None
+
+    def _wait(self, made: PendingCommit, needed: int) -> PendingCommitError:
+        """Let a commit wait, or the one that does so already, which somebody may be signing."""
+        former = self.pending()
+        if former is None or made.replaces(former[1]):
+            self.hold(made)
+        else:
+            made = former[1]
+        return PendingCommitError(
+            f"{made.info.module}: the commit with serial {made.info.serial} waits for "
+            f"{needed - len(made.signatures)} more of {needed + 1} signatures",
+            hint=f"huai-server key pending {made.info.module} hands it out to be signed; the last "
+            "commit is intact",
+        )
 
     def move(self, head: Head, former: Head | None) -> None:
         """Move the branch to a commit that was made elsewhere; its objects are on the disk.
@@ -308,6 +385,8 @@ def _check_repository(path: Path) -> None:
 
 def _initialize(path: Path) -> None:
     """Make a repository beside its place, and rename it: a killed run leaves no half of one."""
+    import shutil  # loads slowly, and is needed once
+
     unfinished = path.with_name(f"{TEMPORARY}{path.name}")
     shutil.rmtree(unfinished, ignore_errors=True)
     for folder in _FOLDERS:

@@ -4,9 +4,9 @@ import click
 
 from huai_server.cli.main import LazyGroup
 
-COMMANDS = ("configure", "new", "revoke", "rotate", "show")
+COMMANDS = ("attach", "configure", "cosign", "new", "pending", "revoke", "rotate", "show")
 
 
 @click.group(cls=LazyGroup, package=__name__, names=COMMANDS)
 def command() -> None:
-    """Make, show and replace the key that signs commits."""
+    """Make, show and replace the keys that sign commits, and sign elsewhere."""

@@ -1,0 +1,174 @@
+"""What who signs elsewhere looks at, and keeps: the upstream's commit that waits for a signature.
+
+It is read back whole, as `check` does, and compared with the one that was signed before, of which
+all is kept: `ROOT/cosigned/IDENTITY/SERIAL.git`, a repository for each module.
+Order of writes: what is examined, in `ROOT/cosigned/examined.git`; the signature is made; what it
+is of gets its name, and the one before goes; the signature is handed out.  A run killed anywhere
+has signed nothing that is not kept, and the next one begins again.
+
+Rule: nothing is signed whose serial was signed before, unless it is the very same.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_native._native import ListingHashes
+from huai_schema.codec.commits import SERIAL_STEP, Counts
+from huai_schema.codec.keys import KeyChain, read_keys
+from huai_schema.codec.pending import REQUEST_BYTES, PendingCommit, decode_request
+from huai_schema.codec.signing import COSIGNED
+from huai_schema.diff.diff import count
+from huai_schema.errors import FormatError
+from huai_schema.layout.snapshot import Snapshot
+from huai_schema.program.durable import sync_folder
+from huai_schema.program.locking import locked
+from huai_server.errors import storage_errors
+from huai_server.signing.errors import SigningError
+from huai_server.signing.signer import Signer
+from huai_server.store.check import check_repository
+from huai_server.store.git_program import GitFailedError, run_git
+from huai_server.store.repository import Repository, StoreError
+
+_AHEAD_SECONDS = 3600
+"""By so much the clocks of two machines may differ."""
+_WAIT_SECONDS = 30.0
+
+
+class Examined(NamedTuple):
+    """A commit that may be signed."""
+
+    pending: PendingCommit
+    chain: KeyChain
+    counts: Counts
+    """In what it differs from the one that was signed before."""
+    former: PendingCommit | None
+    """The one that was signed before; None: this is the first one."""
+
+
+class _Read(NamedTuple):
+    repository: Repository
+    pending: PendingCommit
+    chain: KeyChain
+    snapshot: Snapshot
+
+
+def examine(root: Path, request: Path, signer: Signer) -> Examined:
+    """Look at what the upstream hands out; `SigningError` if a client would refuse it."""
+    with _examining(root, request) as (_, new):
+        return _judge(root, new, signer)
+
+
+def sign(root: Path, request: Path, signer: Signer) -> tuple[Examined, bytes]:
+    """Look at it, sign it, and keep what was signed."""
+    with _examining(root, request) as (place, new):
+        found = _judge(root, new, signer)
+        signature = signer.sign(COSIGNED, found.pending.payload)
+        _keep(root, place, found.pending)
+        return found, signature
+
+
+@contextmanager
+def _examining(root: Path, request: Path) -> Iterator[tuple[Path, _Read]]:
+    """What is in a request, in a repository that goes unless it gets another name."""
+    folder = root / "cosigned"
+    place = folder / "examined.git"
+    with storage_errors(root):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with locked(root / "cosigned.lock", wait=_WAIT_SECONDS):
+            shutil.rmtree(place, ignore_errors=True)
+            try:
+                yield place, _unpack(request, place)
+            except (FormatError, StoreError, GitFailedError) as error:
+                raise _refused(error.message) from error
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
+
+
+def _unpack(request: Path, place: Path) -> _Read:
+    repository = Repository.create(place)
+    with storage_errors(request), request.open("rb", buffering=0) as file:
+        commit = decode_request(file.read(REQUEST_BYTES) or b"")
+        run_git(place, ["index-pack", "--stdin"], stdin=file, put=lambda _: None)
+    repository = Repository(place)
+    repository.move(repository.head_of(commit), None)
+    return _read(repository)
+
+
+def _read(repository: Repository) -> _Read:
+    head = repository.head()
+    if head is None:
+        raise FormatError("there is no commit", str(repository.path))
+    pending = PendingCommit.decode(repository.read(bytes.fromhex(head.commit), "commit"))
+    chain = read_keys(pending.tree, repository)
+    if chain is None:
+        raise FormatError("it says nothing of whose signatures count", "commit")
+    descriptor, snapshot = repository.snapshot(head)
+    if descriptor.identity != pending.promise.identity:
+        raise FormatError("it is promised as another module", "commit")
+    return _Read(repository, pending, chain, snapshot)
+
+
+def _judge(root: Path, new: _Read, signer: Signer) -> Examined:
+    """All that a client looks at, and what `check` does."""
+    pending, now = new.pending, time.time()
+    if signer.public not in new.chain.newest.keys:
+        raise _refused(f"{signer.public} is none of the keys that count")
+    if pending.time > now + _AHEAD_SECONDS:
+        raise _refused("it is dated more than an hour ahead")
+    if pending.promise.valid_until <= now:
+        raise _refused("it is no longer valid")
+    former = _former(root, pending.promise.identity)
+    if former is None:
+        counts = Counts(added=pending.info.totals.entries)
+    else:
+        _check_continues(former, new)
+        counts = count(former.snapshot, new.snapshot)
+    if ListingHashes(b"").of_tree(pending.tree, new.repository) != pending.promise.listing:
+        raise _refused("it is promised for another listing")
+    faults = check_repository(pending.info.module, new.repository).faults
+    if faults:
+        raise _refused(faults[0])
+    return Examined(pending, new.chain, counts, former and former.pending)
+
+
+def _check_continues(former: _Read, new: _Read) -> None:
+    old, serial = former.pending, new.pending.info.serial
+    if new.pending.info.module != old.info.module:
+        raise _refused(f"the module was called {old.info.module} before")
+    if serial <= old.info.serial and new.pending.payload != old.payload:
+        raise _refused(f"its serial is {serial}, and one with {old.info.serial} was signed before")
+    if serial > old.info.serial + SERIAL_STEP:
+        raise _refused(f"its serial is {serial}, far above {old.info.serial}")
+    if not new.chain.follows(former.chain.newest):
+        version = former.chain.newest.version
+        raise _refused(f"its keys do not follow from version {version}, which was signed before")
+
+
+def _former(root: Path, identity: str) -> _Read | None:
+    kept = sorted((root / "cosigned" / identity).glob("*.git"), key=lambda path: int(path.stem))
+    return _read(Repository(kept[-1])) if kept else None
+
+
+def _keep(root: Path, place: Path, pending: PendingCommit) -> None:
+    folder = root / "cosigned" / pending.promise.identity
+    folder.mkdir(exist_ok=True)
+    sync_folder(folder.parent)
+    kept = folder / f"{pending.info.serial}.git"
+    if kept.exists():  # the very same
+        return
+    os.rename(place, kept)
+    sync_folder(folder)
+    for path in folder.iterdir():
+        if path != kept:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _refused(reason: str) -> SigningError:
+    return SigningError(
+        f"this is not to be signed: {reason}", hint="ask who runs the upstream; nothing was signed"
+    )
