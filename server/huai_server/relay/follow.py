@@ -5,24 +5,22 @@ When it starts, it hands on what was applied before.  What fails is told once, a
 """
 
 import logging
-import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from huai_schema.errors import HuaiError
 from huai_schema.program.locking import LockedError
 from huai_server.config import ServerConfig, config_path, load
 from huai_server.errors import storage_error
 from huai_server.file_stamp import FileStamp, file_stamp
+from huai_server.periodic_thread import PeriodicThread
 from huai_server.relay.hand_over import downstream_of
 
 _LOOK_SECONDS = 0.5
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds before something that failed is tried again."""
-_END_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -36,37 +34,16 @@ class _Seen(NamedTuple):
     """When it is tried again (monotonic clock); no matter if it did not fail."""
 
 
-class Follower(AbstractContextManager["Follower"]):
-    """The relayed modules of one state root; a thread as long as the block lasts."""
+class Follower(PeriodicThread):
+    """The relayed modules of one state root."""
 
     def __init__(self, root: Path, hand_over: Callable[[str], object]) -> None:
         """`hand_over` brings a module to what was applied, or raises a `HuaiError`."""
+        super().__init__("relay", _LOOK_SECONDS)
         self._root = root
         self._hand_over = hand_over
         self._config: tuple[FileStamp, ServerConfig] = ((), ServerConfig())
         self._seen: dict[str, _Seen] = {}
-        self._stopping = threading.Event()
-        # A daemon: whatever it is cut in is taken up by the next start.
-        self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Finish what is in work, if that takes moments."""
-        self._stopping.set()
-        self._thread.join(_END_SECONDS)
-
-    def _run(self) -> None:
-        while True:
-            try:
-                self.look()
-            except Exception:  # noqa: BLE001 - else nothing is handed on any more
-                _log.exception("looking for applied commits failed; it goes on")
-            if self._stopping.wait(_LOOK_SECONDS):
-                return
 
     def look(self) -> None:
         """Hand on what is new; what fails is logged."""
@@ -77,7 +54,7 @@ class Follower(AbstractContextManager["Follower"]):
         for name, module in relayed.items():
             stamp = file_stamp(downstream_of(name, module).state)
             seen = self._seen.get(name)
-            if self._stopping.is_set() or (seen and not _is_due(seen, stamp)):
+            if self.is_stopping or (seen and not _is_due(seen, stamp)):
                 continue
             self._seen[name] = self._one(name, stamp, seen)
 

@@ -7,26 +7,21 @@ Nothing is kept on the disk, where `serve` may write next to nothing: after a re
 told once more.
 """
 
-import logging
-import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Self
 
 from huai_schema.errors import HuaiError
 from huai_schema.program.humanize import long_span
 from huai_server.config import ServerConfig, load
 from huai_server.paths import module_places
+from huai_server.periodic_thread import PeriodicThread
 from huai_server.store.repository import Head, Repository
 
 LOOK_SECONDS = 600.0
 """Between two looks."""
 _LAST = 4
 """The part of the validity that is the last one."""
-_END_SECONDS = 10.0
-_log = logging.getLogger(__name__)
 
 Tell = Callable[[ServerConfig, str, int, str], bool]
 """Tells that the signature of a module needs somebody, since when (epoch) and why, or, with an
@@ -43,36 +38,16 @@ def ending(head: Head, now: float) -> str:
     return f"{serial} {how}: no commit has renewed it"
 
 
-class ExpiryWatch(AbstractContextManager["ExpiryWatch"]):
-    """The modules of one state root; a thread as long as the block lasts."""
+class ExpiryWatch(PeriodicThread):
+    """The modules of one state root; who is being told at the end is left behind."""
 
     def __init__(self, root: Path, tell: Tell) -> None:
         """Nobody is told where the configuration has no `[notify]`."""
+        super().__init__("expiry", LOOK_SECONDS)
         self._root = root
         self._tell = tell
         self._told: dict[str, int] = {}
         """Modules of which somebody was told, and since when they need it."""
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="expiry", daemon=True)
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End, or leave behind who is being told just now."""
-        self._stopping.set()
-        self._thread.join(_END_SECONDS)
-
-    def _run(self) -> None:
-        while True:
-            try:
-                self.look()
-            except Exception:  # noqa: BLE001 - else nobody is told any more
-                _log.exception("looking at signatures failed; it goes on")
-            if self._stopping.wait(LOOK_SECONDS):
-                return
 
     def look(self) -> None:
         """Tell of what is news."""
@@ -87,7 +62,7 @@ class ExpiryWatch(AbstractContextManager["ExpiryWatch"]):
                 head = Repository(module_places(self._root, name).repository).head()
             except HuaiError:  # nothing is committed yet, or what reads it tells of it
                 continue
-            if head is not None and not self._stopping.is_set():
+            if head is not None and not self.is_stopping:
                 self._one(config, name, ending(head, time.time()))
 
     def _one(self, config: ServerConfig, name: str, reason: str) -> None:
