@@ -4,6 +4,9 @@ Rule: content is on the disk before its name is, and the name before a function 
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedWriter
 from pathlib import Path
 
 
@@ -15,15 +18,28 @@ def replace_file(
     `temporary` is in the same folder; the file that a killed run left there is overwritten.
     `permissions`: exactly these; None: those that the umask leaves.
     """
+    with replacing(path, temporary, permissions=permissions) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(
+    path: Path, temporary: Path, *, permissions: int | None = None
+) -> Iterator[BufferedWriter]:
+    """As `replace_file`, by what the block writes; a block that fails leaves the old file alone."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     mode = 0o666 if permissions is None else 0o600
-    with open(os.open(temporary, flags, mode), "wb") as file:
-        if permissions is not None:
-            os.fchmod(file.fileno(), permissions)
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with open(os.open(temporary, flags, mode), "wb") as file:
+            if permissions is not None:
+                os.fchmod(file.fileno(), permissions)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
     sync_folder(path.parent)
 
 

@@ -8,7 +8,6 @@ Rule: who adds a signature holds the module's lock; to hand it out needs none, f
 replaced stay for a while.
 """
 
-import os
 import time
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from huai_schema.codec.keys import read_keys
 from huai_schema.codec.pending import PendingCommit, encode_request
 from huai_schema.codec.signing import COSIGNED, NAMESPACE, join_commit, signers_of, split_commit
 from huai_schema.errors import FormatError
-from huai_schema.program.durable import sync_folder
+from huai_schema.program.durable import replacing
 from huai_schema.program.packs import TEMPORARY
 from huai_server.errors import storage_errors
 from huai_server.signing.errors import SigningError
@@ -33,19 +32,12 @@ def hand_out(repository: Repository, name: str, output: Path) -> PendingCommit:
     """Write the commit that waits, with all that it lists, to the file `output`."""
     commit, pending = _pending(repository, name)
     unfinished = output.with_name(TEMPORARY + output.name)
-    with storage_errors(output):
-        try:
-            with unfinished.open("wb") as file:
-                os.fchmod(file.fileno(), _PERMISSIONS)
-                file.write(encode_request(commit))
-                repository.packs.send(pending.data, pending.tree, file.write)
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.rename(output)
-        except BaseException:
-            unfinished.unlink(missing_ok=True)
-            raise
-        sync_folder(output.parent)
+    with (
+        storage_errors(output),
+        replacing(output, unfinished, permissions=_PERMISSIONS) as file,
+    ):
+        file.write(encode_request(commit))
+        repository.packs.send(pending.data, pending.tree, file.write)
     return pending
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_schema.program.durable import replace_file
+from huai_schema.program.durable import replace_file, replacing
 
 
 def test_a_file_is_replaced_and_its_permissions_are_those_asked_for(tmp_path: Path) -> None:
@@ -22,3 +22,18 @@ def test_what_cannot_be_replaced_stays(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         replace_file(tmp_path / "file", b"content", tmp_path / "file.new")
     assert (tmp_path / "file").is_dir()
+
+
+def test_what_is_not_written_to_its_end_leaves_the_old_file_alone(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def write() -> None:
+        with replacing(path, tmp_path / "file.new") as file:
+            file.write(b"a beginning")
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        write()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
