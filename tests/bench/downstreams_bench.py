@@ -81,10 +81,8 @@ def figures(stand: Stand) -> Iterator[Figure]:
     minutes = _MINUTES if isinf(stand.minutes) else stand.minutes
     folder = stand.folder / "downstreams"
     folder.mkdir()
-    publisher, served = Publisher(folder), folder / "served"
-    served.mkdir()
-    (served / f"{NAME}.git").symlink_to(publisher.upstream.places.repository)
-    (served / "static").symlink_to(publisher.folder)
+    publisher = Publisher(folder)
+    served = publisher.repositories(folder / "served")
     publisher.change(*range(_FILES))
     publisher.publish()
     with running(served) as server, nginx(publisher.folder) as peer:

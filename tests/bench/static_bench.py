@@ -33,10 +33,8 @@ def figures(stand: Stand) -> Iterator[Figure]:
     """Polls, then bytes and requests for downstreams that missed more and more."""
     folder = stand.folder / "static"
     folder.mkdir()
-    publisher, served = Publisher(folder), folder / "served"
-    served.mkdir()
-    (served / f"{NAME}.git").symlink_to(publisher.upstream.places.repository)
-    (served / "static").symlink_to(publisher.folder)
+    publisher = Publisher(folder)
+    served = publisher.repositories(folder / "served")
     chance = random.Random(1)
     publisher.upstream.configure(keep="forever")
     publisher.change(*range(_FILES))

@@ -33,11 +33,7 @@ def counting(tmp_path: Path) -> CountingGit:
 
 @pytest.fixture
 def server(tmp_path: Path, publisher: Publisher, counting: CountingGit) -> Iterator[Server]:
-    folder = tmp_path / "served"
-    folder.mkdir()
-    (folder / f"{NAME}.git").symlink_to(publisher.upstream.places.repository)
-    (folder / "static").symlink_to(publisher.folder)
-    with running(folder, counting.folder) as started:
+    with running(publisher.repositories(tmp_path / "served"), counting.folder) as started:
         yield started
 
 

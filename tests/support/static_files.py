@@ -18,6 +18,13 @@ class Publisher:
         self.folder = folder / "www"
         self.folder.mkdir(parents=True)
 
+    def repositories(self, folder: Path) -> Path:
+        """A new folder with what `serve` hands out of it: the repository, and the static files."""
+        folder.mkdir()
+        (folder / f"{NAME}.git").symlink_to(self.upstream.places.repository)
+        (folder / "static").symlink_to(self.folder)
+        return folder
+
     @property
     def files(self) -> Path:
         """What stands below the address of the repository."""
