@@ -3,11 +3,9 @@
 Pure, and loads next to nothing: each poll passes here.
 """
 
+from huai_schema.limits import CLOCK_SKEW
 from huai_schema.program.humanize import long_span
 from huai_schema.program.spans import seconds
-
-SLACK = 3600
-"""Seconds by which two clocks may differ before anybody is told."""
 
 
 def overdue(since: int, span: str, now: int) -> bool:
@@ -40,7 +38,7 @@ def expired(valid_until: int, now: float) -> str:
     Empty: it is.  Times in seconds since the epoch, 0: it is not signed.
     """
     over = int(now) - valid_until
-    if not valid_until or over <= SLACK:
+    if not valid_until or over <= CLOCK_SKEW:
         return ""
     return (
         f"the signature of the newest commit was valid until {long_span(over)} ago: newer ones are "
@@ -51,7 +49,7 @@ def expired(valid_until: int, now: float) -> str:
 def dated_ahead(committed: int, now: float) -> str:
     """What to say of a commit whose date this machine's clock has not come to; empty: nothing."""
     ahead = committed - int(now)
-    if ahead <= SLACK:
+    if ahead <= CLOCK_SKEW:
         return ""
     return (
         f"the upstream's commit is dated {long_span(ahead)} ahead of this machine's clock: one of "

@@ -25,3 +25,6 @@ TOTAL_ENTRIES = 1 << 32
 
 BLOCK_INDEX_MIN = 128 << 10
 """Bytes of the smallest file with a block index: it has two blocks."""
+
+CLOCK_SKEW = 3600
+"""Seconds by which the clocks of two machines may differ before anybody is told."""

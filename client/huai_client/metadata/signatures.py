@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.durations import SLACK, expired
+from huai_client.durations import expired
 from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.signers import configured_keys
 from huai_client.mirror import Mirror
@@ -21,6 +21,7 @@ from huai_schema.codec.keys import KeyChain, Keys, read_keys
 from huai_schema.codec.signing import Promise, signers_of, split_commit
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import ObjectReader
+from huai_schema.limits import CLOCK_SKEW
 from huai_schema.program.humanize import moment
 from huai_schema.program.listing_hashes import prove_listing
 
@@ -100,7 +101,7 @@ class Signatures:
                 hint="somebody mixed up two modules of one upstream",
             )
         now = time.time()
-        if verdict.time > now + SLACK:
+        if verdict.time > now + CLOCK_SKEW:
             raise ExpiredError(
                 f"the upstream's commit is dated {moment(verdict.time)}, and here it is "
                 f"{moment(int(now))}",

@@ -20,6 +20,7 @@ from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import Descriptor, write_root
 from huai_schema.codec.keys import ITEM as KEYS
 from huai_schema.codec.signing import NAMESPACE, Promise
+from huai_schema.limits import CLOCK_SKEW
 from huai_schema.program.listing_hashes import listing_hash
 from huai_schema.program.packs import TEMPORARY
 from huai_server.commit.link_record import LinkRecord
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from huai_server.signing.keys import ServerKeys
 
 NO_CHANGE = Counts()
-_AHEAD_SECONDS = 3600
-"""By so much the clocks of two machines may differ."""
 
 
 class NextCommit:
@@ -130,7 +129,7 @@ class NextCommit:
         if keys is None or head is None:
             return False
         now = time.time()
-        return head.valid_until < now + keys.validity / 2 or head.time > now + _AHEAD_SECONDS
+        return head.valid_until < now + keys.validity / 2 or head.time > now + CLOCK_SKEW
 
     def _seal(self, top: bytes) -> Seal | None:
         keys = self._keys

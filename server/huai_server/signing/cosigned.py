@@ -25,6 +25,7 @@ from huai_schema.codec.signing import COSIGNED
 from huai_schema.diff.diff import count
 from huai_schema.errors import FormatError
 from huai_schema.layout.snapshot import Snapshot
+from huai_schema.limits import CLOCK_SKEW
 from huai_schema.program.durable import sync_folder
 from huai_schema.program.locking import locked
 from huai_server.errors import storage_errors
@@ -34,8 +35,6 @@ from huai_server.store.check import check_repository
 from huai_server.store.git_program import GitFailedError, run_git
 from huai_server.store.repository import Repository, StoreError
 
-_AHEAD_SECONDS = 3600
-"""By so much the clocks of two machines may differ."""
 _WAIT_SECONDS = 30.0
 
 
@@ -118,7 +117,7 @@ def _judge(root: Path, new: _Read, signer: Signer) -> Examined:
     pending, now = new.pending, time.time()
     if signer.public not in new.chain.newest.keys:
         raise _refused(f"{signer.public} is none of the keys that count")
-    if pending.time > now + _AHEAD_SECONDS:
+    if pending.time > now + CLOCK_SKEW:
         raise _refused("it is dated more than an hour ahead")
     if pending.promise.valid_until <= now:
         raise _refused("it is no longer valid")
