@@ -1022,6 +1022,9 @@ def find_missing(
 def encode_tree(items: Sequence[tuple[bytes, bytes, bool]]) -> bytes:
     """A git tree of items: name, id, whether that is a tree's."""
 
+def object_id(kind: _Kind, data: bytes) -> bytes:
+    """The id of an object of this place; nobody looks for collisions."""
+
 def pack_index(places: Sequence[_Place], checksum: bytes) -> bytes:
     """A version 2 index of the pack that ends with `checksum`."""
 

@@ -1,6 +1,9 @@
-//! Git trees.
+//! Git's trees, and the ids of objects.
 
+use huai_format::git::object::Kind;
+use huai_format::git::oid::Oid;
 use huai_format::git::tree::{self, TreeItem};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -42,4 +45,15 @@ pub(crate) fn decode_tree<'py>(
         (PyBytes::new(py, item.name), oid, item.is_tree)
     });
     Ok(items.collect())
+}
+
+/// The id of an object of this place; nobody looks for collisions.
+#[pyfunction]
+pub(crate) fn object_id<'py>(
+    py: Python<'py>,
+    kind: &str,
+    data: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let kind = Kind::parse(kind).ok_or_else(|| PyValueError::new_err("no kind of object"))?;
+    Ok(PyBytes::new(py, Oid::of_own(kind, data).as_bytes()))
 }

@@ -80,7 +80,7 @@ mod _native {
     #[pymodule_export]
     use crate::found_digests::FoundDigests;
     #[pymodule_export]
-    use crate::git_tree::{decode_tree, encode_tree};
+    use crate::git_tree::{decode_tree, encode_tree, object_id};
     #[pymodule_export]
     use crate::hardlinks::HardlinkGroups;
     #[pymodule_export]

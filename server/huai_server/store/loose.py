@@ -5,11 +5,10 @@ Rule: an object has its name only when all of it is on the disk.
 """
 
 import zlib
-from hashlib import sha1
 from pathlib import Path
 
 from huai_schema.errors import FormatError
-from huai_schema.git.objects import Kind
+from huai_schema.git.objects import Kind, object_id
 from huai_schema.limits import OBJECT_BYTES
 from huai_schema.program.durable import replace_file, sync_folder
 
@@ -17,11 +16,6 @@ UNFINISHED = "tmp_object_"
 """Begins the names of what a killed run left in `objects`."""
 _KINDS: dict[bytes, Kind] = {b"blob": "blob", b"tree": "tree", b"commit": "commit"}
 _HEADER_BYTES = 32
-
-
-def object_id(kind: Kind, data: bytes) -> bytes:
-    """The id of an object."""
-    return sha1(_header(kind, data) + data, usedforsecurity=False).digest()
 
 
 def read_loose(repository: Path, oid: bytes) -> tuple[Kind, bytes] | None:

@@ -18,13 +18,13 @@ from huai_schema.codec.descriptor import Descriptor, read_root
 from huai_schema.codec.pending import PendingCommit
 from huai_schema.codec.signing import Promise, cosign, join_commit, split_commit
 from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_schema.git.objects import BRANCH, Kind
+from huai_schema.git.objects import BRANCH, Kind, object_id
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.program.durable import replace_file, sync_folder
 from huai_schema.program.packs import TEMPORARY, remove_unfinished
 from huai_schema.program.refs import Refs
 from huai_server.errors import storage_errors
-from huai_server.store.loose import UNFINISHED, object_id, read_loose, write_loose
+from huai_server.store.loose import UNFINISHED, read_loose, write_loose
 from huai_server.store.replaced import remove_replaced
 from huai_server.store.retention import FOREVER, Retention
 from huai_server.store.shallow import read_shallow, write_shallow

@@ -1,9 +1,9 @@
 import pytest
 
 from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_schema.git.objects import TreeItem, decode_tree, encode_tree
+from huai_schema.git.objects import TreeItem, decode_tree, encode_tree, object_id
 from huai_schema.paths import RelPath
-from tests.support.git_objects import object_id
+from tests.support.git_objects import object_id as expected_id
 from tests.support.schema.single import read_own_directory
 
 OID = b"i" * 20
@@ -25,6 +25,7 @@ def tree(name: bytes) -> bytes:
 def test_ids_are_gits() -> None:
     assert object_id("blob", b"").hex() == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
     assert object_id("tree", b"").hex() == "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+    assert object_id("commit", OID * 99) == expected_id("commit", OID * 99)
 
 
 def test_git_sorts_a_tree_as_if_it_ended_in_a_slash() -> None:

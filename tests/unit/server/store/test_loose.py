@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import FormatError
-from huai_server.store.loose import object_id, read_loose, write_loose
+from huai_server.store.loose import read_loose, write_loose
 from huai_server.store.repository import Repository, StoreError
+from tests.support.git_objects import object_id
 
 CONTENT = b"tree\0 and more\n" * 9
 
