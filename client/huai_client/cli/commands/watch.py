@@ -7,6 +7,7 @@ import click
 from huai_client.cli.console import Console
 from huai_client.cli.logfile import LogFile
 from huai_client.cli.options import json_option, log_option, modules_argument
+from huai_schema.program.garbage import collect_usually
 
 
 @click.command()
@@ -26,4 +27,5 @@ def command(
     from huai_client.cli.watch.watch import Watch
 
     console = Console(quiet=quiet, as_json=as_json, log_file=log)
+    collect_usually()
     Watch(root, names, console).run()

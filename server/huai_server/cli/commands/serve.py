@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.garbage import collect_usually
 from huai_server import modules
 from huai_server.cli.console import Console
 from huai_server.cli.notified import tell_of_signature
@@ -31,6 +32,7 @@ def command(root: Path, host: str | None, port: int | None, console: Console) ->
     Git clients find it under /git/NAME.git, programs under /api/v1. SIGTERM lets transfers
     finish.
     """
+    collect_usually()
     try:
         from huai_server.serve import serve
     except ModuleNotFoundError as error:

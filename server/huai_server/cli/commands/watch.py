@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from huai_schema.program.garbage import collect_usually
 from huai_schema.program.humanize import counted
 from huai_server.cli.commands.commit import commit_module
 from huai_server.cli.console import Console
@@ -68,5 +69,6 @@ def command(root: Path, name: str, delay: float, at_most: float, console: Consol
         lambda text: console.warning(f"{name}: {text}"),
         console.failure,
     )
+    collect_usually()
     schedule = Schedule(delay=delay, at_most=at_most)
     Watcher(root, name, commit, observer, schedule).run()

@@ -2,7 +2,7 @@
 
 import gc
 
-from huai_schema.program.garbage import collect_rarely
+from huai_schema.program.garbage import collect_rarely, collect_usually
 
 
 def test_what_stays_is_not_looked_through() -> None:
@@ -15,3 +15,14 @@ def test_what_stays_is_not_looked_through() -> None:
     finally:
         gc.set_threshold(*before)
     assert len(held) == 300_000
+
+
+def test_a_program_that_stays_looks_as_python_does() -> None:
+    before = gc.get_threshold()
+    collect_rarely()
+    try:
+        assert gc.get_threshold() != before
+        collect_usually()
+        assert gc.get_threshold() == before
+    finally:
+        gc.set_threshold(*before)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from huai_schema.program.garbage import collect_usually
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options
 from huai_server.cli.report import show_attr_tree
@@ -29,4 +30,5 @@ def command(root: Path, console: Console) -> None:
     def attr_tree(name: str, result: AttrTreeResult) -> None:
         show_attr_tree(console, name, result)
 
+    collect_usually()
     serve_fallback(root, Callbacks(listening, attr_tree, console.error, console.log))
