@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.loaded import telling
 from tests.support.processes import until
 from tests.support.rsync_calls import (
     ARCH,
@@ -24,7 +25,6 @@ from tests.support.upstream import SECONDS, Ended, Site, Upstream, assert_equal
 WHOLE = {"tunasync": TUNASYNC, "arch": ARCH, "fedora": FEDORA, "ustc": USTC}
 """Calls that huai does by itself."""
 HEAVY = ("pygit2", "rich", "blake3", "click", "tenacity", "subprocess", "huai_client.sync.sync")
-SAY_LOADED = f"lambda: sys.stderr.write(str([m for m in {HEAVY!r} if m in sys.modules]) + chr(10))"
 
 
 @pytest.fixture
@@ -119,8 +119,8 @@ def test_a_stopped_run_ends_with_rsyncs_code(pair: Mirror) -> None:
 
 def test_a_poll_loads_nothing_heavy(pair: Mirror) -> None:
     assert pair.call(*TUNASYNC).code == 0
-    text = pair.program.read_text().replace("main()", f"atexit.register({SAY_LOADED})\nmain()")
-    pair.program.write_text(text.replace("from", "import atexit, sys\nfrom", 1))
+    text = pair.program.read_text()
+    pair.program.write_text(text.replace("from", f"{telling(HEAVY)}from", 1))
     ended = pair.call(*TUNASYNC)
     assert ended.code == 0
     assert ended.err == "[]\n"

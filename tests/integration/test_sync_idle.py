@@ -10,6 +10,7 @@ import pytest
 
 from huai_client import config as client_config
 from tests.support.counting_proxy import counting
+from tests.support.loaded import telling
 from tests.support.local_trees import fingerprint
 from tests.support.upstream import CLIENT, ENVIRONMENT, SECONDS, T0, Downstream, Site, Upstream
 
@@ -63,11 +64,7 @@ def test_a_first_sync_has_one_connection(place: Site, pair: tuple[Upstream, Down
 
 def loaded(down: Downstream) -> str:
     """Which heavy modules a sync has imported when it ends."""
-    code = (
-        "import sys, atexit\n"
-        f"atexit.register(lambda: print([m for m in {HEAVY!r} if m in sys.modules]))\n"
-        "from huai_client.cli.main import main\nmain()"
-    )
+    code = f"{telling(HEAVY)}from huai_client.cli.main import main\nmain()"
     done = subprocess.run(
         [sys.executable, "-c", code, "--root", str(down.root), "sync", "-q", down.name],
         capture_output=True,
@@ -76,7 +73,7 @@ def loaded(down: Downstream) -> str:
         timeout=SECONDS,
         check=True,
     )
-    return done.stdout
+    return done.stderr
 
 
 def test_nothing_heavy_is_loaded(pair: tuple[Upstream, Downstream]) -> None:

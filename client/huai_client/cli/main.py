@@ -5,7 +5,6 @@ Only the module of the command that runs is imported: a sync that finds nothing 
 pay for the others.
 """
 
-import gc
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +13,7 @@ import click
 
 from huai_client.config import default_root
 from huai_schema.program.configuration import closest
-from huai_schema.program.ending import conclude
+from huai_schema.program.ending import conclude, leave
 from huai_schema.program.output import Output
 from huai_schema.program.signals import leave_quietly
 
@@ -73,8 +72,7 @@ def main() -> None:
         as_json="--json" in sys.argv,
     )
     leave_quietly()
-    gc.freeze()  # the process ends: looking for what could be freed takes longer than that saves
-    sys.exit(output.code(code))
+    leave(output.code(code))
 
 
 @click.group(

@@ -4,10 +4,12 @@ Of a `HuaiError` the user sees message and hint, of any other exception the trac
 """
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NoReturn
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.signals import heed
@@ -55,6 +57,17 @@ def conclude(
         # Click turns a broken pipe into an exit.  Our output never breaks (`output`), so it was
         # another pipe, whose error nobody expected.
         raise leaving.__context__ or leaving from None
+
+
+def leave(code: int) -> NoReturn:
+    """End the process; standard output and standard error are flushed (`Output.code`).
+
+    Python takes apart all that is loaded, which takes longer than many a run; the system does so at
+    once.  A run that failed may have left threads behind that Python waits for.
+    """
+    if code == ExitCode.OK:
+        os._exit(code)
+    sys.exit(code)
 
 
 def _usage(error: Exception) -> str:

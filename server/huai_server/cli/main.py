@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from huai_schema.program.configuration import closest
-from huai_schema.program.ending import conclude
+from huai_schema.program.ending import conclude, leave
 from huai_schema.program.output import Output
 from huai_schema.program.signals import leave_quietly
 from huai_server.config import default_root
@@ -86,7 +86,7 @@ def main() -> None:
         as_json="--json" in sys.argv,
     )
     leave_quietly()
-    sys.exit(output.code(code))
+    leave(output.code(code))
 
 
 @click.group(

@@ -14,7 +14,7 @@ from huai_client.cli.rsync.exec_rsync import RsyncNeededError
 from huai_client.cli.rsync.parse import parse_arguments
 from huai_client.cli.rsync.request import Passthrough, RsyncRequest
 from huai_schema.errors import ExitCode
-from huai_schema.program.ending import conclude
+from huai_schema.program.ending import conclude, leave
 from huai_schema.program.output import Output
 from huai_schema.program.signals import leave_quietly
 
@@ -47,7 +47,7 @@ def main() -> None:
         code = ending.code
         if code:
             sys.stderr.write(f"rsync error: {ending.text} (code {code}) [huai-rsync]\n")
-    sys.exit(code)
+    leave(code)
 
 
 def _run(arguments: Sequence[str]) -> ExitCode:
