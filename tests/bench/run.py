@@ -31,10 +31,9 @@ def main() -> None:
     """Measure what was asked for."""
     options = _options()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # tidy up then too
-    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[: 1 + len(PARTS)])
     folder = Path(tempfile.mkdtemp(prefix="huai-bench-", dir=options.dir))
-    _keep_bytecode(folder / "bytecode")
-    os.environ["PATH"] = f"{install(folder / 'installed')}{os.pathsep}{os.environ['PATH']}"
+    programs = install(folder / "installed", (PROJECT / part for part in PARTS))
+    os.environ["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"
     all_figures = []
     try:
         conditions = {"cold": options.cold, "line": options.line}
@@ -56,15 +55,6 @@ def main() -> None:
         print(markdown(all_figures), flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _keep_bytecode(folder: Path) -> None:
-    """Let programs find their bytecode, as an installed package has it, whatever the caller says.
-
-    Each is run once before it is measured.
-    """
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    os.environ["PYTHONPYCACHEPREFIX"] = str(folder)
 
 
 def _options() -> argparse.Namespace:
