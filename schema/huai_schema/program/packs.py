@@ -16,12 +16,13 @@ REPLACED = ".replaced"
 
 def remove_unfinished(folder: Path) -> None:
     """Remove the files that a killed run left; the caller holds the module's lock."""
-    for path in folder.glob(f"{TEMPORARY}*"):
-        path.unlink(missing_ok=True)
-    # Killed between its two renames: a pack without an index, which git never looks at.
-    for path in folder.glob(f"pack-*{PACK}"):
-        if not (path.with_suffix(INDEX).exists() or path.with_suffix(REPLACED).exists()):
-            path.unlink(missing_ok=True)
+    names = set(os.listdir(folder)) if folder.is_dir() else set()
+    for name in names:
+        stem, suffix = os.path.splitext(name)
+        # Killed between its two renames: a pack without an index, which git never looks at.
+        is_half = suffix == PACK and names.isdisjoint((stem + INDEX, stem + REPLACED))
+        if name.startswith(TEMPORARY) or (is_half and name.startswith("pack-")):
+            (folder / name).unlink(missing_ok=True)
 
 
 def remove_pack(folder: Path, name: bytes) -> None:
