@@ -63,7 +63,7 @@ def test_what_rsync_is_writing_is_left_out_and_told(
         result = upstream.commit()
         assert upstream.paths() == REAL
         (remark,) = result.remarks
-        assert (remark.kind, remark.count) == ("temporary", 1)
+        assert (remark.kind, remark.number) == ("temporary", 1)
         assert result.exit_code == 0
     # Killed: what it left is not mirrored either, today or in a year.
     (left,) = unfinished(upstream)

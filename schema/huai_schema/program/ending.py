@@ -3,7 +3,6 @@
 Of a `HuaiError` the user sees message and hint, of any other exception the traceback.
 """
 
-import json
 import os
 import signal
 import sys
@@ -83,6 +82,8 @@ def _called(program: str, error: Exception) -> str:
 
 def json_line(kind: str, **values: object) -> str:
     """An event as a line of JSON (docs/JSON.md)."""
+    import json  # few runs print any
+
     return json.dumps({"v": _JSON_VERSION, "type": kind, **values}) + "\n"
 
 

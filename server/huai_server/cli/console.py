@@ -5,7 +5,7 @@ standard error.
 """
 
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from huai_schema.errors import HuaiError
 from huai_schema.program.ending import print_json, tell
@@ -13,8 +13,7 @@ from huai_schema.program.ending import print_json, tell
 _PROGRAM = "huai-server"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Console:
+class Console(NamedTuple):
     """Prints text, JSON, or only errors."""
 
     as_json: bool

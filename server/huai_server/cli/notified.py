@@ -1,7 +1,6 @@
 """Who is told that work on a module fails, and of its signature: `[notify]` of server.toml."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -37,6 +36,8 @@ def notifying(
     config = load(root)
     if config.notify is None:
         return run()
+    from dataclasses import replace
+
     from huai_schema.program.notify.notifier import Notifier
 
     notify = replace(config.notify, after=1) if work == "scrub" else config.notify

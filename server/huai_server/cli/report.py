@@ -67,15 +67,15 @@ def remark_lines(name: str, found: Sequence[Remark]) -> Iterator[str]:
     """Lines about entries that a commit left out on purpose, or that downstreams may not get."""
     for each in found:
         paths = ", ".join(show(path) or "." for path in each.paths)
-        more = ", ..." if each.count > len(each.paths) else ""
-        yield f"{name}: {each.count:,} x {_REMARKS[each.kind]}: {paths}{more}"
+        more = ", ..." if each.number > len(each.paths) else ""
+        yield f"{name}: {each.number:,} x {_REMARKS[each.kind]}: {paths}{more}"
 
 
 def remark_values(remark: Remark) -> dict[str, object]:
     """A remark for JSON."""
     return {
         "kind": remark.kind,
-        "count": remark.count,
+        "count": remark.number,
         "paths": [show(path) for path in remark.paths],
         "meaning": _REMARKS[remark.kind],
     }

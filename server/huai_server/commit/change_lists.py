@@ -6,7 +6,6 @@ error: what names no path of the module is counted, and the first lines of that 
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -35,8 +34,7 @@ class Refused(NamedTuple):
     """It leads out of the module; else no file can have that name."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeLists:
+class ChangeLists(NamedTuple):
     """What lists name."""
 
     named: ChangeList

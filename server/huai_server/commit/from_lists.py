@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
 
 from huai_schema.diff.diff import count
@@ -41,7 +40,7 @@ def commit_lists(
         except ListsNotEnoughError as error:
             said = str(error)
     result = commit_whole(making, root, options, export)
-    return replace(result, listed=ListedResult(lists, said, 0, ()))
+    return result._replace(listed=ListedResult(lists, said, 0, ()))
 
 
 def _unseen_directory(making: NextCommit, root: Path, files: Collection[RelPath]) -> str:

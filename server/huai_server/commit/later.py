@@ -12,9 +12,9 @@ the file is still so; of others the next commit has to say more first.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from huai_native._native import FoundDigests, Pace, Undigested
 from huai_schema.codec.listing import Listing
@@ -48,8 +48,7 @@ _PATIENCE = math.inf
 """Seconds to wait for a commit of the module to end: nothing here is urgent."""
 
 
-@dataclass(frozen=True, slots=True)
-class DigestResult:
+class DigestResult(NamedTuple):
     """What a run did."""
 
     head: Head

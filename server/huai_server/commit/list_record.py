@@ -7,8 +7,8 @@ Rule: the record names the commit that it is about.  If that is not the newest, 
 killed in between or an older huai made it, nothing is known, and the next commit looks at all.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -50,8 +50,7 @@ def settings_of(module: Module) -> str:
     return msgspec.json.encode(kept).decode()
 
 
-@dataclass(frozen=True, slots=True)
-class ScanReason:
+class ScanReason(NamedTuple):
     """Why a commit looks at the whole tree although it has lists."""
 
     text: str

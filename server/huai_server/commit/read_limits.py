@@ -1,6 +1,6 @@
 """How much of the machine a run that reads content may take."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from huai_native._native import Pace
 
@@ -8,8 +8,7 @@ TOO_LARGE = "too large for the time and the rate that were given"
 """Said of a file that the whole run was not enough for: each run begins it again."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLimits:
+class ReadLimits(NamedTuple):
     """What `--time` and `--rate` say."""
 
     seconds: float | None = None

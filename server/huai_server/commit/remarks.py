@@ -6,7 +6,7 @@ Values only; `cli.report` puts them into words.
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from huai_schema.codec.escaping import unescape
 from huai_schema.paths import RelPath, join
@@ -28,12 +28,11 @@ _MODE = re.compile(rb"\tm([0-7]+)")
 _OTHERS_ENTER = stat.S_IROTH | stat.S_IXOTH
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(NamedTuple):
     """One kind of thing that was seen."""
 
     kind: str
-    count: int
+    number: int
     paths: tuple[RelPath, ...]
     """The first of them, in tree order."""
 

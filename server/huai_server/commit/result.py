@@ -1,8 +1,8 @@
 """What is asked of a commit or an audit, and what it did.  Values only."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from huai_schema.codec.commits import Counts
 from huai_schema.diff.diff import Difference
@@ -14,8 +14,7 @@ from huai_server.scan.types import Problem
 from huai_server.store.repository import Head
 
 
-@dataclass(frozen=True, slots=True)
-class CommitOptions:
+class CommitOptions(NamedTuple):
     """What is asked of a commit."""
 
     allow_empty: bool = False
@@ -35,8 +34,7 @@ USUAL = CommitOptions()
 """Nothing in particular."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedResult:
+class ListedResult(NamedTuple):
     """What became of the lists of a commit."""
 
     lists: ChangeLists
@@ -47,8 +45,7 @@ class ListedResult:
     first_unknown: tuple[RelPath, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CommitResult:
+class CommitResult(NamedTuple):
     """What a commit did."""
 
     head: Head
@@ -75,8 +72,7 @@ class CommitResult:
         return ExitCode.INCOMPLETE if self.problems else ExitCode.OK
 
 
-@dataclass(frozen=True, slots=True)
-class AuditResult:
+class AuditResult(NamedTuple):
     """In what a tree differs from its last commit."""
 
     head: Head

@@ -13,9 +13,8 @@ import errno
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -64,8 +63,7 @@ class TooMuchDamageError(HuaiError):
     exit_code = ExitCode.DAMAGED
 
 
-@dataclass(frozen=True, slots=True)
-class ScrubResult:
+class ScrubResult(NamedTuple):
     """What a run did."""
 
     head: Head

@@ -6,7 +6,6 @@ Values only; `huai_server.scan.scan` makes them.
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from huai_native._native import Run
@@ -81,8 +80,7 @@ Scanned: TypeAlias = Iterator[ScannedDirectory | Unreadable | Run]
 """A scan: directories about which nothing has to be decided come together, large ones in parts."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScanOptions:
+class ScanOptions(NamedTuple):
     """How to scan."""
 
     one_file_system: bool = True

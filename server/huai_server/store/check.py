@@ -8,9 +8,9 @@ FORMAT.md says.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
+from typing import NamedTuple
 
 from huai_native._native import BlockIndex, ListingHashes
 from huai_schema.codec.commits import Totals, decode_commit
@@ -32,8 +32,7 @@ from huai_server.store.steps import list_steps
 _BLOCK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+class CheckReport(NamedTuple):
     """What was looked at, and what is wrong with it."""
 
     commits: int

@@ -9,7 +9,6 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -89,8 +88,7 @@ class LargeFiles(NamedTuple):
     keep: Callable[[BlockIndex], None]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingPolicy:
+class ReadingPolicy(NamedTuple):
     """Which content is read, and what is made of it."""
 
     later: bool = False

@@ -254,7 +254,7 @@ def test_what_others_may_not_read_is_remarked(upstream: Upstream) -> None:
         upstream.write(f"d1/s{number:02}").chmod(0o600)
     (remark,) = upstream.commit().remarks
     shown = [b"closed", b"d0/f2", *(b"d1/s%02d" % number for number in range(8))]
-    assert (remark.kind, remark.count, list(remark.paths)) == ("unreadable", 22, shown)
+    assert (remark.kind, remark.number, list(remark.paths)) == ("unreadable", 22, shown)
     upstream.configure(check_readable=False)
     assert upstream.commit().remarks == ()
 
