@@ -78,8 +78,9 @@ class CommitDigests:
         if digest == "off":
             yield None
             return
-        damage = scrub_record.read_record(self._places.scrub).is_damage
-        policy = ReadingPolicy(later=digest == "later", is_damage=damage)
+        record = scrub_record.read_record(self._places.scrub)
+        is_damage = record.is_damage if record.damage else None
+        policy = ReadingPolicy(later=digest == "later", is_damage=is_damage)
         columns = digest_columns(self._module, self._places, self._blocks, policy)
         yield columns
         files, size = self.hashed

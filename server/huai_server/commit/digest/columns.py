@@ -95,8 +95,10 @@ class ReadingPolicy(NamedTuple):
     """Of what no digest is known, none is computed."""
     pace: Pace | None = None
     """What it leaves no time for gets no digest, and is no problem."""
-    is_damage: Callable[[RelPath, int, int, bytes], bool] = lambda *_: False
-    """Of path, size, mtime and digest: whether a scrub has found that, and it is no new content."""
+    is_damage: Callable[[RelPath, int, int, bytes], bool] | None = None
+    """Of path, size, mtime and digest: whether a scrub has found that, and it is no new content.
+
+    None: none has found any."""
 
 
 class DigestColumns:
@@ -217,6 +219,7 @@ class DigestColumns:
                 yield item
 
     def _find_out(self, files: list[_File], past: Snapshot | None = None) -> list[_Found]:
+        is_damage = self._policy.is_damage
         wanted: dict[bytes, _File] = {}
         for file in files:
             wanted.setdefault(file.identity, file)  # the first name of several
@@ -227,10 +230,11 @@ class DigestColumns:
             if isinstance(answer, int):
                 found[file.identity] = self._reason(file, answer)
             elif answer is not None:
-                damaged = self._policy.is_damage(file.path, file.size, file.mtime, answer[1])
+                size = file.size
+                damaged = is_damage and is_damage(file.path, size, file.mtime, answer[1])
                 found[file.identity] = DAMAGED if damaged else answer
                 self.hashed_files += 1
-                self.hashed_bytes += file.size
+                self.hashed_bytes += size
             elif file.known is not None:
                 found[file.identity] = file.known
         return [found[file.identity] for file in files]
