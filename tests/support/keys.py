@@ -1,6 +1,6 @@
 """Keys of tests, and what real ssh-keygen and git say of signatures."""
 
-import os
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from huai_native._native import PrivateKey
 from tests.support.committing import ENVIRONMENT, SECONDS
+from tests.support.processes import until
 
 
 def key(number: int) -> PrivateKey:
@@ -52,32 +53,37 @@ def ssh_keygen_accepts(allowed: Path, namespace: str, message: bytes, signature:
 @contextmanager
 def agent(folder: Path, *keys: Path) -> Iterator[Path]:
     """A real agent that holds keys; its socket."""
-    socket = folder / "agent"
+    place = folder / "agent"
     process = subprocess.Popen(
-        ["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL, env=ENVIRONMENT
+        ["ssh-agent", "-D", "-a", str(place)], stdout=subprocess.DEVNULL, env=ENVIRONMENT
     )
+
+    def listens() -> bool:
+        """The socket is there a moment before."""
+        assert process.poll() is None
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(str(place)) == 0
+
     try:
-        while not socket.exists():
-            assert process.poll() is None
-            os.sched_yield()
+        until(listens)
         for each in keys:
-            added = _run(["ssh-add", "-q", str(each)], socket=socket)
+            added = _run(["ssh-add", "-q", str(each)], agent=place)
             assert added.returncode == 0, added.stderr
-        yield socket
+        yield place
     finally:
         process.terminate()
         process.wait(SECONDS)
 
 
 def _run(
-    command: list[str], data: bytes = b"", socket: Path | None = None
+    command: list[str], data: bytes = b"", agent: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    agent = {"SSH_AUTH_SOCK": str(socket)} if socket else {}
+    where = {"SSH_AUTH_SOCK": str(agent)} if agent else {}
     return subprocess.run(
         command,
         input=data,
         capture_output=True,
         timeout=SECONDS,
         check=False,
-        env={**ENVIRONMENT, **agent},
+        env={**ENVIRONMENT, **where},
     )
