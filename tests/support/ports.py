@@ -3,14 +3,40 @@
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
-from tests.support.processes import SECONDS
+from tests.support.processes import SECONDS, end_process
 
 _STARTS = 5
 _POLL = 0.05
+_GRACE = 1
+"""Seconds: what a server would still write is wanted by nobody."""
 
 Process = subprocess.Popen[bytes]
+
+
+@contextmanager
+def logging_server(
+    command: Callable[[int], Sequence[str]], log: Path, environment: Mapping[str, str]
+) -> Iterator[int]:
+    """Run the program that `command` says for a port, and end it; yields the port.
+
+    What it writes goes into `log`.
+    """
+
+    def start(port: int) -> Process:
+        with log.open("wb") as file:
+            return subprocess.Popen(
+                command(port), env=environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file
+            )
+
+    process, port = on_free_port(start, log.read_text)
+    try:
+        yield port
+    finally:
+        end_process(process, _GRACE)
 
 
 def on_free_port(start: Callable[[int], Process], errors: Callable[[], str]) -> tuple[Process, int]:
@@ -20,14 +46,15 @@ def on_free_port(start: Callable[[int], Process], errors: Callable[[], str]) -> 
     what it said.
     """
     for _ in range(_STARTS):
-        port = _free_port()
+        port = free_port()
         process = start(port)
         if _listens(process, port):
             return process, port
     raise AssertionError(errors())
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens on, until somebody takes it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
