@@ -5,12 +5,10 @@ has come, and is replaced as a whole.  A run that is killed leaves at most the p
 which nobody sees.
 
 Credentials and region come from the environment, as obstore takes them.  Rules: only this module
-loads obstore.  Of what goes wrong the first line is shown, without what may be a login.  A signal
-ends the wait for an answer: a thread of its own waits for it.  (Asynchronous calls of the library
-may abort a program that ends.)
+loads obstore.  A signal ends the wait for an answer: a thread of its own waits for it.
+(Asynchronous calls of the library may abort a program that ends.)
 """
 
-import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -26,6 +24,7 @@ from obstore.store import S3Store
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.packs import TEMPORARY
 from huai_server.static.place import BucketPlace, NoBucketError
+from huai_server.static.s3_answers import is_refused, is_upload_gone, said
 
 if TYPE_CHECKING:
     from obstore.store import S3Config
@@ -41,8 +40,6 @@ _REQUEST = 300
 """Seconds for a request, so that a slow line gets its parts through."""
 _RETRIES = 5
 _RETRY = timedelta(seconds=60)
-_LOGIN = re.compile(r"//[^/@\s]*@")
-_SAID = 300
 _Result = TypeVar("_Result")
 
 
@@ -150,6 +147,8 @@ class Bucket:
         try:
             yield
         except FileNotFoundError as error:
+            if is_upload_gone(error):
+                raise self._down(error) from error
             raise NoBucketError(
                 f"{self}: there is no such bucket", hint="make it, or name another one"
             ) from error
@@ -159,17 +158,26 @@ class Bucket:
         try:
             yield
         except (PermissionDeniedError, UnauthenticatedError) as error:
-            raise BucketRefusedError(
-                f"{self}: {_said(error)}",
-                hint="look at the credentials in the environment (AWS_ACCESS_KEY_ID, "
-                "AWS_SECRET_ACCESS_KEY), which must be allowed to read, write, list and delete",
-            ) from error
+            raise self._refused(error) from error
         except (BaseError, ValueError) as error:
-            raise BucketDownError(
-                f"{self}: {_said(error)}",
-                hint="what was published before is still there; look at endpoint in server.toml "
-                "and AWS_REGION, or try again later",
-            ) from error
+            if is_refused(error):
+                raise self._refused(error) from error
+            raise self._down(error) from error
+
+    def _refused(self, error: Exception) -> BucketRefusedError:
+        return BucketRefusedError(
+            f"{self}: {said(error)}",
+            hint="look at the credentials in the environment (AWS_ACCESS_KEY_ID, "
+            "AWS_SECRET_ACCESS_KEY), which must be allowed to read, write, list and delete, and at "
+            "the quota of the bucket",
+        )
+
+    def _down(self, error: Exception) -> BucketDownError:
+        return BucketDownError(
+            f"{self}: {said(error)}",
+            hint="what was published before is still there; look at endpoint in server.toml "
+            "and AWS_REGION, or try again later",
+        )
 
     def __str__(self) -> str:
         return f"s3://{self._place.bucket}/{self._place.prefix}".rstrip("/")
@@ -180,8 +188,3 @@ def _fulfil(result: Future[_Result], call: Callable[[], _Result]) -> None:
         result.set_result(call())
     except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
         result.set_exception(error)
-
-
-def _said(error: Exception) -> str:
-    """The first line alone: what follows is for who looks into the library."""
-    return _LOGIN.sub("//", str(error).partition("\n")[0])[:_SAID]

@@ -1,0 +1,123 @@
+"""What is said of answers that no server of the tests gives at will: a service that refuses.
+
+They were recorded from Garage 2.5.0.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from huai_schema.errors import ExitCode
+from huai_server.static.bucket import Bucket, BucketDownError, BucketRefusedError
+from huai_server.static.place import NoBucketError, bucket_place
+from tests.support.buckets import CREDENTIALS
+
+QUOTA = (
+    403,
+    "AccessDenied",
+    "Forbidden: Bucket size quota is reached, maximum total size of objects for this bucket: 1024.",
+)
+Answer = tuple[int, str, str]
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+
+
+@contextmanager
+def service(answers: dict[str, Answer]) -> Iterator[str]:
+    """One that fails as is said for a method, and does all else; yields the address.
+
+    `COMPLETE` is the POST that ends an upload.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            completing = self.command == "POST" and "uploadId=" in self.path
+            status, code, message = answers.get(
+                "COMPLETE" if completing else self.command, (200, "", "")
+            )
+            text = f"<Code>{code}</Code><Message>{message}</Message>"
+            root = "Error" if code else "InitiateMultipartUploadResult"
+            said = text if code else "<UploadId>1</UploadId>"
+            body = f'<?xml version="1.0"?>\n<{root}>{said}</{root}>'.encode()
+            self.send_response(status)
+            self.send_header("ETag", '"1"')
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_PUT = do_POST = do_DELETE = _answer  # noqa: N815 - http.server has them
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def target(endpoint: str, folder: Path) -> Bucket:
+    return Bucket(bucket_place("s3://mirror/huai"), "tools", endpoint=endpoint, drafts=folder)
+
+
+def test_a_quota_is_told_in_the_words_of_the_service(tmp_path: Path) -> None:
+    """What the library says before them filled the line."""
+    with service({"PUT": QUOTA}) as endpoint, pytest.raises(BucketRefusedError) as failed:
+        target(endpoint, tmp_path).replace("static/head", b"x")
+    assert failed.value.message == f"s3://mirror/huai: 403 Forbidden: AccessDenied: {QUOTA[2]}"
+    assert "quota" in failed.value.hint
+
+
+def test_who_may_not_list_is_refused(tmp_path: Path) -> None:
+    """It was taken for a failure in passing."""
+    refused = (403, "AccessDenied", "Forbidden: Operation is not allowed for this key.")
+    with service({"GET": refused}) as endpoint, pytest.raises(BucketRefusedError) as failed:
+        target(endpoint, tmp_path).names("static")
+    assert failed.value.exit_code == ExitCode.DESTINATION
+    assert "Operation is not allowed for this key." in failed.value.message
+
+
+def test_an_upload_that_is_gone_is_no_missing_bucket(tmp_path: Path) -> None:
+    """Garage ends one that would not fit, and the library shows only that it is gone."""
+    gone = (404, "NoSuchUpload", "Upload not found")
+    (tmp_path / "draft").write_bytes(os.urandom(9 << 20))
+    with (
+        service({"COMPLETE": QUOTA, "DELETE": gone}) as endpoint,
+        pytest.raises(BucketDownError) as failed,
+    ):
+        target(endpoint, tmp_path).put("static/packs/x", tmp_path / "draft")
+    assert failed.value.message == "s3://mirror/huai: 404 Not Found: NoSuchUpload: Upload not found"
+
+
+def test_a_missing_bucket(tmp_path: Path) -> None:
+    missing = (404, "NoSuchBucket", "Bucket not found: mirror")
+    with (
+        service({"PUT": missing}) as endpoint,
+        pytest.raises(NoBucketError, match="there is no such bucket"),
+    ):
+        target(endpoint, tmp_path).replace("static/head", b"x")
+
+
+def test_an_answer_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    with (
+        service({"PUT": (403, "X", "a\x1b[2J &#10; b")}) as endpoint,
+        pytest.raises(BucketRefusedError) as failed,
+    ):
+        target(endpoint, tmp_path).replace("static/head", b"x")
+    assert failed.value.message == "s3://mirror/huai: 403 Forbidden: X: a\\x1b[2J b"
