@@ -2,9 +2,11 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -307,6 +309,18 @@ def test_while_another_run_keeps_the_lock(pair: tuple[Upstream, Downstream]) -> 
     assert down.verify("--repair").code == 0
 
 
+def rests(down: Downstream, process: subprocess.Popen[str]) -> bool:
+    """Stop a program where it writes no record: a sync would wait for that to end."""
+    process.send_signal(signal.SIGSTOP)
+    with closing(sqlite3.connect(module_places(down.root, down.name).verified, timeout=0)) as db:
+        try:
+            db.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            process.send_signal(signal.SIGCONT)
+            return False
+    return True
+
+
 def test_a_sync_is_not_kept_waiting(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
     lock = module_places(down.root, down.name).verifying
@@ -315,7 +329,7 @@ def test_a_sync_is_not_kept_waiting(pair: tuple[Upstream, Downstream]) -> None:
     process = down.spawn("verify", down.name, "--content", "--json")
     try:
         until(lambda: holder(lock) == process.pid)
-        process.send_signal(signal.SIGSTOP)
+        until(lambda: rests(down, process))
         assert down.sync().code == 0
         assert down.verify().code == 43
         assert down.verify("--wait", "0.1").code == 43
