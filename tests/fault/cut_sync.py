@@ -21,6 +21,10 @@ POINTS = (*CHANGING, "mark")
 """Before each change of a file, and whenever the sync tells how far it is."""
 
 
+_VARYING = 10
+"""Points by which one run may have fewer than another: how often it tells how far it is."""
+
+
 class CutSync(NamedTuple):
     """What became of the sync."""
 
@@ -58,3 +62,8 @@ def cut(down: Downstream, point: int) -> CutSync:
         done = supervise(POINTS, work, deciding)
     assert done.killed or done.result == 0, done.result
     return CutSync(done.killed, deciding.passed)
+
+
+def cut_at(down: Downstream, point: int, total: int) -> None:
+    """Let a sync die at a point, of as many as a whole one passed."""
+    assert cut(down, point).killed or point > total - _VARYING

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fault.cut_sync import cut
+from tests.fault.cut_sync import cut, cut_at
 from tests.fault.sampling import CUTS, LONG
 from tests.support.partial_mirrors import RELEASES, assert_selected, grown
 from tests.support.upstream import SECONDS, Downstream, Site, Upstream
@@ -53,7 +53,7 @@ def test_a_kill_at_many_points(
     for point in range(1 + (len(then) + 3 * newer) % step, total + 1, step):
         folder = tmp_path / str(point)
         down = copy_of(before, folder)
-        assert cut(down, point).killed
+        cut_at(down, point, total)
         down.configure(filter=then)
         down.synced()
         assert_selected(up, down, then)
@@ -76,6 +76,6 @@ def test_a_kill_among_deletions_that_waited(
     whole = cut(copy_of(before, tmp_path / "whole", rules), 0)
     for point in range(1, whole.passed + 1, max(1, whole.passed // (2 * CUTS))):
         down = copy_of(before, tmp_path / str(point), rules)
-        assert cut(down, point).killed
+        cut_at(down, point, whole.passed)
         down.synced()
         assert_selected(up, down, rules)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.hook_table import Hooks
-from tests.fault.cut_sync import cut
+from tests.fault.cut_sync import cut, cut_at
 from tests.fault.sampling import CUTS, LONG
 from tests.fault.story import Story
 from tests.support.upstream import Downstream
@@ -62,7 +62,7 @@ def test_each_change_is_told_though_the_run_was_killed(story: Story, tmp_path: P
         down = story.downstream(folder, up)
         told = hooked(down, folder)
         before = looks(down.dest)
-        assert cut(down, point).killed
+        cut_at(down, point, total)
         assert not told.exists()
         assert down.process("sync", down.name).code == 0
         after = looks(down.dest)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fault.cut_sync import cut
+from tests.fault.cut_sync import cut, cut_at
 from tests.fault.sampling import CUTS, LONG
 from tests.fault.story import Story, finish
 from tests.support.processes import descendants, until
@@ -35,7 +35,7 @@ def test_a_kill_at_many_points(story: Story, tmp_path: Path, newest: str, *, emp
     for point in range(1 + offset, total + 1, max(1, total // CUTS)):
         up = story.publish("b")
         down = story.downstream(tmp_path / str(point), up, empty=empty)
-        assert cut(down, point).killed
+        cut_at(down, point, total)
         up = story.publish(newest)
         down.configure(content_urls=(str(up.tree),))
         finish(down, up)
