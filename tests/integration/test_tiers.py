@@ -96,6 +96,7 @@ def test_killed_in_the_middle_it_catches_up(tiers: Tiers) -> None:
     tiers.watch(tiers.last)
     with watching(tiers.relay.down) as watch:
         watch.wait("subscribed")
+        watch.wait("ended")  # of what it begins with, which could bring the news before it is told
         tiers.put(b"b", b"killed")
         watch.wait("told")
         watch.end(signal.SIGKILL)
