@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use crate::bug::fit;
 use crate::entry::{Body, Entry};
 use crate::limits::DIGEST_BYTES;
 use crate::listing_diff::Sink;
@@ -142,5 +143,5 @@ impl Sink for Columns {
 
 /// A place in a batch, which is far smaller than four bytes can say.
 fn position(place: usize) -> u32 {
-    u32::try_from(place).unwrap_or(u32::MAX)
+    fit(place)
 }

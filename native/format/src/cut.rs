@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use crate::bug::fit;
 use crate::crc::crc32;
 use crate::digests::is_zero;
 use crate::error::{Error, Result};
@@ -90,6 +91,7 @@ impl Cutter {
         writer: &mut impl ObjectWriter,
     ) -> Result<()> {
         let mut rest = leaves;
+        let is_absent = digests.is_empty();
         let mut digests = digests.chunks_exact(DIGEST_BYTES);
         while !rest.is_empty() {
             let (line, _) = split_before(rest, b'\n');
@@ -99,7 +101,9 @@ impl Cutter {
             self.cut_before(name, 1, line.len(), writer)?;
             self.piece.text.extend_from_slice(line);
             if is_file(fields) {
-                let digest = digests.next().unwrap_or(&[0; DIGEST_BYTES]);
+                let absent = is_absent.then_some(&[0; DIGEST_BYTES][..]);
+                let digest = digests.next().or(absent);
+                let digest = digest.ok_or_else(|| Error::bug("a column with too few digests"))?;
                 self.piece.column.extend_from_slice(digest);
             }
             self.piece.lines = self.piece.lines.saturating_add(1);
@@ -195,8 +199,7 @@ impl Cutter {
 /// Whether a unit of so many lines that begins with the name `start` begins a piece whatever comes
 /// before it.
 pub(crate) fn begins_piece(start: &[u8], lines: usize) -> bool {
-    let hash = usize::try_from(crc32(start)).unwrap_or_default();
-    hash.checked_rem(PIECE_LINES).unwrap_or_default() < lines
+    fit::<_, usize>(crc32(start)) % PIECE_LINES < lines
 }
 
 /// Whether the fields of a leaf, from the tab behind its name on, are a file's.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::panic::Location;
 
 /// What a parser gives beside a value.
 #[derive(Debug)]
@@ -18,6 +19,13 @@ pub enum Error {
     SameKey,
     /// The caller said that the call has to end.
     Stopped,
+    /// A branch that no input reaches was reached.
+    Bug {
+        /// The rule that was broken.
+        what: &'static str,
+        /// In which line of the engine.
+        line: &'static Location<'static>,
+    },
     /// What the caller lent failed, a source of bytes or of objects: its own error, unchanged.
     Lent(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -32,6 +40,13 @@ impl Error {
             rule: rule.into(),
             place: String::new(),
         }
+    }
+
+    /// The error of a branch that no input reaches.
+    #[track_caller]
+    pub fn bug(what: &'static str) -> Self {
+        let line = Location::caller();
+        Self::Bug { what, line }
     }
 
     /// The same error, seen from further out.
@@ -58,6 +73,7 @@ impl fmt::Display for Error {
             Self::Malformed { rule, place } => write!(to, "{place}: {rule}"),
             Self::SameKey => to.write_str("two pieces would have one key"),
             Self::Stopped => to.write_str("stopped"),
+            Self::Bug { what, line } => write!(to, "a bug of the engine: {what} ({line})"),
             Self::Lent(error) => error.fmt(to),
         }
     }

@@ -343,7 +343,8 @@ fn add_directories(
 ) -> Result<()> {
     for group in blocks.chunk_by(|one, other| first(one) == first(other)) {
         let unit = unit(group);
-        let name = group.first().map(first).unwrap_or_default();
+        let name = group.first().map(first);
+        let name = name.ok_or_else(|| Error::bug("a group of no directory"))?;
         cutter.add(&[name, b"/"].concat(), &unit, writer)?;
     }
     Ok(())

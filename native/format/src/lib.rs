@@ -10,6 +10,7 @@
 )]
 
 pub mod budget;
+pub mod bug;
 pub mod crc;
 pub mod cursor;
 pub mod error;

@@ -205,6 +205,8 @@ impl Votes {
     fn give(&mut self, new: usize, old: impl ExactSizeIterator<Item = usize>, weight: u64) {
         if let Some(votes) = self.0.get_mut(new).filter(|_| old.len() <= HOLDERS) {
             for old in old {
+                #[cfg(test)]
+                tests::count_vote();
                 let sum = votes.entry(old).or_default();
                 *sum = sum.saturating_add(weight);
             }
@@ -226,5 +228,80 @@ impl Votes {
             }
         }
         self.0
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "a test that goes too far has failed"
+)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::forest::Tree;
+    use crate::path::RelPath;
+
+    thread_local! {
+        static STEPS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Count one old directory that a new one shares something with.
+    pub(super) fn count_vote() {
+        STEPS.set(STEPS.get() + 1);
+    }
+
+    struct Texts(HashMap<Oid, Vec<u8>>);
+
+    impl ObjectReader for Texts {
+        fn read(&self, oid: &Oid, _: Kind) -> Result<Vec<u8>> {
+            STEPS.set(STEPS.get() + 1);
+            Ok(self.0[oid].clone())
+        }
+    }
+
+    /// Make `count` directories: each has a line of all, one of its own, and one of its side.
+    fn side(count: u32, own: u8) -> (Snapshot<Texts>, Forest) {
+        let mut texts = HashMap::new();
+        let mut nodes = Vec::new();
+        for number in 0..count {
+            let text =
+                format!("a name of all\nthe file {number}\nof {own} {number}\n").into_bytes();
+            let piece = Oid::of_own(Kind::Blob, &text);
+            texts.insert(piece, text);
+            nodes.push(Node {
+                tree: Tree {
+                    path: RelPath::trusted(format!("{own}-{number}").into_bytes()),
+                    oid: Oid::of_own(Kind::Tree, &[&[own][..], &number.to_be_bytes()].concat()),
+                },
+                above: None,
+                end: nodes.len() + 1,
+                pieces: vec![piece],
+            });
+        }
+        let snapshot = Snapshot {
+            reader: Texts(texts),
+            tree: Oid::of_own(Kind::Tree, b""),
+        };
+        (snapshot, Forest { nodes })
+    }
+
+    /// Objects that are read, and directories that share something, counted.
+    fn steps(count: u32) -> u64 {
+        let (old, new) = (side(count, 1), side(count, 2));
+        let before = STEPS.get();
+        let found = Likeness::of((&old.0, &old.1), (&new.0, &new.1), &HashMap::new()).unwrap();
+        for (number, shared) in found.shared.iter().enumerate() {
+            assert_eq!(shared, &BTreeMap::from([(number, 1)]));
+        }
+        STEPS.get() - before
+    }
+
+    #[test]
+    fn twice_the_directories_take_twice_the_steps() {
+        let (one, two) = (steps(100), steps(200));
+        assert!(two <= 2 * one, "{one} {two}");
     }
 }

@@ -19,6 +19,8 @@ use crate::path::{RelPath, at, quote, show};
 /// Ends the name of a digest column: by the end of its path git tells it from the piece it is of.
 pub(crate) const COLUMN_SUFFIX: &[u8] = b".d";
 
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 /// The name of a piece in its tree.
 pub type Key = [u8; KEY_DIGITS];
 
@@ -27,15 +29,14 @@ pub type Found = BTreeMap<Key, Oid>;
 
 /// The key of the piece that begins with `start`.
 pub fn piece_key(start: &[u8]) -> Key {
-    let digit = |half: u8| {
-        char::from_digit(u32::from(half), 16)
-            .map_or(b'0', |digit| u8::try_from(digit).unwrap_or(b'0'))
-    };
     let hash = Sha256::digest(start);
-    let mut digits = hash
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-    std::array::from_fn(|_| digits.next().unwrap_or(b'0'))
+    std::array::from_fn(|place| {
+        #[expect(clippy::indexing_slicing, reason = "a key is shorter than the hash")]
+        let byte = hash[place / 2];
+        let half = if place % 2 == 0 { byte >> 4 } else { byte & 15 };
+        #[expect(clippy::indexing_slicing, reason = "half a byte is below 16")]
+        DIGITS[usize::from(half)]
+    })
 }
 
 /// What the items of a tree of pieces name.

@@ -31,7 +31,7 @@ fn places() -> impl Strategy<Value = Vec<Place>> {
 proptest! {
     #[test]
     fn what_was_put_in_is_found(places in places(), other in oid()) {
-        let bytes = encode(places.clone(), &[9; OID_BYTES]);
+        let bytes = encode(places.clone(), &[9; OID_BYTES]).unwrap();
         let mut index = Index::open(bytes.as_slice()).unwrap();
         index.check().unwrap();
         for (number, place) in places.iter().enumerate() {
@@ -56,7 +56,7 @@ proptest! {
         at: prop::sample::Index,
         bit in 0..8_u8,
     ) {
-        let mut bytes = encode(places.clone(), &[9; OID_BYTES]);
+        let mut bytes = encode(places.clone(), &[9; OID_BYTES]).unwrap();
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
         let Ok(mut index) = Index::open(bytes.as_slice()) else {
@@ -75,7 +75,7 @@ proptest! {
 
     #[test]
     fn a_cut_one_is_refused(places in places(), at: prop::sample::Index) {
-        let bytes = encode(places, &[9; OID_BYTES]);
+        let bytes = encode(places, &[9; OID_BYTES]).unwrap();
         let cut = at.index(bytes.len());
         let found = Index::open(&bytes[..cut]);
         prop_assert!(found.is_err() || found.unwrap().check().is_err());

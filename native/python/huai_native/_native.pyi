@@ -6,8 +6,11 @@ _Problem: TypeAlias = tuple[bytes, int]
 """A name (empty: the directory itself) and a reason."""
 _Unreadable: TypeAlias = tuple[bytes, int]
 """Path and reason."""
-_Directory: TypeAlias = tuple[bytes, bytes, bytes, bytes, bool, int, list[_Problem], int, int, int]
-"""Path, attributes, leaves, identities, hardlinks, skipped, problems, unreadable, device, inode."""
+_Directory: TypeAlias = tuple[
+    bytes, bytes, bytes, bytes, bool, int, list[_Problem], int, int, int, int
+]
+"""Path, attributes, leaves, identities, hardlinks, skipped, problems, unreadable, device, inode,
+file system."""
 
 _Kind: TypeAlias = Literal["blob", "tree", "commit"]
 _Place: TypeAlias = tuple[bytes, int, int]
@@ -96,6 +99,7 @@ class Candidates:
     def expected_directories(self) -> list[bytes]:
         """Directories that were there, and that it shows to be missing, or perhaps missing."""
 
+    def linked(self) -> list[bytes]: ...
     def leaders(self) -> list[bytes]:
         """The leaders of all hardlinks that are wanted."""
 
@@ -365,8 +369,13 @@ class Scrub:
 class Contents:
     """Reads files that a scan has seen, to find out their digests."""
 
-    def __new__(cls, root: bytes, threads: int, pace: Pace | None = None) -> Contents:
-        """`threads` files are read at a time; a root that cannot be opened is an `OSError`."""
+    def __new__(
+        cls, root: bytes, threads: int, pace: Pace | None = None, holes: int | None = None
+    ) -> Contents:
+        """`threads` files are read at a time; a root that cannot be opened is an `OSError`.
+
+        At most `holes` bytes are hashed that take no room on the disk; None: all.
+        """
 
     def find_out(
         self,
@@ -375,7 +384,7 @@ class Contents:
         """For each file its time of birth, where there is one, and its digest; or an errno.
 
         0: it is not what the scan saw.  None: it is what is known of it.  ECANCELED: the time of
-        the pace was over before it was read.
+        the pace was over before it was read.  EFBIG: more of it is in holes than may be hashed.
         `files`: path; its record (`huai_server.scan.types.IDENTITY`) up to the ctime; a time of
         birth, and the digest if that is the file's own.
         """
@@ -394,12 +403,13 @@ class Digests:
 
     def __new__(cls, folder: bytes) -> Digests: ...
     def look_up(
-        self, directories: Sequence[tuple[bytes, bytes, int]]
+        self, directories: Sequence[tuple[bytes, bytes, int, int, int]]
     ) -> list[tuple[int, int, tuple[int, bytes] | None]]:
         """The files whose digest is not known: numbers of directory and file; `settle` comes next.
 
-        `directories`: leaves, records (`huai_server.scan.types.IDENTITY`), inode.  With a file come
-        a time of birth, and the digest if that is the file's own.
+        `directories`: leaves, records (`huai_server.scan.types.IDENTITY`), inode, device and file
+        system (`huai_server.scan.types.ScannedDirectory`).  With a file come a time of birth, and
+        the digest if that is the file's own.
         """
 
     def settle(self, found: Sequence[tuple[int | None, bytes] | None]) -> list[bytes]:
@@ -803,6 +813,9 @@ class Blake3:
 def patch_file(target: int, patch: int, ranges: list[tuple[int, int]]) -> None:
     """Give an open file the size of `patch`, and what that holds in `ranges`, all on the disk."""
 
+def reserve_patch(target: int, patch: int, ranges: list[tuple[int, int]]) -> None:
+    """Reserve the room that `patch_file` needs; the file keeps its size and content."""
+
 def hash_file(handle: int, threads: int) -> bytes:
     """The BLAKE3-256 of an open file; `threads` hash a large one, other calls go on meanwhile."""
 
@@ -895,8 +908,12 @@ class Packs:
     a `FormatError`.
     """
 
-    def __new__(cls, keep: int) -> Packs:
-        """So many bytes of the objects that were read last are kept."""
+    def __new__(cls, keep: int, spare: int = ...) -> Packs:
+        """Keep `keep` bytes of the objects that were read last.
+
+        All reads together may cost `spare` bytes of work beyond what they are worth; then they
+        are `FormatError`. Without it nothing is counted: packs of one's own.
+        """
 
     def add(self, folder: bytes) -> None:
         """Read the packs in `folder` as well: some `objects/pack`."""

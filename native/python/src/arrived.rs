@@ -1,33 +1,32 @@
 //! Verified files; and which of the files that are wanted equal each other.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use huai_tree::arrived::{self, Key};
 use huai_tree::hash::Digest;
 use pyo3::prelude::*;
 
+use crate::guarded::Guarded;
 use crate::rows::Rows;
 use crate::stage::wanted;
 
 /// Which run brought each file.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Arrived(Mutex<arrived::Arrived>);
+pub(crate) struct Arrived(Guarded<arrived::Arrived>);
 
 #[pymethods]
 impl Arrived {
     #[new]
     fn new() -> Self {
-        Self(Mutex::default())
+        Self(Guarded::default())
     }
 
     fn __len__(&self) -> usize {
-        self.lock().len()
+        self.0.lock().len()
     }
 
     /// Files that `run` brought; their owner, mode and time are still to be set.
     fn add(&self, files: &Bound<'_, PyAny>, run: u32) -> PyResult<()> {
         let files = keys(files)?;
-        let mut arrived = self.lock();
+        let mut arrived = self.0.lock();
         for file in files {
             arrived.add(file, run);
         }
@@ -37,7 +36,7 @@ impl Arrived {
     /// These have them.
     fn finish(&self, files: &Bound<'_, PyAny>) -> PyResult<()> {
         let files = keys(files)?;
-        let mut arrived = self.lock();
+        let mut arrived = self.0.lock();
         for file in &files {
             arrived.finish(file);
         }
@@ -46,32 +45,26 @@ impl Arrived {
 
     /// The run that brought a file.
     fn run_of(&self, file: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
-        Ok(self.lock().run(&key(file)?))
+        Ok(self.0.lock().run(&key(file)?))
     }
 
     /// Whether `run` brought the file at a path.
     fn has(&self, path: &[u8], run: u32) -> bool {
-        self.lock().has(path, run)
+        self.0.lock().has(path, run)
     }
 
     /// The places of the files that no run brought.
     fn absent(&self, files: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
         let files = keys(files)?;
-        let arrived = self.lock();
+        let arrived = self.0.lock();
         Ok(places(&files, |file| arrived.run(file).is_none()))
     }
 
     /// The places of the files whose owner, mode and time are still to be set.
     fn unfinished(&self, files: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
         let files = keys(files)?;
-        let arrived = self.lock();
+        let arrived = self.0.lock();
         Ok(places(&files, |file| !arrived.is_finished(file)))
-    }
-}
-
-impl Arrived {
-    fn lock(&self) -> MutexGuard<'_, arrived::Arrived> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

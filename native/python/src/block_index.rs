@@ -149,6 +149,19 @@ pub(crate) fn patch_file(py: Python<'_>, target: u32, patch: u32, ranges: Ranges
     patched.map_err(|error| raise(py, &error))
 }
 
+/// Reserve the room that `patch_file` with the same arguments needs.
+#[pyfunction]
+pub(crate) fn reserve_patch(
+    py: Python<'_>,
+    target: u32,
+    patch: u32,
+    ranges: Ranges,
+) -> PyResult<()> {
+    let ranges: Vec<_> = ranges.into_iter().map(|(begin, end)| begin..end).collect();
+    let reserved = wait(py, |_| engine::reserve(target, patch, &ranges))?;
+    reserved.map_err(|error| raise(py, &error))
+}
+
 fn pairs(ranges: Vec<Range<u64>>) -> Ranges {
     let pair = |range: Range<u64>| (range.start, range.end);
     ranges.into_iter().map(pair).collect()

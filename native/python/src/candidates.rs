@@ -1,7 +1,7 @@
 //! What may have to change in a tree, for Python.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use huai_format::diff::Comparison;
 use huai_format::path::parent;
@@ -16,6 +16,7 @@ use crate::compare::{Side, side};
 use crate::entry::{Place, Shown, Types, full, place, push};
 use crate::errors::refuse;
 use crate::filter::Filter;
+use crate::guarded::Guarded;
 use crate::plan::Plan;
 use crate::tree_comparison::{ModeTable, modes_of};
 use crate::wait::wait;
@@ -28,7 +29,7 @@ type Source<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyBytes>>, bool);
 /// A table of candidates.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Candidates {
-    table: Mutex<Arc<candidates::Candidates>>,
+    table: Guarded<Arc<candidates::Candidates>>,
     types: Arc<Types>,
 }
 
@@ -56,7 +57,7 @@ impl Candidates {
             names,
         };
         Self {
-            table: Mutex::default(),
+            table: Guarded::default(),
             types: Arc::new(types),
         }
     }
@@ -125,7 +126,7 @@ impl Candidates {
         py: Python<'py>,
         path: &[u8],
     ) -> PyResult<(bool, Option<Bound<'py, PyAny>>)> {
-        let shown = self.shown();
+        let shown = self.shown()?;
         let Some(row) = shown.table.find(path) else {
             return Ok((false, None));
         };
@@ -134,8 +135,8 @@ impl Candidates {
     }
 
     /// Whether anything below a directory is among them; after `merge`.
-    fn has_below(&self, path: &[u8]) -> bool {
-        self.snapshot().has_below(path)
+    fn has_below(&self, path: &[u8]) -> PyResult<bool> {
+        Ok(self.snapshot()?.has_below(path))
     }
 
     /// Nothing will stand at these paths; after `merge`.
@@ -148,10 +149,10 @@ impl Candidates {
     }
 
     /// The directories that their names are in, each once.
-    fn parents<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        let table = self.snapshot();
+    fn parents<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let table = self.snapshot()?;
         let found = candidates::parents(&table, table.rows().iter());
-        all_bytes(py, found)
+        Ok(all_bytes(py, found))
     }
 
     /// Add whole candidates.
@@ -162,12 +163,12 @@ impl Candidates {
         })
     }
 
-    fn __len__(&self) -> usize {
-        self.lock().rows().len()
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(self.snapshot()?.rows().len())
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, place: isize) -> PyResult<Bound<'py, PyAny>> {
-        let shown = self.shown();
+        let shown = self.shown()?;
         let rows = shown.table.rows();
         let place = if place < 0 {
             place.checked_add_unsigned(rows.len())
@@ -182,8 +183,8 @@ impl Candidates {
     }
 
     /// How many files there are of which only the content can tell.
-    fn unhashed(&self) -> usize {
-        self.snapshot().unhashed().count()
+    fn unhashed(&self) -> PyResult<usize> {
+        Ok(self.snapshot()?.unhashed().count())
     }
 
     /// What the content at a place is to be taken for.
@@ -203,7 +204,7 @@ impl Candidates {
         py: Python<'py>,
         paths: &Bound<'py, PyAny>,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let table = self.snapshot();
+        let table = self.snapshot()?;
         let paths: HashSet<Vec<u8>> = paths.extract()?;
         if paths.is_empty() {
             return Ok(Vec::new());
@@ -214,30 +215,44 @@ impl Candidates {
     }
 
     /// Directories that rows show to be missing, or perhaps missing.
-    fn expected_directories<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        let table = self.snapshot();
+    fn expected_directories<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let table = self.snapshot()?;
         let found = table.rows().iter().filter_map(|row| expected(&table, row));
         let found: HashSet<_> = found.filter(|path| !path.is_empty()).collect();
-        all_bytes(py, found)
+        Ok(all_bytes(py, found))
     }
 
     /// The leaders of all hardlinks that are wanted.
-    fn leaders<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        let table = self.snapshot();
+    fn leaders<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let table = self.snapshot()?;
         let wanted = table.rows().iter().filter_map(|row| row.wanted);
         let linked = wanted.filter(Stated::is_linked);
         let found: HashSet<_> = linked.map(|wanted| table.bytes(wanted.other)).collect();
-        all_bytes(py, found)
+        Ok(all_bytes(py, found))
+    }
+
+    /// The paths of all hardlinks that are wanted.
+    fn linked<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let table = self.snapshot()?;
+        let linked = |row: &&Row| row.wanted.as_ref().is_some_and(Stated::is_linked);
+        Ok(all_bytes(
+            py,
+            table
+                .rows()
+                .iter()
+                .filter(linked)
+                .map(|row| table.path(row)),
+        ))
     }
 
     /// The files that share their inode and are replaced.
-    fn replaced<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        let table = self.snapshot();
+    fn replaced<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let table = self.snapshot()?;
         let shared = table
             .rows()
             .iter()
             .filter(|row| links(&table, row) > 1 && table.replaces(row));
-        all_bytes(py, shared.map(|row| table.path(row)))
+        Ok(all_bytes(py, shared.map(|row| table.path(row))))
     }
 
     /// The candidates with a file that shares its inode.
@@ -273,7 +288,7 @@ impl Candidates {
     /// The candidates with a file of one of these sizes, and what is known of its content.
     fn files<'py>(&self, py: Python<'py>, sizes: &Bound<'py, PyAny>) -> PyResult<Vec<Source<'py>>> {
         let sizes: HashSet<u64> = sizes.extract()?;
-        let shown = self.shown();
+        let shown = self.shown()?;
         let table = &shown.table;
         let is_source = |row: &&Row| {
             table.here(row).kind() == Some(Kind::File)
@@ -292,47 +307,41 @@ impl Candidates {
     }
 
     /// How many paths have nothing, and how many should have nothing.
-    fn unequal(&self) -> (usize, usize) {
-        let table = self.snapshot();
+    fn unequal(&self) -> PyResult<(usize, usize)> {
+        let table = self.snapshot()?;
         let missing = table
             .rows()
             .iter()
             .filter(|row| matches!(table.here(row), Here::Nothing));
         let extra = table.rows().iter().filter(|row| row.wanted.is_none());
-        (missing.count(), extra.count())
+        Ok((missing.count(), extra.count()))
     }
 
     /// What has to be done about them.
-    fn plan(&self, py: Python<'_>) -> Plan {
-        Plan::new(py, self.shown())
+    fn plan(&self, py: Python<'_>) -> PyResult<Plan> {
+        Ok(Plan::new(py, self.shown()?))
     }
 }
 
 impl Candidates {
-    /// Work on the table; whoever asks meanwhile finds it empty instead of waiting with Python.
+    /// Work on the table; every other call is refused meanwhile.
     pub(crate) fn change<T>(
         &self,
         work: impl FnOnce(&mut candidates::Candidates) -> PyResult<T>,
     ) -> PyResult<T> {
-        let mut table = std::mem::take(&mut *self.lock());
-        let outcome = work(Arc::make_mut(&mut table));
-        *self.lock() = table;
-        outcome
+        let mut table = self.table.try_lock()?;
+        work(Arc::make_mut(&mut table))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Arc<candidates::Candidates>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    fn snapshot(&self) -> PyResult<Arc<candidates::Candidates>> {
+        Ok(Arc::clone(&*self.table.try_lock()?))
     }
 
-    fn snapshot(&self) -> Arc<candidates::Candidates> {
-        Arc::clone(&self.lock())
-    }
-
-    fn shown(&self) -> Shown {
-        Shown {
-            table: self.snapshot(),
+    fn shown(&self) -> PyResult<Shown> {
+        Ok(Shown {
+            table: self.snapshot()?,
             types: Arc::clone(&self.types),
-        }
+        })
     }
 
     fn chosen<'py>(
@@ -340,7 +349,7 @@ impl Candidates {
         py: Python<'py>,
         is_chosen: impl Fn(&candidates::Candidates, &Row) -> bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let shown = self.shown();
+        let shown = self.shown()?;
         let rows = shown.table.rows().iter();
         let rows = rows.filter(|row| is_chosen(&shown.table, row));
         rows.map(|row| shown.candidate(py, row)).collect()

@@ -1,19 +1,21 @@
 //! Lists of paths that changed.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use huai_format::change_list::{self, Refusal, Spelling, Touched};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::guarded::Guarded;
+
 /// What lists name of one module.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct ChangeList {
     /// None: it was looked at.
-    reading: Mutex<Option<change_list::ChangeList>>,
+    reading: Guarded<Option<change_list::ChangeList>>,
     /// Each path once, as soon as that is asked for.
-    touched: Mutex<Vec<Touched>>,
+    touched: Guarded<Vec<Touched>>,
 }
 
 #[pymethods]
@@ -21,8 +23,8 @@ impl ChangeList {
     #[new]
     fn new(root: &[u8]) -> Self {
         Self {
-            reading: Mutex::new(Some(change_list::ChangeList::new(root))),
-            touched: Mutex::default(),
+            reading: Guarded::new(Some(change_list::ChangeList::new(root))),
+            touched: Guarded::default(),
         }
     }
 
@@ -61,8 +63,8 @@ impl ChangeList {
     /// How many paths are named.
     fn close(&self, py: Python<'_>) -> PyResult<usize> {
         py.detach(|| {
-            let reading = lock(&self.reading).take().ok_or_else(is_closed)?;
-            let mut touched = lock(&self.touched);
+            let reading = self.reading.lock().take().ok_or_else(is_closed)?;
+            let mut touched = self.touched.lock();
             *touched = reading.into_touched();
             Ok(touched.len())
         })
@@ -73,24 +75,20 @@ impl ChangeList {
     /// A list of these paths, which is closed.
     pub(crate) fn of(touched: Vec<Touched>) -> Self {
         Self {
-            reading: Mutex::new(None),
-            touched: Mutex::new(touched),
+            reading: Guarded::new(None),
+            touched: Guarded::new(touched),
         }
     }
 
     /// The paths.
     pub(crate) fn touched(&self) -> MutexGuard<'_, Vec<Touched>> {
-        lock(&self.touched)
+        self.touched.lock()
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut change_list::ChangeList) -> T) -> PyResult<T> {
-        let mut reading = lock(&self.reading);
+        let mut reading = self.reading.lock();
         Ok(work(reading.as_mut().ok_or_else(is_closed)?))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_closed() -> PyErr {

@@ -1,14 +1,13 @@
 //! Comparing snapshots.
 
-use std::sync::Mutex;
-
 use huai_format::columns::Columns;
 use huai_format::snapshot::Snapshot;
 use huai_format::{count, diff, hardlink};
 use pyo3::prelude::*;
 
 use crate::columns::{Batch, batch};
-use crate::errors::{in_use, refuse};
+use crate::errors::refuse;
+use crate::guarded::Guarded;
 use crate::reader::{Reader, snapshot};
 use crate::wait::wait;
 
@@ -21,19 +20,19 @@ pub(crate) fn side((reader, tree, limit): Side<'_>) -> PyResult<(Snapshot<Reader
 
 /// Two snapshots that are being compared.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Comparison(Mutex<diff::Comparison<Reader>>);
+pub(crate) struct Comparison(Guarded<diff::Comparison<Reader>>);
 
 #[pymethods]
 impl Comparison {
     #[new]
     fn new(old: Side<'_>, new: Side<'_>) -> PyResult<Self> {
         let comparison = diff::Comparison::new(side(old)?, side(new)?);
-        Ok(Self(Mutex::new(comparison)))
+        Ok(Self(Guarded::new(comparison)))
     }
 
     /// The next differences, about so many; None if there are no more.
     fn batch<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Option<Batch<'py>>> {
-        let mut comparison = self.0.try_lock().map_err(|_| in_use())?;
+        let mut comparison = self.0.try_lock()?;
         let mut columns = Columns::new(most);
         comparison.advance(&mut columns).map_err(refuse)?;
         batch(py, &columns)

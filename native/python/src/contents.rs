@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use huai_tree::contents::{self, Found, Wanted};
+use huai_tree::error::is_shortage;
 use huai_tree::pace;
 use huai_tree::stop::Stop;
 use pyo3::exceptions::PyValueError;
@@ -11,7 +12,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::block_index::BlockIndex;
-use crate::errors::raise;
+use crate::errors::{lacking, raise};
 use crate::pace::Pace;
 use crate::wait::wait;
 
@@ -25,9 +26,16 @@ type File = (PyBackedBytes, PyBackedBytes, Option<(i64, PyBackedBytes)>);
 #[pymethods]
 impl Contents {
     #[new]
-    #[pyo3(signature = (root, threads, pace = None))]
-    fn new(py: Python<'_>, root: &[u8], threads: usize, pace: Option<Py<Pace>>) -> PyResult<Self> {
-        let opened = wait(py, |_| contents::Contents::open(root, threads))?;
+    #[pyo3(signature = (root, threads, pace = None, holes = None))]
+    fn new(
+        py: Python<'_>,
+        root: &[u8],
+        threads: usize,
+        pace: Option<Py<Pace>>,
+        holes: Option<u64>,
+    ) -> PyResult<Self> {
+        let holes = holes.unwrap_or(u64::MAX);
+        let opened = wait(py, |_| contents::Contents::open(root, threads, holes))?;
         let opened = opened.map_err(|error| raise(py, &error))?;
         Ok(Self(opened, pace.map(|pace| Arc::clone(&pace.get().0))))
     }
@@ -84,6 +92,9 @@ fn answer<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyAny>> {
             return Ok((*birth, digest).into_pyobject(py)?.into_any());
         }
         Found::Changed => 0,
+        Found::Failed(errno) if is_shortage(*errno) => {
+            return Err(lacking(py, *errno));
+        }
         Found::Failed(errno) => errno.raw_os_error(),
     };
     Ok(errno.into_pyobject(py)?.into_any())

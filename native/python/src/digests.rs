@@ -1,7 +1,5 @@
 //! The digests of files that were read before.
 
-use std::sync::{Mutex, PoisonError};
-
 use huai_tree::Directory;
 use huai_tree::digests::{self, Files, Found};
 use huai_tree::error::Result;
@@ -11,15 +9,19 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::errors::raise;
+use crate::guarded::Guarded;
 use crate::run::Run;
 use crate::wait::wait;
 
 /// The digests of one commit, in the order of its scan.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Digests(Mutex<digests::Digests>);
+pub(crate) struct Digests(Guarded<digests::Digests>);
 
 /// What a file was read for: birth and digest; none: it gets no digest.
 type Read = Option<(Option<i64>, PyBackedBytes)>;
+
+/// A directory: leaves, records, inode, device and file system.
+type Looked = (PyBackedBytes, PyBackedBytes, u64, u64, u64);
 
 /// A directory's number and a file's; birth and digest.
 type Doubt<'py> = (usize, usize, Option<(i64, Bound<'py, PyBytes>)>);
@@ -30,14 +32,10 @@ impl Digests {
     fn new(py: Python<'_>, folder: &[u8]) -> PyResult<Self> {
         let opened = wait(py, |_| digests::Digests::open(folder))?;
         let opened = opened.map_err(|error| raise(py, &error))?;
-        Ok(Self(Mutex::new(opened)))
+        Ok(Self(Guarded::new(opened)))
     }
 
-    fn look_up<'py>(
-        &self,
-        py: Python<'py>,
-        directories: Vec<(PyBackedBytes, PyBackedBytes, u64)>,
-    ) -> PyResult<Vec<Doubt<'py>>> {
+    fn look_up<'py>(&self, py: Python<'py>, directories: Vec<Looked>) -> PyResult<Vec<Doubt<'py>>> {
         let doubts = call(&self.0, py, move |digests| {
             let files: Vec<_> = directories.iter().map(files).collect();
             digests.look_up(&files)
@@ -80,7 +78,7 @@ impl Digests {
 
 /// Those of the files that a list names.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct ListedDigests(Mutex<digests::ListedDigests>);
+pub(crate) struct ListedDigests(Guarded<digests::ListedDigests>);
 
 #[pymethods]
 impl ListedDigests {
@@ -88,7 +86,7 @@ impl ListedDigests {
     fn new(py: Python<'_>, folder: &[u8]) -> PyResult<Self> {
         let opened = wait(py, |_| digests::ListedDigests::open(folder))?;
         let opened = opened.map_err(|error| raise(py, &error))?;
-        Ok(Self(Mutex::new(opened)))
+        Ok(Self(Guarded::new(opened)))
     }
 
     fn look_up_run<'py>(&self, py: Python<'py>, run: Py<Run>) -> PyResult<Vec<Doubt<'py>>> {
@@ -113,13 +111,11 @@ impl ListedDigests {
 
 /// Works on digests that no other call has in work.
 fn call<D: Send, T: Send>(
-    digests: &Mutex<D>,
+    digests: &Guarded<D>,
     py: Python<'_>,
     work: impl FnOnce(&mut D) -> Result<T> + Send,
 ) -> PyResult<T> {
-    let done = wait(py, |_| {
-        work(&mut digests.lock().unwrap_or_else(PoisonError::into_inner))
-    })?;
+    let done = wait(py, |_| work(&mut digests.lock()))?;
     done.map_err(|error| raise(py, &error))
 }
 
@@ -143,6 +139,8 @@ fn files_of(directory: &Directory) -> Files<'_> {
         leaves: &directory.leaves,
         records: &directory.identities,
         folder: directory.inode,
+        device: directory.device,
+        file_system: directory.file_system,
     }
 }
 
@@ -157,10 +155,12 @@ fn parse((birth, digest): (Option<i64>, PyBackedBytes)) -> PyResult<Found> {
     Ok((birth, digest))
 }
 
-fn files((leaves, records, folder): &(PyBackedBytes, PyBackedBytes, u64)) -> Files<'_> {
+fn files((leaves, records, folder, device, file_system): &Looked) -> Files<'_> {
     Files {
         leaves,
         records,
         folder: *folder,
+        device: *device,
+        file_system: *file_system,
     }
 }

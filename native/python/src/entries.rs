@@ -1,7 +1,5 @@
 //! Decoding listings.
 
-use std::sync::Mutex;
-
 use huai_format::columns::Columns;
 use huai_format::listing_diff::ListingPair;
 use huai_format::manifest::Listing;
@@ -11,7 +9,8 @@ use huai_format::totals::Totals;
 use pyo3::prelude::*;
 
 use crate::columns::{Batch, batch};
-use crate::errors::{in_use, refuse};
+use crate::errors::refuse;
+use crate::guarded::Guarded;
 use crate::wait::wait;
 
 /// Bytes of leaves that are counted in less time than the one door to long calls takes.
@@ -19,7 +18,7 @@ pub(crate) const SHORT: usize = 64 << 10;
 
 /// The entries of one listing.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Entries(Mutex<Option<ListingPair>>);
+pub(crate) struct Entries(Guarded<Option<ListingPair>>);
 
 #[pymethods]
 impl Entries {
@@ -36,12 +35,12 @@ impl Entries {
             Some(_) => ListingPair::new(None, Some(listing), None),
             None => ListingPair::leaves(listing),
         };
-        Self(Mutex::new(Some(pair)))
+        Self(Guarded::new(Some(pair)))
     }
 
     /// The next entries, about so many; None if there are no more.
     fn batch<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Option<Batch<'py>>> {
-        let mut listing = self.0.try_lock().map_err(|_| in_use())?;
+        let mut listing = self.0.try_lock()?;
         let mut columns = Columns::new(most);
         if let Some(pair) = &mut *listing {
             if pair.advance(&mut columns).map_err(refuse)? {

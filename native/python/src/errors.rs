@@ -1,7 +1,7 @@
 //! The engine's errors as Python's and huai's own.
 
 use huai_format::error::Error as FormatFailure;
-use huai_tree::error::Error;
+use huai_tree::error::{Errno, Error};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::import_exception;
 use pyo3::prelude::*;
@@ -22,6 +22,16 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
+/// The `OSError` of a shortage that is the fault of no path.
+pub(crate) fn lacking(py: Python<'_>, errno: Errno) -> PyErr {
+    let error = Error {
+        doing: "open",
+        path: Vec::new(),
+        errno,
+    };
+    raise(py, &error)
+}
+
 /// The exception for metadata that break a rule; the error of what was lent to the parser is that
 /// one itself.
 pub(crate) fn refuse(failure: FormatFailure) -> PyErr {
@@ -31,6 +41,7 @@ pub(crate) fn refuse(failure: FormatFailure) -> PyErr {
         }
         FormatFailure::SameKey => PyRuntimeError::new_err("two pieces of one key, read in part"),
         FormatFailure::Stopped => PyRuntimeError::new_err("stopped without an exception"),
+        FormatFailure::Bug { .. } => PyRuntimeError::new_err(failure.to_string()),
         FormatFailure::Lent(error) => match error.downcast::<PyErr>() {
             Ok(raised) => *raised,
             Err(error) => match error.downcast::<Error>() {

@@ -1,7 +1,5 @@
 //! Snapshots as the text that other programs read.
 
-use std::sync::Mutex;
-
 use huai_format::entry_limit::EntryLimit;
 use huai_format::filelist::Exported;
 use huai_format::filelist::fedora::{self, Rows};
@@ -12,7 +10,8 @@ use huai_format::snapshot::Snapshot;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::{in_use, refuse};
+use crate::errors::refuse;
+use crate::guarded::Guarded;
 use crate::reader::{Reader, snapshot};
 
 /// Bytes of text that are handed over at a time.
@@ -35,7 +34,7 @@ fn exported((files, time): Own) -> Exported {
 
 /// A file list of Fedora's mirrors.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct FileList(Mutex<(Snapshot<Reader>, Walk, fedora::FileList)>);
+pub(crate) struct FileList(Guarded<(Snapshot<Reader>, Walk, fedora::FileList)>);
 
 #[pymethods]
 impl FileList {
@@ -44,11 +43,11 @@ impl FileList {
         let (snapshot, walk) = open(lent)?;
         let rows = endings.map_or(Rows::Times, Rows::Names);
         let list = fedora::FileList::new(rows, exported(own));
-        Ok(Self(Mutex::new((snapshot, walk, list))))
+        Ok(Self(Guarded::new((snapshot, walk, list))))
     }
 
     fn part<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let mut open = self.0.try_lock().map_err(|_| in_use())?;
+        let mut open = self.0.try_lock()?;
         let (snapshot, walk, list) = &mut *open;
         let mut out = Vec::new();
         while out.len() < PART {
@@ -62,14 +61,14 @@ impl FileList {
 
     #[getter]
     fn left_out(&self) -> PyResult<u64> {
-        let open = self.0.try_lock().map_err(|_| in_use())?;
+        let open = self.0.try_lock()?;
         Ok(open.2.left_out())
     }
 }
 
 /// What `ls -lR` says.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Ls(Mutex<(Snapshot<Reader>, Walk, ls::Ls)>);
+pub(crate) struct Ls(Guarded<(Snapshot<Reader>, Walk, ls::Ls)>);
 
 #[pymethods]
 impl Ls {
@@ -83,11 +82,11 @@ impl Ls {
         }
         let walk = Walk::new(&snapshot, EntryLimit::new(limit));
         let text = ls::Ls::new(directories, exported(own));
-        Ok(Self(Mutex::new((snapshot, walk, text))))
+        Ok(Self(Guarded::new((snapshot, walk, text))))
     }
 
     fn part<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let mut open = self.0.try_lock().map_err(|_| in_use())?;
+        let mut open = self.0.try_lock()?;
         let (snapshot, walk, text) = &mut *open;
         let mut out = Vec::new();
         while out.len() < PART {

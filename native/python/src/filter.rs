@@ -1,10 +1,12 @@
 //! Filters.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use huai_format::filter::{self, Reached, Rule, Side};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+
+use crate::guarded::Guarded;
 
 /// A pattern; whether the rule includes, is of the sender, is of the receiver, is negated.
 type Row = (Vec<u8>, bool, bool, bool, bool);
@@ -13,7 +15,7 @@ type Row = (Vec<u8>, bool, bool, bool, bool);
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Filter {
     rules: Arc<filter::Filter>,
-    reached: Mutex<Reached>,
+    reached: Guarded<Reached>,
 }
 
 #[pymethods]
@@ -31,7 +33,7 @@ impl Filter {
         let rules = filter::Filter::new(rules.into_iter().map(rule).collect());
         Self {
             rules: Arc::new(rules),
-            reached: Mutex::default(),
+            reached: Guarded::default(),
         }
     }
 
@@ -42,7 +44,7 @@ impl Filter {
 
     #[pyo3(signature = (path, *, directory))]
     fn reaches(&self, path: &[u8], directory: bool) -> bool {
-        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reached = self.reached.lock();
         if directory {
             reached.directory(&self.rules, path)
         } else {

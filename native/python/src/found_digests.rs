@@ -1,7 +1,5 @@
 //! Digests that were found out after their files were committed.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use huai_format::found_digests;
 use huai_format::path::RelPath;
 use pyo3::prelude::*;
@@ -9,19 +7,14 @@ use pyo3::types::PyBytes;
 
 use crate::entries::SHORT;
 use crate::errors::refuse;
+use crate::guarded::Guarded;
 use crate::run::Run;
 use crate::wait::wait;
 
 /// Files with their digests, by path.
 #[pyclass(frozen, module = "huai_native._native")]
 #[derive(Default)]
-pub(crate) struct FoundDigests(Mutex<found_digests::FoundDigests>);
-
-impl FoundDigests {
-    fn lock(&self) -> MutexGuard<'_, found_digests::FoundDigests> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub(crate) struct FoundDigests(Guarded<found_digests::FoundDigests>);
 
 #[pymethods]
 impl FoundDigests {
@@ -31,14 +24,14 @@ impl FoundDigests {
     }
 
     fn __len__(&self) -> usize {
-        self.lock().len()
+        self.0.lock().len()
     }
 
     fn gather(&self, py: Python<'_>, run: &Bound<'_, Run>) -> PyResult<()> {
         let run = run.get();
         let gathered = wait(py, |_| {
             let run = run.lock();
-            let mut found = self.lock();
+            let mut found = self.0.lock();
             for (directory, column) in run.directories.iter().zip(&run.columns) {
                 let path = RelPath::trusted(directory.path.clone());
                 found.gather(&path, &directory.leaves, column)?;
@@ -57,7 +50,7 @@ impl FoundDigests {
         digests: &[u8],
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let path = RelPath::trusted(directory.to_vec());
-        let fill = || self.lock().fill(&path, leaves, digests);
+        let fill = || self.0.lock().fill(&path, leaves, digests);
         let column = if leaves.len() < SHORT {
             py.detach(fill)
         } else {

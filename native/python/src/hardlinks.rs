@@ -1,13 +1,14 @@
 //! Hardlink groups of a scan.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use huai_tree::hardlinks::{self, Seen, State};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
+use crate::guarded::Guarded;
 use crate::run::Run;
 use crate::wait::wait;
 
@@ -17,11 +18,11 @@ type Listing = (PyBackedBytes, PyBackedBytes, PyBackedBytes, PyBackedBytes);
 /// Finds the groups of one scan.
 #[pyclass(frozen, module = "huai_native._native")]
 #[derive(Default)]
-pub(crate) struct HardlinkGroups(Mutex<hardlinks::HardlinkGroups>);
+pub(crate) struct HardlinkGroups(Guarded<hardlinks::HardlinkGroups>);
 
 impl HardlinkGroups {
     pub(crate) fn lock(&self) -> MutexGuard<'_, hardlinks::HardlinkGroups> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

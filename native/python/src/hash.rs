@@ -1,13 +1,12 @@
 //! Digests of content.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use huai_tree::hash::{self, Content};
 use huai_tree::stop::Stop;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::raise;
+use crate::guarded::Guarded;
 use crate::wait::wait;
 
 /// Bytes that are hashed in less time than a thread takes to start.
@@ -15,30 +14,24 @@ const FEW: u64 = 256 << 10;
 
 /// BLAKE3-256 of what is handed over piece by piece.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Blake3(Mutex<hash::Blake3>);
+pub(crate) struct Blake3(Guarded<hash::Blake3>);
 
 #[pymethods]
 impl Blake3 {
     #[new]
     #[pyo3(signature = (content = b"".as_slice()))]
     fn new(py: Python<'_>, content: &[u8]) -> Self {
-        let hasher = Self(Mutex::default());
+        let hasher = Self(Guarded::default());
         hasher.update(py, content);
         hasher
     }
 
     fn update(&self, py: Python<'_>, content: &[u8]) {
-        py.detach(|| self.lock().update(content));
+        py.detach(|| self.0.lock().update(content));
     }
 
     fn digest<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.lock().digest())
-    }
-}
-
-impl Blake3 {
-    fn lock(&self) -> MutexGuard<'_, hash::Blake3> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        PyBytes::new(py, &self.0.lock().digest())
     }
 }
 

@@ -1,7 +1,5 @@
 //! Building EROFS images.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use huai_format::erofs::{self, Owners};
 use huai_format::error::{Error, Result};
 use huai_tree::image::ImageFile;
@@ -10,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::{raise, refuse};
+use crate::guarded::Guarded;
 use crate::wait::wait;
 
 /// Bytes of a listing that is placed in less time than the one door to long calls takes.
@@ -19,7 +18,7 @@ const SHORT: usize = 64 << 10;
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct ImageBuilder {
     /// None: it is closed.
-    builder: Mutex<Option<erofs::ImageBuilder<ImageFile>>>,
+    builder: Guarded<Option<erofs::ImageBuilder<ImageFile>>>,
     pair: Py<PyAny>,
 }
 
@@ -28,7 +27,7 @@ impl ImageBuilder {
     #[new]
     fn new(py: Python<'_>, path: &[u8], pair: Py<PyAny>) -> PyResult<Self> {
         let file = ImageFile::open(path).map_err(|error| raise(py, &error))?;
-        let builder = Mutex::new(Some(erofs::ImageBuilder::new(file)));
+        let builder = Guarded::new(Some(erofs::ImageBuilder::new(file)));
         Ok(Self { builder, pair })
     }
 
@@ -63,21 +62,17 @@ impl ImageBuilder {
     }
 
     fn close(&self) {
-        *self.lock() = None;
+        *self.builder.lock() = None;
     }
 }
 
 impl ImageBuilder {
-    fn lock(&self) -> MutexGuard<'_, Option<erofs::ImageBuilder<ImageFile>>> {
-        self.builder.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn with<T>(
         &self,
         work: impl FnOnce(&mut erofs::ImageBuilder<ImageFile>) -> Result<T>,
     ) -> PyResult<T> {
         let closed = || PyRuntimeError::new_err("the image is closed");
-        work(self.lock().as_mut().ok_or_else(closed)?).map_err(refuse)
+        work(self.builder.lock().as_mut().ok_or_else(closed)?).map_err(refuse)
     }
 }
 

@@ -1,7 +1,5 @@
 //! Listings to git objects.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use huai_format::error::{Error, Result};
 use huai_format::git::object::Kind;
 use huai_format::git::oid::Oid;
@@ -14,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::refuse;
+use crate::guarded::Guarded;
 use crate::pack_writer::PackWriter;
 use crate::packs::parse_oid;
 use crate::run::Run;
@@ -27,7 +26,7 @@ const SHORT: usize = 64 << 10;
 pub(crate) struct Layout {
     writer: Writer,
     /// None: it is finished.
-    open: Mutex<Option<layout::Layout>>,
+    open: Guarded<Option<layout::Layout>>,
 }
 
 /// Where objects go.
@@ -44,7 +43,7 @@ impl Layout {
     #[new]
     fn new(py: Python<'_>, writer: Option<Py<PyAny>>) -> Self {
         let writer = Writer::new(py, writer);
-        let open = Mutex::new(Some(layout::Layout::default()));
+        let open = Guarded::new(Some(layout::Layout::default()));
         Self { writer, open }
     }
 
@@ -63,7 +62,7 @@ impl Layout {
             digests,
         };
         let add = |stop: &Stop| {
-            let mut open = self.lock();
+            let mut open = self.open.lock();
             let layout = open.as_mut().ok_or_else(is_finished)?;
             let done = layout.add(&listing, &mut self.writer.until(stop));
             done.map_err(refuse)
@@ -77,7 +76,7 @@ impl Layout {
     fn add_run(&self, py: Python<'_>, run: &Bound<'_, Run>) -> PyResult<()> {
         let run = run.get();
         wait(py, |stop| {
-            let mut open = self.lock();
+            let mut open = self.open.lock();
             let layout = open.as_mut().ok_or_else(is_finished)?;
             let mut writer = self.writer.until(stop);
             let run = run.lock();
@@ -89,15 +88,9 @@ impl Layout {
     }
 
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let layout = self.lock().take().ok_or_else(is_finished)?;
+        let layout = self.open.lock().take().ok_or_else(is_finished)?;
         let root = wait(py, |stop| layout.finish(&mut self.writer.until(stop)))?;
         Ok(PyBytes::new(py, root.map_err(refuse)?.as_bytes()))
-    }
-}
-
-impl Layout {
-    fn lock(&self) -> MutexGuard<'_, Option<layout::Layout>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

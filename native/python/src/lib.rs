@@ -20,6 +20,7 @@ mod filelist;
 mod filter;
 mod found_digests;
 mod git_tree;
+mod guarded;
 mod hardlinks;
 mod hash;
 mod image;
@@ -56,7 +57,7 @@ mod _native {
     #[pymodule_export]
     use crate::attr_tree::Maker;
     #[pymodule_export]
-    use crate::block_index::{BlockIndex, BlockPlaces, patch_file};
+    use crate::block_index::{BlockIndex, BlockPlaces, patch_file, reserve_patch};
     #[pymodule_export]
     use crate::candidates::{Candidates, Renames};
     #[pymodule_export]

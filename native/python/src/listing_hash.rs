@@ -1,25 +1,24 @@
 //! Listing hashes, of trees that Python lends.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use huai_format::listing_hash::Known;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::refuse;
+use crate::guarded::Guarded;
 use crate::packs::parse_oid;
 use crate::reader::Reader;
 use crate::wait::wait;
 
 /// The hashes of objects that are here.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct ListingHashes(Mutex<Known>);
+pub(crate) struct ListingHashes(Guarded<Known>);
 
 #[pymethods]
 impl ListingHashes {
     #[new]
     fn new(records: &[u8]) -> Self {
-        Self(Mutex::new(Known::read(records)))
+        Self(Guarded::new(Known::read(records)))
     }
 
     /// Of a tree; what is not known of it is read from `objects`.
@@ -32,24 +31,18 @@ impl ListingHashes {
         let tree = parse_oid(tree)?;
         let reader = Reader::new(py, objects)?;
         let found = wait(py, |stop| {
-            self.lock().of_tree(tree, &reader, &|| stop.is_set())
+            self.0.lock().of_tree(tree, &reader, &|| stop.is_set())
         })?;
         Ok(PyBytes::new(py, &found.map_err(refuse)?))
     }
 
     #[getter]
     fn sound(&self) -> usize {
-        self.lock().sound()
+        self.0.lock().sound()
     }
 
     #[getter]
     fn added<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.lock().added())
-    }
-}
-
-impl ListingHashes {
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        PyBytes::new(py, self.0.lock().added())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::MutexGuard;
 
 use huai_format::error::Error;
 use huai_format::order::{self, Lookup, Marker, Order, Pattern, Profile, Rule, Table, first};
@@ -11,7 +11,8 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::{in_use, refuse};
+use crate::errors::refuse;
+use crate::guarded::Guarded;
 use crate::plan::Plan;
 use crate::reader::{Reader, snapshot};
 use crate::wait::wait;
@@ -69,7 +70,7 @@ impl PublishPatterns {
 
 /// The stages of the paths of one snapshot.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct PublishOrder(Mutex<Order<Reader>>);
+pub(crate) struct PublishOrder(Guarded<Order<Reader>>);
 
 #[pymethods]
 impl PublishOrder {
@@ -99,7 +100,7 @@ impl PublishOrder {
             assigned,
         };
         let lookup = Lookup::new(snapshot(reader, &tree)?, limit);
-        Ok(Self(Mutex::new(Order::new(table, lookup))))
+        Ok(Self(Guarded::new(Order::new(table, lookup))))
     }
 
     /// The stage of each file or symlink, a byte each.
@@ -160,7 +161,7 @@ impl PublishOrder {
 
 impl PublishOrder {
     fn lock(&self) -> PyResult<MutexGuard<'_, Order<Reader>>> {
-        self.0.try_lock().map_err(|_| in_use())
+        self.0.try_lock()
     }
 }
 

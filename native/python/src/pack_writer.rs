@@ -1,6 +1,6 @@
 //! Writing packs.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use huai_format::git::object::Kind;
 use huai_format::objects::ObjectWriter;
@@ -10,15 +10,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::{raise, refuse};
+use crate::guarded::Guarded;
 use crate::wait::wait;
 
 /// Collects objects that a folder of packs does not have yet.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct PackWriter(Mutex<pack_writer::PackWriter>);
+pub(crate) struct PackWriter(Guarded<pack_writer::PackWriter>);
 
 impl PackWriter {
     pub(crate) fn lock(&self) -> MutexGuard<'_, pack_writer::PackWriter> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -28,7 +29,7 @@ impl PackWriter {
     #[pyo3(signature = (folder, name, *, threads))]
     fn new(py: Python<'_>, folder: &[u8], name: &[u8], threads: usize) -> PyResult<Self> {
         wait(py, |_| pack_writer::PackWriter::open(folder, name, threads))?
-            .map(|writer| Self(Mutex::new(writer)))
+            .map(|writer| Self(Guarded::new(writer)))
             .map_err(refuse)
     }
 

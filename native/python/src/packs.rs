@@ -1,7 +1,5 @@
 //! Packs: resolving one that came in, and their indices.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use huai_format::budget::Budget;
 use huai_format::error::{Error, Result};
 use huai_format::git::index::{self, Place};
@@ -17,6 +15,7 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
 
 use crate::errors::{raise, refuse};
+use crate::guarded::Guarded;
 use crate::wait::{wait, wait_asking};
 
 /// An object as Python has it: its kind, its content.
@@ -80,57 +79,54 @@ impl ResolvedPack {
 
 /// The packs of a repository.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Packs(Mutex<packs::Packs>);
+pub(crate) struct Packs(Guarded<packs::Packs>);
 
 impl Packs {
-    fn locked(&self) -> MutexGuard<'_, packs::Packs> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The content of an object that is here, can be read and is of this kind.
     pub(crate) fn content(&self, oid: &Oid, kind: Kind) -> Option<Vec<u8>> {
-        let found = self.locked().find(oid).ok()??;
+        let found = self.0.lock().find(oid).ok()??;
         (found.kind == kind).then(|| found.content.clone())
     }
 
     /// Whether an object is here, and its pack can be read.
     pub(crate) fn has(&self, oid: &Oid) -> bool {
-        self.locked().locate(oid).is_ok_and(|place| place.is_some())
+        self.0.lock().locate(oid).is_ok_and(|place| place.is_some())
     }
 }
 
 #[pymethods]
 impl Packs {
     #[new]
-    fn new(keep: usize) -> Self {
-        Self(Mutex::new(packs::Packs::new(keep)))
+    #[pyo3(signature = (keep, spare=u64::MAX))]
+    fn new(keep: usize, spare: u64) -> Self {
+        Self(Guarded::new(packs::Packs::new(keep, spare)))
     }
 
     fn add(&self, folder: &[u8]) {
-        self.locked().add(folder.to_vec());
+        self.0.lock().add(folder.to_vec());
     }
 
     fn forget(&self, py: Python<'_>) {
-        py.detach(|| self.locked().forget());
+        py.detach(|| self.0.lock().forget());
     }
 
     fn find<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<Found<'py>>> {
         let oid = parse_oid(oid)?;
         // A few microseconds: too short for the one door to long calls.
-        let found = py.detach(|| self.locked().find(&oid));
+        let found = py.detach(|| self.0.lock().find(&oid));
         let found = found.map_err(refuse)?;
         Ok(found.map(|found| (found.kind.name(), PyBytes::new(py, &found.content))))
     }
 
     fn record<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let oid = parse_oid(oid)?;
-        let found = py.detach(|| self.locked().record(&oid)).map_err(refuse)?;
+        let found = py.detach(|| self.0.lock().record(&oid)).map_err(refuse)?;
         Ok(found.map(|record| PyBytes::new(py, &record)))
     }
 
     fn chain<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<Vec<Record<'py>>>> {
         let oid = parse_oid(oid)?;
-        let found = py.detach(|| self.locked().chain(&oid)).map_err(refuse)?;
+        let found = py.detach(|| self.0.lock().chain(&oid)).map_err(refuse)?;
         let record = |(oid, record): (Oid, Vec<u8>)| {
             let record = PyBytes::new(py, &record);
             (PyBytes::new(py, oid.as_bytes()), record)
@@ -140,7 +136,7 @@ impl Packs {
 
     fn __contains__(&self, py: Python<'_>, oid: &[u8]) -> PyResult<bool> {
         let oid = parse_oid(oid)?;
-        let found = py.detach(|| self.locked().locate(&oid));
+        let found = py.detach(|| self.0.lock().locate(&oid));
         Ok(found.map_err(refuse)?.is_some())
     }
 
@@ -169,7 +165,7 @@ impl Packs {
                 let given = Python::attach(|py| put.call1(py, (PyBytes::new(py, piece),)));
                 given.map_or_else(|raised| Err(Error::Lent(Box::new(raised))), |_| Ok(()))
             };
-            send_from(&mut self.locked(), wanted, newest, &budget, &mut put)
+            send_from(&mut self.0.lock(), wanted, newest, &budget, &mut put)
         })?;
         sent.map_err(refuse)
     }
@@ -222,7 +218,7 @@ fn encode<'py>(
     checksum: &[u8],
 ) -> PyResult<Bound<'py, PyBytes>> {
     let places = places.collect::<PyResult<Vec<_>>>()?;
-    let index = index::encode(places, parse_oid(checksum)?.as_bytes());
+    let index = index::encode(places, parse_oid(checksum)?.as_bytes()).map_err(refuse)?;
     Ok(PyBytes::new(py, &index))
 }
 
@@ -248,7 +244,7 @@ impl Bases for Asked {
         let packed = self
             .packs
             .as_ref()
-            .map(|packs| packs.get().locked().find(oid));
+            .map(|packs| packs.get().0.lock().find(oid));
         if let Some(Ok(Some(found))) = packed {
             return Ok(Some(Object::clone(&found)));
         }

@@ -1,6 +1,6 @@
 //! Directories about which nothing has to be decided, on their way through a commit.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use huai_format::escape::unescape;
 use huai_format::path::RelPath;
@@ -10,19 +10,20 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::errors::refuse;
+use crate::guarded::Guarded;
 use crate::scan::directory;
 
 /// Directories one after the other, with their digests as soon as these are known.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Run(Mutex<run::Run>);
+pub(crate) struct Run(Guarded<run::Run>);
 
 impl Run {
     pub(crate) fn new(directories: Vec<huai_tree::Directory>) -> Self {
-        Self(Mutex::new(run::Run::from(directories)))
+        Self(Guarded::new(run::Run::from(directories)))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, run::Run> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

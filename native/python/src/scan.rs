@@ -1,7 +1,5 @@
 //! Reading a whole tree.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use huai_format::change_list::Touched;
 use huai_tree::error::{Errno, Result};
 use huai_tree::exclude::Pattern;
@@ -16,6 +14,7 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use crate::change_list::ChangeList;
 use crate::errors::raise;
+use crate::guarded::Guarded;
 use crate::run::Run;
 use crate::touched::Looked;
 use crate::wait::wait;
@@ -23,9 +22,9 @@ use crate::wait::wait;
 /// A tree on its way to Python: an iterator over batches of directories, in tree order.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Scan {
-    frames: Mutex<scan::Scan>,
+    frames: Guarded<scan::Scan>,
     /// None: every directory comes by itself.
-    watch: Mutex<Option<Watch>>,
+    watch: Guarded<Option<Watch>>,
     owners: Option<Owners>,
 }
 
@@ -55,15 +54,15 @@ impl Scan {
         };
         let opened = wait(py, |_| scan::Scan::open(root, options))?;
         Ok(Self {
-            frames: Mutex::new(opened.map_err(|error| raise(py, &error))?),
-            watch: Mutex::default(),
+            frames: Guarded::new(opened.map_err(|error| raise(py, &error))?),
+            watch: Guarded::default(),
             owners: owners.map(|(user, group)| Owners { user, group }),
         })
     }
 
     fn watch(&self, paths: Vec<Vec<u8>>) {
-        let device = self.lock().device();
-        *lock(&self.watch) = Some(Watch::new(device, paths));
+        let device = self.frames.lock().device();
+        *self.watch.lock() = Some(Watch::new(device, paths));
     }
 
     /// What stands at the paths of a list; `record`: the groups of hardlinks that are known.
@@ -104,7 +103,7 @@ impl Scan {
         if frames.is_empty() {
             return Ok(None);
         }
-        let items: Vec<_> = match &mut *lock(&self.watch) {
+        let items: Vec<_> = match &mut *self.watch.lock() {
             None => {
                 let tuples = frames
                     .into_iter()
@@ -115,10 +114,6 @@ impl Scan {
         };
         PyList::new(py, items).map(Some)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Directories about which nothing has to be decided together, all others one by one.
@@ -150,10 +145,6 @@ fn runs<'py>(
 }
 
 impl Scan {
-    fn lock(&self) -> MutexGuard<'_, scan::Scan> {
-        lock(&self.frames)
-    }
-
     fn read(&self, py: Python<'_>) -> PyResult<Vec<Frame>> {
         self.asking(py, scan::Scan::next)
     }
@@ -164,18 +155,15 @@ impl Scan {
         py: Python<'_>,
         work: impl FnOnce(&mut scan::Scan, &LookUp<'_>, &Stop) -> Result<T> + Send,
     ) -> PyResult<T> {
-        let raised = Mutex::new(None);
+        let raised = Guarded::new(None);
         let look_up = |kind, id| {
             self.name(kind, id).map_err(|error| {
-                raised
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .get_or_insert(error);
+                raised.lock().get_or_insert(error);
                 Errno::CANCELED
             })
         };
-        let outcome = wait(py, |stop| work(&mut self.lock(), &look_up, stop))?;
-        match raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        let outcome = wait(py, |stop| work(&mut self.frames.lock(), &look_up, stop))?;
+        match raised.into_inner() {
             Some(error) => Err(error),
             None => outcome.map_err(|error| raise(py, &error)),
         }
@@ -231,6 +219,7 @@ fn assemble<'py>(
         found.unreadable,
         found.device,
         found.inode,
+        found.file_system,
     )
         .into_pyobject(py)
 }

@@ -1,17 +1,17 @@
 //! Whether files have the content that their digests name.
 
-use std::sync::Mutex;
-
 use huai_format::digested::{self, File};
 use huai_format::entry_limit::EntryLimit;
 use huai_format::path::RelPath;
 use huai_format::snapshot::Snapshot;
+use huai_tree::error::is_shortage;
 use huai_tree::scrub::{self, Expected, Verdict};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::{in_use, raise, refuse};
+use crate::errors::{lacking, raise, refuse};
+use crate::guarded::Guarded;
 use crate::pace::Pace;
 use crate::reader::{Reader, snapshot};
 use crate::wait::wait;
@@ -66,7 +66,7 @@ impl DigestedBatch {
 
 /// All files with digests, in tree order.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Digested(Snapshot<Reader>, Mutex<digested::Digested>);
+pub(crate) struct Digested(Snapshot<Reader>, Guarded<digested::Digested>);
 
 #[pymethods]
 impl Digested {
@@ -76,13 +76,13 @@ impl Digested {
         let snapshot = snapshot(reader, tree.as_bytes())?;
         let after = after.map(RelPath::trusted);
         let files = digested::Digested::new(&snapshot, EntryLimit::new(limit), after);
-        Ok(Self(snapshot, Mutex::new(files)))
+        Ok(Self(snapshot, Guarded::new(files)))
     }
 
     /// The next ones; at the end there are none.
     fn batch(&self, py: Python<'_>, files: usize, size: u64) -> PyResult<DigestedBatch> {
         let batch = wait(py, |_| {
-            let mut open = self.1.try_lock().map_err(|_| in_use())?;
+            let mut open = self.1.try_lock()?;
             open.batch(&self.0, files, size).map_err(refuse)
         })??;
         Ok(DigestedBatch(batch))
@@ -126,6 +126,12 @@ impl Scrub {
             });
             self.0.read(expected, stop)
         })?;
+        for verdict in &verdicts {
+            match verdict {
+                Verdict::Failed(errno) if is_shortage(*errno) => return Err(lacking(py, *errno)),
+                _ => {}
+            }
+        }
         let pairs = files.iter().zip(&verdicts);
         let findings = pairs.filter_map(|(file, verdict)| finding(py, file, *verdict));
         Ok((verdicts.len(), findings.collect()))

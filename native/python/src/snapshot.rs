@@ -1,7 +1,5 @@
 //! Reading snapshots.
 
-use std::sync::Mutex;
-
 use huai_format::entry_limit;
 use huai_format::escape::escape;
 use huai_format::git::oid::Oid;
@@ -13,18 +11,19 @@ use huai_format::snapshot::{Located, Snapshot};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::errors::{in_use, refuse};
+use crate::errors::refuse;
+use crate::guarded::Guarded;
 use crate::reader::{Reader, snapshot};
 
 /// What one look at a snapshot may cost.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct EntryLimit(Mutex<entry_limit::EntryLimit>);
+pub(crate) struct EntryLimit(Guarded<entry_limit::EntryLimit>);
 
 #[pymethods]
 impl EntryLimit {
     #[new]
     fn new(limit: u64) -> Self {
-        Self(Mutex::new(entry_limit::EntryLimit::new(limit)))
+        Self(Guarded::new(entry_limit::EntryLimit::new(limit)))
     }
 }
 
@@ -33,7 +32,7 @@ impl EntryLimit {
 pub(crate) struct OwnDirectory {
     snapshot: Snapshot<Reader>,
     directory: own_directory::OwnDirectory,
-    pieces: Mutex<Option<Vec<Located>>>,
+    pieces: Guarded<Option<Vec<Located>>>,
     /// Raw names of subdirectories with trees of their own, to their ids; in byte order.
     #[pyo3(get)]
     children: Py<PyDict>,
@@ -53,7 +52,7 @@ impl OwnDirectory {
         Ok(Self {
             snapshot,
             directory,
-            pieces: Mutex::new(None),
+            pieces: Guarded::new(None),
             children: children.unbind(),
         })
     }
@@ -115,7 +114,7 @@ impl OwnDirectory {
 impl OwnDirectory {
     /// Its pieces in order, which are read for that once.
     fn with_pieces<T>(&self, work: impl FnOnce(&[Located]) -> PyResult<T>) -> PyResult<T> {
-        let mut known = self.pieces.try_lock().map_err(|_| in_use())?;
+        let mut known = self.pieces.try_lock()?;
         let pieces = match known.take() {
             Some(pieces) => pieces,
             None => self.snapshot.pieces(&self.directory).map_err(refuse)?,
@@ -128,7 +127,7 @@ impl OwnDirectory {
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Level {
     snapshot: Snapshot<Reader>,
-    open: Mutex<level::Level>,
+    open: Guarded<level::Level>,
     limit: Py<EntryLimit>,
 }
 
@@ -139,10 +138,10 @@ impl Level {
         let snapshot = snapshot(reader, tree)?;
         let path = RelPath::trusted(path.to_vec());
         let open = {
-            let mut left = limit.get().0.try_lock().map_err(|_| in_use())?;
+            let mut left = limit.get().0.try_lock()?;
             level::Level::open(&snapshot, path, snapshot.tree, &mut left).map_err(refuse)?
         };
-        let open = Mutex::new(open);
+        let open = Guarded::new(open);
         Ok(Self {
             snapshot,
             open,
@@ -155,8 +154,8 @@ impl Level {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let mut level = self.open.try_lock().map_err(|_| in_use())?;
-        let mut limit = self.limit.get().0.try_lock().map_err(|_| in_use())?;
+        let mut level = self.open.try_lock()?;
+        let mut limit = self.limit.get().0.try_lock()?;
         match level.next(&self.snapshot, &mut limit).map_err(refuse)? {
             None => Ok(None),
             Some(Step::Listing(found)) => listing(py, &found).map(Some),
@@ -172,7 +171,7 @@ impl Level {
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Walk {
     snapshot: Snapshot<Reader>,
-    walk: Mutex<level::Walk>,
+    walk: Guarded<level::Walk>,
 }
 
 #[pymethods]
@@ -183,7 +182,7 @@ impl Walk {
         let path = RelPath::trusted(path.to_vec());
         let limit = entry_limit::EntryLimit::new(limit);
         let walk = level::Walk::below(path, snapshot.tree, limit);
-        let walk = Mutex::new(walk);
+        let walk = Guarded::new(walk);
         Ok(Self { snapshot, walk })
     }
 
@@ -192,7 +191,7 @@ impl Walk {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let mut walk = self.walk.try_lock().map_err(|_| in_use())?;
+        let mut walk = self.walk.try_lock()?;
         let found = walk.next(&self.snapshot).map_err(refuse)?;
         found.map(|found| listing(py, &found)).transpose()
     }

@@ -1,7 +1,6 @@
 //! What stands at the paths of a list, on its way into a commit.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use huai_format::amend::{self, Amended};
 use huai_format::escape::escape;
@@ -14,6 +13,7 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::change_list::ChangeList;
 use crate::errors::refuse;
+use crate::guarded::Guarded;
 use crate::hardlinks::HardlinkGroups;
 use crate::layout::Writer;
 use crate::reader::snapshot;
@@ -34,7 +34,7 @@ type Named<'py> = (Bound<'py, PyBytes>, i32);
 /// What was found.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Looked {
-    looked: Mutex<touched::Looked>,
+    looked: Guarded<touched::Looked>,
     /// The directories, with their digests as soon as these are known.
     #[pyo3(get)]
     run: Py<Run>,
@@ -51,7 +51,7 @@ impl Looked {
 
     /// Directories that cannot be read.
     fn unreadable<'py>(&self, py: Python<'py>) -> Vec<Named<'py>> {
-        let looked = self.lock();
+        let looked = self.looked.lock();
         let named = looked.unreadable.iter();
         let named = named.map(|(path, reason)| (PyBytes::new(py, path), number(*reason)));
         named.collect()
@@ -69,7 +69,7 @@ impl Looked {
 
     /// The old entry of a name stays.
     fn keep(&self, directory: usize, name: Vec<u8>) -> PyResult<()> {
-        let mut looked = self.lock();
+        let mut looked = self.looked.lock();
         let others = looked.others.get_mut(directory).ok_or_else(no_such)?;
         others.unsure.insert(name);
         Ok(())
@@ -78,7 +78,7 @@ impl Looked {
     fn resolve(&self, py: Python<'_>, groups: &Bound<'_, HardlinkGroups>) -> PyResult<()> {
         let groups = groups.get();
         wait(py, |_| {
-            let looked = self.lock();
+            let looked = self.looked.lock();
             let unsure = |number: usize| {
                 let names = looked.others.get(number).map(|others| &others.unsure);
                 let names = names.into_iter().flatten();
@@ -104,7 +104,7 @@ impl Looked {
         let writer = Writer::new(py, writer);
         let list = changes.get();
         let (amended, unknown) = wait(py, |stop| {
-            let amendments = self.lock().amendments(&self.run.get().lock());
+            let amendments = self.looked.lock().amendments(&self.run.get().lock());
             let mut until = writer.until(stop);
             let amended = amend::amend(&snapshot, limit, &amendments, &mut until)?;
             let unknown = self.unknown(&amended, list);
@@ -126,13 +126,9 @@ impl Looked {
     pub(crate) fn new(py: Python<'_>, mut looked: touched::Looked) -> PyResult<Self> {
         let run = Run::new(std::mem::take(&mut looked.directories));
         Ok(Self {
-            looked: Mutex::new(looked),
+            looked: Guarded::new(looked),
             run: Py::new(py, run)?,
         })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, touched::Looked> {
-        self.looked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The paths of the list at which nothing is and was.

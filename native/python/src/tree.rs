@@ -1,7 +1,7 @@
 //! Working in one downstream tree.
 
 use std::os::fd::RawFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use huai_tree::error::{Errno, Error};
 use huai_tree::publish::{self, Options, Row};
@@ -14,7 +14,8 @@ use pyo3::types::{PyBytes, PyList, PySequence, PyType};
 
 use crate::candidates::{Candidates, Renames};
 use crate::copy::{Failure, Folders, Ways, opened, ways};
-use crate::errors::{in_use, raise};
+use crate::errors::raise;
+use crate::guarded::Guarded;
 use crate::operations::{Entries, Outcome, outcome};
 use crate::rows::Rows;
 use crate::wait::{wait, wait_asking, wait_telling};
@@ -23,8 +24,8 @@ use crate::wait::{wait, wait_asking, wait_telling};
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Tree {
     /// None: closed.
-    tree: Mutex<Option<publish::Tree>>,
-    entries: Mutex<Entries>,
+    tree: Guarded<Option<publish::Tree>>,
+    entries: Guarded<Entries>,
 }
 
 #[pymethods]
@@ -47,8 +48,8 @@ impl Tree {
         };
         py.detach(|| publish::Tree::new(root, options))
             .map(|tree| Self {
-                tree: Mutex::new(Some(tree)),
-                entries: Mutex::new(entries),
+                tree: Guarded::new(Some(tree)),
+                entries: Guarded::new(entries),
             })
             .map_err(|error| raise(py, &error))
     }
@@ -73,7 +74,8 @@ impl Tree {
     }
 
     fn restore_modes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let failed = self.with(py, |tree| Ok(tree.restore_modes()))?;
+        let restored = wait(py, |stop| self.opened(|tree| Ok(tree.restore_modes(stop))))?;
+        let failed = restored.map_err(|error| raise(py, &error))?;
         PyList::new(py, failed.iter().map(|path| PyBytes::new(py, path)))
     }
 
@@ -253,25 +255,21 @@ impl Tree {
     }
 
     fn close(&self, py: Python<'_>) {
-        py.detach(|| self.lock().take());
+        py.detach(|| self.tree.lock().take());
     }
 }
 
 impl Tree {
-    fn lock(&self) -> MutexGuard<'_, Option<publish::Tree>> {
-        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn entries(&self) -> PyResult<MutexGuard<'_, Entries>> {
-        self.entries.try_lock().map_err(|_| in_use())
+        self.entries.try_lock()
     }
 
-    /// To be called detached: who works here may be waiting for Python.
+    /// Does work with the open tree.
     fn opened<T>(
         &self,
         work: impl FnOnce(&mut publish::Tree) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        match &mut *self.lock() {
+        match &mut *self.tree.lock() {
             Some(tree) => work(tree),
             None => Err(Error {
                 doing: "use",

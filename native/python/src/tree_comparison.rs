@@ -1,7 +1,6 @@
 //! Comparing a downstream tree with a snapshot.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use huai_format::entry_limit::EntryLimit;
 use huai_format::level::Walk;
@@ -22,6 +21,7 @@ use crate::candidates::Candidates;
 use crate::columns::{Batch, batch};
 use crate::errors::{raise, refuse};
 use crate::filter::Filter;
+use crate::guarded::Guarded;
 use crate::packs::parse_oid;
 use crate::reader::{Reader, snapshot};
 use crate::wait::wait_asking;
@@ -57,7 +57,7 @@ enum Wanted {
 /// A tree that is being compared.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct TreeComparison {
-    comparison: Mutex<compare::TreeComparison<Reader>>,
+    comparison: Guarded<compare::TreeComparison<Reader>>,
     modes: Modes,
     owners: Option<(Py<PyAny>, Py<PyAny>)>,
 }
@@ -91,7 +91,7 @@ impl TreeComparison {
         };
         let opened = compare::TreeComparison::open(handle, selected(snapshot, &filters)?, options);
         Ok(Self {
-            comparison: Mutex::new(opened.map_err(|error| raise(py, &error))?),
+            comparison: Guarded::new(opened.map_err(|error| raise(py, &error))?),
             modes,
             owners,
         })
@@ -134,23 +134,17 @@ impl TreeComparison {
 
     /// Extraneous leaves that are not told of yet.
     fn waiting<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        let waiting = self.lock().waiting();
+        let waiting = self.comparison.lock().waiting();
         waiting.iter().map(|path| PyBytes::new(py, path)).collect()
     }
 
     /// These need not be told of any more.
     fn forget(&self, paths: HashSet<Vec<u8>>) {
-        self.lock().forget(paths);
+        self.comparison.lock().forget(paths);
     }
 }
 
 impl TreeComparison {
-    fn lock(&self) -> MutexGuard<'_, compare::TreeComparison<Reader>> {
-        self.comparison
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Compare until `to` is full; whether that was all, and the last place.
     fn advance(
         &self,
@@ -158,20 +152,20 @@ impl TreeComparison {
         ask: Option<&Py<PyAny>>,
         to: &mut (impl Sink + Send),
     ) -> PyResult<(bool, Vec<u8>)> {
-        let raised = Mutex::new(None);
+        let raised = Guarded::new(None);
         let number_of = |kind, name: &[u8]| {
             self.number(kind, name).map_err(|error| {
-                let mut raised = raised.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut raised = raised.lock();
                 raised.get_or_insert(error);
                 Errno::CANCELED
             })
         };
         let outcome = wait_asking(py, ask, |stop| {
-            let mut comparison = self.lock();
+            let mut comparison = self.comparison.lock();
             let ended = comparison.advance(&number_of, stop, to);
             ended.map(|ended| (ended, comparison.position()))
         })?;
-        match raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match raised.into_inner() {
             Some(error) => Err(error),
             None => outcome.map_err(refuse),
         }

@@ -1,7 +1,6 @@
 //! Watching a tree for changes.
 
 use std::os::fd::AsRawFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use huai_format::change_list::Touched;
 use huai_format::path::RelPath;
@@ -11,12 +10,13 @@ use pyo3::types::PyBytes;
 
 use crate::change_list::ChangeList;
 use crate::errors::raise;
+use crate::guarded::Guarded;
 use crate::scan::parsed;
 use crate::wait::wait;
 
 /// A tree that is watched; its handle is readable when something happened.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct TreeWatch(Mutex<watch::TreeWatch>);
+pub(crate) struct TreeWatch(Guarded<watch::TreeWatch>);
 
 #[pymethods]
 impl TreeWatch {
@@ -36,22 +36,22 @@ impl TreeWatch {
         };
         let opened = wait(py, |stop| watch::TreeWatch::open(root, options, stop))?;
         let opened = opened.map_err(|error| raise(py, &error))?;
-        Ok(Self(Mutex::new(opened)))
+        Ok(Self(Guarded::new(opened)))
     }
 
     fn fileno(&self) -> i32 {
-        self.lock().queue().as_raw_fd()
+        self.0.lock().queue().as_raw_fd()
     }
 
     fn read(&self, py: Python<'_>) -> PyResult<(u64, bool, bool)> {
-        let seen = wait(py, |stop| self.lock().read(stop))?;
+        let seen = wait(py, |stop| self.0.lock().read(stop))?;
         let seen = seen.map_err(|error| raise(py, &error))?;
         Ok((seen.events, seen.lost, seen.gone))
     }
 
     /// The paths that changed and how many these are; None: the whole tree is to be scanned.
     fn take(&self) -> Option<(ChangeList, usize)> {
-        let touched = self.lock().take()?;
+        let touched = self.0.lock().take()?;
         let count = touched.len();
         Some((ChangeList::of(touched), count))
     }
@@ -60,7 +60,9 @@ impl TreeWatch {
     #[pyo3(signature = (changes))]
     fn give_back(&self, changes: Option<&Bound<'_, ChangeList>>) {
         let touched = changes.map(|changes| changes.get().touched());
-        self.lock().give_back(touched.as_ref().map(|each| &***each));
+        self.0
+            .lock()
+            .give_back(touched.as_ref().map(|each| &***each));
     }
 
     /// These paths are to be taken, too, with everything below.
@@ -71,25 +73,19 @@ impl TreeWatch {
             perhaps: true,
         };
         let touched: Vec<_> = paths.into_iter().map(touched).collect();
-        self.lock().give_back(Some(&touched));
+        self.0.lock().give_back(Some(&touched));
     }
 
     #[getter]
     fn directories(&self) -> usize {
-        self.lock().directories()
+        self.0.lock().directories()
     }
 
     #[getter]
     fn unwatched<'py>(&self, py: Python<'py>) -> Option<(usize, Bound<'py, PyBytes>, i32)> {
-        let watch = self.lock();
+        let watch = self.0.lock();
         let first = watch.first_unwatched()?;
         let path = PyBytes::new(py, &first.path);
         Some((watch.unwatched(), path, first.errno.raw_os_error()))
-    }
-}
-
-impl TreeWatch {
-    fn lock(&self) -> MutexGuard<'_, watch::TreeWatch> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use huai_format::block_index::{Block, BlockHasher, BlockIndex, Place, zeros_at};
+use huai_format::bug::fit;
 use rustix::io::Errno;
 
 use crate::call::{self, Outcome};
@@ -148,6 +149,28 @@ pub fn patch(target: u32, patch: u32, ranges: &[Range<u64>], stop: &Stop) -> Res
             patch_range(target.as_fd(), patch.as_fd(), range.clone())?;
         }
         change::sync(target.as_fd())
+    };
+    apply().map_err(|errno| Error::new("write", b"", errno))
+}
+
+/// Reserve the room in `target` that `patch` with the same arguments needs.
+///
+/// # Errors
+/// The file system has no room, or refuses.
+pub fn reserve(target: u32, patch: u32, ranges: &[Range<u64>]) -> Result<()> {
+    let apply = || {
+        let (target, patch) = (change::reopen(target)?, call::reopen(patch)?);
+        for range in ranges {
+            let mut rest = range.clone();
+            while let Some(data) = call::next_data(patch.as_fd(), rest.clone())? {
+                change::reserve_range(target.as_fd(), data.clone())?;
+                rest.start = data.end;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+        }
+        Ok(())
     };
     apply().map_err(|errno| Error::new("write", b"", errno))
 }
@@ -345,7 +368,7 @@ fn proved(
     number: usize,
     room: &mut Vec<u8>,
 ) -> bool {
-    room.resize(usize::try_from(from.end - from.start).unwrap_or(0), 0);
+    room.resize(fit(from.end - from.start), 0);
     if call::read_all_at(file, from.start, room).is_err() {
         return false;
     }

@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use huai_format::bug::fit;
 use rustix::fs::FileType;
 
 use crate::call::{self, Outcome, Status, Time};
@@ -154,6 +155,6 @@ impl Attributes {
 pub(crate) fn time_of(nanoseconds: i64) -> Time {
     Time {
         seconds: nanoseconds.div_euclid(SECOND),
-        nanoseconds: u32::try_from(nanoseconds.rem_euclid(SECOND)).unwrap_or_default(),
+        nanoseconds: fit(nanoseconds.rem_euclid(SECOND)),
     }
 }

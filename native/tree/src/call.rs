@@ -43,7 +43,8 @@ const FIELDS: StatxFlags = StatxFlags::TYPE
     .union(StatxFlags::CTIME)
     .union(StatxFlags::INO)
     .union(StatxFlags::SIZE)
-    .union(StatxFlags::BLOCKS);
+    .union(StatxFlags::BLOCKS)
+    .union(StatxFlags::MNT_ID);
 
 /// What changes a directory, what it holds, and the files in it; also while they are written, so
 /// that they are not taken for complete.
@@ -57,9 +58,6 @@ const WATCHED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::MOVE_SELF)
     .union(WatchFlags::EXCL_UNLINK)
     .union(WatchFlags::ONLYDIR);
-
-/// How is looked at what may be no file: opens no device and no fifo.
-pub(crate) const TO_LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 const DEFAULT_ACL: &str = "system.posix_acl_default";
 /// Bytes of the longest value of an extended attribute (`XATTR_SIZE_MAX`).
@@ -81,6 +79,8 @@ pub(crate) struct Status {
     pub(crate) kind: FileType,
     pub(crate) mode: u32,
     pub(crate) device: u64,
+    /// The mount; 0: not known, before Linux 5.8.
+    pub(crate) mount: u64,
     pub(crate) inode: u64,
     pub(crate) links: u32,
     pub(crate) user: u32,
@@ -115,13 +115,23 @@ pub(crate) fn open_folder(path: &[u8]) -> Outcome<OwnedFd> {
     })
 }
 
+/// How a path below a root is looked up in one call.
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_SYMLINKS)
+    .union(ResolveFlags::NO_MAGICLINKS);
+
 /// Opens the directory `path` below `root` in one call, with no symlink on the way.
 pub(crate) fn open_beneath(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Outcome<OwnedFd> {
-    let how = ResolveFlags::BENEATH
-        .union(ResolveFlags::NO_SYMLINKS)
-        .union(ResolveFlags::NO_MAGICLINKS);
     again(Errno::AGAIN, || {
-        rustix::fs::openat2(root, path, flags, Mode::empty(), how)
+        rustix::fs::openat2(root, path, flags, Mode::empty(), BENEATH)
+    })
+}
+
+/// The same to go further down, and with no mount on the way.
+pub(crate) fn pass_within(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
+    let how = BENEATH.union(ResolveFlags::NO_XDEV);
+    again(Errno::AGAIN, || {
+        rustix::fs::openat2(root, path, TO_PASS, Mode::empty(), how)
     })
 }
 
@@ -136,13 +146,6 @@ pub(crate) fn open_here(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
 pub(crate) fn step(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     again(Errno::INTR, || {
         rustix::fs::openat(from, name, TO_PASS, Mode::empty())
-    })
-}
-
-/// Opens whatever is called `name` right here, to look at it.
-pub(crate) fn look_here(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
-    again(Errno::INTR, || {
-        rustix::fs::openat(from, name, TO_LOOK, Mode::empty())
     })
 }
 
@@ -195,7 +198,7 @@ pub(crate) fn read_all_at(
             return Err(Errno::IO); // it was cut meanwhile
         }
         offset += read as u64;
-        room = room.get_mut(read..).unwrap_or_default();
+        room = &mut room[read..];
     }
     Ok(())
 }
@@ -218,24 +221,47 @@ pub(crate) fn status(of: BorrowedFd<'_>) -> Outcome<Status> {
     statx(of, c"", AtFlags::EMPTY_PATH)
 }
 
-/// The same, and when it was made, where the file system says so.
+/// Return what an open file or directory is, and when it was made if the file system says so.
 pub(crate) fn status_with_birth(of: BorrowedFd<'_>) -> Outcome<(Status, Option<Time>)> {
-    let fields = FIELDS.union(StatxFlags::BTIME);
-    let found = again(Errno::INTR, || {
-        rustix::fs::statx(of, c"", AtFlags::EMPTY_PATH, fields)
-    })?;
-    let is_told = found.stx_mask & StatxFlags::BTIME.bits() != 0;
-    Ok((told(&found), is_told.then(|| time(found.stx_btime))))
+    statx_with_birth(of, c"", AtFlags::EMPTY_PATH)
 }
 
-/// What the entry `name` of a directory is; a symlink stands for itself.
+/// Flags of a look at the entry of a directory: it opens nothing, and a symlink stands for itself.
+const TO_LOOK: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
+
+/// Return what the entry `name` of a directory is.
 pub(crate) fn status_at(directory: BorrowedFd<'_>, name: impl Arg + Copy) -> Outcome<Status> {
-    let flags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
-    statx(directory, name, flags)
+    statx(directory, name, TO_LOOK)
+}
+
+/// Return what the entry `name` of a directory is, and when it was made if the file system says so.
+pub(crate) fn status_with_birth_at(
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+) -> Outcome<(Status, Option<Time>)> {
+    statx_with_birth(directory, name, TO_LOOK)
+}
+
+/// Type and id of the file system of an open file or directory; an id of 0 says nothing.
+pub(crate) fn file_system(of: BorrowedFd<'_>) -> Outcome<(u64, u64)> {
+    let kind = again(Errno::INTR, || rustix::fs::fstatfs(of))?.f_type;
+    let id = again(Errno::INTR, || rustix::fs::fstatvfs(of))?.f_fsid;
+    Ok((u64::try_from(kind).unwrap_or_default(), id))
 }
 
 fn statx(from: BorrowedFd<'_>, name: impl Arg + Copy, flags: AtFlags) -> Outcome<Status> {
     again(Errno::INTR, || rustix::fs::statx(from, name, flags, FIELDS)).map(|found| told(&found))
+}
+
+fn statx_with_birth(
+    from: BorrowedFd<'_>,
+    name: impl Arg + Copy,
+    flags: AtFlags,
+) -> Outcome<(Status, Option<Time>)> {
+    let fields = FIELDS.union(StatxFlags::BTIME);
+    let found = again(Errno::INTR, || rustix::fs::statx(from, name, flags, fields))?;
+    let is_told = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+    Ok((told(&found), is_told.then(|| time(found.stx_btime))))
 }
 
 fn told(found: &Statx) -> Status {
@@ -244,6 +270,7 @@ fn told(found: &Statx) -> Status {
         kind: FileType::from_raw_mode(mode),
         mode: mode & 0o7777,
         device: rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor),
+        mount: found.stx_mnt_id,
         inode: found.stx_ino,
         links: found.stx_nlink,
         user: found.stx_uid,

@@ -7,10 +7,10 @@
 
 use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT,
-    Uid,
+    AtFlags, CWD, FallocateFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid,
 };
 use rustix::io::Errno;
 
@@ -55,7 +55,10 @@ pub(crate) fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
 pub(crate) fn write(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Outcome<()> {
     while !bytes.is_empty() {
         let written = again(Errno::INTR, || rustix::io::write(file, bytes))?;
-        bytes = bytes.get(written..).unwrap_or_default();
+        if written == 0 {
+            return Err(Errno::IO);
+        }
+        bytes = &bytes[written..];
     }
     Ok(())
 }
@@ -67,7 +70,7 @@ pub(crate) fn write_at(file: BorrowedFd<'_>, mut offset: u64, mut bytes: &[u8]) 
         if written == 0 {
             return Err(Errno::IO);
         }
-        bytes = bytes.get(written..).unwrap_or_default();
+        bytes = &bytes[written..];
         offset += written as u64;
     }
     Ok(())
@@ -91,15 +94,21 @@ pub(crate) fn copy_range(
             rustix::fs::copy_file_range(source, Some(&mut from), target, Some(&mut to), left)
         });
         match copied {
-            Ok(0) => return Err(Errno::IO), // it was cut meanwhile
-            Ok(_) => {}
-            Err(errno) if lacks(errno) || errno == Errno::XDEV => {
-                return copy_by_hand(target, source, from..range.end);
-            }
-            Err(errno) => return Err(errno),
+            Ok(bytes) if bytes > 0 => {}
+            Err(errno) if !cannot_copy(errno) => return Err(errno),
+            // Nothing may be the kernel's answer where the source was not cut at all.
+            _ => return copy_by_hand(target, source, from..range.end),
         }
     }
     Ok(())
+}
+
+/// True if an error of `copy_file_range(2)` does not tell that a read and a write would fail, too.
+///
+/// The errors after which `std::io::copy` falls back: of file systems, old kernels and seccomp.
+fn cannot_copy(errno: Errno) -> bool {
+    let is_refused = matches!(errno, Errno::PERM | Errno::BADF | Errno::OVERFLOW);
+    lacks(errno) || errno == Errno::XDEV || is_refused
 }
 
 fn copy_by_hand(target: BorrowedFd<'_>, source: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
@@ -108,7 +117,7 @@ fn copy_by_hand(target: BorrowedFd<'_>, source: BorrowedFd<'_>, range: Range<u64
     while offset < range.end {
         let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
         let size = left.min(room.len());
-        let bytes = room.get_mut(..size).unwrap_or_default();
+        let bytes = &mut room[..size];
         call::read_all_at(source, offset, bytes)?;
         write_at(target, offset, bytes)?;
         offset += size as u64;
@@ -129,12 +138,26 @@ pub(crate) fn clear_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()
     }
 }
 
+/// Reserve the blocks of a range, without a change of the file's size or content.
+///
+/// Does nothing where the file system cannot reserve any.
+pub(crate) fn reserve_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
+    let size = range.end - range.start;
+    let reserved = again(Errno::INTR, || {
+        rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, range.start, size)
+    });
+    match reserved {
+        Err(errno) if lacks(errno) => Ok(()),
+        outcome => outcome,
+    }
+}
+
 fn write_zeros(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
     static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut offset = range.start;
     while offset < range.end {
         let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
-        let some = ZEROS.get(..left.min(ZEROS.len())).unwrap_or_default();
+        let some = &ZEROS[..left.min(ZEROS.len())];
         write_at(file, offset, some)?;
         offset += some.len() as u64;
     }
@@ -288,15 +311,86 @@ fn gid(number: u32) -> Option<Gid> {
     (number != LEAVE).then(|| Gid::from_raw(number))
 }
 
+/// Both times, as rsync gives them: file systems of libfuse 2 set none if one is omitted.
 fn timestamps(mtime: Time) -> Timestamps {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.unwrap_or_default(); // a clock before 1970
     Timestamps {
         last_access: Timespec {
-            tv_sec: 0,
-            tv_nsec: UTIME_OMIT,
+            tv_sec: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: now.subsec_nanos().into(),
         },
         last_modification: Timespec {
             tv_sec: mtime.seconds,
             tv_nsec: mtime.nanoseconds.into(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+    use crate::temporary::Folder;
+
+    #[test]
+    fn both_times_are_set() {
+        let folder = Folder::new();
+        folder.write("file", b"");
+        folder.age("file");
+        let before = SystemTime::now();
+        let mtime = Time {
+            seconds: 1_600_000_000,
+            nanoseconds: 123_456_789,
+        };
+        let handle = call::open_root(folder.path()).unwrap();
+        set_mtime_at(handle.as_fd(), b"file", mtime).unwrap();
+        let status = call::status_at(handle.as_fd(), &b"file"[..]).unwrap();
+        assert_eq!(status.mtime, mtime);
+        let second = std::time::Duration::from_secs(1);
+        assert!(folder.accessed("file") >= before - second);
+    }
+
+    #[test]
+    fn a_range_is_copied_where_the_kernel_copies_nothing() {
+        // Files of procfs have no size, for which copy_file_range(2) copies no byte.
+        let folder = Folder::new();
+        folder.write("target", b"");
+        let proc = call::open_root(b"/proc/self").unwrap();
+        let source = call::open_file_at(proc.as_fd(), b"maps").unwrap();
+        let target = open_file(&[folder.path(), b"/target"].concat()).unwrap();
+        copy_range(target.as_fd(), source.as_fd(), 0..16).unwrap();
+        assert_eq!(folder.read("target").len(), 16);
+    }
+
+    #[test]
+    fn a_source_that_was_cut_is_an_error() {
+        let folder = Folder::new();
+        folder.write("source", b"1234");
+        folder.write("target", b"");
+        let handle = call::open_root(folder.path()).unwrap();
+        let source = call::open_file_at(handle.as_fd(), b"source").unwrap();
+        let target = open_file(&[folder.path(), b"/target"].concat()).unwrap();
+        assert!(copy_range(target.as_fd(), source.as_fd(), 0..5).is_err());
+    }
+
+    #[test]
+    fn the_errors_of_a_call_that_is_lacking_are_those_of_std() {
+        use Errno as E;
+        for errno in [
+            E::NOSYS,
+            E::XDEV,
+            E::INVAL,
+            E::PERM,
+            E::OPNOTSUPP,
+            E::BADF,
+            E::OVERFLOW,
+        ] {
+            assert!(cannot_copy(errno), "{errno:?}");
+        }
+        for errno in [E::IO, E::NOSPC, E::DQUOT, E::NOMEM, E::FBIG] {
+            assert!(!cannot_copy(errno), "{errno:?}");
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! scan saw before it is read and afterwards.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, Builder};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,14 +16,18 @@ use rustix::io::Errno;
 use crate::call::{self, Outcome, Status, Time};
 use crate::directory::identity;
 use crate::error::Result;
-use crate::handle::Root;
+use crate::handle::{LastDirectory, Root};
 use crate::hash::{self, Digest, Reader};
 use crate::line::nearest_nanoseconds;
-use crate::regular::open_seen;
+use crate::publish::split;
+use crate::regular::open_as_seen;
 use crate::stop::Stop;
 
 /// The clock by which the kernel dates a change ticks at least as often.
 const TICK: Duration = Duration::from_millis(10);
+
+/// Bytes of a unit in which allocated room is counted.
+const SECTOR: u64 = 512;
 
 /// A file whose digest is wanted.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +49,8 @@ pub enum Found {
     Read(Option<i64>, Digest),
     /// It is not, or no longer, what the scan saw.
     Changed,
-    /// The kernel said so; `CANCELED`: there was no time left to read it.
+    /// The kernel said so; `CANCELED`: there was no time left to read it; `FBIG`: more of it is in
+    /// holes than may be hashed.
     Failed(Errno),
 }
 
@@ -54,13 +59,21 @@ pub enum Found {
 pub struct Contents {
     root: Root,
     threads: usize,
+    /// Bytes in holes of files that may still be hashed.
+    holes: AtomicU64,
 }
 
 impl Contents {
-    /// Below the directory `root`, which may be a symlink; `threads` files at a time.
-    pub fn open(root: &[u8], threads: usize) -> Result<Self> {
+    /// Below the directory `root`, which may be a symlink; `threads` files at a time.  At most
+    /// `holes` bytes are hashed that take no room on the disk.
+    pub fn open(root: &[u8], threads: usize, holes: u64) -> Result<Self> {
         let root = Root::open(root)?;
-        Ok(Self { root, threads })
+        let holes = AtomicU64::new(holes);
+        Ok(Self {
+            root,
+            threads,
+            holes,
+        })
     }
 
     /// What becomes of each; after a stop there is nothing to say.
@@ -68,13 +81,14 @@ impl Contents {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut reader = Reader::default();
+            let mut last = LastDirectory::default();
             let mut found = Vec::new();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(file) = wanted.get(number).filter(|_| !stop.is_set()) else {
                     return found;
                 };
-                let outcome = self.find_out_one(file, &mut reader, stop);
+                let outcome = self.find_out_one(file, &mut last, &mut reader, stop);
                 found.push((number, outcome.unwrap_or_else(Found::Failed)));
             }
         };
@@ -100,7 +114,8 @@ impl Contents {
             return (Found::Failed(Errno::CANCELED), None);
         }
         let mut index = None;
-        let found = self.find_out_by(wanted, |file, size| {
+        let mut last = LastDirectory::default();
+        let found = self.find_out_by(wanted, &mut last, |file, size| {
             if may_have_index(size) {
                 index = hash::index_blocks(file, size, block_size(size), self.threads, stop)?;
             }
@@ -109,28 +124,31 @@ impl Contents {
         (found.unwrap_or_else(Found::Failed), index)
     }
 
-    fn find_out_one(
+    fn find_out_one<'a>(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &Wanted<'a>,
+        last: &mut LastDirectory<'a>,
         reader: &mut Reader,
         stop: &Stop,
     ) -> Outcome<Found> {
         if stop.is_late() {
             return Err(Errno::CANCELED);
         }
-        self.find_out_by(wanted, |file, size| {
+        self.find_out_by(wanted, last, |file, size| {
             reader.hash(file, size, 1, stop).map(Some)
         })
     }
 
     /// `read` gives the digest of an open file of a size; None: it is not as large.
-    fn find_out_by(
+    fn find_out_by<'a>(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &Wanted<'a>,
+        last: &mut LastDirectory<'a>,
         read: impl FnOnce(BorrowedFd<'_>, u64) -> Outcome<Option<Digest>>,
     ) -> Outcome<Found> {
-        let place = self.root.look(wanted.path)?;
-        let (status, birth) = call::status_with_birth(place.as_fd())?;
+        let (above, name) = split(wanted.path);
+        let directory = last.open(&self.root, above)?;
+        let (status, birth) = call::status_with_birth_at(directory, name)?;
         if !wanted.is(&status) {
             return Ok(Found::Changed);
         }
@@ -139,12 +157,42 @@ impl Contents {
             return Ok(Found::Confirmed);
         }
         let_tick(status.ctime);
-        let file = open_seen(place.as_fd())?;
+        let Some((file, _)) = open_as_seen(directory, name, &status)? else {
+            return Ok(Found::Changed);
+        };
+        if !self.spend_holes(file.as_fd(), &status)? {
+            return Err(Errno::FBIG);
+        }
         let digest = read(file.as_fd(), status.size)?;
         if !wanted.is(&call::status(file.as_fd())?) {
             return Ok(Found::Changed);
         }
         Ok(digest.map_or(Found::Changed, |digest| Found::Read(birth, digest)))
+    }
+}
+
+impl Contents {
+    /// False if more of a file is in holes than may still be hashed.
+    ///
+    /// Zeros have to be hashed as other bytes have, but cost who writes them nothing.
+    fn spend_holes(&self, file: BorrowedFd<'_>, status: &Status) -> Outcome<bool> {
+        if status.size <= status.blocks.saturating_mul(SECTOR) {
+            return Ok(true);
+        }
+        let left = self.holes.load(Ordering::Relaxed);
+        let (mut holes, mut place) = (0, 0);
+        while place < status.size && holes <= left {
+            let end = status.size;
+            let data = call::next_data(file, place..end)?.unwrap_or(end..end);
+            holes += data.start - place;
+            place = data.end.max(place + 1);
+        }
+        let reserved = self
+            .holes
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(holes)
+            });
+        Ok(reserved.is_ok())
     }
 }
 

@@ -26,6 +26,11 @@ impl Error {
     }
 }
 
+/// True if this process or the machine lacks memory or handles, and no file is at fault.
+pub fn is_shortage(errno: Errno) -> bool {
+    matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM)
+}
+
 impl std::fmt::Display for Error {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let path = self.path.escape_ascii();

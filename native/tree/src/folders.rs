@@ -1,21 +1,23 @@
 //! The open directories of a tree that is worked in: a few are kept.
 //!
-//! No component that is a symlink is followed, so a handle is always one of a directory below the
-//! root.  Rule to keep: whoever renames or removes a directory calls `forget`.
+//! No component that is a symlink is followed, and no mount is entered (`XDEV`), so a handle is
+//! always one of a directory below the root, and of its own mount.  Rule to keep: whoever renames or removes a directory calls `forget`.
 //!
 //! A directory of this user without u+rwx (mode 0555, as many mirrors have them) gets these rights
 //! when they are needed; `restore_modes` takes them back.
 
-use std::collections::HashMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use huai_format::path::parent;
+use huai_format::path::{parent, path_order};
 use rustix::io::Errno;
 
 use crate::call::{self, Outcome};
 use crate::change;
 use crate::handle::Root;
+use crate::stop::Stop;
 
 /// How many handles are kept; callers use only a few at a time.
 const CAPACITY: usize = 128;
@@ -32,7 +34,25 @@ pub(crate) struct Folders {
     open: HashMap<Vec<u8>, Known>,
     uses: u64,
     /// The modes that directories had before.
-    loosened: HashMap<Vec<u8>, u32>,
+    loosened: BTreeMap<InTreeOrder, u32>,
+}
+
+/// The path of a directory, right before the paths of all directories below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct InTreeOrder(Vec<u8>);
+
+impl Ord for InTreeOrder {
+    fn cmp(&self, other: &Self) -> Ordering {
+        #[cfg(test)]
+        crate::steps::count();
+        path_order(&self.0, &other.0)
+    }
+}
+
+impl PartialOrd for InTreeOrder {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// A handle that is kept.
@@ -52,7 +72,7 @@ impl Folders {
             loosens,
             open: HashMap::new(),
             uses: 0,
-            loosened: HashMap::new(),
+            loosened: BTreeMap::new(),
         })
     }
 
@@ -91,7 +111,7 @@ impl Folders {
     }
 
     fn descend(&mut self, path: &[u8]) -> Outcome<OwnedFd> {
-        match self.beneath.pass(path) {
+        match self.beneath.pass_within(path) {
             Some(Err(Errno::LOOP)) => Err(Errno::NOTDIR),
             // On the way rights may be lacking that this user may give; and the kernel takes no path
             // that is longer than all of ours may be with the trash before it.
@@ -112,13 +132,9 @@ impl Folders {
         };
         let mut here: Option<OwnedFd> = None;
         let mut begin = place.len() + usize::from(!place.is_empty());
-        for name in path
-            .get(begin..)
-            .unwrap_or_default()
-            .split(|byte| *byte == b'/')
-        {
+        for name in path[begin..].split(|byte| *byte == b'/') {
             let from = here.as_ref().map_or(start.as_fd(), AsFd::as_fd);
-            let place = path.get(..begin.saturating_sub(1)).unwrap_or_default();
+            let place = &path[..begin.saturating_sub(1)];
             here = Some(self.enter(from, name, place)?);
             begin += name.len() + 1;
         }
@@ -126,9 +142,14 @@ impl Folders {
     }
 
     fn enter(&mut self, from: BorrowedFd<'_>, name: &[u8], place: &[u8]) -> Outcome<OwnedFd> {
-        match call::step(from, name) {
+        let handle = match call::step(from, name) {
             Err(Errno::ACCESS) if self.loosen(from, place)? => call::step(from, name),
             outcome => outcome,
+        }?;
+        if self.beneath.is_within(&call::status(handle.as_fd())?) {
+            Ok(handle)
+        } else {
+            Err(Errno::XDEV)
         }
     }
 
@@ -145,7 +166,8 @@ impl Folders {
             return Ok(false);
         }
         change::set_mode_by_path(handle, status.mode | OWNER_MAY_ALL)?;
-        self.loosened.entry(path.to_vec()).or_insert(status.mode);
+        let path = InTreeOrder(path.to_vec());
+        self.loosened.entry(path).or_insert(status.mode);
         Ok(true)
     }
 
@@ -168,15 +190,19 @@ impl Folders {
 
     /// A directory has its final mode, which `restore_modes` must not change.
     pub(crate) fn settled(&mut self, path: &[u8]) {
-        self.loosened.remove(path);
+        self.loosened.remove(&InTreeOrder(path.to_vec()));
     }
 
     /// Restores the modes of directories that got u+rwx; gives the paths where this failed.
-    pub(crate) fn restore_modes(&mut self) -> Vec<Vec<u8>> {
+    ///
+    /// After a stop, those that are left are restored by the next call.
+    pub(crate) fn restore_modes(&mut self, stop: &Stop) -> Vec<Vec<u8>> {
         let mut failed = Vec::new();
-        // Deepest first: on the way, a directory above may have to get u+rwx again.
-        while let Some(path) = self.deepest() {
-            let mode = self.loosened.remove(&path).unwrap_or_default();
+        // Children first: on the way, a directory above may have to get u+rwx again.
+        while !stop.is_set() {
+            let Some((InTreeOrder(path), mode)) = self.loosened.pop_last() else {
+                break;
+            };
             let restored = self
                 .open(&path)
                 .and_then(|handle| change::set_mode_by_path(handle.as_fd(), mode));
@@ -187,24 +213,19 @@ impl Folders {
         failed
     }
 
-    fn deepest(&self) -> Option<Vec<u8>> {
-        let paths = self.loosened.keys();
-        paths.max_by_key(|path| depth(path)).cloned()
-    }
-
     /// `old` was removed, or renamed to `new`, with everything below it.
     pub(crate) fn forget(&mut self, old: &[u8], new: Option<&[u8]>) {
         self.open.retain(|path, _| below(path, old).is_none());
-        let found: Vec<_> = self
-            .loosened
-            .keys()
-            .filter(|path| below(path, old).is_some())
-            .cloned()
+        let later = self.loosened.range(InTreeOrder(old.to_vec())..);
+        let found: Vec<_> = later
+            .map(|(path, _)| path.clone())
+            .take_while(|path| below(&path.0, old).is_some())
             .collect();
         for path in found {
             let mode = self.loosened.remove(&path);
-            if let (Some(mode), Some(new), Some(rest)) = (mode, new, below(&path, old)) {
-                self.loosened.insert([new, rest].concat(), mode);
+            if let (Some(mode), Some(new), Some(rest)) = (mode, new, below(&path.0, old)) {
+                let path = InTreeOrder([new, rest].concat());
+                self.loosened.insert(path, mode);
             }
         }
     }
@@ -215,13 +236,78 @@ impl Folders {
     }
 }
 
-/// Deeper paths are greater.
-fn depth(path: &[u8]) -> (usize, &[u8]) {
-    (path.split(|byte| *byte == b'/').count(), path)
-}
-
 /// What follows `top` in a path at or below it.
 fn below<'a>(path: &'a [u8], top: &[u8]) -> Option<&'a [u8]> {
     let rest = path.strip_prefix(top)?;
     (rest.is_empty() || rest.starts_with(b"/")).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::steps;
+
+    /// An empty root, in which `count` directories got u+rwx that are gone now.
+    fn loosened(count: u32) -> Folders {
+        let root = call::open_root(b"/proc/self/fd").unwrap();
+        let mut folders = Folders::new(root, None).unwrap();
+        for number in 0..count {
+            let path = InTreeOrder(format!("top/{number}/sub").into_bytes());
+            folders.loosened.insert(path, 0o555);
+        }
+        folders
+    }
+
+    fn name(number: u32) -> Vec<u8> {
+        format!("top/{number}").into_bytes()
+    }
+
+    #[test]
+    fn restoring_and_forgetting_take_hardly_more_steps_for_each_of_more_directories() {
+        let restore = |count| {
+            let mut folders = loosened(count);
+            steps::of(|| {
+                let failed = folders.restore_modes(&Stop::default());
+                assert_eq!(failed.len(), count as usize);
+            })
+        };
+        let forget = |count| {
+            let mut folders = loosened(count);
+            steps::of(|| {
+                for number in 0..count {
+                    folders.forget(&name(number), None);
+                }
+                assert!(folders.loosened.is_empty());
+            })
+        };
+        let rename = |count| {
+            let mut folders = loosened(count);
+            steps::of(|| folders.forget(b"top/7", Some(b"other")))
+        };
+        for work in [&restore as &dyn Fn(u32) -> u64, &forget, &rename] {
+            assert!(work(8_000) <= 16 * work(1_000).max(10));
+        }
+    }
+
+    #[test]
+    fn a_renamed_directory_takes_along_what_is_below_it_and_nothing_else() {
+        let mut folders = loosened(0);
+        for path in ["a", "a-b", "a/x", "a/x/y", "a0", "b"] {
+            let path = InTreeOrder(path.as_bytes().to_vec());
+            folders.loosened.insert(path, 0o555);
+        }
+        folders.forget(b"a", Some(b"c/d"));
+        let paths: Vec<_> = folders.loosened.keys().map(|path| &*path.0).collect();
+        let expected: [&[u8]; 6] = [b"a-b", b"a0", b"b", b"c/d", b"c/d/x", b"c/d/x/y"];
+        assert_eq!(paths, expected);
+    }
+
+    #[test]
+    fn after_a_stop_the_next_call_restores_the_rest() {
+        let mut folders = loosened(3);
+        let stop = Stop::default();
+        stop.set();
+        assert!(folders.restore_modes(&stop).is_empty());
+        assert_eq!(folders.restore_modes(&Stop::default()).len(), 3);
+    }
 }

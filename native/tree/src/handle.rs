@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use crate::call::{self, Outcome, TO_LOOK, TO_PASS, TO_READ};
+use crate::call::{self, Outcome, Status, TO_PASS, TO_READ};
 use crate::error::{Error, Result};
 
 /// The kernel takes no longer paths at once.
@@ -18,6 +18,7 @@ pub(crate) struct Root {
     handle: OwnedFd,
     /// Its file system.
     pub(crate) device: u64,
+    mount: u64,
     /// Whether the kernel knows openat2, and lets us call it.
     quick: bool,
 }
@@ -34,7 +35,7 @@ impl Root {
     }
 
     pub(crate) fn try_of(handle: OwnedFd) -> Outcome<Self> {
-        let device = call::status(handle.as_fd())?.device;
+        let Status { device, mount, .. } = call::status(handle.as_fd())?;
         // PERM: old seccomp filters.
         let quick = !matches!(
             call::open_beneath(handle.as_fd(), b".", TO_READ),
@@ -43,6 +44,7 @@ impl Root {
         Ok(Self {
             handle,
             device,
+            mount,
             quick,
         })
     }
@@ -60,22 +62,6 @@ impl Root {
         }
     }
 
-    /// Opens whatever is at `path`, which is not empty, to look at it; a symlink stands for itself.
-    pub(crate) fn look(&self, path: &[u8]) -> Outcome<OwnedFd> {
-        check(path)?;
-        if self.quick {
-            return call::open_beneath(self.handle(), path, TO_LOOK);
-        }
-        match path.iter().rposition(|byte| *byte == b'/') {
-            None => call::look_here(self.handle(), path),
-            Some(slash) => {
-                let (above, name) = path.split_at(slash);
-                let above = walk(self.handle(), above)?;
-                call::look_here(above.as_fd(), name.get(1..).unwrap_or_default())
-            }
-        }
-    }
-
     /// Opens the directory at `path`, which is not empty, to go further down; None: only component
     /// by component.
     pub(crate) fn pass(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
@@ -84,6 +70,19 @@ impl Root {
         }
         self.quick
             .then(|| call::open_beneath(self.handle(), path, TO_PASS))
+    }
+
+    /// Opens the directory at `path` as `pass` does; `XDEV`: a mount is on the way.
+    pub(crate) fn pass_within(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
+        if let Err(errno) = check(path) {
+            return Some(Err(errno));
+        }
+        self.quick.then(|| call::pass_within(self.handle(), path))
+    }
+
+    /// True if a directory is on the file system of the root, and not in a mount below it.
+    pub(crate) fn is_within(&self, directory: &Status) -> bool {
+        (directory.device, directory.mount) == (self.device, self.mount)
     }
 
     /// Opens the directory at `path` to go further down; empty: the root again.
@@ -109,6 +108,22 @@ impl Root {
     }
 }
 
+/// The directory that was opened last: nearly always that of the next file as well.
+#[derive(Debug, Default)]
+pub(crate) struct LastDirectory<'a>(Option<(&'a [u8], OwnedFd)>);
+
+impl<'a> LastDirectory<'a> {
+    /// Opens the directory at `path` below `root` to go further down; empty: the root.
+    pub(crate) fn open(&mut self, root: &Root, path: &'a [u8]) -> Outcome<BorrowedFd<'_>> {
+        let known = self.0.take().filter(|(known, _)| *known == path);
+        let found = match known {
+            Some(known) => known,
+            None => (path, root.enter(path)?),
+        };
+        Ok(self.0.insert(found).1.as_fd())
+    }
+}
+
 /// Whether the kernel takes a path only piece by piece.
 fn is_too_long(outcome: &Outcome<OwnedFd>) -> bool {
     matches!(outcome, Err(Errno::NAMETOOLONG))
@@ -130,7 +145,7 @@ fn walk(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
     while let Some(slash) = rest.iter().position(|byte| *byte == b'/') {
         let (name, below) = rest.split_at(slash);
         here = Some(call::step(here.as_ref().map_or(root, AsFd::as_fd), name)?);
-        rest = below.get(1..).unwrap_or_default();
+        rest = &below[1..];
     }
     call::open_here(here.as_ref().map_or(root, AsFd::as_fd), rest)
 }

@@ -133,13 +133,13 @@ impl Reader {
             }
             let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
             let asked = left.min(self.block.len());
-            let room = self.block.get_mut(..asked).unwrap_or_default();
+            let room = &mut self.block[..asked];
             let count = call::read_at(file, offset, room)?;
             if count == 0 {
                 break;
             }
             stop.has_read(count);
-            each(offset, room.get(..count).unwrap_or_default())?;
+            each(offset, &room[..count])?;
             offset += count as u64;
             // The last bytes came, and one more was asked for.
             if count < asked && offset == size {

@@ -6,6 +6,7 @@ pub mod attr_tree;
 pub mod contents;
 pub mod digests;
 pub mod error;
+mod file_systems;
 pub mod pace;
 pub mod stop;
 
@@ -32,6 +33,10 @@ mod pending;
 mod queue;
 pub mod run;
 pub mod scan;
+#[cfg(test)]
+mod steps;
+#[cfg(test)]
+mod temporary;
 pub mod touched;
 pub mod watch;
 

@@ -1,6 +1,7 @@
 //! The spelling of numbers inside a line (FORMAT.md, "Lines").
 
 use crate::call::Time;
+use huai_format::bug::fit;
 
 const BILLION: i64 = 1_000_000_000;
 
@@ -85,6 +86,6 @@ pub(crate) fn nearest(time: Time) -> Time {
     let value = nearest_nanoseconds(time);
     Time {
         seconds: value.div_euclid(BILLION),
-        nanoseconds: u32::try_from(value.rem_euclid(BILLION)).unwrap_or_default(),
+        nanoseconds: fit(value.rem_euclid(BILLION)),
     }
 }

@@ -79,7 +79,7 @@ fn each_pair(
             return Ok(());
         }
         offset += count as u64;
-        held.extend_from_slice(room.get(..count).unwrap_or_default());
+        held.extend_from_slice(&room[..count]);
         let mut rest = &*held;
         while let Some(end) = position(rest, b'\n') {
             let (line, after) = rest.split_at(end);

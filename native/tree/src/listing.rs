@@ -143,7 +143,7 @@ impl Key {
     fn name<'a>(&self, text: &'a [u8]) -> &'a [u8] {
         let begin = self.begin as usize + 1;
         let end = begin + usize::from(self.length);
-        text.get(begin..end).unwrap_or_default()
+        &text[begin..end]
     }
 }
 

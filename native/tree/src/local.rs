@@ -5,13 +5,15 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use huai_format::bug::fit;
 use huai_format::limits::TARGET_BYTES;
-use huai_format::path::parent;
+use huai_format::path::{basename, parent};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::ahead::Read;
 use crate::call::{self, Outcome, Status};
+use crate::error::is_shortage;
 use crate::folders::Folders;
 use crate::handle::Root;
 use crate::line::nearest_nanoseconds;
@@ -50,7 +52,7 @@ impl Seen {
     fn new(status: &Status) -> Self {
         Self {
             kind: status.kind,
-            mode: u16::try_from(status.mode).unwrap_or_default(),
+            mode: fit(status.mode),
             links: status.links,
             user: status.user,
             group: status.group,
@@ -84,7 +86,7 @@ pub(crate) struct Leaf<'a> {
 pub(crate) enum Closed {
     /// The kernel said so.
     Errno(Errno),
-    /// It is on another file system, which is not entered.
+    /// It is on another file system or a bind mount, which are not entered.
     MountPoint,
 }
 
@@ -163,7 +165,7 @@ pub(crate) fn look(folders: &mut Folders, path: &[u8]) -> Outcome<Option<Found>>
 
 fn try_look(folders: &mut Folders, path: &[u8]) -> Outcome<Found> {
     let above = folders.open(parent(path))?;
-    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    let name = basename(path);
     let status = match name {
         [] => call::status(above.as_fd())?,
         _ => call::status_at(above.as_fd(), name)?,
@@ -211,12 +213,13 @@ impl<'a> LocalReader<'a> {
                 local.own = self.scope.holds(path, true).then_some(found.seen);
             }
             Ok(Some(found)) if path == self.scope.top && self.scope.holds(path, false) => {
-                let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+                let name = basename(path);
                 local = Local::default();
                 parent(path).clone_into(&mut local.path);
                 local.add(name, Ok(found.seen), &found.target)?;
             }
             Ok(_) => return Ok(None),
+            Err(errno) if is_shortage(errno) => return Err(errno),
             Err(errno) => local.closed = Some(Closed::Errno(errno)),
         }
         Ok(Some(local))
@@ -230,9 +233,12 @@ impl<'a> LocalReader<'a> {
             own,
             ..Local::default()
         };
-        if status.device != self.root.device {
+        if !self.root.is_within(&status) {
             local.closed = Some(Closed::MountPoint);
         } else if let Err(errno) = self.names.read(handle, |_, _| true) {
+            if is_shortage(errno) {
+                return Err(errno);
+            }
             local.closed = Some(Closed::Errno(errno));
         } else {
             let names = std::mem::take(&mut self.names);
@@ -326,7 +332,7 @@ impl Read for LocalReader<'_> {
         let read = opened.and_then(|handle| self.open(path, handle.as_fd()));
         match read {
             Err(Errno::NOENT) => Ok(Reading::default()),
-            Err(errno @ (Errno::NOMEM | Errno::CANCELED)) => Err(errno),
+            Err(errno) if is_shortage(errno) || errno == Errno::CANCELED => Err(errno),
             Err(errno) => Ok(Reading {
                 frame: self.closed(path, errno)?,
                 children: Vec::new(),

@@ -109,7 +109,7 @@ impl PackWriter {
         self.compress()?;
         let sealed = self.seal();
         let checksum = sealed.map_err(|errno| self.failed(errno))?;
-        let index = index::encode(std::mem::take(&mut self.places), &checksum);
+        let index = index::encode(std::mem::take(&mut self.places), &checksum)?;
         let shown = self.show(&checksum, &index);
         shown.map(Some).map_err(|errno| self.failed(errno))
     }
@@ -166,7 +166,7 @@ impl PackWriter {
         let mut block = vec![0; BLOCK];
         while at < end {
             let left = usize::try_from(end - at).unwrap_or(BLOCK).min(BLOCK);
-            let block = block.get_mut(..left).unwrap_or_default();
+            let block = &mut block[..left];
             call::read_all_at(file.as_fd(), at, block)?;
             checksum.update(block);
             at += left as u64;

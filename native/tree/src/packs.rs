@@ -1,5 +1,6 @@
 //! The packs of a repository, read by place; nothing is ever mapped.
 
+use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -128,8 +129,8 @@ impl Pack {
         place.map_err(|error| error.within(self.path.escape_ascii()))
     }
 
-    fn read(&mut self, place: &Place) -> Parsed<Object> {
-        opened(&mut self.reader, &self.path)?.read(place, &mut self.index)
+    fn read(&mut self, place: &Place, spare: &mut u64) -> Parsed<Object> {
+        opened(&mut self.reader, &self.path)?.read(place, &mut self.index, spare)
     }
 
     fn packed(&mut self, place: &Place) -> Parsed<Packed> {
@@ -167,16 +168,20 @@ pub struct Packs {
     /// The one that had the last object comes first.
     opened: Vec<Pack>,
     recent: Recent,
+    /// Work that reads may still cost beyond what they are worth.
+    spare: u64,
     deflater: Option<Deflater>,
 }
 
 impl Packs {
-    /// Of no folder yet; so many bytes of objects that were read are kept.
-    pub fn new(keep: usize) -> Self {
+    /// Make one of no folder.  `keep` bytes of objects that were read are kept; all reads may
+    /// cost `spare` bytes of work beyond what they are worth: `u64::MAX` for packs of one's own.
+    pub fn new(keep: usize, spare: u64) -> Self {
         Self {
             folders: Vec::new(),
             opened: Vec::new(),
             recent: Recent::new(keep),
+            spare,
             deflater: None,
         }
     }
@@ -201,7 +206,7 @@ impl Packs {
         let (Some(place), Some(pack)) = (place, self.opened.first_mut()) else {
             return Ok(None);
         };
-        let found = Arc::new(pack.read(&place)?);
+        let found = Arc::new(pack.read(&place, &mut self.spare)?);
         self.recent.keep(*oid, &found);
         Ok(Some(found))
     }
@@ -269,8 +274,8 @@ impl Packs {
             if let Some(place) = self.known(oid)? {
                 match self.open_first() {
                     Ok(()) => return Ok(Some(place)),
-                    // Maintenance may have put another in its place.
-                    Err(FormatError::Lent(error)) if !listed && is_missing(error.as_ref()) => {
+                    // Maintenance removed it; another pack may have what was in it.
+                    Err(FormatError::Lent(error)) if is_missing(error.as_ref()) => {
                         self.opened.swap_remove(0);
                     }
                     Err(error) => return Err(error),
@@ -292,12 +297,16 @@ impl Packs {
 
     /// The packs that are there now, and no others; an index alone holds nothing.
     pub(crate) fn now(folder: &[u8]) -> Parsed<Self> {
-        let mut packs = Self::new(0);
+        let mut packs = Self::new(0, u64::MAX);
         packs.add(folder.to_vec());
         packs.list()?;
-        packs
-            .opened
-            .retain_mut(|pack| opened(&mut pack.reader, &pack.path).is_ok());
+        for mut pack in std::mem::take(&mut packs.opened) {
+            match opened(&mut pack.reader, &pack.path) {
+                Ok(_) => packs.opened.push(pack),
+                Err(FormatError::Lent(error)) if is_missing(error.as_ref()) => {}
+                Err(error) => return Err(error),
+            }
+        }
         Ok(packs)
     }
 
@@ -337,16 +346,22 @@ impl Packs {
 /// The packs of a folder that are complete, without their suffix; none if there is no folder.
 fn names(folder: &[u8]) -> Result<Vec<Vec<u8>>> {
     let mut found = Vec::new();
+    let mut packs = HashSet::new();
     let mut room = Vec::with_capacity(DIRECTORY_BYTES);
     let listed = call::open_root(folder).and_then(|handle| {
         call::read_names(handle.as_fd(), room.spare_capacity_mut(), |name, _| {
-            let name = name.to_bytes().strip_suffix(b".idx");
-            found.extend(name.map(<[u8]>::to_vec));
+            let name = name.to_bytes();
+            found.extend(name.strip_suffix(b".idx").map(<[u8]>::to_vec));
+            packs.extend(name.strip_suffix(b".pack").map(<[u8]>::to_vec));
             Ok(())
         })
     });
     match listed {
-        Ok(()) | Err(Errno::NOENT) => Ok(found),
+        Ok(()) | Err(Errno::NOENT) => {
+            // An index alone holds nothing.
+            found.retain(|name| packs.contains(name));
+            Ok(found)
+        }
         Err(errno) => Err(Error::new("read", folder, errno)),
     }
 }
@@ -363,4 +378,49 @@ fn unreadable(path: &[u8], errno: Errno) -> FormatError {
 
 fn boxed(error: Error) -> FormatError {
     FormatError::Lent(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use huai_format::git::object::Kind;
+    use huai_format::objects::ObjectWriter;
+
+    use super::*;
+    use crate::pack_writer::PackWriter;
+    use crate::temporary::Folder;
+
+    #[test]
+    fn an_index_without_its_pack_is_passed_over() {
+        let folder = Folder::new();
+        let mut writer = PackWriter::open(folder.path(), b"temporary", 1).unwrap();
+        let oid = writer.write(Kind::Blob, b"content").unwrap();
+        let name = writer.finish().unwrap().unwrap();
+        let index = [folder.path(), b"/", &name, b".idx"].concat();
+        let index = PackFile::open(&index).unwrap().read_whole().unwrap();
+        for stray in ["pack-a.idx", "pack-z.idx"] {
+            folder.write(stray, &index);
+        }
+        let mut packs = Packs::new(0, u64::MAX);
+        packs.add(folder.path().to_vec());
+        assert_eq!(packs.find(&oid).unwrap().unwrap().content, b"content");
+        assert_eq!(packs.opened.len(), 1);
+    }
+
+    #[test]
+    fn a_pack_that_went_after_its_listing_is_passed_over() {
+        let folder = Folder::new();
+        let mut writer = PackWriter::open(folder.path(), b"temporary", 1).unwrap();
+        let oid = writer.write(Kind::Blob, b"content").unwrap();
+        let name = writer.finish().unwrap().unwrap();
+        let path = [folder.path(), b"/", &name].concat();
+        let index = [&path, &b".idx"[..]].concat();
+        let index = PackFile::open(&index).unwrap().read_whole().unwrap();
+        folder.write("pack-gone.idx", &index);
+        let gone = [folder.path(), b"/pack-gone"].concat();
+        let mut packs = Packs::new(0, u64::MAX);
+        packs.add(folder.path().to_vec());
+        packs.opened.push(Pack::open(gone).unwrap());
+        assert!(packs.locate(&oid).unwrap().is_some());
+        assert_eq!(packs.opened.len(), 1);
+    }
 }

@@ -161,8 +161,8 @@ impl<F: Frame> Queue<F> {
 
     /// `of`: a directory of the same parent, or the parent itself.
     fn add_next(&mut self, of: &[u8], mut siblings: Siblings) {
-        let rest = siblings.names.get(siblings.next..).unwrap_or_default();
-        let Some(length) = rest.iter().position(|byte| *byte == 0) else {
+        let rest = &siblings.names[siblings.next..];
+        let Some(length) = rest.iter().position(|byte| is_end(*byte)) else {
             return;
         };
         let mut key = Key::with_capacity(siblings.above + length);
@@ -174,6 +174,13 @@ impl<F: Frame> Queue<F> {
         siblings.next += length + 1;
         self.waiting.insert(key, siblings);
     }
+}
+
+/// True at the end of a name.
+fn is_end(byte: u8) -> bool {
+    #[cfg(test)]
+    crate::steps::count();
+    byte == 0
 }
 
 /// The path that a key stands for.
@@ -191,4 +198,44 @@ fn key(path: &[u8]) -> Key {
 
 fn size_of_done<F: Frame>(key: &[u8], frame: Option<&F>) -> usize {
     key.len() + size_of::<F>() + frame.map_or(0, Frame::size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::steps;
+
+    impl Frame for u32 {
+        fn size(&self) -> usize {
+            0
+        }
+    }
+
+    /// Passes a directory with so many subdirectories through a queue.
+    fn pass(count: u32) {
+        let mut queue: Queue<u32> = Queue::new(b"");
+        let mut found = 0;
+        while !queue.is_finished() {
+            let key = queue.claim().unwrap();
+            let names = |number| format!("{number:08}\0").into_bytes();
+            let reading = Reading {
+                frame: Some(0),
+                children: if key.is_empty() {
+                    (0..count).flat_map(names).collect()
+                } else {
+                    Vec::new()
+                },
+            };
+            queue.settle(key, Ok(reading));
+            assert!(queue.waiting.len() <= 1);
+            found += queue.take().len();
+        }
+        assert_eq!(found, count as usize + 1);
+    }
+
+    #[test]
+    fn twice_the_subdirectories_take_twice_the_steps() {
+        let (one, two) = (steps::of(|| pass(1_000)), steps::of(|| pass(2_000)));
+        assert!(two <= 2 * one + 10, "{one} {two}");
+    }
 }

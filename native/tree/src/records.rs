@@ -1,5 +1,6 @@
 //! Records of fixed length, in which findings leave the engine.
 
+use huai_format::bug::fit;
 use huai_format::entry::{Body, Entry};
 
 use crate::findings::Attributes;
@@ -139,7 +140,7 @@ impl Records {
     }
 
     fn put_record(&mut self, bytes: [u8; 2], why: i32, missing: u64) {
-        let text_end = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+        let text_end: u32 = fit(self.text.len());
         self.bytes.extend_from_slice(&bytes);
         self.bytes.extend_from_slice(&[0, 0]);
         self.bytes.extend_from_slice(&text_end.to_le_bytes());

@@ -43,6 +43,8 @@ impl Removal {
     fn run(&mut self, above: BorrowedFd<'_>, name: &[u8], stop: &Stop) -> Outcome<()> {
         self.empty(name)?;
         while let Some((_, folders)) = self.line.last_mut() {
+            #[cfg(test)]
+            crate::steps::count();
             if stop.is_set() {
                 return Err(Errno::CANCELED);
             }
@@ -73,6 +75,8 @@ impl Removal {
         let mut folders = Vec::new();
         self.names.read(current, |_, _| true)?;
         for (leaf, kind) in self.names.iter() {
+            #[cfg(test)]
+            crate::steps::count();
             if kind != FileType::Directory {
                 match change::unlink(current, leaf.to_bytes()) {
                     Ok(()) | Err(Errno::NOENT) => continue,
@@ -92,6 +96,40 @@ impl Removal {
             top.to_vec()
         } else {
             names.join(&b'/')
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+    use crate::steps;
+    use crate::temporary::Folder;
+
+    /// Steps to remove a directory with these in it.
+    fn removal(paths: impl Iterator<Item = String>) -> u64 {
+        let folder = Folder::new();
+        folder.make_directory("top");
+        for path in paths {
+            folder.make_directory(&format!("top/{path}"));
+            folder.write(&format!("top/{path}/file"), b"");
+        }
+        let handle = call::open_root(folder.path()).unwrap();
+        let number = u32::try_from(handle.as_raw_fd()).unwrap();
+        let found = steps::of(|| remove_all(number, b"top", &Stop::default()).unwrap());
+        assert!(call::status_at(handle.as_fd(), &b"top"[..]).is_err());
+        found
+    }
+
+    #[test]
+    fn twice_the_directories_take_twice_the_steps() {
+        let wide = |count: usize| removal((0..count).map(|number| number.to_string()));
+        let deep = |count: usize| removal((1..=count).map(|depth| vec!["d"; depth].join("/")));
+        for removal in [&wide as &dyn Fn(usize) -> u64, &deep] {
+            let (one, two) = (removal(100), removal(200));
+            assert!(two <= 2 * one + 10, "{one} {two}");
         }
     }
 }

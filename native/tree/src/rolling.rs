@@ -42,9 +42,9 @@ impl Rolling {
         for (number, checksum) in wanted {
             blocks.entry(checksum).or_default().push(number);
         }
-        let mut bytes = vec![0; window.saturating_add(1)];
+        let mut bytes = vec![0; window + 1];
         let leave = table(|byte| linear(&mut bytes, byte));
-        let zeros = crc32(bytes.get(1..).unwrap_or_default());
+        let zeros = crc32(&bytes[1..]);
         let mut filter = Filter::new();
         for checksum in blocks.keys() {
             filter.add(checksum ^ zeros);
@@ -86,7 +86,7 @@ impl Rolling {
         let Some(steps) = lane.checked_sub(1) else {
             return;
         };
-        let cut = |from: usize, size| bytes.get(from..from + size).unwrap_or_default();
+        let cut = |from: usize, size| &bytes[from..from + size];
         let places: [usize; N] = array::from_fn(|number| begin + number * lane);
         let mut sums = places.map(|place| crc32(cut(place, self.window)) ^ self.zeros);
         for (sum, place) in sums.iter().zip(places) {

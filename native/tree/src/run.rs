@@ -102,7 +102,7 @@ impl Run {
             let files = records.len() as u64;
             totals.directories += u64::from(!directory.goes_on());
             totals.files += files;
-            totals.symlinks += lines.saturating_sub(files);
+            totals.symlinks += lines - files;
             totals.skipped += directory.skipped;
             let size = |record: &[u8]| record.get(16..24)?.first_chunk().copied();
             let sizes = records.filter_map(size).map(u64::from_le_bytes);

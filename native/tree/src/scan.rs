@@ -9,6 +9,7 @@ use crate::call::Outcome;
 use crate::directory::{Found, Frame, Reader, Tree};
 use crate::error::{Error, Result};
 use crate::exclude::Pattern;
+use crate::file_systems::FileSystems;
 use crate::handle::Root;
 use crate::owners::{LookUp, Owners};
 use crate::queue::{BATCH, Reading};
@@ -34,6 +35,7 @@ pub struct Scan {
     root: Root,
     options: Options,
     owners: Owners,
+    file_systems: FileSystems,
     found: Ahead<Found>,
     /// What comes first of that.
     first: VecDeque<Found>,
@@ -46,6 +48,7 @@ impl Scan {
             root: Root::open(root)?,
             options,
             owners: Owners::default(),
+            file_systems: FileSystems::default(),
             found: Ahead::new(b""),
             first: VecDeque::new(),
         })
@@ -75,6 +78,7 @@ impl Scan {
                 root: &self.root,
                 options: &self.options,
                 owners: &self.owners,
+                file_systems: &self.file_systems,
                 look_up,
                 stop,
             };
@@ -95,6 +99,7 @@ impl Scan {
             root: &self.root,
             options: &self.options,
             owners: &self.owners,
+            file_systems: &self.file_systems,
             look_up,
             stop,
         };

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use huai_format::path::parent;
+use huai_format::path::{basename, parent};
 
 /// A path with everything below it, without some subdirectories.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ pub(crate) fn tree_order(path: &[u8], directory: bool) -> Vec<u8> {
             put(&mut key, 1, name);
         }
     }
-    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    let name = basename(path);
     put(&mut key, u8::from(directory), name);
     key
 }

@@ -11,10 +11,11 @@ use rustix::io::Errno;
 use crate::call::{self, Outcome, Status};
 use crate::contents::let_tick;
 use crate::error::{Error, Result};
-use crate::handle::Root;
+use crate::handle::{LastDirectory, Root};
 use crate::hash::{Digest, Reader};
 use crate::line::nanoseconds;
-use crate::regular::open_seen;
+use crate::publish::split;
+use crate::regular::{is_absence, open_as_seen};
 use crate::stop::Stop;
 
 /// What is expected of a file.
@@ -57,9 +58,10 @@ impl Scrub {
     /// What becomes of each; fewer after a stop, and when there is no more time.
     pub fn read<'a>(&self, files: impl Iterator<Item = Expected<'a>>, stop: &Stop) -> Vec<Verdict> {
         let mut reader = Reader::default();
+        let mut last = LastDirectory::default();
         let mut found = Vec::new();
         for file in files {
-            match self.read_one(&file, &mut reader, stop) {
+            match self.read_one(&file, &mut last, &mut reader, stop) {
                 Ok(verdict) => found.push(verdict),
                 Err(Errno::CANCELED) => break,
                 Err(errno) if is_absence(errno) => found.push(Verdict::Changed),
@@ -71,25 +73,35 @@ impl Scrub {
 
     /// Inode and ctime, in nanoseconds, of what is at `path`; none: nothing is.
     pub fn identity(&self, path: &[u8]) -> Result<Option<(u64, i64)>> {
-        let look = || call::status(self.0.look(path)?.as_fd());
-        match look() {
+        let (above, name) = split(path);
+        let found = self.0.enter(above);
+        match found.and_then(|directory| call::status_at(directory.as_fd(), name)) {
             Ok(status) => Ok(Some(identity(&status))),
             Err(errno) if is_absence(errno) => Ok(None),
             Err(errno) => Err(Error::new("open", path, errno)),
         }
     }
 
-    fn read_one(&self, file: &Expected<'_>, reader: &mut Reader, stop: &Stop) -> Outcome<Verdict> {
+    fn read_one<'a>(
+        &self,
+        file: &Expected<'a>,
+        last: &mut LastDirectory<'a>,
+        reader: &mut Reader,
+        stop: &Stop,
+    ) -> Outcome<Verdict> {
         if stop.is_late() || stop.is_set() {
             return Err(Errno::CANCELED);
         }
-        let place = self.0.look(file.path)?;
-        let before = call::status(place.as_fd())?;
+        let (above, name) = split(file.path);
+        let directory = last.open(&self.0, above)?;
+        let before = call::status_at(directory, name)?;
         if !file.is(&before) {
             return Ok(Verdict::Changed);
         }
         let_tick(before.ctime);
-        let open = open_seen(place.as_fd())?;
+        let Some((open, _)) = open_as_seen(directory, name, &before)? else {
+            return Ok(Verdict::Changed);
+        };
         let digest = reader.hash(open.as_fd(), before.size, 1, stop)?;
         if digest == file.digest {
             return Ok(Verdict::Same);
@@ -108,14 +120,6 @@ impl Expected<'_> {
             && status.size == self.size
             && nanoseconds(status.mtime) == Some(self.mtime)
     }
-}
-
-/// Whether there is nothing at a path, or a symlink on the way to it.
-fn is_absence(errno: Errno) -> bool {
-    matches!(
-        errno,
-        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV
-    )
 }
 
 fn identity(status: &Status) -> (u64, i64) {

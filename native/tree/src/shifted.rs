@@ -14,6 +14,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use huai_format::block_index::{BlockHasher, BlockIndex, Place};
+use huai_format::bug::fit;
 use huai_format::crc::crc32;
 use rustix::io::Errno;
 
@@ -66,7 +67,7 @@ impl Files<'_> {
             .iter()
             .map(|piece| piece.end - piece.start)
             .sum::<u64>();
-        let stride = usize::try_from((all / SAMPLE).clamp(1, STRIDE)).unwrap_or(1);
+        let stride: usize = fit((all / SAMPLE).clamp(1, STRIDE));
         let (sample, rest): (Vec<_>, Vec<_>) =
             (pieces.into_iter().enumerate()).partition(|(number, _)| number % stride == 0);
         search.run(&sample, threads)?;
@@ -80,7 +81,7 @@ impl Files<'_> {
     /// Where a block may begin in the old file, by pieces: anywhere that touches data not in use.
     fn pieces(&self, size: u64) -> Outcome<Vec<Range<u64>>> {
         let block = self.index.block_size();
-        let mut used = vec![false; usize::try_from(size.div_ceil(block)).unwrap_or(0)];
+        let mut used = vec![false; fit(size.div_ceil(block))];
         for (number, place) in self.places.iter().enumerate() {
             let other = match place {
                 Place::Same => number,
@@ -152,11 +153,11 @@ impl<'a> Search<'a> {
             found.store(false, Ordering::Relaxed);
         }
         let block = files.index.block_size();
-        let most = usize::try_from(MOST.min(CHANCE / block)).unwrap_or(1);
+        let most: usize = fit(MOST.min(CHANCE / block));
         let some = wanted.iter().step_by(wanted.len().div_ceil(most).max(1));
         let some = some.filter(|number| files.index.is_full(**number));
         let some = some.filter_map(|number| Some((*number, blocks.get(*number)?.checksum)));
-        let window = usize::try_from(block).unwrap_or(usize::MAX);
+        let window: usize = fit(block);
         Self {
             files,
             rolling: Rolling::new(window, some),
@@ -353,7 +354,7 @@ impl<'a> Tape<'a> {
         self.start = range.start;
         let held = self.bytes.len();
         self.bytes.resize(size, 0);
-        let room = self.bytes.get_mut(held..).unwrap_or_default();
+        let room = &mut self.bytes[held..];
         if call::read_all_at(self.file, range.start + held as u64, room).is_err() {
             self.bytes.clear();
         }

@@ -4,7 +4,7 @@
 //! changes it any more.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::FileType;
@@ -14,7 +14,7 @@ use crate::attributes::Attributes;
 use crate::call::{self, Outcome, Status, Time};
 use crate::change;
 use crate::error::{Error, Result};
-use crate::handle::Root;
+use crate::handle::{LastDirectory, Root};
 use crate::hash::{Digest, Reader};
 use crate::publish::split;
 use crate::stop::Stop;
@@ -79,7 +79,7 @@ pub fn may_compare<'a>(
     stop: &Stop,
 ) -> Result<bool> {
     let root = Root::open(root)?;
-    let mut last: Option<Last<'_>> = None;
+    let mut last = LastDirectory::default();
     let mut gap = Gap::default();
     let mut any = false;
     for path in files {
@@ -90,10 +90,10 @@ pub fn may_compare<'a>(
         if gap.holds(parent) {
             continue;
         }
-        match directory(&root, parent, &mut last) {
+        match last.open(&root, parent) {
             Ok(_) if any => {}
             Ok(above) => {
-                let found = call::status_at(above.as_fd(), name);
+                let found = call::status_at(above, name);
                 any = found.is_ok_and(|found| found.kind == FileType::RegularFile);
             }
             Err(Errno::NOENT) => gap.find(&root, parent),
@@ -184,9 +184,6 @@ struct Batch<'a> {
     stop: &'a Stop,
 }
 
-/// The directory that a thread looked into last, by its path.
-type Last<'a> = (&'a [u8], Outcome<OwnedFd>);
-
 /// The verdicts of a chunk, and the number of its first file.
 type Chunk = (usize, Vec<Arrival>);
 
@@ -194,7 +191,7 @@ impl<'a> Batch<'a> {
     /// One chunk after the other.
     fn work(&self) -> Result<Vec<Chunk>> {
         let mut reader = Reader::default();
-        let mut last: Option<Last<'a>> = None;
+        let mut last = LastDirectory::default();
         let mut chunks = Vec::new();
         loop {
             let begin = self.next.fetch_add(CHUNK, Ordering::Relaxed);
@@ -215,7 +212,7 @@ impl<'a> Batch<'a> {
     fn look(
         &self,
         asked: &'a Asked,
-        last: &mut Option<Last<'a>>,
+        last: &mut LastDirectory<'a>,
         reader: &mut Reader,
     ) -> Result<Arrival> {
         let file = &asked.wanted;
@@ -223,7 +220,8 @@ impl<'a> Batch<'a> {
             return Err(Error::new("verify", &file.path, Errno::CANCELED));
         }
         let (parent, name) = split(&file.path);
-        let found = directory(&self.root, parent, last)
+        let found = last
+            .open(&self.root, parent)
             .and_then(|directory| self.judge(asked, directory, name, reader));
         match found {
             Ok(arrival) => Ok(arrival),
@@ -270,17 +268,6 @@ impl<'a> Batch<'a> {
             Arrival::Arrived
         })
     }
-}
-
-/// The directory at `path`, opened anew if it is another than the `last` one.
-fn directory<'a, 'b>(
-    root: &Root,
-    path: &'a [u8],
-    last: &'b mut Option<Last<'a>>,
-) -> Outcome<BorrowedFd<'b>> {
-    let known = last.take().filter(|(known, _)| *known == path);
-    let (_, opened) = last.insert(known.unwrap_or_else(|| (path, root.directory(path))));
-    opened.as_ref().map(AsFd::as_fd).map_err(|errno| *errno)
 }
 
 pub(crate) fn fits(found: &Status, file: &Wanted) -> bool {

@@ -43,7 +43,7 @@ impl Renames {
         let own = RelPath::trusted(path.to_vec());
         for above in std::iter::once(path).chain(own.ancestors()) {
             if let Some(source) = self.sources.get(above) {
-                let rest = path.get(above.len()..).unwrap_or_default();
+                let rest = &path[above.len()..];
                 return Some([source, rest].concat().into());
             }
             if self.vacated.contains(above) {

@@ -4,15 +4,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::call::{self, Outcome};
+use crate::call::Outcome;
 use crate::candidates::Candidates;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_shortage};
 use crate::folders::Folders;
 use crate::hash::{Digest, Reader};
 use crate::publish::split;
+use crate::regular::open_regular_at;
 use crate::stop::Stop;
 use crate::survey::Renames;
 use crate::workers;
@@ -106,21 +106,25 @@ impl Work<'_> {
     }
 
     fn read(&self, place: usize, reader: &mut Reader) -> Result<Option<Digest>> {
-        let row = self.table.rows().get(place);
-        let path = row.map(|row| self.table.path(row)).unwrap_or_default();
+        let path = self.table.path(&self.table.rows()[place]);
         let Some(before) = self.renames.before(path) else {
             return Ok(None);
         };
         let (file, size) = match self.open(&before) {
             Ok(opened) => opened,
-            Err(Errno::IO) => return Err(Error::new("open", path, Errno::IO)),
+            Err(errno) if errno == Errno::IO || is_shortage(errno) => {
+                return Err(Error::new("open", path, errno));
+            }
             Err(_) => return Ok(None),
         };
         let digest = reader.hash(file.as_fd(), size, self.threads, self.stop);
         if self.stop.is_set() {
             return Err(Error::new("hash", path, Errno::CANCELED));
         }
-        Ok(digest.ok())
+        match digest {
+            Err(errno) if is_shortage(errno) => Err(Error::new("hash", path, errno)),
+            digest => Ok(digest.ok()),
+        }
     }
 
     /// The regular file at `path`, and its size.
@@ -130,11 +134,8 @@ impl Work<'_> {
             let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
             folders.open(above)?
         };
-        let file = call::open_file_at(directory.as_fd(), name)?;
-        let status = call::status(file.as_fd())?;
-        if status.kind != FileType::RegularFile {
-            return Err(Errno::INVAL);
-        }
+        let opened = open_regular_at(directory.as_fd(), name)?;
+        let (file, status) = opened.ok_or(Errno::INVAL)?;
         Ok((file, status.size))
     }
 }

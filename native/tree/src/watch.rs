@@ -6,7 +6,7 @@
 //! Rules to keep: a watch that has lost events, or whose root is gone, is of no more use, and the
 //! caller begins another one; a path is only ever looked up below the root, through no symlink.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -59,6 +59,12 @@ pub struct TreeWatch {
     numbers: BTreeMap<Vec<u8>, i32>,
     names: Names,
     pending: Pending,
+    /// Events that are off the kernel's queue and not followed.
+    events: VecDeque<(i32, ReadFlags, Vec<u8>)>,
+    /// Directories that are to be watched, with all below them.
+    unlooked: Vec<Vec<u8>>,
+    /// The events of a call that was stopped.
+    seen: Seen,
     /// How many directories could not be watched, nor what is below, and why the first could not.
     unwatched: usize,
     first: Option<Error>,
@@ -76,10 +82,14 @@ impl TreeWatch {
             paths: HashMap::new(),
             numbers: BTreeMap::new(),
             names: Names::default(),
+            events: VecDeque::new(),
+            unlooked: Vec::new(),
+            seen: Seen::default(),
             unwatched: 0,
             first: None,
         };
-        watch.add_all(Vec::new(), stop);
+        watch.unlooked.push(Vec::new());
+        watch.add_all(stop);
         Ok(watch)
     }
 
@@ -106,7 +116,8 @@ impl TreeWatch {
     /// The paths that changed since this was asked last; none: the whole tree is to be scanned.
     pub fn take(&mut self) -> Option<Vec<Touched>> {
         let taken = self.pending.take();
-        taken.filter(|_| self.unwatched == 0)
+        let is_whole = self.events.is_empty() && self.unlooked.is_empty();
+        taken.filter(|_| is_whole && self.unwatched == 0)
     }
 
     /// What is to be taken once more; none: the whole tree.
@@ -120,19 +131,25 @@ impl TreeWatch {
     }
 
     /// Takes all events that are there, and watches directories that are new.
+    ///
+    /// After a stop, the next call follows what is left.
     pub fn read(&mut self, stop: &Stop) -> Result<Seen> {
         let mut room = vec![MaybeUninit::uninit(); ROOM];
-        let mut events = Vec::new();
+        let events = &mut self.events;
         call::read_events(self.queue.as_fd(), &mut room, |number, kind, name| {
-            events.push((number, kind, name.to_vec()));
+            events.push_back((number, kind, name.to_vec()));
         })
         .map_err(|errno| Error::new("watch", b"", errno))?;
-        let mut seen = Seen::default();
-        for (number, kind, name) in events {
-            if stop.is_set() {
+        self.add_all(stop);
+        let mut seen = std::mem::take(&mut self.seen);
+        while !stop.is_set() {
+            let Some((number, kind, name)) = self.events.pop_front() else {
                 break;
-            }
+            };
             self.follow(number, kind, &name, &mut seen, stop);
+        }
+        if stop.is_set() {
+            self.seen = std::mem::take(&mut seen);
         }
         Ok(seen)
     }
@@ -172,7 +189,8 @@ impl TreeWatch {
                 || kind.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO)
             {
                 self.pending.add(&path, true);
-                self.add_all(path, stop);
+                self.unlooked.push(path);
+                self.add_all(stop);
             }
         }
     }
@@ -182,15 +200,17 @@ impl TreeWatch {
         is_reserved(name) || patterns.any(|each| each.leaves_out(above, name, is_directory))
     }
 
-    /// Watches the directory at `path` and all below it.
-    fn add_all(&mut self, path: Vec<u8>, stop: &Stop) {
-        let mut left = vec![path];
-        while let Some(path) = left.pop() {
-            if stop.is_set() {
+    /// Watches the directories that are to be watched, and all below them.
+    fn add_all(&mut self, stop: &Stop) {
+        while !stop.is_set() {
+            let Some(path) = self.unlooked.pop() else {
                 return;
-            }
+            };
             match self.add(&path) {
-                Ok(names) => left.extend(names.iter().map(|name| join(&path, name))),
+                Ok(names) => {
+                    let paths = names.iter().map(|name| join(&path, name));
+                    self.unlooked.extend(paths);
+                }
                 // It is gone, or no directory: what is there now is an event of its own.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
                 Err(errno) => {
@@ -261,5 +281,33 @@ fn join(above: &[u8], name: &[u8]) -> Vec<u8> {
         name.to_vec()
     } else {
         [above, b"/", name].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::temporary::Folder;
+
+    #[test]
+    fn after_a_stop_the_next_call_follows_what_is_left() {
+        let folder = Folder::new();
+        let options = Options {
+            patterns: Vec::new(),
+            one_file_system: true,
+            most: 10,
+        };
+        let (stop, go_on) = (Stop::default(), Stop::default());
+        let mut watch = TreeWatch::open(folder.path(), options, &go_on).unwrap();
+        watch.take();
+        folder.make_directory("new/below");
+        stop.set();
+        assert_eq!(watch.read(&stop).unwrap().events, 0);
+        assert_eq!(watch.take(), None);
+        assert_eq!(watch.read(&go_on).unwrap().events, 1);
+        let paths = watch.take().unwrap();
+        let paths: Vec<_> = paths.iter().map(|each| each.path.as_bytes()).collect();
+        assert_eq!(paths, [b"new"]);
+        assert_eq!(watch.directories(), 3);
     }
 }

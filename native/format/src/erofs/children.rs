@@ -3,6 +3,7 @@
 //! Names are sorted by their bytes over the whole directory, with `.` and `..` among them: the
 //! kernel uses a binary search.
 
+use crate::bug::fit;
 use crate::erofs::ondisk::{BLOCK, DIRENT_BYTES, Type};
 
 /// One name.
@@ -104,7 +105,7 @@ impl Filling {
         let mut offset = self.entries.len().saturating_mul(DIRENT_BYTES);
         for (nid, kind, length) in self.entries.drain(..) {
             data.extend(nid.to_le_bytes());
-            data.extend(u16::try_from(offset).unwrap_or_default().to_le_bytes());
+            data.extend(fit::<_, u16>(offset).to_le_bytes());
             data.extend([kind.code(), 0]);
             offset = offset.saturating_add(length);
         }

@@ -3,6 +3,8 @@
 //! Uses only what Linux 5.15 reads: extended inodes, flat and chunk-based data, a checksum of the
 //! superblock, 4096-byte blocks.  All numbers are little endian.
 
+use crate::bug::fit;
+
 /// Bytes; the one size that all kernels with 4 KiB pages support.
 pub(crate) const BLOCK: usize = 4096;
 /// Inodes begin at multiples of it; an inode's number (nid) is its offset divided by it.
@@ -82,7 +84,7 @@ impl Attributes {
     /// Its inode; `first` is the first block of the data, or the size of its chunks.
     pub(crate) fn inode(&self, data: Data, size: u64, first: u32) -> Vec<u8> {
         let seconds = self.mtime.div_euclid(NANOSECONDS);
-        let rest = u32::try_from(self.mtime.rem_euclid(NANOSECONDS)).unwrap_or_default();
+        let rest = fit::<_, u32>(self.mtime.rem_euclid(NANOSECONDS));
         let mut inode = Vec::with_capacity(INODE_BYTES);
         for number in [data as u16, 0, self.kind.bits() | self.mode, 0] {
             inode.extend(number.to_le_bytes());

@@ -117,7 +117,8 @@ impl FileList {
                     Some(_) => "*",
                     None => "",
                 };
-                let time = seconds(entry.mtime);
+                // A first copy takes what is not older than 0.
+                let time = seconds(entry.mtime).max(0);
                 // A vector takes all that is written to it.
                 let _ = write!(out, "{time}\t{kind}{mark}\t{size}\t");
             }

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::budget::Budget;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::git::oid::Oid;
 use crate::git::records::REPLY;
 use crate::git::tree::{TreeItem, decode_tree};
@@ -62,7 +62,9 @@ pub fn find_missing(
         for (oid, text) in &texts {
             read.push(decode_tree(text).map_err(|error| error.within(oid))?);
         }
-        let items = read.pop().unwrap_or_default();
+        let items = read
+            .pop()
+            .ok_or_else(|| Error::bug("a tree that was not read"))?;
         let before: Vec<HashMap<&[u8], &TreeItem<'_>>> = read
             .iter()
             .map(|items| items.iter().map(|item| (item.name, item)).collect())

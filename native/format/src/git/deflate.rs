@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use zlib_rs::{Deflate, DeflateFlush, Status, compress_bound};
 
+use crate::bug::fit;
 use crate::error::{Error, Result};
 use crate::git::inflate::reserve;
 
@@ -62,7 +63,7 @@ impl Deflater {
             Ok(_) => return Err(Error::new("a stream that zlib does not end")),
             Err(error) => return Err(Error::new(format!("zlib: {}", error.as_str()))),
         }
-        to.truncate(usize::try_from(deflate.total_out()).unwrap_or(most));
+        to.truncate(fit(deflate.total_out()));
         Ok(())
     }
 }

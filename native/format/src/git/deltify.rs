@@ -3,6 +3,13 @@
 //! Finds what both have where a block of the base begins.  What was replaced by something of the
 //! same length, as most changes of a manifest are, is followed at any place.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "an offset that is out of range is a panic, not another delta"
+)]
+
+use crate::bug::fit;
 use crate::git::object::put_size;
 
 const BLOCK: usize = 16;
@@ -23,28 +30,21 @@ pub fn deltify(base: &[u8], target: &[u8]) -> Vec<u8> {
     let mut done = Place::default();
     let mut at = 0_usize;
     while let Some(block) = block(target, at) {
-        let ahead = at.saturating_sub(done.target);
+        let ahead = at - done.target;
         let found = blocks
-            .at(done.base.saturating_add(ahead), block)
+            .at(done.base + ahead, block)
             .or_else(|| blocks.find(block));
         let Some(found) = found else {
-            at = at.saturating_add(1);
+            at += 1;
             continue;
         };
         let back = common_end(head(base, found), part(target, done.target, at));
         let ahead = common_start(tail(base, found), tail(target, at));
-        let end = at.saturating_add(ahead);
-        insert(
-            part(target, done.target, at.saturating_sub(back)),
-            &mut delta,
-        );
-        copy(
-            found.saturating_sub(back),
-            back.saturating_add(ahead),
-            &mut delta,
-        );
+        let end = at + ahead;
+        insert(part(target, done.target, at - back), &mut delta);
+        copy(found - back, back + ahead, &mut delta);
         done = Place {
-            base: found.saturating_add(ahead),
+            base: found + ahead,
             target: end,
         };
         at = end;
@@ -71,7 +71,7 @@ impl<'a> Blocks<'a> {
     fn of(base: &'a [u8]) -> Self {
         let whole = base.chunks_exact(BLOCK).filter_map(<[u8]>::first_chunk);
         let count = base.len() / BLOCK;
-        let count = count.saturating_mul(SLOTS_A_BLOCK);
+        let count = count * SLOTS_A_BLOCK;
         let mut slots = vec![0; count.next_power_of_two()];
         for (number, block) in (1..).zip(whole) {
             let slot = slot(block, slots.len());
@@ -101,15 +101,13 @@ fn slot(block: &[u8; BLOCK], slots: usize) -> usize {
     let half = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
     let mixed = half(low).wrapping_mul(FACTOR) ^ half(high);
     let mixed = mixed.wrapping_mul(FACTOR) >> 32;
-    usize::try_from(mixed).unwrap_or_default() & slots.saturating_sub(1)
+    usize::try_from(mixed).unwrap_or_default() & (slots - 1)
 }
 
-fn insert(mut bytes: &[u8], delta: &mut Vec<u8>) {
-    while !bytes.is_empty() {
-        let (now, later) = bytes.split_at(bytes.len().min(INSERT_BYTES));
-        delta.extend(u8::try_from(now.len()));
-        delta.extend_from_slice(now);
-        bytes = later;
+fn insert(bytes: &[u8], delta: &mut Vec<u8>) {
+    for part in bytes.chunks(INSERT_BYTES) {
+        delta.push(fit(part.len()));
+        delta.extend_from_slice(part);
     }
 }
 
@@ -121,11 +119,9 @@ fn copy(mut from: usize, mut length: usize, delta: &mut Vec<u8>) {
         // The largest length is that of which no byte is there.
         let told = if now == COPY_BYTES { 0 } else { now };
         let present = put_argument(from, 4, delta) | put_argument(told, 3, delta).wrapping_shl(4);
-        if let Some(code) = delta.get_mut(code) {
-            *code |= present;
-        }
-        from = from.saturating_add(now);
-        length = length.saturating_sub(now);
+        delta[code] |= present;
+        from += now;
+        length -= now;
     }
 }
 
@@ -146,15 +142,15 @@ fn block(bytes: &[u8], at: usize) -> Option<&[u8; BLOCK]> {
 }
 
 fn head(bytes: &[u8], to: usize) -> &[u8] {
-    bytes.get(..to).unwrap_or_default()
+    &bytes[..to]
 }
 
 fn tail(bytes: &[u8], from: usize) -> &[u8] {
-    bytes.get(from..).unwrap_or_default()
+    &bytes[from..]
 }
 
 fn part(bytes: &[u8], from: usize, to: usize) -> &[u8] {
-    bytes.get(from..to).unwrap_or_default()
+    &bytes[from..to]
 }
 
 fn common_start(one: &[u8], other: &[u8]) -> usize {

@@ -31,12 +31,13 @@ pub struct Place {
 }
 
 /// The index of the pack that ends with `checksum`.
-pub fn encode(mut places: Vec<Place>, checksum: &[u8; OID_BYTES]) -> Vec<u8> {
+pub fn encode(mut places: Vec<Place>, checksum: &[u8; OID_BYTES]) -> Result<Vec<u8>> {
     places.sort_unstable_by_key(|place| place.oid);
     let mut index = Vec::from(MAGIC);
     for byte in 0..=u8::MAX {
         let upto = places.partition_point(|place| place.oid.first() <= byte);
-        index.extend(u32::try_from(upto).unwrap_or(u32::MAX).to_be_bytes());
+        let upto = u32::try_from(upto).map_err(|_| Error::bug("an index of 2^32 objects"))?;
+        index.extend(upto.to_be_bytes());
     }
     for place in &places {
         index.extend(place.oid.as_bytes());
@@ -51,7 +52,8 @@ pub fn encode(mut places: Vec<Place>, checksum: &[u8; OID_BYTES]) -> Vec<u8> {
         index.extend(small.unwrap_or(number).to_be_bytes());
         if small.is_none() {
             large.extend(place.offset.to_be_bytes());
-            number = number.saturating_add(1);
+            let next = number.checked_add(1);
+            number = next.ok_or_else(|| Error::bug("an index of 2^31 large offsets"))?;
         }
     }
     index.extend(large);
@@ -59,7 +61,7 @@ pub fn encode(mut places: Vec<Place>, checksum: &[u8; OID_BYTES]) -> Vec<u8> {
     let mut sum = Checksum::default();
     sum.update(&index);
     index.extend(sum.finish());
-    index
+    Ok(index)
 }
 
 /// Of an index that is read as a whole where its checksum is computed.

@@ -3,6 +3,7 @@
 
 use zlib_rs::{Inflate, InflateFlush, Status};
 
+use crate::bug::fit;
 use crate::error::{Error, Result};
 use crate::git::window::{Source, Window};
 
@@ -79,8 +80,9 @@ impl Inflater {
     }
 }
 
+#[expect(clippy::arithmetic_side_effects, reason = "zlib's counts only grow")]
 fn grown(before: u64, after: u64) -> usize {
-    usize::try_from(after.saturating_sub(before)).unwrap_or_default()
+    fit(after - before)
 }
 
 fn make_room(to: &mut Vec<u8>, made: usize, most: usize) -> Result<()> {

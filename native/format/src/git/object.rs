@@ -1,5 +1,6 @@
 //! What an object is, and what stands before it in a pack.
 
+use crate::bug::fit;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::git::oid::Oid;
@@ -141,7 +142,7 @@ pub fn put_size(mut size: u64, to: &mut Vec<u8>) {
 }
 
 fn low_bits(value: u64, mask: u8) -> u8 {
-    u8::try_from(value & u64::from(mask)).unwrap_or_default()
+    fit(value & u64::from(mask))
 }
 
 /// How far before a record its base begins; as good as endless if that is more than a number holds.

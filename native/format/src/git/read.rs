@@ -13,6 +13,11 @@ use crate::git::oid::OID_BYTES;
 use crate::git::window::{Source, Window};
 use crate::limits::{READ_DELTAS, READ_DEPTH, READ_WORK};
 
+/// Work for each object of an ordinary chain, in sizes of what the chain gives.
+const LINK_WORK: u64 = 4;
+/// Bytes that any object is worth at least.
+const SMALL: usize = 1 << 14;
+
 /// Reads objects of one pack.
 pub struct PackReader<S> {
     window: Window<S>,
@@ -46,8 +51,15 @@ impl<S: Source> PackReader<S> {
     }
 
     /// The object at `place`, which `index` gave.
-    pub fn read(&mut self, place: &Place, index: &mut Index<impl Source>) -> Result<Object> {
-        self.unfold(place, index)
+    ///
+    /// `spare` is what this and later reads may still cost beyond what they are worth.
+    pub fn read(
+        &mut self,
+        place: &Place,
+        index: &mut Index<impl Source>,
+        spare: &mut u64,
+    ) -> Result<Object> {
+        self.unfold(place, index, spare)
             .map_err(|error| error.within(place.oid))
     }
 
@@ -91,7 +103,12 @@ impl<S: Source> PackReader<S> {
         Ok(Packed { made, size, data })
     }
 
-    fn unfold(&mut self, place: &Place, index: &mut Index<impl Source>) -> Result<Object> {
+    fn unfold(
+        &mut self,
+        place: &Place,
+        index: &mut Index<impl Source>,
+        spare: &mut u64,
+    ) -> Result<Object> {
         let go_on = || false;
         let mut work = Budget::new(READ_WORK, &go_on);
         let mut room = Budget::new(READ_DELTAS, &go_on);
@@ -128,6 +145,15 @@ impl<S: Source> PackReader<S> {
             delta.apply(&object.content, &mut made)?;
             std::mem::swap(&mut object.content, &mut made);
         }
+        // A chain of objects as large as what it gives costs as much; a hostile pack makes large
+        // ones for each small one.
+        let worth = (object.content.len().max(SMALL) as u64)
+            .saturating_mul(LINK_WORK)
+            .saturating_mul((deltas.len() as u64).saturating_add(1));
+        let extra = READ_WORK.saturating_sub(work.left()).saturating_sub(worth);
+        *spare = spare
+            .checked_sub(extra)
+            .ok_or_else(|| Error::new("small objects made from large ones, more than the limit"))?;
         Ok(object)
     }
 }

@@ -174,7 +174,7 @@ fn check<S: Source>(window: &mut Window<S>, end: u64, budget: &Budget<'_>) -> Re
         .u32()
         .filter(|_| magic == Some(MAGIC))
         .ok_or_else(|| Error::new("not a pack of version 2"))?;
-    let most = room.checked_div(RECORD_BYTES).unwrap_or_default();
+    let most = room / RECORD_BYTES;
     if u64::from(count) > most.min(u64::from(PACK_OBJECTS)) {
         return Err(Error::new(format!("a pack cannot hold {count} objects")));
     }

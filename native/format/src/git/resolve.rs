@@ -431,9 +431,8 @@ impl<S: Source> Resolver<'_, '_, S> {
 
     /// What a record holds, made from `base` if it is a delta.
     fn make(&mut self, base: &[u8], number: usize) -> Result<Vec<u8>> {
-        let Some(record) = self.records.found().get(number).copied() else {
-            return Ok(Vec::new());
-        };
+        let record = self.records.found().get(number).copied();
+        let record = record.ok_or_else(|| Error::bug("a record that was not read"))?;
         let mut inflated = Vec::new();
         let kept = self.deltas.get(number, record.size);
         if kept.is_none() {

@@ -1,5 +1,6 @@
 //! Reads a pack from one place to another, with a bounded piece of it in memory.
 
+use crate::bug::fit;
 use crate::crc::Crc32;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
@@ -115,8 +116,7 @@ impl<S: Source> Window<S> {
             FIRST_PIECE_BYTES
         };
         let room = more.clamp(least, PIECE_BYTES).min(left);
-        self.piece
-            .resize(usize::try_from(room).unwrap_or_default(), 0);
+        self.piece.resize(fit(room), 0);
         self.start = self.at;
         self.source
             .read_at(self.at, &mut self.piece)
@@ -124,11 +124,16 @@ impl<S: Source> Window<S> {
     }
 
     /// Go over the next `count` bytes, which `bytes` has shown.
+    #[expect(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "these bytes are held, within the size of the source"
+    )]
     pub fn consume(&mut self, count: usize) {
         let mut crc = std::mem::take(&mut self.crc);
-        crc.update(self.held().get(..count).unwrap_or_default());
+        crc.update(&self.held()[..count]);
         self.crc = crc;
-        self.at = self.at.saturating_add(count as u64);
+        self.at += count as u64;
     }
 
     /// What the record that begins here holds, and its inflated size; then its data are next.

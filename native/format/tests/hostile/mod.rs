@@ -3,7 +3,12 @@
 //!
 //! Shared by the fuzzers (`native/fuzz`) and by the test that repeats their inputs.
 
+mod amending;
 mod filters;
+mod listing_hashes;
+#[path = "../model/mod.rs"]
+mod model;
+mod orders;
 
 use std::collections::BTreeMap;
 
@@ -41,7 +46,8 @@ const MADE: usize = 1 << 20;
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every one; `native/fuzz` has a program for each.
-pub(crate) const TARGETS: [Target; 12] = [
+pub(crate) const TARGETS: [Target; 15] = [
+    ("amend", amending::amending),
     ("block_index", block_index),
     ("changes", changes),
     ("delta", delta),
@@ -49,7 +55,9 @@ pub(crate) const TARGETS: [Target; 12] = [
     ("index", index),
     ("inflate", inflate),
     ("line", line),
+    ("listing_hashes", listing_hashes::listing_hashes),
     ("manifest", manifest),
+    ("order", order),
     ("pack", pack),
     ("signature", signature),
     ("snapshot", snapshot),
@@ -126,6 +134,12 @@ pub(crate) fn changes(data: &[u8]) {
 pub(crate) fn filter(data: &[u8]) {
     let (rules, paths) = halves(data);
     filters::filter(rules, paths);
+}
+
+/// Publish rules, and paths of files that they decide about.
+fn order(data: &[u8]) {
+    let (rules, paths) = halves(data);
+    orders::order(rules, paths);
 }
 
 /// Lines of leaves and their digests; the same lines as those of a directory itself.

@@ -83,7 +83,7 @@ pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
         None => (b"", path),
         Some(slash) => {
             let (above, name) = path.split_at(slash);
-            (above, name.get(1..).unwrap_or_default())
+            (above, &name[1..])
         }
     }
 }

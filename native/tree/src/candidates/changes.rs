@@ -242,7 +242,7 @@ mod tests {
             ("b", None, 60),
             ("a", None, 70),
         ] {
-            let path = table.put(path.as_bytes()).unwrap_or_default();
+            let path = table.put(path.as_bytes()).unwrap();
             table.push(path, wanted.map(sized), &[sized(past)], Here::Unknown);
         }
         table.merge();

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use huai_format::bug::fit;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -199,9 +200,7 @@ impl Candidates {
 
     /// The bytes of a span.
     pub fn bytes(&self, span: Span) -> &[u8] {
-        let place = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
-        let range = place(span.begin)..place(span.end);
-        self.text.get(range).unwrap_or_default()
+        &self.text[span.begin as usize..span.end as usize]
     }
 
     /// Where a row is about.
@@ -213,12 +212,12 @@ impl Candidates {
     pub fn past(&self, row: &Row) -> &[Stated] {
         let (begin, count) = row.past;
         let range = begin as usize..begin as usize + count as usize;
-        self.pasts.get(range).unwrap_or_default()
+        &self.pasts[range]
     }
 
     /// What stands there.
     pub fn here(&self, row: &Row) -> &Here {
-        self.heres.get(row.here as usize).unwrap_or(&Here::Unknown)
+        &self.heres[row.here as usize]
     }
 
     /// What stands at the path of the row at a place.
@@ -232,7 +231,7 @@ impl Candidates {
     pub fn put(&mut self, bytes: &[u8]) -> Outcome<Span> {
         let place = |length: usize| u32::try_from(length).map_err(|_| Errno::NOMEM);
         let begin = place(self.text.len())?;
-        let end = place(self.text.len().saturating_add(bytes.len()))?;
+        let end = place(self.text.len() + bytes.len())?;
         self.text.extend_from_slice(bytes);
         Ok(Span { begin, end })
     }
@@ -275,7 +274,7 @@ impl Candidates {
         if let Some(place) = self.places.get(name) {
             return *place;
         }
-        let place = u32::try_from(self.owners.len()).unwrap_or(u32::MAX);
+        let place = number(self.owners.len());
         self.owners.push(name.to_vec());
         self.places.insert(name.to_vec(), place);
         place
@@ -329,5 +328,5 @@ fn put_here(heres: &mut Vec<Here>, here: Here) -> u32 {
 
 /// There are no more rows than that: each has a path among four GiB of text.
 fn number(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
+    fit(count)
 }

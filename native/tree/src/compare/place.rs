@@ -10,6 +10,7 @@ use huai_format::manifest::Listing;
 use huai_format::path::RelPath;
 
 use super::{Options, failed};
+use crate::error::is_shortage;
 use crate::extraneous::Extraneous;
 use crate::findings::{Records, Sink};
 use crate::folders::Folders;
@@ -172,6 +173,7 @@ impl Place {
                 self.found(wanted, &seen, &target, number_of, to)
             }
             Ok(None) => self.missing(wanted, to),
+            Err(errno) if is_shortage(errno) => Err(failed(path.as_bytes(), errno)),
             Err(errno) => {
                 to.records()
                     .add_unreadable(path.as_bytes(), Closed::Errno(errno), false);
@@ -199,6 +201,7 @@ impl Place {
                 self.found((path, entry), &seen, &target, number_of, to)
             }
             Ok(None) => self.missing((path, entry), to),
+            Err(errno) if is_shortage(errno) => Err(failed(path.as_bytes(), errno)),
             Err(errno) => {
                 to.records()
                     .add_unreadable(path.as_bytes(), Closed::Errno(errno), true);

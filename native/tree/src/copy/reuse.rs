@@ -6,14 +6,13 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::FileType;
-
 use super::content::{Fault, Source, Way};
 use super::rows::{Area, Desk, Ways, rows};
 use crate::attributes::{Attributes, time_of};
-use crate::call::{self, Status, Time};
+use crate::call::{Status, Time};
 use crate::error::Result;
 use crate::publish::{Tree, split};
+use crate::regular::{open_as_seen, open_regular_at};
 use crate::stage::Wanted;
 use crate::stop::Stop;
 
@@ -67,17 +66,15 @@ impl Tree {
     }
 
     /// What stands at the source of `item`, opened, if it may be the one that is meant.
-    fn open_source(&mut self, item: &Reuse) -> std::result::Result<(Status, OwnedFd), Fault> {
+    fn open_source(&mut self, item: &Reuse) -> std::result::Result<(OwnedFd, Status), Fault> {
         let found = self.status(&item.source)?.ok_or(Fault::Other)?;
-        let is_it = found.kind == FileType::RegularFile
-            && found.size == item.wanted.size
-            && found.mtime == time_of(item.mtime);
+        let is_it = found.size == item.wanted.size && found.mtime == time_of(item.mtime);
         if !is_it {
             return Err(Fault::Other);
         }
         let (above, name) = split(&item.source);
-        let file = call::open_file_at(self.folders.open(above)?.as_fd(), name)?;
-        Ok((found, file))
+        let opened = open_as_seen(self.folders.open(above)?.as_fd(), name, &found)?;
+        opened.ok_or(Fault::Other)
     }
 }
 
@@ -88,17 +85,15 @@ fn reuse(
     desk: &mut Desk<'_>,
 ) -> std::result::Result<Way, Fault> {
     let mut looked_in = tree.lock().unwrap_or_else(PoisonError::into_inner);
-    let (found, file) = looked_in.open_source(item)?;
+    let (file, status) = looked_in.open_source(item)?;
     drop(looked_in);
-    let status = call::status(file.as_fd())?;
     let sure = item.sure && is_before(status.ctime, until);
-    let is_same = (status.device, status.inode) == (found.device, found.inode);
-    if !is_same || !(sure || item.wanted.digest.is_some()) {
+    if !(sure || item.wanted.digest.is_some()) {
         return Err(Fault::Other);
     }
-    let may_link = u64::from(found.links) <= item.names
-        && item.attributes.are_of(&found)
-        && item.attributes.time() == found.mtime;
+    let may_link = u64::from(status.links) <= item.names
+        && item.attributes.are_of(&status)
+        && item.attributes.time() == status.mtime;
     let from = Source {
         file: file.as_fd(),
         status,
@@ -111,9 +106,9 @@ fn reuse(
 pub fn copy_twins(items: &[Staged], area: Area<'_>, stop: &Stop) -> Result<Ways> {
     let path = |item: &Staged| item.wanted.path.clone();
     let stage = |item: &Staged, desk: &mut Desk<'_>| {
-        let file = call::open_file_at(desk.last.open(item.folder)?, &item.name)?;
-        let status = call::status(file.as_fd())?;
-        if status.kind != FileType::RegularFile || status.size != item.wanted.size {
+        let opened = open_regular_at(desk.last.open(item.folder)?, &item.name)?;
+        let (file, status) = opened.ok_or(Fault::Other)?;
+        if status.size != item.wanted.size {
             return Err(Fault::Other);
         }
         let from = Source {

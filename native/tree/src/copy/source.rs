@@ -5,7 +5,7 @@
 //! directories alone.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU64;
 
 use rustix::fs::FileType;
@@ -14,10 +14,11 @@ use rustix::io::Errno;
 use super::content::{Copier, Fault, Made, New, Source};
 use super::targets::Targets;
 use crate::attributes::time_of;
-use crate::call::{self, Outcome, Status};
-use crate::error::{Error, Result};
-use crate::handle::Root;
+use crate::call::{self, Status};
+use crate::error::{Error, Result, is_shortage};
+use crate::handle::{LastDirectory, Root};
 use crate::publish::split;
+use crate::regular::open_as_seen;
 use crate::stage::{Asked, fits};
 use crate::stop::Stop;
 
@@ -62,9 +63,6 @@ pub struct Origin {
     root: Root,
 }
 
-/// The directory of the last file, nearly always that of the next one as well.
-type Last<'a> = Option<(&'a [u8], Outcome<OwnedFd>)>;
-
 impl Origin {
     /// The open directory `source` of this process.
     pub fn reopen(source: u32) -> Result<Self> {
@@ -86,7 +84,7 @@ impl Origin {
         let targets = Targets::below(folder).map_err(|errno| Error::new("open", b"", errno))?;
         let mut copier = Copier::new(targets, 1, done, stop);
         copier.hold_to(limits.rate);
-        let mut last = None;
+        let mut last = LastDirectory::default();
         let mut arrivals = vec![Arrival::Unreached; files.len()];
         let mut failure = None;
         for (number, (arrival, file)) in arrivals.iter_mut().zip(files).enumerate() {
@@ -116,19 +114,12 @@ impl Origin {
         &self,
         asked: &'a Asked,
         newer: Option<u64>,
-        last: &mut Last<'a>,
+        last: &mut LastDirectory<'a>,
         copier: &mut Copier<'_>,
     ) -> std::result::Result<Arrival, Fault> {
         let file = &asked.wanted;
         let (above, name) = split(&file.path);
-        if last.as_ref().is_none_or(|(path, _)| *path != above) {
-            *last = Some((above, self.root.enter(above)));
-        }
-        let directory = match last.as_ref() {
-            Some((_, Ok(directory))) => directory.as_fd(),
-            Some((_, Err(errno))) => return Err(Fault::Source(*errno)),
-            None => return Ok(Arrival::Missing),
-        };
+        let directory = last.open(&self.root, above)?;
         // Looked at first: to open a device may do something.
         let status = call::status_at(directory, name)?;
         match status.kind {
@@ -143,14 +134,15 @@ impl Origin {
         if !may_be && newer.is_none_or(|most| status.size > most) {
             return Ok(Arrival::Mismatch);
         }
-        let content = call::open_file_at(directory, name)?;
+        let opened = open_as_seen(directory, name, &status)?;
+        let Some((content, opened)) = opened.filter(|(_, opened)| is_unchanged(opened, &status))
+        else {
+            return Ok(Arrival::Mismatch);
+        };
         let from = Source {
             file: content.as_fd(),
-            status: call::status(content.as_fd())?,
+            status: opened,
         };
-        if !is_same(&from.status, &status) {
-            return Ok(Arrival::Mismatch);
-        }
         if may_be {
             match copier.make(&as_wanted(asked), Some(&from)) {
                 Err(Fault::Other) if newer.is_some() => {}
@@ -190,18 +182,10 @@ fn as_wanted(asked: &Asked) -> New<'_> {
     }
 }
 
-/// Whether what was opened is what was looked at.
-fn is_same(opened: &Status, found: &Status) -> bool {
-    let known = |status: &Status| {
-        let identity = (status.device, status.inode, status.size);
-        (identity, status.mtime, status.ctime)
-    };
-    known(opened) == known(found)
-}
-
-/// Whether this process lacks something, and no file is at fault.
-fn is_shortage(errno: Errno) -> bool {
-    matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM)
+/// True if a file was not changed between the look at it and its opening.
+fn is_unchanged(opened: &Status, seen: &Status) -> bool {
+    let known = |status: &Status| (status.size, status.mtime, status.ctime);
+    known(opened) == known(seen)
 }
 
 fn unreadable(errno: Errno) -> Arrival {

@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use super::state::{State, Told};
+use super::state::{Seen, State, Told};
 use super::table::Table;
 use super::writer::Writer;
 use crate::call::Outcome;
@@ -29,6 +29,16 @@ pub(super) enum Answer {
     Unknown,
 }
 
+impl Answer {
+    /// The same of a file on a file system with another number.
+    pub(super) fn on(self, file_system: u64) -> Self {
+        match self {
+            Self::Known(state) => Self::Known(state.on(file_system)),
+            other => other,
+        }
+    }
+}
+
 /// The earlier tables, and how far the last one agrees with what comes now.
 #[derive(Debug)]
 pub(super) struct Known {
@@ -49,7 +59,17 @@ impl Known {
     }
 
     /// What is known of a file; they come in the order of the scan.
-    pub(super) fn ask(&mut self, now: &State) -> Outcome<Answer> {
+    pub(super) fn ask(&mut self, seen: &Seen) -> Outcome<Answer> {
+        match (self.ask_one(&seen.now)?, seen.earlier()) {
+            (Answer::Unknown, Some(earlier)) => {
+                let answer = self.ask_one(&earlier)?;
+                Ok(answer.on(seen.now.file_system()))
+            }
+            (answer, _) => Ok(answer),
+        }
+    }
+
+    fn ask_one(&mut self, now: &State) -> Outcome<Answer> {
         if let Some(last) = &mut self.last {
             let next = last.at(self.next)?;
             if let Some(state) = next.filter(|state| state.inode() == now.inode()) {

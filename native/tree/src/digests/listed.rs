@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use huai_format::limits::DIGEST_BYTES;
 
 use super::known::{self, LAST, LEFT};
-use super::state::State;
+use super::state::{Seen, State};
 use super::table::Table;
 use super::{Asked, Doubt, Files, Found};
 use crate::call::{self, Outcome};
@@ -45,21 +45,20 @@ impl ListedDigests {
     }
 
     fn find(&mut self, directories: &[Files<'_>]) -> Outcome<Vec<Doubt>> {
-        let states: Vec<Vec<State>> = directories.iter().map(Files::states).collect();
-        let known = self.known(&states)?;
+        let seen: Vec<Vec<Seen>> = directories.iter().map(Files::all).collect();
+        let known = self.known(&seen)?;
         let mut doubts = Vec::new();
         self.asked.clear();
-        for (directory, files) in states.into_iter().enumerate() {
+        for (directory, files) in seen.into_iter().enumerate() {
             let mut asked = Vec::with_capacity(files.len());
-            for (number, now) in files.into_iter().enumerate() {
-                let earlier = known.get(now.inode()).map_or(&[][..], |all| &**all);
-                asked.push(match known::judge(earlier, &now) {
+            for (number, seen) in files.into_iter().enumerate() {
+                asked.push(match judge(&known, &seen) {
                     known::Answer::Known(state) => Asked::Known(state),
                     answer => {
                         let place = (directory, number);
                         let if_born = answer.if_born();
                         doubts.push(Doubt { place, if_born });
-                        Asked::Doubtful(now, doubts.len() - 1)
+                        Asked::Doubtful(seen.now, doubts.len() - 1)
                     }
                 });
             }
@@ -69,12 +68,14 @@ impl ListedDigests {
     }
 
     /// What tables say of these files, if that is worth its reading.
-    fn known(&self, states: &[Vec<State>]) -> Outcome<HashMap<Vec<u8>, Vec<State>>> {
+    fn known(&self, seen: &[Vec<Seen>]) -> Outcome<HashMap<Vec<u8>, Vec<State>>> {
         let mut wanted: HashMap<Vec<u8>, Vec<State>> = HashMap::new();
         let mut bytes: u64 = 0;
-        for state in states.iter().flatten() {
-            bytes = bytes.saturating_add(state.size());
-            wanted.entry(state.inode().to_vec()).or_default();
+        for seen in seen.iter().flatten() {
+            bytes = bytes.saturating_add(seen.now.size());
+            for state in [Some(seen.now), seen.earlier()].into_iter().flatten() {
+                wanted.entry(state.inode().to_vec()).or_default();
+            }
         }
         for name in [LEFT, LAST] {
             let Some(mut table) = Table::open(self.folder.as_fd(), name)? else {
@@ -118,5 +119,17 @@ impl ListedDigests {
 
     fn failed(&self, errno: crate::error::Errno) -> Error {
         Error::new("use the digests in", &self.path, errno)
+    }
+}
+
+/// Judge a file by the states that are `known`.
+fn judge(known: &HashMap<Vec<u8>, Vec<State>>, seen: &Seen) -> known::Answer {
+    let by_one = |now: &State| {
+        let earlier = known.get(now.inode()).map_or(&[][..], |all| &**all);
+        known::judge(earlier, now)
+    };
+    match (by_one(&seen.now), seen.earlier()) {
+        (known::Answer::Unknown, Some(earlier)) => by_one(&earlier).on(seen.now.file_system()),
+        (answer, _) => answer,
     }
 }

@@ -23,7 +23,7 @@ use crate::call::{self, Outcome};
 use crate::error::{Errno, Error, Result};
 use known::{Answer, Known};
 pub use listed::ListedDigests;
-use state::{RECORD, State, Told};
+use state::{RECORD, Seen, State, Told};
 use writer::Writer;
 
 /// The regular files of a directory, or some of them, as a scan saw them.
@@ -35,6 +35,10 @@ pub struct Files<'a> {
     pub records: &'a [u8],
     /// The inode of the directory.
     pub folder: u64,
+    /// The kernel's number of its file system.
+    pub device: u64,
+    /// The number that stays (`Directory::file_system`).
+    pub file_system: u64,
 }
 
 /// A file whose digest is not known for sure.
@@ -105,14 +109,14 @@ impl Digests {
         for (directory, files) in directories.iter().enumerate() {
             let mut asked = Vec::with_capacity(files.records.len() / RECORD);
             for (number, record) in files.records.chunks_exact(RECORD).enumerate() {
-                let now = files.state(record);
+                let seen = files.seen(record);
                 let place = (directory, number);
-                asked.push(match self.ask(&now)? {
+                asked.push(match self.ask(&seen)? {
                     Answer::Known(state) => Asked::Known(state),
                     answer => {
                         let if_born = answer.if_born();
                         doubts.push(Doubt { place, if_born });
-                        Asked::Doubtful(now, doubts.len() - 1)
+                        Asked::Doubtful(seen.now, doubts.len() - 1)
                     }
                 });
             }
@@ -160,14 +164,15 @@ impl Digests {
         finish().map_err(|errno| self.failed(errno))
     }
 
-    fn ask(&mut self, now: &State) -> Outcome<Answer> {
+    fn ask(&mut self, seen: &Seen) -> Outcome<Answer> {
+        let now = &seen.now;
         if now.links() < 2 {
-            return self.known.ask(now);
+            return self.known.ask(seen);
         }
         // The first name that is met stands for the file: with that of the last commit it is
         // compared, and later ones of this commit with it.
         let Some((found, unseen)) = self.linked.get_mut(now.inode()) else {
-            let answer = self.known.ask(now)?;
+            let answer = self.known.ask(seen)?;
             // Another name may be asked for before this one is settled.
             let found = match answer {
                 Answer::Known(state) => Some(state),
@@ -232,21 +237,22 @@ impl Asked {
 }
 
 impl Files<'_> {
-    fn states(&self) -> Vec<State> {
+    fn all(&self) -> Vec<Seen> {
         let records = self.records.chunks_exact(RECORD);
-        records.map(|record| self.state(record)).collect()
+        records.map(|record| self.seen(record)).collect()
     }
 
-    fn state(&self, record: &[u8]) -> State {
+    fn seen(&self, record: &[u8]) -> Seen {
         let record: [u8; RECORD] = record.try_into().unwrap_or([0; RECORD]);
-        State::seen(&record, self.folder, crc32(self.name(&record)))
+        let state = State::new(&record, self.folder, crc32(self.name(&record)));
+        Seen::new(state, self.device, self.file_system)
     }
 
     /// The name of the file of a record, as it stands in its line.
     fn name(&self, record: &[u8; RECORD]) -> &[u8] {
         let offset = record.get(44..48).and_then(|bytes| bytes.first_chunk());
         let offset = offset.map_or(0, |bytes| u32::from_le_bytes(*bytes)) as usize;
-        let line = self.leaves.get(offset..).unwrap_or_default();
+        let line = &self.leaves[offset..];
         split_before(line, b'\t').0
     }
 }

@@ -1,7 +1,9 @@
 //! One state of one file with its digest, as it stands in a table.
 //!
-//! A digest is valid as long as device, inode, size, mtime and ctime of the file are the same, so a
-//! file that was edited in place is read again, even if its size and mtime were put back.
+//! A digest is valid as long as file system, inode, size, mtime and ctime of the file are the same,
+//! so a file that was edited in place is read again, even if its size and mtime were put back.  A file
+//! system has the number that `file_systems` proves, or the kernel's where nothing proves it.  Earlier
+//! versions kept the kernel's of all.
 //!
 //! The ctime also changes with the mode, the owner, the number of links and the name.  If one of
 //! these has changed, it explains the new ctime, and the digest stays valid, provided that the file
@@ -15,9 +17,9 @@ use huai_format::limits::DIGEST_BYTES;
 
 /// A record of the scan: `huai_server.scan.types.IDENTITY`.
 pub(super) const RECORD: usize = 64;
-/// Device, inode, size, mtime, ctime.
+/// File system, inode, size, mtime, ctime.
 pub(super) const IDENTITY: usize = 40;
-/// Device and inode.
+/// File system and inode.
 const INODE: usize = 16;
 /// Where the attributes end that change the ctime: links, mode, owner, group, folder, name.
 const ATTRIBUTES: usize = IDENTITY + 28;
@@ -34,15 +36,15 @@ pub(super) const UNKNOWN: i64 = i64::MIN;
 pub(super) struct State([u8; STATE]);
 
 impl State {
-    /// What a scan saw, without birth and digest.
+    /// The state that a record of a scan describes, without birth and digest.
     ///
     /// `folder` is the inode of the directory, and not its path: renaming it leaves the ctime of
     /// the file alone.  `name`: a checksum; two names with one checksum are taken for the same,
     /// which costs a reading and nothing else.
-    pub(super) fn seen(record: &[u8; RECORD], folder: u64, name: u32) -> Self {
+    pub(super) fn new(record: &[u8; RECORD], folder: u64, name: u32) -> Self {
         let (identity, rest) = record.split_at(IDENTITY);
         let (links, rest) = rest.split_at(4);
-        let owners = rest.get(4..16).unwrap_or_default(); // behind the offset of the line
+        let owners = &rest[4..16]; // behind the offset of the line
         let mut state = [0; STATE];
         let parts = [
             identity,
@@ -69,7 +71,7 @@ impl State {
     #[must_use]
     pub(super) fn with(mut self, birth: Option<i64>, digest: Digest) -> Self {
         let birth = birth.unwrap_or(UNKNOWN).to_le_bytes();
-        let end = self.0.get_mut(BIRTH..).unwrap_or_default();
+        let end = &mut self.0[BIRTH..];
         for (to, from) in end.iter_mut().zip(birth.iter().chain(&digest)) {
             *to = *from;
         }
@@ -88,9 +90,24 @@ impl State {
             .filter(|birth| *birth != UNKNOWN)
     }
 
-    /// Device and inode.
+    /// File system and inode.
     pub(super) fn inode(&self) -> &[u8] {
         self.part(0, INODE)
+    }
+
+    /// The number of its file system.
+    pub(super) fn file_system(&self) -> u64 {
+        let number = self.0.first_chunk();
+        number.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+
+    /// The same file on a file system with another number.
+    #[must_use]
+    pub(super) fn on(mut self, file_system: u64) -> Self {
+        if let Some(number) = self.0.first_chunk_mut() {
+            *number = file_system.to_le_bytes();
+        }
+        self
     }
 
     /// By which states are sorted and found; two inodes may share one.
@@ -127,7 +144,37 @@ impl State {
     }
 
     fn part(&self, from: usize, to: usize) -> &[u8] {
-        self.0.get(from..to).unwrap_or_default()
+        &self.0[from..to]
+    }
+}
+
+/// A file as a scan saw it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen {
+    pub(super) now: State,
+    /// The kernel's number of its file system.
+    device: u64,
+}
+
+impl Seen {
+    /// `state` has the kernel's number; `device` and `file_system` are those of the directory.
+    pub(super) fn new(state: State, device: u64, file_system: u64) -> Self {
+        let seen = state.file_system();
+        // A file of an overlay may be on a file system of its own.
+        let is_proved = file_system != 0 && seen == device;
+        Self {
+            now: if is_proved {
+                state.on(file_system)
+            } else {
+                state
+            },
+            device: seen,
+        }
+    }
+
+    /// The same as earlier versions kept it; None: there is no difference.
+    pub(super) fn earlier(&self) -> Option<State> {
+        (self.now.file_system() != self.device).then(|| self.now.on(self.device))
     }
 }
 

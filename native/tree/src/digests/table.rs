@@ -5,6 +5,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use huai_format::bug::fit;
 use huai_format::crc::crc32;
 
 use super::state::{STATE, State};
@@ -26,8 +27,8 @@ pub(super) fn encode_block(states: &[State], to: &mut Vec<u8>) {
     to.clear();
     to.resize(BLOCK_HEADER, 0);
     to.extend(states.iter().flat_map(State::bytes));
-    let count = u32::try_from(states.len()).unwrap_or_default();
-    let sum = crc32(to.get(BLOCK_HEADER..).unwrap_or_default());
+    let count: u32 = fit(states.len());
+    let sum = crc32(&to[BLOCK_HEADER..]);
     let header = count.to_le_bytes().into_iter().chain(sum.to_le_bytes());
     for (to, from) in to.iter_mut().zip(header) {
         *to = from;
@@ -107,7 +108,7 @@ impl Table {
     /// The state at a place, counted from the front; none where the table holds none.
     pub(super) fn at(&mut self, place: u64) -> Outcome<Option<State>> {
         let (block, rest) = (place / BLOCK as u64, place % BLOCK as u64);
-        let offset = usize::try_from(rest).unwrap_or_default() * STATE;
+        let offset = fit::<_, usize>(rest) * STATE;
         let states = self.states(block)?;
         Ok(states.get(offset..).and_then(State::parse))
     }
@@ -126,7 +127,7 @@ impl Table {
         }
         let index = self.index.as_deref().unwrap_or_default();
         let from = index.partition_point(|(other, _)| *other < key);
-        let same = index.get(from..).unwrap_or_default().iter();
+        let same = index[from..].iter();
         let same = same.take_while(|(other, _)| *other == key);
         Ok(same.map(|(_, place)| u64::from(*place)).collect())
     }
@@ -182,5 +183,5 @@ impl Table {
 fn shortened(key: u64) -> u32 {
     // A multiplier that spreads what differs little (Fibonacci hashing).
     let spread = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    u32::try_from(spread >> 32).unwrap_or_default()
+    fit(spread >> 32)
 }

@@ -109,6 +109,7 @@ impl Crowd {
             skipped: std::mem::take(&mut self.head.skipped),
             unreadable: leaves.unreadable,
             device: self.head.device,
+            file_system: self.head.file_system,
             inode: self.head.inode,
         }))
     }

@@ -39,8 +39,10 @@ pub struct Directory {
     pub unreadable: u64,
     /// No problems, and others may read all of it.
     pub is_plain: bool,
-    /// Its file system.
+    /// The kernel's number of its file system.
     pub device: u64,
+    /// Another that stays when it is mounted again; 0: nothing proves it.
+    pub file_system: u64,
     /// Its number there.
     pub inode: u64,
 }

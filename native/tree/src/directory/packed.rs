@@ -54,6 +54,7 @@ impl Default for Last {
                 kind: FileType::RegularFile,
                 mode: 0,
                 device: 0,
+                mount: 0,
                 inode: 0,
                 links: 0,
                 user: 0,
@@ -95,7 +96,7 @@ impl Packer {
         bytes.push(flags);
         let common = common(&last.name, leaf.name);
         put_number(bytes, common as u64);
-        put_text(bytes, leaf.name.get(common..).unwrap_or_default());
+        put_text(bytes, &leaf.name[common..]);
         if !is_same {
             for number in attributes(status) {
                 put_number(bytes, number);
@@ -115,7 +116,7 @@ impl Packer {
         *leaves += 1;
         last.status = leaf.status;
         last.name.truncate(common);
-        let rest = leaf.name.get(common..).unwrap_or_default();
+        let rest = &leaf.name[common..];
         last.name.extend_from_slice(rest);
         Ok(())
     }
@@ -259,6 +260,7 @@ pub(super) mod tests {
             kind: FileType::RegularFile,
             mode: u32::try_from(wide % 0o10000).unwrap(),
             device: number / 3,
+            mount: 0,
             inode: wide,
             links: u32::try_from(number % 2).unwrap(),
             user: u32::MAX,

@@ -10,6 +10,8 @@ use super::crowd::{Crowd, PART};
 use super::entries::Entries;
 use super::frame::{Directory, Frame, Reason};
 use crate::call::{self, Outcome, Status};
+use crate::error::is_shortage;
+use crate::file_systems::FileSystems;
 use crate::handle::Root;
 use crate::listing::Names;
 use crate::owners::{LastOwners, LookUp, Owners};
@@ -49,11 +51,12 @@ pub(super) enum Failure {
     Fatal(Errno),
 }
 
-/// What the kernel says of this directory; memory and owners are not the kernel's.
+/// Turn an error of the kernel into one of this directory; shortages and owners are not.
 fn said(errno: Errno) -> Failure {
-    match errno {
-        Errno::NOMEM => Failure::Fatal(errno),
-        _ => Failure::Given(Reason::Errno(errno)),
+    if is_shortage(errno) {
+        Failure::Fatal(errno)
+    } else {
+        Failure::Given(Reason::Errno(errno))
     }
 }
 
@@ -62,6 +65,7 @@ pub(crate) struct Tree<'a> {
     pub(crate) root: &'a Root,
     pub(crate) options: &'a Options,
     pub(crate) owners: &'a Owners,
+    pub(crate) file_systems: &'a FileSystems,
     pub(crate) look_up: &'a LookUp<'a>,
     pub(crate) stop: &'a Stop,
 }
@@ -89,9 +93,13 @@ impl Reader {
     }
 
     /// What is said of the directory at `path`.
-    fn end(&mut self, path: &[u8], read: &Result<Status, Failure>) -> Outcome<Reading<Found>> {
+    fn end(
+        &mut self,
+        path: &[u8],
+        read: &Result<(Status, u64), Failure>,
+    ) -> Outcome<Reading<Found>> {
         match read {
-            Ok(status) => self.finish(path, status),
+            Ok((status, file_system)) => self.finish(path, status, *file_system),
             Err(Failure::Fatal(errno)) => Err(*errno),
             Err(Failure::Given(Reason::Errno(Errno::NOENT))) => Ok(Reading::default()),
             Err(Failure::Given(reason)) => Ok(Reading {
@@ -120,7 +128,7 @@ impl Reader {
         tree: &Tree<'_>,
         path: &[u8],
         names: &BTreeSet<Vec<u8>>,
-    ) -> Result<Status, Failure> {
+    ) -> Result<(Status, u64), Failure> {
         let handle = tree.root.directory(path).map_err(said)?;
         let place = Place {
             tree,
@@ -136,7 +144,7 @@ impl Reader {
             .add_itself(tree, owners, &status)
             .map_err(Failure::Fatal)?;
         if tree.options.one_file_system && status.device != tree.root.device {
-            return Ok(status);
+            return Ok((status, 0));
         }
         for name in names {
             if entries.wants(&place, name, FileType::Unknown) {
@@ -145,10 +153,12 @@ impl Reader {
                 added.map_err(Failure::Fatal)?;
             }
         }
-        Ok(status)
+        let file_system = tree.file_systems.number(place.handle, &status);
+        Ok((status, file_system))
     }
 
-    fn try_read(&mut self, tree: &Tree<'_>, path: &[u8]) -> Result<Status, Failure> {
+    /// Status of the directory, and the number of its file system.
+    fn try_read(&mut self, tree: &Tree<'_>, path: &[u8]) -> Result<(Status, u64), Failure> {
         let handle = tree.root.directory(path).map_err(said)?;
         let place = Place {
             tree,
@@ -163,12 +173,13 @@ impl Reader {
                 .add_itself(tree, &mut self.owners, &before)
                 .map_err(Failure::Fatal)?;
             if tree.options.one_file_system && before.device != tree.root.device {
-                return Ok(before);
+                return Ok((before, 0));
             }
             self.read_once(&place)?;
             status = call::status(place.handle).map_err(said)?;
             if before.mtime == status.mtime {
-                return Ok(status);
+                let file_system = tree.file_systems.number(place.handle, &status);
+                return Ok((status, file_system));
             }
         }
         Err(Failure::Given(Reason::KeepsChanging))
@@ -198,10 +209,16 @@ impl Reader {
         Ok(())
     }
 
-    fn finish(&mut self, path: &[u8], status: &Status) -> Outcome<Reading<Found>> {
+    fn finish(
+        &mut self,
+        path: &[u8],
+        status: &Status,
+        file_system: u64,
+    ) -> Outcome<Reading<Found>> {
         let directory = Directory {
             path: path.to_vec(),
             device: status.device,
+            file_system,
             inode: status.inode,
             ..Directory::default()
         };

@@ -74,8 +74,9 @@ impl Tree {
 
     /// Where `path` is kept; makes the directories above that.
     fn kept_at(&mut self, path: &[u8]) -> Result<Vec<u8>, super::Failure> {
-        let top = self.former.top.clone().unwrap_or_default();
-        let kept = [&top, b"/".as_slice(), path].concat();
+        let top = self.former.top.as_deref();
+        let top = top.ok_or(Errno::INVAL).at(path)?;
+        let kept = [top, b"/".as_slice(), path].concat();
         let mut missing = Vec::new();
         let mut folder = parent(&kept);
         while !folder.is_empty() && !self.former.made.contains(folder) {

@@ -113,8 +113,8 @@ impl Tree {
     }
 
     /// Restores the modes of directories that got u+rwx; gives the paths where this failed.
-    pub fn restore_modes(&mut self) -> Vec<Vec<u8>> {
-        self.folders.restore_modes()
+    pub fn restore_modes(&mut self, stop: &Stop) -> Vec<Vec<u8>> {
+        self.folders.restore_modes(stop)
     }
 
     /// Lets go of the handles that are kept, so that renames by others are seen.
@@ -203,7 +203,7 @@ impl Tree {
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     let above = parent(path);
     let begin = above.len() + usize::from(!above.is_empty());
-    (above, path.get(begin..).unwrap_or_default())
+    (above, &path[begin..])
 }
 
 /// Whether nothing stands there, or a path above is no directory.

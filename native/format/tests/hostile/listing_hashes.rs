@@ -1,0 +1,66 @@
+//! Records of listing hashes as a crash leaves them: what is sound is right, and the rest is lost.
+
+use huai_format::error::Result;
+use huai_format::git::object::Kind;
+use huai_format::git::oid::Oid;
+use huai_format::git::tree::{TreeItem, encode_tree};
+use huai_format::listing_hash::{HASH_BYTES, Known, RECORD_BYTES};
+use huai_format::objects::ObjectWriter;
+
+use super::model::Objects;
+
+/// The number of trees and blobs, then what a crash did to the records of their hashes, four bytes
+/// each; the same bytes as records.
+pub(crate) fn listing_hashes(data: &[u8]) {
+    let sound = Known::read(data).sound();
+    assert!(sound <= data.len() && sound % RECORD_BYTES == 0);
+    let Some((count, damages)) = data.split_first() else {
+        return;
+    };
+    let objects = Objects::default();
+    let tree = tree_of(count % 16, &objects).unwrap();
+    let mut whole = Known::default();
+    let hash = hash_of(&mut whole, tree, &objects);
+    let mut records = whole.added().to_vec();
+    for damage in damages.chunks_exact(4).take(8) {
+        hurt(&mut records, damage);
+    }
+    let mut known = Known::read(&records);
+    assert_eq!(hash_of(&mut known, tree, &objects), hash);
+    // What is appended behind the sound records is found by the next run.
+    records.truncate(known.sound());
+    records.extend_from_slice(known.added());
+    let mut known = Known::read(&records);
+    assert_eq!(known.sound(), records.len());
+    assert_eq!(hash_of(&mut known, tree, &objects), hash);
+    assert!(known.added().is_empty());
+}
+
+fn hash_of(known: &mut Known, tree: Oid, objects: &Objects) -> [u8; HASH_BYTES] {
+    known.of_tree(tree, &objects, &|| false).unwrap()
+}
+
+/// Trees in each other, each with a blob.
+fn tree_of(count: u8, mut objects: &Objects) -> Result<Oid> {
+    let mut below = objects.write(Kind::Tree, b"")?;
+    for number in 0..count {
+        let blob = objects.write(Kind::Blob, &[number])?;
+        let items = [(&b"a"[..], blob, false), (b"b", below, true)];
+        let item = |(name, oid, is_tree)| TreeItem { name, oid, is_tree };
+        below = objects.write(Kind::Tree, &encode_tree(items.map(item).into()))?;
+    }
+    Ok(below)
+}
+
+/// Cuts the records, or leaves zeros where some of them are to be.
+fn hurt(records: &mut Vec<u8>, damage: &[u8]) {
+    let number = |at: usize| usize::from(u16::from_le_bytes([damage[at], damage[at + 1]]));
+    let place = number(0) % (records.len() + 1);
+    let length = number(2);
+    if length == 0 {
+        records.truncate(place);
+    } else {
+        let end = records.len().min(place + length);
+        records[place..end].fill(0);
+    }
+}

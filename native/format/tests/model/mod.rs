@@ -1,0 +1,314 @@
+//! A tree in memory, what may happen to it, and the objects that describe it.
+//!
+//! Shared by the test of amending and by the fuzzers.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(dead_code, reason = "no test uses all of it")]
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use huai_format::amend::Amendment;
+use huai_format::crc::crc32;
+use huai_format::error::{Error, Result};
+use huai_format::git::object::Kind;
+use huai_format::git::oid::Oid;
+use huai_format::layout::{Layout, Listing};
+use huai_format::limits::PIECE_LINES;
+use huai_format::objects::{ObjectReader, ObjectWriter};
+use huai_format::path::{basename, parent, path_order};
+use huai_format::totals::Totals;
+
+pub(crate) type Path = Vec<u8>;
+
+/// Objects in memory, how often one was written, and how often one was asked for that is not here.
+#[derive(Default)]
+pub(crate) struct Objects {
+    pub(crate) held: RefCell<HashMap<Oid, (Kind, Vec<u8>)>>,
+    pub(crate) written: RefCell<usize>,
+    pub(crate) missed: RefCell<usize>,
+}
+
+impl ObjectReader for &Objects {
+    fn read(&self, oid: &Oid, kind: Kind) -> Result<Vec<u8>> {
+        match self.held.borrow().get(oid) {
+            Some((found, data)) if *found == kind => Ok(data.clone()),
+            _ => {
+                *self.missed.borrow_mut() += 1;
+                Err(Error::Lent("not here".into()))
+            }
+        }
+    }
+}
+
+impl ObjectWriter for &Objects {
+    fn write(&mut self, kind: Kind, content: &[u8]) -> Result<Oid> {
+        *self.written.borrow_mut() += 1;
+        let oid = Oid::of(kind, content)?;
+        let new = (kind, content.to_vec());
+        self.held.borrow_mut().insert(oid, new);
+        Ok(oid)
+    }
+}
+
+/// The entries of a tree: leaves by name, each with a number that stands for its attributes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Model {
+    pub(crate) directories: BTreeMap<Path, BTreeMap<Path, u32>>,
+}
+
+/// An operation; numbers choose where.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Change {
+    Write(usize, usize, u32),
+    Remove(usize, usize),
+    Make(usize, usize, usize),
+    RemoveDirectory(usize),
+    Swap(usize, usize),
+    Thin(usize, usize),
+    Nothing(usize, usize),
+}
+
+impl Model {
+    fn directory(&self, number: usize) -> Path {
+        let place = number % self.directories.len();
+        self.directories.keys().nth(place).unwrap().clone()
+    }
+
+    pub(crate) fn leaf(&self, number: usize, other: usize) -> Option<Path> {
+        let path = self.directory(number);
+        let leaves = &self.directories[&path];
+        let name = leaves.keys().nth(other % leaves.len().max(1))?;
+        Some(join(&path, name))
+    }
+
+    /// A whole listing's layout.
+    pub(crate) fn tree(&self, mut writer: &Objects) -> Oid {
+        let mut layout = Layout::default();
+        for path in self.in_order() {
+            let (leaves, digests) = lines(self.directories[&path].iter());
+            let listing = Listing {
+                path: &path,
+                attributes: b"1",
+                leaves: &leaves,
+                digests: &digests,
+            };
+            layout.add(&listing, &mut writer).unwrap();
+        }
+        layout.finish(&mut writer).unwrap()
+    }
+
+    fn in_order(&self) -> Vec<Path> {
+        let mut paths: Vec<_> = self.directories.keys().cloned().collect();
+        paths.sort_by(|one, other| path_order(one, other));
+        paths
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for leaves in self.directories.values() {
+            totals.add(Totals::of(&lines(leaves.iter()).0));
+        }
+        totals
+    }
+
+    fn remove_below(&mut self, top: &[u8]) {
+        let inside = |path: &Path| *path == top || path.starts_with(&[top, b"/"].concat());
+        self.directories.retain(|path, _| !inside(path));
+    }
+
+    /// Does it; the paths that were touched.
+    pub(crate) fn change(&mut self, change: Change) -> Vec<Path> {
+        match change {
+            Change::Write(number, name, value) => {
+                let path = join(&self.directory(number), &word(name));
+                if self.directories.contains_key(&path) {
+                    return vec![path];
+                }
+                let leaves = self.directories.get_mut(parent(&path)).unwrap();
+                leaves.insert(basename(&path).to_vec(), value);
+                vec![path]
+            }
+            Change::Remove(number, name) => self
+                .leaf(number, name)
+                .into_iter()
+                .inspect(|path| {
+                    self.directories
+                        .get_mut(parent(path))
+                        .unwrap()
+                        .remove(basename(path));
+                })
+                .collect(),
+            Change::Make(number, name, leaves) => self.make(number, name, leaves),
+            Change::RemoveDirectory(number) => {
+                let path = self.directory(number);
+                if path.is_empty() {
+                    return vec![];
+                }
+                self.remove_below(&path);
+                vec![path]
+            }
+            Change::Swap(number, name) => {
+                let path = self.directory(number);
+                if path.is_empty() {
+                    return vec![];
+                }
+                self.remove_below(&path);
+                let value = u32::try_from(name).unwrap();
+                let leaves = self.directories.get_mut(parent(&path)).unwrap();
+                leaves.insert(basename(&path).to_vec(), value);
+                vec![path]
+            }
+            Change::Thin(number, step) => self.thin(number, step),
+            Change::Nothing(number, name) => {
+                let path = join(&self.directory(number), &word(name));
+                vec![path]
+            }
+        }
+    }
+
+    /// Makes a directory, maybe where a leaf is.
+    fn make(&mut self, number: usize, name: usize, leaves: usize) -> Vec<Path> {
+        let path = join(&self.directory(number), &word(name));
+        if self.directories.contains_key(&path) {
+            return vec![path];
+        }
+        let above = self.directories.get_mut(parent(&path)).unwrap();
+        above.remove(basename(&path));
+        let leaves: BTreeMap<_, _> = (0..leaves).map(|each| (word(each * 7), 3)).collect();
+        let names = leaves.keys().map(|name| join(&path, name));
+        let touched = names.chain([path.clone()]).collect();
+        self.directories.insert(path, leaves);
+        touched
+    }
+
+    /// Removes most leaves of a directory.
+    fn thin(&mut self, number: usize, step: usize) -> Vec<Path> {
+        let path = self.directory(number);
+        let mut touched = vec![];
+        let leaves = self.directories.get_mut(&path).unwrap();
+        for (place, name) in leaves.keys().cloned().enumerate().collect::<Vec<_>>() {
+            if place % (2 + step % 3) != 0 {
+                leaves.remove(&name);
+                touched.push(join(&path, &name));
+            }
+        }
+        touched
+    }
+
+    /// Return what a look at the touched paths would say of them.
+    pub(crate) fn amendments(&self, touched: &BTreeSet<Path>) -> Vec<Amendment> {
+        let mut asked: BTreeMap<Path, BTreeSet<Path>> = BTreeMap::from([(vec![], BTreeSet::new())]);
+        for path in touched {
+            let mut path = &path[..];
+            if self.directories.contains_key(path) {
+                asked.entry(path.to_vec()).or_default();
+            }
+            while !path.is_empty() {
+                let above = parent(path);
+                if self.directories.contains_key(above) {
+                    let names = asked.entry(above.to_vec()).or_default();
+                    names.insert(basename(path).to_vec());
+                }
+                path = above;
+            }
+        }
+        let mut amendments: Vec<_> = asked
+            .into_iter()
+            .map(|(path, names)| {
+                let here = &self.directories[&path];
+                let (directories, others): (BTreeSet<_>, BTreeSet<_>) = names
+                    .into_iter()
+                    .partition(|name| self.directories.contains_key(&join(&path, name)));
+                let (found, gone): (BTreeSet<_>, BTreeSet<_>) =
+                    others.into_iter().partition(|name| here.contains_key(name));
+                let (leaves, digests) = lines(found.iter().map(|name| (name, &here[name])));
+                Amendment {
+                    path,
+                    attributes: b"1".to_vec(),
+                    leaves,
+                    digests,
+                    directories,
+                    gone,
+                    ..Amendment::default()
+                }
+            })
+            .collect();
+        amendments.sort_by(|one, other| path_order(&one.path, &other.path));
+        amendments
+    }
+}
+
+/// Lines and digests; some have none, and some are symlinks.
+fn lines<'a>(leaves: impl Iterator<Item = (&'a Path, &'a u32)>) -> (Vec<u8>, Vec<u8>) {
+    let (mut text, mut digests) = (Vec::new(), Vec::new());
+    for (name, value) in leaves {
+        text.extend_from_slice(name);
+        if value % 5 == 0 {
+            text.extend_from_slice(b"\t>there\t1\n");
+            continue;
+        }
+        text.extend_from_slice(format!("\t{value}\t1\n").as_bytes());
+        let digest = if value % 3 == 0 {
+            0
+        } else {
+            value.to_le_bytes()[0]
+        };
+        digests.extend([digest; 32]);
+    }
+    (text, digests)
+}
+
+pub(crate) fn join(path: &[u8], name: &[u8]) -> Path {
+    if path.is_empty() {
+        name.to_vec()
+    } else {
+        [path, b"/", name].concat()
+    }
+}
+
+pub(crate) fn word(number: usize) -> Path {
+    format!("{:05x}", number.wrapping_mul(2_654_435_761) % 0xf_ffff).into_bytes()
+}
+
+/// A name that does not begin a piece by itself.
+fn is_dull(name: &[u8]) -> bool {
+    let begins = |start: &[u8]| usize::try_from(crc32(start)).unwrap() % PIECE_LINES < 8;
+    !begins(name) && !begins(&[name, b"/"].concat())
+}
+
+/// A tree of large directories of several kinds.
+pub(crate) fn planted(kind: u8) -> Model {
+    let mut model = Model::default();
+    let wanted = |number: &usize| kind != 3 || is_dull(&word(*number));
+    let numbers: Vec<_> = (0..6000).filter(wanted).collect();
+    let leaves = |count: usize| -> BTreeMap<Path, u32> {
+        let some = numbers.iter().take(count);
+        some.map(|number| (word(*number), u32::try_from(*number).unwrap()))
+            .collect()
+    };
+    let (top, subdirectories) = match kind {
+        0 => (1500, 0),
+        1 => (3, 700),
+        2 => (700, 300),
+        4 => (6000, 0),
+        5 => (40, 12),
+        _ => (4500, 600),
+    };
+    model.directories.insert(vec![], leaves(3));
+    model.directories.insert(b"big".to_vec(), leaves(top));
+    for number in 0..subdirectories {
+        let name = word(*numbers.get(top + number).unwrap_or(&(number + 9000)));
+        let path = join(b"big", &name);
+        let inside = match number % 50 {
+            0 => 150, // a tree of its own
+            1 => 60,
+            _ => number % 4,
+        };
+        model.directories.insert(path.clone(), leaves(inside));
+        if number % 10 == 2 {
+            model.directories.insert(join(&path, b"below"), leaves(2));
+        }
+    }
+    model
+}

@@ -1,0 +1,14 @@
+//! The inputs that the fuzzers kept, each again.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "../../format/tests/corpus/mod.rs"]
+mod corpus;
+mod hostile;
+
+#[test]
+fn every_kept_input_gives_a_value_or_a_refusal() {
+    for (name, take) in hostile::TARGETS {
+        corpus::repeat(name, take);
+    }
+}

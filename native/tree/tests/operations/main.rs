@@ -1,0 +1,13 @@
+//! The operations in a tree, in every situation that they may meet.
+//!
+//! Each case runs as root and as an ordinary user, if this process may be both.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod folders;
+mod planner;
+mod publish;
+mod stage;
+#[path = "../../src/temporary.rs"]
+mod temporary;
+mod world;

@@ -1,0 +1,205 @@
+//! Files that arrived in a folder, against their metadata.
+
+use std::collections::HashMap;
+
+use huai_tree::publish::{Attributes, Mode};
+use huai_tree::stage::{Arrival, Asked, Run, Wanted, may_compare, verify};
+use huai_tree::stop::Stop;
+
+use crate::world::{World, users};
+
+const SECOND: u64 = 1_000_000_000;
+/// The time of the file that is wanted, and that time as a peer without nanoseconds sends it.
+const TIME: u64 = 5 * SECOND + 7;
+const WHOLE: u64 = 5 * SECOND;
+
+use Arrival::{Arrived, Finished, Mismatch, Missing};
+
+/// The entry, its time, and the verdict without a digest, with one, and with attributes.
+const CASES: [(&str, &[&str], u64, [Arrival; 3]); 13] = [
+    (
+        "the file",
+        &["d 755 area/d", "f 644 area/d/f new"],
+        TIME,
+        [Arrived, Arrived, Finished],
+    ),
+    (
+        "whole seconds",
+        &["d 755 area/d", "f 644 area/d/f new"],
+        WHOLE,
+        [Arrived, Arrived, Finished],
+    ),
+    (
+        "other time",
+        &["d 755 area/d", "f 644 area/d/f new"],
+        TIME + 1,
+        [Mismatch; 3],
+    ),
+    (
+        "other size",
+        &["d 755 area/d", "f 644 area/d/f newer"],
+        TIME,
+        [Mismatch; 3],
+    ),
+    (
+        "other content",
+        &["d 755 area/d", "f 644 area/d/f old"],
+        TIME,
+        [Arrived, Mismatch, Mismatch],
+    ),
+    ("nothing", &["d 755 area/d"], 0, [Missing; 3]),
+    ("no directory", &[], 0, [Missing; 3]),
+    (
+        "a directory",
+        &["d 755 area/d", "d 755 area/d/f"],
+        0,
+        [Mismatch; 3],
+    ),
+    (
+        "a symlink",
+        &["d 755 area/d", "l area/d/f ../real", "f 644 area/real new"],
+        0,
+        [Mismatch; 3],
+    ),
+    ("a fifo", &["d 755 area/d", "p area/d/f"], 0, [Mismatch; 3]),
+    ("a file above", &["f 644 area/d new"], 0, [Mismatch; 3]),
+    (
+        "a symlink above",
+        &["d 755 area/real", "f 644 area/real/f new", "l area/d real"],
+        0,
+        [Mismatch; 3],
+    ),
+    (
+        "a closed file",
+        &["d 755 area/d", "f 0 area/d/f new"],
+        TIME,
+        [Arrived, Mismatch, Mismatch],
+    ),
+];
+
+fn asked(mtime: u64, digest: bool, finish: bool) -> Asked {
+    let mtime = i64::try_from(mtime).unwrap();
+    Asked {
+        wanted: Wanted {
+            path: b"d/f".into(),
+            size: 3,
+            mtime,
+            mode: 0o644,
+            digest: digest.then(|| *blake3::hash(b"new").as_bytes()),
+        },
+        attributes: finish.then_some(Attributes {
+            user: None,
+            group: None,
+            mode: Mode::Exact(0o444),
+            mtime,
+        }),
+    }
+}
+
+fn run(cut: bool, placed: &[(&str, u64)]) -> Run {
+    let placed = placed
+        .iter()
+        .map(|(path, inode)| (path.as_bytes().to_vec(), *inode));
+    Run {
+        cut,
+        placed: placed.collect::<HashMap<_, _>>(),
+    }
+}
+
+fn verified(world: &World, asked: Asked, run: &Run) -> Arrival {
+    let folder = world.at("area").into_os_string().into_encoded_bytes();
+    world.run(|| verify(&folder, &[asked], run, 2, &Stop::default()).unwrap())[0]
+}
+
+#[test]
+fn what_arrived_is_the_file_or_is_refused() {
+    for user in users() {
+        for (name, entries, mtime, expected) in CASES {
+            for (number, expected) in expected.into_iter().enumerate() {
+                let world = World::new(*user, entries.iter().copied());
+                if mtime > 0 {
+                    world.age("area/d/f", mtime);
+                }
+                let found = verified(
+                    &world,
+                    asked(TIME, number > 0, number > 1),
+                    &run(false, &[]),
+                );
+                let expected = match expected {
+                    Mismatch if name == "a closed file" && user.number() == 0 => {
+                        [Arrived, Finished][number - 1]
+                    }
+                    expected => expected,
+                };
+                assert_eq!(found, expected, "{user:?} {name} {number}");
+                if found == Finished {
+                    assert_eq!(world.shown_at("area/d/f"), "f 444 new");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_laid_there_or_is_partial_has_not_arrived() {
+    for user in users() {
+        for (cut, placed, mtime, digest, expected) in [
+            (false, Some(("d/f", 0)), TIME, true, Missing),
+            (false, Some(("d/f", 1)), TIME, true, Arrived),
+            (false, Some(("d/other", 0)), TIME, true, Arrived),
+            (true, None, 7, false, Mismatch),
+            (true, None, 7, true, Arrived),
+            (true, None, TIME, false, Arrived),
+            (false, None, 7, false, Arrived),
+        ] {
+            let world = World::new(*user, ["d 755 area/d", "f 644 area/d/f new"]);
+            world.age("area/d/f", mtime);
+            let inode = world.inode("area/d/f");
+            let placed = placed.map(|(path, further)| (path, inode + further));
+            let placed = placed.as_slice();
+            let found = verified(&world, asked(mtime, digest, false), &run(cut, placed));
+            assert_eq!(found, expected, "{cut} {placed:?} {mtime} {digest}");
+        }
+    }
+}
+
+#[test]
+fn files_are_compared_if_one_is_there_and_only_directories_are_above_all() {
+    for (entries, expected) in [
+        (&["d 755 area/d", "f 644 area/d/f new"][..], true),
+        (&["f 644 area/g new"], true),
+        (&["d 755 area/d"], false),
+        (&[], false),
+        (&["d 755 area/d", "l area/d/f ../g", "d 755 area/g"], false),
+        (&["d 755 area/d", "d 755 area/d/f"], false),
+        (&["f 644 area/d new", "f 644 area/g new"], false),
+        (&["l area/d .", "f 644 area/g new"], false),
+    ] {
+        for user in users() {
+            let world = World::new(*user, entries.iter().copied());
+            let folder = world.at("area").into_os_string().into_encoded_bytes();
+            let files = [&b"d/f"[..], b"d/e/f", b"g"];
+            let found = world.run(|| may_compare(&folder, files.into_iter(), &Stop::default()));
+            assert_eq!(found, Ok(expected), "{entries:?}");
+        }
+    }
+}
+
+#[test]
+fn a_stop_judges_nothing() {
+    let world = World::new(users()[0], ["d 755 area/d", "f 644 area/d/f new"]);
+    let folder = world.at("area").into_os_string().into_encoded_bytes();
+    let stop = Stop::default();
+    stop.set();
+    assert!(
+        verify(
+            &folder,
+            &[asked(TIME, true, true)],
+            &run(false, &[]),
+            1,
+            &stop
+        )
+        .is_err()
+    );
+    assert!(may_compare(&folder, [&b"d/f"[..]].into_iter(), &stop).is_err());
+}
