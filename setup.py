@@ -3,9 +3,15 @@
 The engine (`native/`) is needed. The preload library is optional: without a C compiler huai
 installs all the same, and says that the fallback for plain rsync clients needs it. It is no Python
 module in truth: it is preloaded into rsync.
+
+Where `requirements/set-up` has put both libraries, made from the same sources, it says so by
+HUAI_LIBRARIES=built, and nothing is built.
 """
 
+import os
+
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 from setuptools_rust import Binding, RustExtension
 
 _REDIRECT = "server/huai_server/fallback/redirect/c"
@@ -15,32 +21,48 @@ _REDIRECTION = (
     *("opening", "reading", "system", "translating"),
 )
 
+
+class _BuildExtension(build_ext):
+    """Link without the run path of the builder's Python, a folder that another user may own."""
+
+    def build_extensions(self) -> None:
+        """Leave the run path out of the linker's command line."""
+        words = self.compiler.linker_so
+        self.compiler.set_executable("linker_so", [word for word in words if "-rpath" not in word])
+        super().build_extensions()
+
+
+_RUST_EXTENSIONS = [
+    RustExtension(
+        "huai_native._native",
+        "native/python/Cargo.toml",
+        binding=Binding.PyO3,
+        cargo_manifest_args=["--locked"],
+        debug=False,  # in an editable install too: a slow engine would pass for a fast one
+        py_limited_api=True,
+    )
+]
+_EXTENSIONS = [
+    Extension(
+        "huai_server.fallback.redirect._redirect",
+        sources=[f"{_REDIRECT}/{part}.c" for part in _REDIRECTION],
+        define_macros=[("_GNU_SOURCE", None)],
+        extra_compile_args=[
+            *("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wshadow", "-pthread"),
+            *("-fstack-protector-strong", "-fvisibility=hidden"),
+            # A fortified header would replace the very functions that are defined here.
+            "-U_FORTIFY_SOURCE",
+        ],
+        extra_link_args=["-pthread", "-Wl,-z,relro,-z,now", "-s"],
+        optional=True,
+        py_limited_api=True,  # it uses no part of Python: one wheel serves every version
+    ),
+]
+_BUILT = os.environ.get("HUAI_LIBRARIES") == "built"
+
 setup(
+    cmdclass={"build_ext": _BuildExtension},
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
-    rust_extensions=[
-        RustExtension(
-            "huai_native._native",
-            "native/python/Cargo.toml",
-            binding=Binding.PyO3,
-            cargo_manifest_args=["--locked"],
-            debug=False,  # in an editable install too: a slow engine would pass for a fast one
-            py_limited_api=True,
-        )
-    ],
-    ext_modules=[
-        Extension(
-            "huai_server.fallback.redirect._redirect",
-            sources=[f"{_REDIRECT}/{part}.c" for part in _REDIRECTION],
-            define_macros=[("_GNU_SOURCE", None)],
-            extra_compile_args=[
-                *("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wshadow", "-pthread"),
-                *("-fstack-protector-strong", "-fvisibility=hidden"),
-                # A fortified header would replace the very functions that are defined here.
-                "-U_FORTIFY_SOURCE",
-            ],
-            extra_link_args=["-pthread", "-Wl,-z,relro,-z,now"],
-            optional=True,
-            py_limited_api=True,  # it uses no part of Python: one wheel serves every version
-        ),
-    ],
+    rust_extensions=[] if _BUILT else _RUST_EXTENSIONS,
+    ext_modules=[] if _BUILT else _EXTENSIONS,
 )

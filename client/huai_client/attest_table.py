@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from huai_schema.program.configuration import ConfigError, check_keys, value_error
 from huai_schema.program.spans import SPAN
+from huai_schema.program.urls import masked
 
 _EXAMPLES = {
     "key": 'key = "/etc/huai/attest"',
@@ -69,6 +70,6 @@ def _check_urls(place: str, urls: tuple[str, ...]) -> None:
     for url in urls:
         if not is_served_url(url) or urls.count(url) > 1:
             raise ConfigError(
-                f"{place}: urls: {url!r} is no URL that others can mirror from, or stands twice",
+                f"{place}: urls: {masked(url)!r} is not a URL to mirror from, or is there twice",
                 hint=f"for example: {_EXAMPLES['urls']}",
             )

@@ -48,6 +48,7 @@ _EXAMPLES = {
     "max_delete_in": 'max_delete_in = {"/dists" = "5%", "/pool" = 5000}',
     "rsync_options": 'rsync_options = ["--compress"]',
     "http_headers": 'http_headers = "/etc/huai/headers"',
+    "allow_networks": 'allow_networks = ["10.20.0.0/16"]',
     "in_place": 'in_place = ["/images/*.img"]',
     "protect": 'protect = ["/project/trace/my.host"]',
     "filter": 'filter = ["- *.iso"]',
@@ -109,17 +110,19 @@ class Module(msgspec.Struct, frozen=True):
     max_delete_in: dict[str, str | int] = msgspec.field(default_factory=dict)
     """By directory ("/dists", or "/*": every top-level one), a count or a share."""
     protect: tuple[str, ...] = ()
+    """Patterns as of rsync's --exclude: paths that are never touched."""
     in_place: tuple[str, ...] = ()
     """Patterns of large files that are changed where they stand."""
-    """Patterns as of rsync's --exclude: paths that are never touched."""
     trash: Annotated[str, Meta(pattern=SPAN)] = "0"
     """How long what was deleted or replaced is kept in DEST, spelt like `delete_after`; 0: not."""
     delete_after: Annotated[str, Meta(pattern=SPAN)] = "0"
     """How long what is gone stays: seconds, or a number and s, m, h, d or w."""
     max_age: Annotated[str, Meta(pattern=SPAN)] = "0"
     """A commit that is older is warned of, spelt like `delete_after`; 0: never."""
-    max_entries: Annotated[int, Meta(ge=1)] = 100_000_000
-    """A commit that announces more is refused: reading it costs memory and time in proportion."""
+    max_entries: Annotated[int, Meta(ge=0)] = 0
+    """A commit that announces more is refused: reading it costs memory and time in proportion.
+
+    0: 100,000 more than are applied, and one for each byte of metadata."""
     max_bytes: Annotated[int, Meta(ge=1)] = 1 << 50
     """The same for the sizes of all files."""
     duplicates: Literal["copy", "hardlink"] = "copy"
@@ -143,6 +146,8 @@ class Module(msgspec.Struct, frozen=True):
     """What is done about set-id bits, and what everybody may write to."""
     safe_links: bool = False
     """Leave out symlinks that lead out of the tree, as rsync's option of this name does."""
+    allow_networks: tuple[str, ...] = ()
+    """Internal networks that URLs may lead to which the upstream or a redirection names."""
     timeout: Annotated[int, Meta(ge=1, le=86_400)] = 600
     """Seconds without any data after which a connection counts as dead."""
     tls: Tls | None = None

@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from huai_client.config import (
     ClientConfig,
@@ -22,11 +21,13 @@ from huai_client.config import (
 from huai_client.hook_table import HOOK_NAMES, NO_HOOKS, Hooks
 from huai_client.mirror import Mirror
 from huai_client.proof_table import Proof
+from huai_client.reach import check_networks
 from huai_client.state.paths import module_places
 from huai_client.tls import TlsError, TlsFiles, client_context
 from huai_native import _native
 from huai_schema.errors import HuaiError
 from huai_schema.program.configuration import ConfigError, closest
+from huai_schema.program.urls import masked, split_url
 
 _PORT = 8440
 """Where a huai server listens."""
@@ -36,7 +37,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _HOST_PORT = re.compile(
     r"[A-Za-z0-9._-]+(:[0-9]{1,5})?(/.*)?|\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?(/.*)?"
 )
-_SSH = re.compile(r"(?:[^@/:\s]+@)?[^@/:\s]+:[^:\s].*")
+_SSH = re.compile(r"(?:[^@/:\s]+@)?[^@/:\s]+:(?![^/]*@)[^:\s].*")
 
 
 def check_once(config: ClientConfig, name: str, root: Path) -> None:
@@ -133,7 +134,9 @@ def check_url(text: str) -> None:
             "the address is empty", hint="check that the variables of the shell are set"
         )
     if re.search(r"[\x00-\x20\x7f]", text):
-        raise ConfigError(f"{text!r} holds a space or a control character", hint="write %20")
+        raise ConfigError(
+            f"{masked(text)!r} holds a space or a control character", hint="write %20"
+        )
     found = _SCHEME.fullmatch(text)
     if found is None:
         _check_no_scheme(text)
@@ -142,19 +145,18 @@ def check_url(text: str) -> None:
         meant = f"http://{_host(found[2])}:{_PORT}"
         if found[1].lower() in ("rsync", "ftp"):
             near = f"that is where content may be; did you mean {meant}?"
-        raise ConfigError(f"metadata cannot be asked for at {without_login(text)}", hint=near)
+        raise ConfigError(f"metadata cannot be asked for at {masked(text)}", hint=near)
     elif found[1].lower() in ("http", "https"):
         _check_http(text)
 
 
 def _check_http(text: str) -> None:
     try:
-        split = urlsplit(text)
-        host, _ = split.hostname, split.port
+        host = split_url(text).hostname
     except ValueError as error:
-        raise ConfigError(f"{without_login(text)}: {error}", hint="http://HOST:PORT") from None
+        raise ConfigError(f"{masked(text)}: {error}", hint="http://HOST:PORT") from None
     if not host:
-        raise ConfigError(f"{without_login(text)} names no host", hint="http://HOST:PORT")
+        raise ConfigError(f"{masked(text)} names no host", hint="http://HOST:PORT")
 
 
 def _check_no_scheme(text: str) -> None:
@@ -165,20 +167,16 @@ def _check_no_scheme(text: str) -> None:
     ssh = _SSH.fullmatch(text)
     if ssh and ("@" in text or not host or "/" in text.partition(":")[2].lstrip("0123456789")):
         return
-    meant = text if ":" in text or "/" in text else f"{text}:{_PORT}"
+    place = text.rpartition("@")[2]
+    meant = place if ":" in place or "/" in place else f"{place}:{_PORT}"
     raise ConfigError(
-        f"an address of metadata begins with http:// or https://, and this is {text!r}",
+        f"an address of metadata begins with http:// or https://, and this is {masked(text)!r}",
         hint=f"did you mean http://{meant}?",
     )
 
 
 def _host(rest: str) -> str:
     return re.split(r"[/:?#]", rest.rpartition("@")[2], maxsplit=1)[0] or "HOST"
-
-
-def without_login(url: str) -> str:
-    """A URL without its login."""
-    return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/@]*@", r"\1", url)
 
 
 def check_dest(text: str, root: Path) -> None:
@@ -274,6 +272,9 @@ def _check_transfer(place: str, module: Module) -> None:
 
         with _key(place, "content_urls"):
             own_urls(module.content_places)
+    if module.allow_networks:
+        with _key(place, "allow_networks"):
+            check_networks(module.allow_networks)
     if module.http_headers:
         from huai_client.transfer.http.login import read_headers
 

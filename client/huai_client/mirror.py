@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.config import Module
+from huai_client.reach import Reach
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_client.tls import TlsFiles
 
@@ -34,6 +35,11 @@ class Mirror(NamedTuple):
     def tls(self) -> TlsFiles:
         """Own certificates, for the hosts that the configuration names."""
         return TlsFiles.of(self.config.tls, self.config.named_urls)
+
+    @property
+    def reach(self) -> Reach:
+        """The addresses that URLs may lead to which the configuration does not name."""
+        return Reach(self.config.named_urls, self.config.allow_networks)
 
     @property
     def upstream_name(self) -> str:

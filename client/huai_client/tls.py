@@ -10,18 +10,28 @@ for no other one, wherever the upstream or a redirection leads.
 import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
-from urllib.parse import urlsplit
 
 import msgspec
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.configuration import ConfigError, check_keys, value_error
+from huai_schema.program.urls import split_url
 
 if TYPE_CHECKING:
     import ssl
 
 _OTHERS = 0o007
 _HTTPS = "https://"
+_OTHER_NAME = (
+    "the certificate is for other names: write one of them into the URL, or have this one added"
+)
+_CERTIFICATE_HINTS = (
+    ("match", _OTHER_NAME),
+    ("expired", "tell its administrator; if others accept it, check the clock of this machine"),
+    ("not yet valid", "check the clock of this machine"),
+    ("revoked", "tell its administrator"),
+)
+"""Words of the reason, and what to do."""
 _EXAMPLES = {
     "certificate": 'tls = {certificate = "/etc/huai/client.pem", key = "/etc/huai/client.key"}',
     "key": 'tls = {certificate = "/etc/huai/client.pem", key = "/etc/huai/client.key"}',
@@ -131,8 +141,17 @@ def client_context(files: Tls) -> "ssl.SSLContext":
     return made
 
 
+def certificate_hint(reason: str) -> str:
+    """Return what to do about a certificate that OpenSSL or libcurl does not accept."""
+    said = reason.lower()
+    for words, hint in _CERTIFICATE_HINTS:
+        if words in said:
+            return hint
+    return "an authority of your own stands in client.toml, tls = {ca = FILE}, or in SSL_CERT_FILE"
+
+
 def _host(url: str) -> str:
     try:
-        return urlsplit(url).hostname or ""
+        return split_url(url).hostname or ""
     except ValueError:  # it is refused where it is asked
         return ""

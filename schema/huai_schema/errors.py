@@ -5,8 +5,11 @@ where), a hint (what to do next) and an exit code.  Each concrete error lives be
 the code that raises it; only what several packages raise stands here.
 """
 
+from collections.abc import Iterable
 from enum import IntEnum
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
+
+Code = TypeVar("Code", bound=int)
 
 
 class ExitCode(IntEnum):
@@ -15,7 +18,7 @@ class ExitCode(IntEnum):
     meaning: str
 
     def __new__(cls, value: int, meaning: str) -> Self:
-        """Attach the sentence that the README's table shows."""
+        """Attach the sentence that EXIT-CODES.md and the man pages show."""
         member = int.__new__(cls, value)
         member._value_ = value
         member.meaning = meaning
@@ -52,6 +55,30 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130, "interrupted; the next run goes on from here"
     UNREAD = 141, "done, but whoever read the output went away"
     TERMINATED = 143, "terminated; the next run goes on from here"
+
+
+_MILD = (
+    ExitCode.OK,
+    ExitCode.INCOMPLETE,
+    ExitCode.VANISHED,
+    ExitCode.LOCKED,
+    ExitCode.TIMEOUT,
+    ExitCode.NETWORK,
+    ExitCode.PARTIAL,
+)
+"""The codes that the next run may repair by itself, from the best to the worst."""
+
+
+def worst_exit_code(codes: Iterable[Code]) -> Code | ExitCode:
+    """Return the code to end with after several modules or steps; 0 if there are none.
+
+    Failures that the next run may repair count least, all others more; of equals the first counts.
+    """
+    return max(codes, key=_weight, default=ExitCode.OK)
+
+
+def _weight(code: int) -> int:
+    return _MILD.index(code) if code in _MILD else len(_MILD)
 
 
 class HuaiError(Exception):

@@ -23,10 +23,14 @@ RESERVED = b".~tmp~"
 
 def show(path: bytes) -> str:
     """A path for people: undecodable bytes and control characters escaped."""
-    text = path.decode("utf-8", "backslashreplace")
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return text or "."
+    return escape_controls(path.decode("utf-8", "backslashreplace")) or "."
+
+
+def escape_controls(text: str) -> str:
+    """Return `text` with control characters and line ends escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def exact(path: bytes) -> str:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from huai_schema.program.notify.settings import Notify
 
 _NAME = "server.toml"
+_PACKAGED_ROOT = Path("/var/lib/huai")
+_PACKAGED_FILE = Path("/etc/huai") / _NAME
+"""Owned by root, who runs programs that it names; the state root belongs to the service."""
 _MODE = 0o644
 """Of the file: it has no secrets, and `serve` may run as another user.  The root limits access."""
 
@@ -112,14 +115,23 @@ class ServerConfig(msgspec.Struct, frozen=True):
 
 def default_root() -> Path:
     """/var/lib/huai for root and wherever it exists, else a folder of the user's own state."""
-    common = Path("/var/lib/huai")
+    common = _PACKAGED_ROOT
     if os.geteuid() == 0 or common.exists():
         return common
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "huai"
 
 
 def config_path(root: Path) -> Path:
-    """The configuration file below `root`."""
+    """Return the configuration file of `root`: in /etc/huai for the packaged service."""
+    if root == _PACKAGED_ROOT:
+        try:
+            _PACKAGED_FILE.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except OSError:
+            return _PACKAGED_FILE  # reading it explains the error
+        else:
+            return _PACKAGED_FILE
     return root / _NAME
 
 
@@ -136,6 +148,8 @@ def load(root: Path) -> ServerConfig:
     if "signing" in table:
         signing = convert(f"{path}: [signing]", table["signing"], Signing)
     fallback = convert(f"{path}: [fallback]", table.get("fallback", {}), Fallback)
+    if "folder" not in table.get("fallback", {}):
+        fallback = msgspec.structs.replace(fallback, folder=_fallback_folder(root))
     static = convert(f"{path}: [static]", table.get("static", {}), StaticFiles)
     modules = table.get("modules", {})
     if not isinstance(modules, dict):
@@ -150,6 +164,12 @@ def load(root: Path) -> ServerConfig:
     mirrors = convert(f"{path}: [mirrors]", table.get("mirrors", {}), MirrorSettings)
     downstreams = convert_downstreams(path, table.get("allowed_downstreams", {}))
     return ServerConfig(listen, named, fallback, signing, static, notify, mirrors, downstreams)
+
+
+def _fallback_folder(root: Path) -> str:
+    """Return the folder for attr trees: no two roots share one unless server.toml says so."""
+    real = Path(os.path.realpath(root))
+    return Fallback().folder if real == _PACKAGED_ROOT else str(real / "fallback")
 
 
 def add_module(root: Path, name: str, module: Module) -> None:

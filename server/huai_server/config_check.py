@@ -15,6 +15,7 @@ from huai_schema.codec.web_folder import HOST, is_web_folder
 from huai_schema.errors import FormatError
 from huai_schema.limits import BLOCK_INDEX_MIN
 from huai_schema.program.configuration import ConfigError, check_keys
+from huai_schema.program.urls import masked
 from huai_server.config_tables import (
     Module,
     ModuleExport,
@@ -93,8 +94,8 @@ def convert_module(path: Path, name: str, table: object) -> Module:
             convert(f"{place}: webhooks", hook, WebHook)
         convert(f"{place[:-1]}.static]", table.get("static", {}), StaticFiles)
     module = convert(place, table, Module)
-    _check_urls(f"{place}: content_urls", name, module.content_urls)
-    _check_urls(f"{place}: mirrors", name, module.mirrors)
+    check_urls(f"{place}: content_urls", name, module.content_urls)
+    check_urls(f"{place}: mirrors", name, module.mirrors)
     try:
         check_module(name)
         # As clients will read it.
@@ -134,12 +135,13 @@ def check_tls(path: Path, table: dict[str, Any]) -> None:
         convert(f"{path}: [listen]: tls", listen["tls"], Tls)
 
 
-def _check_urls(place: str, name: str, urls: tuple[str, ...]) -> None:
+def check_urls(place: str, name: str, urls: tuple[str, ...]) -> None:
+    """Raise `ConfigError` for a content URL of `name` that downstreams cannot use."""
     for url in urls:
         daemon = _DAEMON.fullmatch(url) and ".." not in url.split("/")
         if not daemon and not is_web_folder(url):
             raise ConfigError(
-                f"{place}: {url!r} is not what downstreams fetch content from",
+                f"{place}: {masked(url)!r} is not what downstreams fetch content from",
                 hint=f"name an rsync daemon and its module, rsync://HOST/{name}, or the folder of "
                 f"a web server: https://HOST/{name}",
             )

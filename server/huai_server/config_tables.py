@@ -51,7 +51,10 @@ class Fallback(msgspec.Struct, frozen=True):
     """The rsync daemon for unmodified clients; the keys are rsyncd.conf's where it has one."""
 
     folder: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")] = "/run/huai/fallback"
-    """Holds the attr trees; in memory (tmpfs), or wherever sparse files can be made."""
+    """Holds the attr trees, in memory (tmpfs) or wherever sparse files can be made.
+
+    `config.load` replaces the default for any root but /var/lib/huai: by `ROOT/fallback`.
+    """
     rsync: Annotated[str, Meta(pattern=r"^[^\x00\n]+$")] = "rsync"
     """The program; found on PATH unless it is a path."""
     address: Annotated[str, Meta(pattern=r"^[^\x00\n]*$")] = ""
@@ -62,6 +65,8 @@ class Fallback(msgspec.Struct, frozen=True):
     """Empty: the group of `uid`."""
     use_chroot: bool = True
     """Only root can; others must turn it off."""
+    confine: Literal["try", "require"] = "try"
+    """`require`: nothing is served where connections cannot be confined."""
     max_connections: Annotated[int, Meta(ge=0)] = 50
     """At a time, for each module; 0: no limit."""
     timeout: Annotated[int, Meta(ge=0)] = 600
@@ -70,7 +75,8 @@ class Fallback(msgspec.Struct, frozen=True):
     secrets_file: _Line = ""
     hosts_allow: tuple[_Line, ...] = ()
     hosts_deny: tuple[_Line, ...] = ()
-    refuse_options: tuple[_Line, ...] = ("checksum",)
+    refuse_options: tuple[_Line, ...] = ("checksum", "compress-level", "compress-threads")
+    """Reading all files, or the strongest compression, is too much for a request without login."""
     dont_compress: tuple[_Line, ...] = tuple(
         f"*.{suffix}"
         for suffix in (

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.disk_hints import DISK_HINTS
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_DENIED = (errno.EACCES, errno.EPERM)
 
 
 class StorageError(HuaiError):
@@ -40,4 +41,6 @@ def _hint(place: Path, number: int | None) -> str:
         return f"make room on the file system of {place}; the last commit is intact"
     if number in _DENIED:
         return f"run it as the user that owns {place}"
+    if hint := DISK_HINTS.get(number or 0):
+        return f"{hint}; the last commit is intact"
     return "the last commit is intact; try again once the cause is removed"

@@ -4,13 +4,15 @@ Only composes.  A program in Python that calls these does all that the command l
 What a commit from a list has no need of is imported by the functions that do: its time counts.
 """
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from huai_schema.errors import ExitCode
+from huai_schema.errors import ExitCode, worst_exit_code
 from huai_schema.program.configuration import ConfigError
 from huai_schema.program.locking import locked
+from huai_server.closed_folder import close_folder
 from huai_server.commit.commit import audit_tree, commit_tree
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
@@ -42,8 +44,8 @@ class Committed(NamedTuple):
     @property
     def exit_code(self) -> ExitCode:
         """How the program should end."""
-        after = self.attr_tree.exit_code or self.export.exit_code or self.static.exit_code
-        return self.result.exit_code or after
+        steps = (self.result, self.attr_tree, self.export, self.static)
+        return worst_exit_code(step.exit_code for step in steps)
 
 
 class Digested(NamedTuple):
@@ -56,7 +58,8 @@ class Digested(NamedTuple):
     @property
     def exit_code(self) -> ExitCode:
         """How the program should end."""
-        return self.result.exit_code or self.attr_tree.exit_code or self.static.exit_code
+        steps = (self.result, self.attr_tree, self.static)
+        return worst_exit_code(step.exit_code for step in steps)
 
 
 class Relayed(NamedTuple):
@@ -69,7 +72,7 @@ class Relayed(NamedTuple):
     @property
     def exit_code(self) -> ExitCode:
         """How the program should end."""
-        return self.attr_tree.exit_code or self.static.exit_code
+        return worst_exit_code((self.attr_tree.exit_code, self.static.exit_code))
 
 
 class Attached(NamedTuple):
@@ -92,7 +95,8 @@ class Attached(NamedTuple):
     @property
     def exit_code(self) -> ExitCode:
         """How the program should end."""
-        return self.attr_tree.exit_code or self.export.exit_code or self.static.exit_code
+        steps = (self.attr_tree, self.export, self.static)
+        return worst_exit_code(step.exit_code for step in steps)
 
 
 class Removed(NamedTuple):
@@ -110,15 +114,16 @@ def add(root: Path, name: str, module: Module) -> ConfigError | None:
         root.parent.mkdir(parents=True, exist_ok=True)
         root.mkdir(mode=0o700, exist_ok=True)
         add_module(root, name, module)
-        module_places(root, name).folder.mkdir(parents=True, exist_ok=True)
+        # Where root configures what a service commits, the service makes the folder.
+        if root.stat().st_uid == os.geteuid():
+            folder = module_places(root, name).folder
+            folder.mkdir(parents=True, exist_ok=True)
+            if module.is_private:
+                close_folder(folder, root)
         config = load(root)
-    from huai_server.fallback.conf import check_names
+    from huai_server.fallback.conf import clashing_names
 
-    try:
-        check_names(config.fallback_modules)
-    except ConfigError as error:  # no matter as long as nobody runs the fallback
-        return error
-    return None
+    return clashing_names(config.fallback_modules).get(name)  # no matter without the fallback
 
 
 def _ignore(_result: CommitResult) -> None:

@@ -27,6 +27,7 @@
 What the fallback serves stands below its own folder, in memory as a rule:
 
 - `FOLDER/rsyncd.conf`, `FOLDER/rsyncd.lock-NAME`
+- `FOLDER/unconfined`: the process id of the service, and why its connections are not confined
 - `FOLDER/NAME/state.json`: which commit the attr tree is of
 - `FOLDER/NAME/root`: a symlink to the state root that the attr tree belongs to
 - `FOLDER/NAME/real`: a symlink to the tree that holds the content
@@ -190,6 +191,11 @@ class FallbackPlaces(NamedTuple):
 def fallback_places(folder: Path, name: str) -> FallbackPlaces:
     """The places of the module `name`, a checked name, below the fallback's `folder`."""
     return FallbackPlaces(folder / name)
+
+
+def unconfined_file(folder: Path) -> Path:
+    """Holds the process id of the service, and why its connections are not confined."""
+    return folder / "unconfined"
 
 
 def fallback_lock_file(folder: Path, name: str) -> Path:

@@ -33,7 +33,7 @@ def publish_module(
     """Bring the static files at one place to the newest commit."""
     module = config.module(name)
     with storage_errors(Path(to)), locked(places.publishing, wait=wait):
-        target = _target(to, name, config.static_endpoint(name), places.drafts)
+        target = _target(to, name, config, places.drafts)
         try:
             return publish(
                 Repository(places.repository),
@@ -62,9 +62,9 @@ def publish_after_commit(config: ServerConfig, name: str, places: ModulePlaces) 
     return StaticUpdate(tuple(done), tuple(failures))
 
 
-def _target(to: str, name: str, endpoint: str, drafts: Path) -> Target:
+def _target(to: str, name: str, config: ServerConfig, drafts: Path) -> Target:
     if not is_bucket(to):
-        return Folder(Path(to), name)
+        return Folder(Path(to), name, closed=config.module(name).is_private)
     place = bucket_place(to)
     try:
         from huai_server.static.bucket import Bucket  # few need it
@@ -73,4 +73,4 @@ def _target(to: str, name: str, endpoint: str, drafts: Path) -> Target:
             f"{to}: {error.name} is not installed, which writing to a bucket needs",
             hint="pip install 'huai[s3]'",
         ) from error
-    return Bucket(place, name, endpoint=endpoint, drafts=drafts)
+    return Bucket(place, name, endpoint=config.static_endpoint(name), drafts=drafts)

@@ -34,6 +34,7 @@ _FILE = "tokens.json"
 _TOKEN = re.compile(r"huai_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _ID_BYTES, _SECRET_BYTES = 6, 32
 _OWN, _GROUP = 0o600, 0o640
+_WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class UnknownTokenError(HuaiError):
@@ -109,6 +110,13 @@ def read_tokens(root: Path) -> tuple[Token, ...]:
     """All tokens, those that have expired as well; raises `ConfigError`."""
     path = tokens_path(root)
     try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & _WRITABLE:
+            raise ConfigError(
+                f"{path}: other users may write tokens into it (mode {mode:04o})",
+                hint=f"chmod go-w {path}; then see huai-server token list, and revoke what is not "
+                "yours",
+            )
         return _decode(path, path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return ()

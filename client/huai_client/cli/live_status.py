@@ -13,7 +13,8 @@ from huai_schema.program.locking import holder
 from huai_schema.program.words import ENGLISH, Words
 
 _ENGLISH = Words(ENGLISH, {})
-_HEADER = ("MODULE", "SERIAL", "COMMITTED AGO", "IN STEP AGO", "LAST RUN AGO", "SIZE", "STATE")
+_HEADER = ("MODULE", "STATE", "SERIAL", "COMMITTED AGO", "LAST RUN AGO", "SIZE")
+"""A narrow terminal cuts off what is last."""
 
 
 def status_table(root: Path, names: Sequence[str]) -> Table:
@@ -26,16 +27,20 @@ def status_table(root: Path, names: Sequence[str]) -> Table:
 def _row(root: Path, name: str, module: Module) -> Row:
     values = module_values(root, name, module)
     good, state = state_of(_ENGLISH, values)
+    if since := values["last_success_timestamp_seconds"]:
+        # What the upstream has now, only a sync finds out.
+        seen = f"as of {ago(since)} ago"
+        state = f"{state} {seen}" if good else f"{state}; in step {seen}"
     places = module_places(root, name)
     for lock, work in ((places.verifying, "being verified"), (places.lock, "running")):
         if process := holder(lock):
             state = f"{work} (process {process}); {state}"
-    moments = ("commit", "last_success", "last_run")
+    moments = ("commit", "last_run")
     cells = (
         name,
+        state,
         f"{values['serial']:,.0f}" if values["serial"] else "-",
         *(ago(values[f"{each}_timestamp_seconds"]) for each in moments),
-        human(values["bytes"]),
-        state,
+        human(values["bytes"]) if values["serial"] else "-",
     )
     return Row(cells, needs_attention=not good)

@@ -15,7 +15,6 @@ from huai_client.config import default_root
 from huai_schema.program.configuration import closest
 from huai_schema.program.ending import conclude, leave
 from huai_schema.program.output import Output
-from huai_schema.program.signals import leave_quietly
 
 COMMANDS = (
     "add",
@@ -71,7 +70,6 @@ def main() -> None:
         abort=click.Abort,
         as_json="--json" in sys.argv,
     )
-    leave_quietly()
     leave(output.code(code))
 
 

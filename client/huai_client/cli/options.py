@@ -104,6 +104,18 @@ def parse_span(_context: click.Context, _option: click.Parameter, value: str | N
         raise click.BadParameter(str(error)) from None
 
 
+def _parse_rate(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
+    """`10m` to 10240."""
+    if value is None:
+        return None
+    from huai_client.cli.rsync.numbers import kibibytes
+
+    rate = kibibytes(value)
+    if rate is None:
+        raise click.BadParameter(f"{value!r} is not a rate: write KiB/s, or a unit, such as 10m")
+    return rate
+
+
 def max_time_option(function: F) -> F:
     """`--max-time`, for what may take long and can go on later."""
     return click.option(
@@ -128,6 +140,12 @@ def sync_options(function: Callable[..., int]) -> Callable[..., int]:
         accept_rollback: bool,
         **others: Any,
     ) -> int:
+        if max_delete is not None or max_delete_in:
+            from huai_client.plan.deletions import parse_exceptions, parse_limit
+
+            parse_exceptions(max_delete_in)  # a mistake is found before anything is asked
+            if max_delete is not None:
+                parse_limit(max_delete)
         options = SyncOptions(
             max_delete=max_delete,
             max_delete_in=max_delete_in,
@@ -194,9 +212,10 @@ def transfer_options(function: F) -> F:
         ),
         click.option(
             "--bwlimit",
-            type=click.IntRange(0),
-            metavar="KIB/S",
-            help="Limit the bandwidth of all streams together (default 0: no limit).",
+            callback=_parse_rate,
+            metavar="RATE",
+            help="Limit the bandwidth of all streams together: KiB/s, or with a unit as after "
+            "rsync's option, such as 10m (default 0: no limit).",
         ),
         click.option(
             "--rsync-option",

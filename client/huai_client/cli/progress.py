@@ -74,7 +74,7 @@ class PlainProgress:
         self._next = self._begin + self._interval
         self._say(f"transferring {counted(files, 'file')}, {human(size)}")
 
-    def progressed(self, size: int) -> None:
+    def progressed(self, size: int, files: int) -> None:
         """Say where we are, if it is time to."""
         self._here = size
         now = self._clock()
@@ -82,12 +82,12 @@ class PlainProgress:
             return
         self._next = now + self._interval
         rate = size / max(now - self._begin, 0.001)
-        whole = work(self._files if self._files_here else 0, self._size)
-        done = work(self._files_here, size)
+        whole = work(self._files if files else 0, self._size)
+        done = work(files, size)
         seconds = time_left(now - self._begin, done=done, whole=whole)
         left = "" if seconds is None else f", {seconds:.0f} s left"
         self._say(
-            f"{self._files_here:,}/{counted(self._files, 'file')}, "
+            f"{files:,}/{counted(self._files, 'file')}, "
             f"{human(size)} of {human(self._size)}, {human(rate)}/s{left}"
         )
 
@@ -144,19 +144,18 @@ class TerminalProgress:
         self._task = self._bar.add_task(self._title(), total=size, rate="")
         self._bar.start()
 
-    def progressed(self, size: int) -> None:
+    def progressed(self, size: int, files: int) -> None:
         """Move the bar."""
+        self._files_here = files
         if self._bar and self._task is not None:
             speed = self._bar.tasks[self._task].speed
             # Not rich's own column, which counts in kB beside the KiB of all else.
             rate = f"{human(speed)}/s" if speed else ""
-            self._bar.update(self._task, completed=size, rate=rate)
+            title = self._title()
+            self._bar.update(self._task, completed=size, rate=rate, description=title)
 
     def finished(self, files: Sequence[File]) -> None:
-        """Count them: the bar has no more room."""
-        self._files_here += len(files)
-        if self._bar and self._task is not None:
-            self._bar.update(self._task, description=self._title())
+        """Nothing: they were counted when they arrived."""
 
     def refused(self, file: File, verdict: Arrival) -> None:
         """Nothing yet: the end of the run tells, and the reason with it."""
@@ -206,7 +205,7 @@ class JsonProgress:
         self._next = self._clock()
         self._say("transfer-started", files=files, bytes=size)
 
-    def progressed(self, size: int) -> None:
+    def progressed(self, size: int, files: int) -> None:  # noqa: ARG002
         """`transfer-progress`: bytes; at most once a second."""
         now = self._clock()
         if now >= self._next:

@@ -22,6 +22,13 @@ _FAILURES = 20
 """Failures of a kind that are named."""
 _REUSED = ("file that is", "files that are")
 _EXTRANEOUS = ("path is in no snapshot and stays", "paths are in no snapshot and stay")
+_BY_STAT = ("path that is here is compared", "paths that are here are compared")
+_STAGES = {
+    "payload": ("file of the payload", "files of the payload"),
+    "indices": ("index", "indices"),
+    "pointers": ("pointer", "pointers"),
+}
+"""One change of a stage, and several."""
 _SHOWN = 3
 """Extraneous paths that a sync names; `verify` names all."""
 
@@ -76,7 +83,7 @@ def selection_line(prepared: Prepared) -> str:
 def published_line(report: Report) -> str:
     """How long each stage took to put in place."""
     parts = (
-        f"{each.changes:,} {each.stage} in {1000 * each.seconds:.1f} ms"
+        f"{counted(each.changes, *_STAGES[each.stage])} in {1000 * each.seconds:.1f} ms"
         for each in report.published
     )
     return f"published {', '.join(parts)}"
@@ -99,10 +106,20 @@ def volatile_line(outcome: Outcome) -> str:
     return f"volatile files: {told}" if told else ""
 
 
+def by_stat_line(prepared: Prepared) -> str:
+    """Say how many paths were compared without knowing their content; empty if none were."""
+    if prepared.by_stat <= 0:
+        return ""
+    count = counted(prepared.by_stat, *_BY_STAT)
+    return f"{count} by size and time, as rsync does (verify --content compares the content)"
+
+
 def warnings(prepared: Prepared) -> Iterator[str]:
     """What the administrator should know about a plan."""
     if prepared.refused:
         yield f"a sync would refuse this: {prepared.refused}"
+    for path in prepared.unlimited:
+        yield f"max_delete_in: the tree has no directory /{show(path)}: its limit limits nothing"
     unsafe = list(unsafe_symlinks(prepared.plan))
     if unsafe:
         verb = "leads" if len(unsafe) == 1 else "lead"
@@ -145,10 +162,18 @@ def failures(result: SyncResult, most: int = _FAILURES) -> Iterator[str]:
         yield from _not_done(result.report, most)
 
 
+_LASTING_MISMATCH = (
+    "the upstream changed the content without a commit; if its next commit does not end this: "
+    "at the upstream, huai-server scrub --full NAME finds such files"
+)
+
+
 def _not_brought(outcome: Outcome, most: int) -> Iterator[str]:
     yield from _capped([(file.path, "vanished upstream") for file in outcome.missing], most)
     mismatched = "the content does not match the metadata"
     yield from _capped([(file.path, mismatched) for file in outcome.mismatched], most)
+    if outcome.mismatched:
+        yield _LASTING_MISMATCH
     yield from _capped([(each.file.path, each.reason) for each in outcome.refused], most)
     if late := len(outcome.late):
         yield (

@@ -104,6 +104,15 @@ class RunLog:
             changed=False,
         )
 
+    def unrepaired(self, count: int) -> ExitCode:
+        """Note that `count` paths could not be read, and stay; return the exit code for that."""
+        code, reason = (
+            ExitCode.DIFFERS,
+            counted(count, "path cannot be read", "paths cannot be read"),
+        )
+        self._note(code=int(code), reason=reason, differences=count)
+        return code
+
     def _note(self, **values: Any) -> None:
         self._record = replace(self._record, **values)
 

@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING
 
 from huai_client.cli.console import Console
 from huai_client.cli.run_log import RunLog
-from huai_client.diff.active_filter import same_filter
+from huai_client.diff.active_filter import has_same_settings
 from huai_client.diff.marks import stand
 from huai_client.durations import dated_ahead, expired, overdue, too_old
 from huai_client.hook_table import NO_HOOKS
 from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.upstream import Upstream, is_up_to_date
 from huai_client.mirror import Mirror
-from huai_client.modes import split_key
 from huai_client.run_options import SyncOptions
+from huai_client.settings_record import TreeSettings
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.lock import module_lock
+from huai_client.tree_settings import changed_keys
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
 from huai_schema.program.spans import seconds
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from huai_client.verify.request import VerifyRequest
     from huai_schema.paths import RelPath
     from huai_schema.program.notify.notifier import Notifier
+
+_OPERATIONS = 20
+"""How many operations of a plan people see without asking for all."""
 
 
 class Run:
@@ -102,13 +106,15 @@ class Run:
 
     def _synced(self, options: SyncOptions, run_log: RunLog, state: states.State) -> ExitCode:
         """The sync itself, between the hooks."""
+        self._finish_patches()
         options.deadline.check("it was not begun")
         upstream = self._upstream(options)
         if state.held and state.attempted:
             run_log.set_kind("undo")
             return self._undone(run_log)
         timeout = options.deadline.bound(self._module.timeout)
-        same = not (options.adopt or options.compare) and same_filter(self._mirror, state)
+        same = not (options.adopt or options.compare) and has_same_settings(self._mirror, state)
+        self._say_if_changed(options, state)
         same = same and stand(self._module.dest, state)
         heads = KnownHeads(self._places.repository)
         poll = partial(is_up_to_date, timeout=timeout, deadline=upstream.deadline, heads=heads)
@@ -128,33 +134,32 @@ class Run:
             run_log.started(states.load(self._places.state))
             return self._undone(run_log)
 
-    def plan(self, options: SyncOptions, *, wait: float) -> ExitCode:
-        """Show what a sync would do."""
+    def plan(self, options: SyncOptions, *, wait: float, every: bool = False) -> ExitCode:
+        """Show what a sync would do: `every` operation, or the first ones."""
         with module_lock(self._places, wait=wait):
             prepared = self._sync(options).prepare()
         self._approve(prepared)
-        return self._shown_plan(prepared)
+        return self._shown_plan(prepared, every=every)
 
     def plan_undo(self, *, wait: float) -> ExitCode:
         """Show what an undo would do."""
         with module_lock(self._places, wait=wait):
             prepared = self._undo().prepare()
-        return self._shown_plan(prepared)
+        return self._shown_plan(prepared, every=True)
 
-    def _shown_plan(self, prepared: "Prepared") -> ExitCode:
+    def _shown_plan(self, prepared: "Prepared", *, every: bool) -> ExitCode:
         from huai_client.cli.report import selection_line, selection_values, summary_line, warnings
-        from huai_client.inspect.plan_lines import delayed_lines, plan_lines
         from huai_client.inspect.plan_totals import Forecast
 
         self._console.planned(prepared)
-        for what, path, detail, volatile in plan_lines(prepared):
-            self._console.result(f"{what:10} {show(path)}" + (f"  ({detail})" if detail else ""))
-            self._console.event(
-                "operation", operation=what, path=exact(path), detail=detail, volatile=volatile
-            )
-        for path, when in delayed_lines(prepared, seconds(self._module.delete_after)):
-            self._console.result(f"{'delayed':10} {show(path)}  ({when})")
-            self._console.event("delayed", path=exact(path), until=when)
+        forecast = Forecast.of(prepared, self._places.history)
+        self._console.result(f"{self._name}: {summary_line(prepared.summary)}")
+        for line in forecast.lines():
+            self._console.result(line)
+        if TreeSettings.parse(prepared.filter).rules:
+            self._console.result(f"{self._name}: {selection_line(prepared)}")
+            self._console.event("selection", **selection_values(prepared))
+        self._show_operations(prepared, sys.maxsize if every else _OPERATIONS)
         for each in prepared.find_repositories():
             self._console.info(f"{each.profile} repository: {show(each.top)} ({each.found_by})")
             self._console.event(
@@ -162,15 +167,31 @@ class Run:
             )
         for warning in warnings(prepared):
             self._console.warning(warning)
-        if split_key(prepared.filter)[1]:
-            self._console.result(f"{self._name}: {selection_line(prepared)}")
-            self._console.event("selection", **selection_values(prepared))
-        forecast = Forecast.of(prepared, self._places.history)
-        for line in forecast.lines():
-            self._console.result(line)
-        self._console.result(f"{self._name}: {summary_line(prepared.summary)}")
         self._console.event("plan", **prepared.summary._asdict(), **forecast.values())
         return ExitCode.OK
+
+    def _show_operations(self, prepared: "Prepared", most: int) -> None:
+        """Show at most so many operations to people, and all of them to programs."""
+        from huai_client.inspect.plan_lines import delayed_lines, plan_lines
+
+        count = 0
+        for what, path, detail, volatile in plan_lines(prepared):
+            count += 1
+            if count <= most:
+                text = f"{what:10} {show(path)}" + (f"  ({detail})" if detail else "")
+                self._console.result(text)
+            self._console.event(
+                "operation", operation=what, path=exact(path), detail=detail, volatile=volatile
+            )
+        for path, when in delayed_lines(prepared, seconds(self._module.delete_after)):
+            count += 1
+            if count <= most:
+                self._console.result(f"{'delayed':10} {show(path)}  ({when})")
+            self._console.event("delayed", path=exact(path), until=when)
+        if count > most:
+            self._console.result(
+                f"and {count - most:,} more: huai-client plan --list {self._name} shows them all"
+            )
 
     def verify(self, options: SyncOptions, request: "VerifyRequest", *, wait: float) -> ExitCode:
         """Compare the tree with the applied commit, and repair it if asked to."""
@@ -191,11 +212,18 @@ class Run:
                 return code
             run_log.set_kind("repair")
             with module_lock(self._places, wait=wait):
+                self._finish_patches()
                 sync = self._sync(options)
-                code = self._conclude(sync.repair(report.damage, self._observer(run_log)), run_log)
-            if code == ExitCode.OK:
-                verifying.repaired()
-            return code
+                result = sync.repair(report.damage, self._observer(run_log))
+                code = self._conclude(result, run_log)
+            if code != ExitCode.OK or result.prepared is None:
+                return code
+            unread = report.unread(result.prepared.plan)
+            verifying.repaired([each.path for each in unread])
+            if not unread:
+                return code
+            self._console.warning(report.unread_line(unread))
+            return run_log.unrepaired(len(unread))
 
     def _upstream(self, options: SyncOptions) -> Upstream:
         def on_message(reason: str) -> None:
@@ -217,7 +245,19 @@ class Run:
             states.save(self._places.state, state)
         return state
 
+    def _finish_patches(self) -> None:
+        """Finish the files that an interrupted run was changing where they stand."""
+        if not self._places.patches.exists():
+            return
+        from huai_client.transfer.staging import Journals, finish_patches
+
+        for file in finish_patches(Journals(self._places.patches, self._mirror.dest)):
+            self._console.warning(
+                f"{self._name}: {file} was half changed where it stands, and is compared"
+            )
+
     def _undone(self, run_log: RunLog) -> ExitCode:
+        self._finish_patches()
         result = self._undo().run(self._observer(run_log))
         code = self._conclude(result, run_log)
         self._say_if_held(states.load(self._places.state))
@@ -232,6 +272,19 @@ class Run:
         if state.held:
             self._console.info(f"{self._name}: {states.HELD}")
             self._console.event("held", undone=state.held)
+
+    def _say_if_changed(self, options: SyncOptions, state: states.State) -> None:
+        """Say why the whole tree is compared, if settings are the reason."""
+        if state.applied is None or state.held or options.adopt or options.compare:
+            return
+        if changed := changed_keys(self._module, *state.settings):
+            known = TreeSettings.parse(state.filter).keys is not None
+            why = (
+                f"client.toml has another {', '.join(changed)} than the last sync"
+                if known
+                else "by which settings it was made was not recorded yet"
+            )
+            self._console.info(f"{self._name}: the whole tree is compared once: {why}")
 
     def _anything_due(self, state: states.State) -> bool:
         now, head = int(time.time()), delayed_record.head(self._places.delayed)
@@ -313,7 +366,7 @@ class Run:
         return self._changes.step if self._changes else self._console.steps()
 
     def _planned(self, run_log: RunLog, prepared: "Prepared") -> None:
-        from huai_client.cli.report import summary_line, warnings
+        from huai_client.cli.report import by_stat_line, summary_line, warnings
 
         run_log.planned(prepared)
         if self._changes:
@@ -322,6 +375,8 @@ class Run:
         info = prepared.commit.info
         self._console.info(f"{self._name}: serial {info.serial}: {summary_line(prepared.summary)}")
         self._console.event("planned", serial=info.serial, **prepared.summary._asdict())
+        if line := by_stat_line(prepared):
+            self._console.info(f"{self._name}: {line}")
         for warning in warnings(prepared):
             self._console.advice(warning)
 

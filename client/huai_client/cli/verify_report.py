@@ -1,7 +1,11 @@
 """The output of `verify`, while it runs and at its end."""
 
+from itertools import chain
+
 from huai_client.cli.console import Console
-from huai_client.diff.findings import Difference
+from huai_client.diff.files import paths
+from huai_client.diff.findings import Difference, Kind
+from huai_client.plan.operations import Plan
 from huai_client.verify.request import VerifyRequest
 from huai_client.verify.run import VerifyRun
 from huai_schema.errors import ExitCode
@@ -59,6 +63,19 @@ class VerifyReport:
         for line in self._lines(run):
             self._console.info(f"{self._console.module}: {line}")
         return ExitCode.DIFFERS if self.differences else ExitCode.OK
+
+    def unread(self, plan: Plan) -> list[Difference]:
+        """Return what could not be read and is not replaced by `plan`."""
+        links = (stage.links for stage in plan.stages)
+        replaced = {*paths(plan.fetches), *(link.path for link in chain.from_iterable(links))}
+        unreadable = (each for each in self.damage if each.kind is Kind.UNREADABLE)
+        return [each for each in unreadable if each.path not in replaced]
+
+    @staticmethod
+    def unread_line(unread: list[Difference]) -> str:
+        """Say how many paths stay unreadable, and name one."""
+        count = counted(len(unread), "path cannot be read and is", "paths cannot be read and are")
+        return f"{count} not repaired, for example {show(unread[0].path)}: {unread[0].reason}"
 
     def _lines(self, run: VerifyRun) -> list[str]:
         tally, request = run.tally, self._request

@@ -1,4 +1,4 @@
-"""The filter of one run, and whether it is the one that the tree was made with.
+"""The filter of one run, and whether the tree was made with the settings that hold now.
 
 The filter includes `modes`: the next sync applies a change of either.  The code for filters is not
 loaded for a module without one.
@@ -11,6 +11,7 @@ from huai_client.mirror import Mirror
 from huai_client.modes import bare_key
 from huai_client.run_options import SyncOptions
 from huai_client.state.state import State
+from huai_client.tree_settings import record_settings
 
 if TYPE_CHECKING:
     from huai_client.filters import Rules
@@ -27,8 +28,8 @@ def rules_of(mirror: Mirror, options: SyncOptions) -> "Rules":
     return load_rules(module.filter, mirror.root, place=place, modes=module.modes)
 
 
-def same_filter(mirror: Mirror, state: State) -> bool:
-    """Whether the tree was made with the filter and the modes that are configured now."""
-    if not mirror.config.filter:
-        return state.filter == bare_key(mirror.config.modes)
-    return rules_of(mirror, SyncOptions()).key() == state.filter
+def has_same_settings(mirror: Mirror, state: State) -> bool:
+    """True if the tree was made with the settings of client.toml that hold now."""
+    module = mirror.config
+    key = rules_of(mirror, SyncOptions()).key() if module.filter else bare_key(module.modes)
+    return state.filter == record_settings(module, key)

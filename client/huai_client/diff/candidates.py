@@ -10,10 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from huai_client.diff.candidate import TreeDiff
 from huai_client.diff.compare import TreeComparison
-from huai_client.diff.findings import Difference
-from huai_client.diff.moves import ChangedPaths, anywhere, gone
+from huai_client.diff.findings import Difference, Kind
+from huai_client.diff.hardlinks import check_hardlinks
+from huai_client.diff.moves import ChangedPaths, anywhere, gone, rewritten
 from huai_client.diff.renames import RenamedView
 from huai_client.diff.selection import Selection
+from huai_client.diff.symlinks import is_unsafe
 from huai_client.diff.table import CandidateTable
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import digest_of
@@ -39,14 +41,17 @@ def diff_whole(
     wanted: Selection,
     *,
     delete_extraneous: bool,
+    safe_links: bool = False,
     tick: Callable[[], None] = lambda: None,
 ) -> TreeDiff:
     """Compare the whole tree; for one that another program made.
 
-    `tick` is called now and then, and may raise to end the comparison.
+    `tick` is called now and then, and may raise to end the comparison.  With `safe_links` all
+    unsafe symlinks of `wanted` are candidates, even those that are there.
 
     A path that neither `wanted` nor one of `past` names is extraneous: it is reported, and deleted
-    only with `delete_extraneous`.
+    only with `delete_extraneous`.  Size and time decide, except where `wanted` has other content
+    than one of `past` under the same size and time: those files are read.
     """
     table = CandidateTable(view.names)
     extraneous: list[RelPath] = []
@@ -60,7 +65,13 @@ def diff_whole(
         else:
             going[finding.path] = None
     _look(view, table, going, tick=tick)
+    _add_rewritten(view, table, rewritten(past, wanted), tick)
     _add_members(view, table, wanted)
+    if safe_links:
+        unsafe = {entry.path: entry for entry in wanted.symlinks() if is_unsafe(entry)}
+        known = table.having({*unsafe})
+        _look(view, table, {path: each for path, each in unsafe.items() if path not in known})
+    check_hardlinks(table, wanted)
     return TreeDiff(table, [], extraneous)
 
 
@@ -94,6 +105,7 @@ def diff_changes(
     known = table.having({*lost})
     _look(view, table, {path: entry for path, entry in lost.items() if path not in known})
     _add_leaders(view, table, wanted)
+    check_hardlinks(table, wanted)
     return TreeDiff(table, collected.moves, [])
 
 
@@ -104,7 +116,11 @@ def diff_damage(
     found = list(damage)
     paths = {difference.path for difference in found}
     # Size and time are right; another digest tells the planner that the content is wrong.
-    damaged = {difference.path for difference in found if "digest" in difference.attributes}
+    damaged = {
+        difference.path
+        for difference in found
+        if "digest" in difference.attributes or difference.kind is Kind.UNREADABLE
+    }
     entries = wanted.entries_at(paths)
     extraneous = [] if delete_extraneous else sorted(paths - entries.keys(), key=path_order)
     looked_at = paths if delete_extraneous else entries
@@ -140,6 +156,22 @@ def _add_directories(
     table.engine.extend(
         [each for each in found if isinstance(each.have, Directory) and each.wanted is not None]
     )
+
+
+def _add_rewritten(
+    view: View,
+    table: CandidateTable,
+    changes: Mapping[RelPath, tuple[File, list[Entry]]],
+    tick: Callable[[], None],
+) -> None:
+    """Compare files by digest whose size and time are the same before and after a change."""
+    known = table.having({*changes})
+    for place, each in enumerate(table if known else ()):
+        if each.path in known and isinstance(each.have, File):
+            table.engine.set_digest(place, digest_here(view, each.path))
+    new = {path: change for path, change in changes.items() if path not in known}
+    past = {path: entries for path, (_, entries) in new.items()}
+    _look(view, table, {path: file for path, (file, _) in new.items()}, past, tick)
 
 
 def _add_members(view: View, table: CandidateTable, wanted: Selection) -> None:

@@ -203,7 +203,7 @@ def _rest(record: Record, path: bytes) -> Rest:
 def _unreadable(path: RelPath, code: int, *, directory: bool) -> Unreadable:
     """Raises `StorageError` where the whole file system is at fault."""
     if code == _MOUNT_POINT:
-        reason = "on another file system, which is not entered"
+        reason = "on another file system or in a bind mount, which is not entered"
         return Unreadable(path, reason, directory=directory)
     error = path_error(path, code)
     if not isinstance(error, PathError):

@@ -12,7 +12,7 @@ snapshots of runs that were cut are compared with each other as well.
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -216,6 +216,36 @@ def gone(past: Iterable[Selection], wanted: Selection) -> set[RelPath]:
             else:
                 kept.add(difference.path)
     return paths - kept
+
+
+def rewritten(
+    past: Iterable[Selection], wanted: Selection
+) -> dict[RelPath, tuple[File, list[Entry]]]:
+    """The files of `wanted` whose content differs from `past` and whose size and time do not.
+
+    By path: the wanted file, and the entries of `past` with another digest.
+    """
+    found: dict[RelPath, tuple[File, list[Entry]]] = {}
+    for selection in past:
+        for old, new in _file_pairs(selection, wanted):
+            same = (old.size, old.mtime) == (new.size, new.mtime)
+            if same and old.digest and new.digest and old.digest != new.digest:
+                found.setdefault(new.path, (new, []))[1].append(old)
+    return found
+
+
+def _file_pairs(past: Selection, wanted: Selection) -> Iterator[tuple[File, File]]:
+    """The files that both name and that may differ."""
+    for difference in diff_selections(past, wanted):
+        if isinstance(difference, Change):
+            pairs = [(difference.old, difference.new)]
+        else:
+            entries = [*wanted.entries_below(difference.new)]
+            before = past.entries_at(entry.path for entry in entries)
+            pairs = [(before.get(entry.path), entry) for entry in entries]
+        for old, new in pairs:
+            if isinstance(old, File) and isinstance(new, File):
+                yield old, new
 
 
 def _links_out(selection: Selection, path: RelPath) -> bool:

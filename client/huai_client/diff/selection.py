@@ -15,7 +15,7 @@ from huai_schema.codec.commits import Totals
 from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import Change
 from huai_schema.diff.diff import Difference
-from huai_schema.entries import Directory, Entry, File
+from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.layout.snapshot import EntryLimit, Snapshot, decode_listing
 from huai_schema.paths import ROOT, RelPath, parent
 
@@ -43,6 +43,13 @@ class Selection:
         for listing in self.snapshot.subtree(path):
             if not self.rules.excludes_whole(listing.path):
                 yield from self._entries_of(listing)
+
+    def symlinks(self) -> Iterator[Symlink]:
+        """All symlinks; reads no other directories line by line."""
+        for listing in self.listings():
+            if b"\t>" in listing.leaves:
+                entries = self._entries_of(listing)
+                yield from (entry for entry in entries if isinstance(entry, Symlink))
 
     def linked(self) -> Iterator[Entry]:
         """As `entries`, but only of directories that hold hardlinks."""

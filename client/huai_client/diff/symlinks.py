@@ -1,10 +1,10 @@
 """Which symlinks lead out of the tree.
 
 Pure.  Such a symlink is kept as it is and never followed, and the administrator is told; with
-`safe_links` it is left out.
+`safe_links` it is left out, and deleted where an earlier run made it.
 """
 
-from huai_client.diff.candidate import TreeDiff
+from huai_client.diff.candidate import Candidate, TreeDiff
 from huai_client.diff.table import CandidateTable
 from huai_schema.entries import Entry, Symlink
 from huai_schema.paths import RelPath
@@ -25,12 +25,25 @@ def points_outside(path: RelPath, target: bytes) -> bool:
     return False
 
 
-def without_unsafe(diff: TreeDiff) -> TreeDiff:
-    """The comparison without unsafe symlinks; what is at their paths stays."""
+def without_unsafe(diff: TreeDiff) -> tuple[TreeDiff, RelPath | None]:
+    """Return the comparison without unsafe symlinks, and the path of one of them.
+
+    An unsafe symlink that is there goes; anything else at such a path stays.
+    """
     table = CandidateTable.of(diff.candidates)
-    if not any(is_unsafe(each.wanted) for each in table.engine.symlinks()):
-        return diff
-    return diff._replace(candidates=[each for each in table if not is_unsafe(each.wanted)])
+    unsafe = next((each.path for each in table.engine.symlinks() if is_unsafe(each.wanted)), None)
+    if unsafe is None:
+        return diff, None
+    left = [each for each in map(_without_unsafe, table) if each is not None]
+    return diff._replace(candidates=left), unsafe
+
+
+def _without_unsafe(candidate: Candidate) -> Candidate | None:
+    if not is_unsafe(candidate.wanted):
+        return candidate
+    if not is_unsafe(candidate.have):
+        return None
+    return candidate._replace(wanted=None, differing=frozenset())
 
 
 def is_unsafe(entry: Entry | None) -> bool:

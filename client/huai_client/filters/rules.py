@@ -14,7 +14,8 @@ from typing import NamedTuple, Self
 
 from huai_client.filters.parser import Parser, ReadFile, no_files
 from huai_client.filters.rule import Rule
-from huai_client.modes import Modes, bare_key, split_key
+from huai_client.modes import Modes, bare_key
+from huai_client.settings_record import TreeSettings
 from huai_native import _native
 from huai_schema.codec.escaping import escape, unescape
 from huai_schema.paths import RelPath
@@ -75,11 +76,14 @@ class Rules:
 
     @classmethod
     def from_key(cls, key: str) -> Self:
-        """The rules with this `key`; raises `HuaiError` if it is malformed."""
-        modes, lines = split_key(key)
-        raw = _HIGH_BYTE.sub(lambda found: bytes((int(found[1], 16),)), lines.encode())
+        """The rules with this `key`, or of the record that ends in it (`tree_settings`).
+
+        Raises `HuaiError` if it is malformed.
+        """
+        settings = TreeSettings.parse(key)
+        raw = _HIGH_BYTE.sub(lambda found: bytes((int(found[1], 16),)), settings.rules.encode())
         rules = cls.parse(map(unescape, raw.splitlines()), place="rule of the recorded filter")
-        return cls(rules.rules, modes)
+        return cls(rules.rules, settings.modes)
 
     def included(self, path: bytes, *, directory: bool) -> bool:
         """Whether `path` is mirrored, if the directories above it are."""

@@ -6,6 +6,9 @@ Pure.  Rule to keep: a variable is never removed and never changes its meaning; 
 from huai_client.hooks.changes import Changes, Kind
 from huai_client.mirror import Mirror
 from huai_client.state.run_record import RunRecord
+from huai_schema.program.quoting import quoted
+
+_REASON = 4096
 
 
 def before_variables(hook: str, mirror: Mirror, began: RunRecord) -> dict[str, str]:
@@ -24,7 +27,7 @@ def ended_variables(record: RunRecord, changes: Changes) -> dict[str, str]:
     """Those of hooks that are run after the sync, besides."""
     return {
         "HUAI_EXIT_CODE": str(record.code),
-        "HUAI_REASON": record.reason.replace("\0", " "),
+        "HUAI_REASON": quoted(record.reason, _REASON),
         "HUAI_COMMIT": record.commit,
         "HUAI_SERIAL": str(record.serial),
         "HUAI_RECEIVED": str(record.received),

@@ -13,12 +13,12 @@ from enum import StrEnum
 from itertools import islice
 from typing import NamedTuple
 
-from huai_schema.diff.changes import Change, Moved, differing
+from huai_schema.diff.changes import Change, Moved, differing, is_touched_directory
 from huai_schema.diff.diff import Difference, diff
 from huai_schema.entries import Entry, File
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, ancestors, path_order
-from huai_schema.program.humanize import human
+from huai_schema.program.humanize import counted, human
 
 _GONE_MOST = 1_000_000
 """Removed files; if there are more, no moves of files are found: they would fill the memory."""
@@ -158,13 +158,16 @@ class ChangeTotals:
         """Nothing yet."""
         self._counts: Counter[Sign] = Counter()
         self._bytes: Counter[Sign] = Counter()
+        self._touched = 0
+        """Directories among the changed, of which nothing but the time differs."""
 
     def add(self, step: SnapshotChange) -> None:
         """One more."""
         self._counts[step.sign] += 1
+        self._touched += is_touched_directory(step.old, step.new)
         file = step.old if step.sign is Sign.REMOVED else step.new
-        counted = step.sign is not Sign.CHANGED or {"size", "digest", "type"} & {*step.attributes}
-        if isinstance(file, File) and counted:
+        arrived = step.sign is not Sign.CHANGED or {"size", "digest", "type"} & {*step.attributes}
+        if isinstance(file, File) and arrived:
             self._bytes[step.sign] += file.size
 
     def values(self) -> dict[str, int]:
@@ -176,9 +179,10 @@ class ChangeTotals:
         return found
 
     def __str__(self) -> str:
-        parts = (
-            f"{self._counts[sign]:,} {sign} ({human(self._bytes[sign])})"
-            for sign in Sign
-            if self._counts[sign]
-        )
+        counts = self._counts - Counter({Sign.CHANGED: self._touched})
+        parts = [
+            f"{counts[sign]:,} {sign} ({human(self._bytes[sign])})" for sign in Sign if counts[sign]
+        ]
+        if self._touched:
+            parts.append(f"the times of {counted(self._touched, 'directory', 'directories')}")
         return ", ".join(parts) or "nothing differs"

@@ -6,7 +6,7 @@ Calls the planner, so it costs what a plan costs; fetches nothing, and changes n
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from huai_client.diff.active_filter import same_filter
+from huai_client.diff.active_filter import has_same_settings
 from huai_client.inspect.commits import Commits
 from huai_client.inspect.plan_lines import delayed_lines, plan_lines
 from huai_client.metadata.commit import Commit
@@ -45,7 +45,7 @@ def preview(path: RelPath, mirror: Mirror, commits: Commits) -> Preview:
     builder = PlanBuilder(mirror, SyncOptions(), commits.repository)
     if builder.walks(commits.state):
         return Preview(newest, whole=True)
-    same = newest.id == commits.applied.id and same_filter(mirror, commits.state)
+    same = newest.id == commits.applied.id and has_same_settings(mirror, commits.state)
     if same and not commits.state.attempted:
         return Preview(newest)
     try:

@@ -57,7 +57,7 @@ def module_values(root: Path, name: str, module: Module) -> dict[str, float]:
         "last_run_seconds": max(0, last.ended - last.began) if last else 0,
         "last_exit_code": last.code if last else 0,
         "received_bytes": run.received if run else 0,
-        "serial": state.serial,
+        "serial": state.applied_serial,
         "commit_timestamp_seconds": state.committed,
         "bytes": state.total_bytes,
         "stale": int(bool(staleness(state, module, time.time()))),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.durable import replace_file
 
 _PERMISSIONS = 0o644
 """Another user reads the file."""
@@ -31,14 +32,6 @@ def replace_status_file(path: Path, text: str) -> None:
     # No name that a collector or a web server shows.
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            with open(handle, "w", encoding="utf-8") as file:
-                os.fchmod(handle, _PERMISSIONS)
-                file.write(text)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        replace_file(path, text.encode(), temporary, permissions=_PERMISSIONS, durable=False)
     except OSError as error:
         raise StatusFileError(path, error) from error

@@ -24,7 +24,18 @@ from huai_schema.program.humanize import human
 from huai_schema.program.words import ENGLISH, LANGUAGES, Words, load_words
 
 _RUNS = 20
-_NEVER = "-"
+_NEVER = "\N{EN DASH}"
+_MODULE_LABELS = (
+    "State",
+    "Serial",
+    "Committed (UTC)",
+    "Last in step (UTC)",
+    "Last run (UTC)",
+    "Size",
+)
+_RUN_LABELS = ("Began (UTC)", "Module", "Run", "Result", "Serial", "Files", "Received")
+"""The heads of the columns, which stand beside each value on a narrow screen."""
+_COLOURED = ("State", "Result")
 _SENTENCE = re.compile(r"\{\{(.+?)\}\}")
 """What stands in the page for a sentence, in English."""
 Named = tuple[str, Mapping[str, float]]
@@ -87,18 +98,25 @@ def _runs(root: Path, name: str) -> list[RunRecord]:
 
 def _module_row(words: Words, name: str, values: Mapping[str, float]) -> str:
     good, state = state_of(words, values)
-    cells = (
-        f'<td class="{"good" if good else "bad"}">{escape(state)}</td>',
-        *(f"<td>{text}</td>" for text in _module_cells(values)),
+    cells = _cells(words, _MODULE_LABELS, [escape(state), *_module_cells(values)], good=good)
+    return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>\n'
+
+
+def _cells(words: Words, labels: Sequence[str], texts: Sequence[str], *, good: bool) -> str:
+    """The cells of a row; that of the state or the result is green or red."""
+    shown = f' class="{"good" if good else "bad"}"'
+    return "".join(
+        f'<td data-label="{escape(words.say(label))}"{shown if label in _COLOURED else ""}>'
+        f"<div>{text}</div></td>"
+        for label, text in zip(labels, texts, strict=True)
     )
-    return f'<tr><th scope="row">{escape(name)}</th>{"".join(cells)}</tr>\n'
 
 
 def _module_cells(values: Mapping[str, float]) -> Iterator[str]:
     yield f"{values['serial']:,.0f}" if values["serial"] else _NEVER
     for key in ("commit", "last_success", "last_run"):
         yield _moment(values[f"{key}_timestamp_seconds"])
-    yield human(values["bytes"])
+    yield human(values["bytes"]) if values["serial"] else _NEVER
 
 
 def state_of(words: Words, values: Mapping[str, float]) -> tuple[bool, str]:
@@ -114,21 +132,14 @@ def state_of(words: Words, values: Mapping[str, float]) -> tuple[bool, str]:
 
 
 def _run_row(words: Words, run: RunRecord, name: str) -> str:
-    good = "good" if run.good else "bad"
     failed = _outcome(words, run.code) if run.ended else words.say("interrupted")
     outcome = "OK" if run.good else failed
     if run.times > 1:
         outcome = words.say("{outcome} ({times} times)", outcome=outcome, times=f"{run.times:,}")
     kind = escape(words.say(run.kind))
-    cells = (
-        *(f"<td>{text}</td>" for text in (_moment(run.time), escape(name), kind)),
-        f'<td class="{good}">{escape(outcome)}</td>',
-        *(
-            f"<td>{text}</td>"
-            for text in (f"{run.serial:,}", f"{run.fetched:,}", human(run.received))
-        ),
-    )
-    return f"<tr>{''.join(cells)}</tr>\n"
+    texts = (_moment(run.time), escape(name), kind, escape(outcome))
+    numbers = (f"{run.serial:,}", f"{run.fetched:,}", human(run.received))
+    return f"<tr>{_cells(words, _RUN_LABELS, (*texts, *numbers), good=run.good)}</tr>\n"
 
 
 def _outcome(words: Words, code: int) -> str:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from huai_native._native import PrivateKey
 from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.program.configuration import reject_foreign
 from huai_schema.program.key_files import KeyFile
 
 
@@ -24,6 +25,7 @@ def read_key(path: Path) -> PrivateKey:
         ) from error
     if found.is_open_to_others:
         raise AttestError(f"{path}: others may read this private key", hint=f"chmod 600 {path}")
+    reject_foreign(path)
     try:
         return PrivateKey(found.data)
     except FormatError as error:

@@ -11,6 +11,14 @@ _GROWTH = 10
 _SMALL_ENTRIES, _SMALL_BYTES = 1_000_000, 1 << 40
 """What a module may grow to, however small it was."""
 
+_ENTRIES_MAX = 100_000_000
+_ENTRIES_FREE = 100_000
+"""Entries beyond the applied ones that any metadata may announce, however small they are.
+
+Each further one needs a byte of metadata: names that count upwards take two or three.  One tree
+that is named again and again takes nothing, while each entry costs memory, time and an inode.
+"""
+
 
 class WrongModuleError(HuaiError):
     """The repository is of another module."""
@@ -73,14 +81,15 @@ def _refusal(commit: Commit, state: State) -> str:
     return ""
 
 
-def check_totals(commit: Commit, module: Module, applied: Totals | None) -> None:
-    """What a commit announces bounds what reading it may cost, so it is judged first.
+def check_totals(commit: Commit, module: Module, applied: Totals | None, packed: int) -> None:
+    """Raise `TooLargeError` for a commit that announces more than reading it may cost.
 
-    `applied`: what the applied commit has; None: there is none, or any growth is agreed to.
+    `applied`: the totals of the applied commit; None: nothing is applied, or any growth is agreed
+    to.  `packed`: bytes of all metadata of the module, packed.
     """
     totals = commit.info.totals
     for count, what, most, key in (
-        (totals.entries, "entries", module.max_entries, "max_entries"),
+        (totals.entries, "entries", module.max_entries or _ENTRIES_MAX, "max_entries"),
         (totals.bytes, "bytes", module.max_bytes, "max_bytes"),
     ):
         if count > most:
@@ -89,6 +98,13 @@ def check_totals(commit: Commit, module: Module, applied: Totals | None) -> None
                 "nothing was touched",
                 hint=f"if that is right, raise {key} in client.toml",
             )
+    known = applied.entries if applied is not None else 0
+    if not module.max_entries and totals.entries > known + _ENTRIES_FREE + packed:
+        raise TooLargeError(
+            f"the upstream announces {totals.entries:,} entries in {packed:,} bytes of metadata; "
+            "nothing was touched",
+            hint="if that is right, because directories repeat: set max_entries in client.toml",
+        )
     if applied is None:
         return
     for count, before, what, small in (

@@ -21,7 +21,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from huai_client.deadline import NEVER, Deadline
-from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
+from huai_client.metadata.http import (
+    IncompleteCopyError,
+    MetadataUrl,
+    NotServedError,
+    UpstreamDownError,
+    UpstreamError,
+)
 from huai_client.metadata.newest import Newest
 from huai_client.retry import Backoff, retry
 from huai_client.state.upstream_health import UpstreamHealth
@@ -206,7 +212,8 @@ class Failover:
         return sorted(found, key=lambda url: url != self._answered)
 
     def _failed(self, url: MetadataUrl, error: Failure) -> None:
-        if isinstance(error, UpstreamDownError):
+        # An incomplete copy says nothing about other modules of its service, and passes in seconds.
+        if isinstance(error, UpstreamDownError) and not isinstance(error, IncompleteCopyError):
             self._health.failed(url.service, error.message, seconds=error.retry_after)
         if len(self.urls) > 1:
             self._say(error.message)

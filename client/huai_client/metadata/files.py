@@ -56,7 +56,7 @@ class Files:
             yield answer
             line = answer.release()
             if line is not None:
-                found = url._replace(url=answer.url.removesuffix(f"/{place}"))
+                found = url.redirected(answer.url.removesuffix(f"/{place}"))
                 self._open = _Open(url, found, line)
 
     def _again(self, url: MetadataUrl, place: str, stack: ExitStack) -> Answer | None:

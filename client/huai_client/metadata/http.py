@@ -8,17 +8,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import unquote_to_bytes
 
 from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.http_answer import AnswerError, Head
-from huai_client.metadata.http_connection import NotTlsError, NotTrustedError, basic
+from huai_client.metadata.http_connection import (
+    InternalAddressError,
+    NotTlsError,
+    NotTrustedError,
+    basic,
+)
 from huai_client.metadata.http_line import Line, SlowError
 from huai_client.metadata.slow_http import Request, Response, Sent, StatusError, good, open_url
-from huai_client.state.hosts import service_of
-from huai_client.tls import SYSTEM_TLS, TlsFiles
+from huai_client.proxies import ProxyError
+from huai_client.reach import Reach
+from huai_client.tls import SYSTEM_TLS, TlsFiles, certificate_hint
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.quoting import quoted
+from huai_schema.program.urls import (
+    login_of,
+    masked,
+    same_service,
+    service_of,
+    split_url,
+    without_login,
+)
 
 TIMEOUT_SECONDS = 30.0
 _BAD_REQUEST = 400
@@ -32,19 +47,18 @@ _OF_THE_SERVER = 500
 _NO_ADDRESS = (ValueError, OverflowError)
 """What is raised for an address that is none; the latter for a port beyond all numbers."""
 _TALK = 300
+_COPY_SECONDS = 5.0
+"""Until a copy of static files is asked again for what it did not have."""
 _DATE = re.compile(
     "[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
 )
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _REPOSITORY = re.compile(r"/git/([^/]+)\.git/?$")
-_LOGIN = re.compile(r"^([a-z][a-z0-9+.-]*://)([^/@]*)@")
 
 _LOGIN_HINT = "a login stands in ~/.netrc, or in the URL in client.toml: https://USER:PASSWORD@HOST"
+_INSIDE_HINT = "if that is meant, write the address that it leads to into client.toml"
 _CERTIFICATE_TAKEN = (
     "the upstream accepts yours: tls = {certificate = FILE, key = FILE} in client.toml"
-)
-_AUTHORITY_HINT = (
-    "an authority of your own stands in client.toml, tls = {ca = FILE}, or in SSL_CERT_FILE"
 )
 
 
@@ -69,6 +83,19 @@ class UpstreamTimeoutError(UpstreamDownError):
     exit_code = ExitCode.TIMEOUT
 
 
+class IncompleteCopyError(UpstreamDownError):
+    """A copy of static files has a new head, and not yet the files that the head names."""
+
+    def __init__(self, message: str) -> None:
+        """Ask for a pause: the rest of the copy arrives in seconds."""
+        super().__init__(
+            message,
+            hint="it may be copied just now: sync again in a minute; if that does not help, copy "
+            "it as STATIC.md says",
+            retry_after=_COPY_SECONDS,
+        )
+
+
 class NotServedError(UpstreamError):
     """The upstream is there, and has no such module or no commit of it."""
 
@@ -81,6 +108,8 @@ class MetadataUrl(NamedTuple):
     url: str
     tls: TlsFiles = SYSTEM_TLS
     """Own certificates for it."""
+    named: str = ""
+    """The URL of client.toml, after a redirection led from there to `url`."""
 
     @classmethod
     def of(cls, url: str, module: str, tls: TlsFiles = SYSTEM_TLS) -> "MetadataUrl":
@@ -94,20 +123,43 @@ class MetadataUrl(NamedTuple):
         """What has to answer there, whichever module it is asked for."""
         return service_of(self.url)
 
+    @property
+    def address(self) -> str:
+        """The URL to request, without a login."""
+        return without_login(self.url)
+
+    @property
+    def login(self) -> bytes:
+        """USER:PASSWORD: of the URL of client.toml, or of its host in .netrc; empty if none.
+
+        A redirection never gets any other one, and this one only at scheme, host and port of that
+        URL.
+        """
+        named = self.named or self.url
+        if not same_service(named, self.url):
+            return b""
+        given = login_of(named)
+        return kept_login(named) if given is None else unquote_to_bytes(given)
+
+    def redirected(self, url: str) -> "MetadataUrl":
+        """Return the repository at `url`, where a redirection led."""
+        if url == self.address:
+            return self
+        return MetadataUrl(without_login(url), self.tls, self.named or self.url)
+
     def __str__(self) -> str:
-        """For people: without the login."""
-        return _LOGIN.sub(r"\1", self.url)
+        """For people."""
+        return masked(self.url)
 
 
 def printable(text: str) -> str:
     """What an upstream says, without anything that a terminal would obey."""
-    words = " ".join(text[:_TALK].split())
-    return "".join(letter if letter.isprintable() else "?" for letter in words)
+    return quoted(" ".join(text[:_TALK].split()))
 
 
 def is_http(url: str) -> bool:
     """Whether `newest_commit` can ask there."""
-    return url.startswith(("http://", "https://"))
+    return url[:8].lower().startswith(("http://", "https://"))
 
 
 def server_and_module(url: str, name: str) -> tuple[str, str]:
@@ -216,9 +268,10 @@ def ask(
 ) -> Iterator[Answer]:
     """Ask a question.
 
-    `timeout` (s) is for each time that nothing comes, and for a trickle (`paced`); at the
-    deadline it is over anyway.  Every failure is an `UpstreamError`, an `UpstreamDownError` if
-    it may pass, or a `TimeUpError`; an answer that nothing changed is an `UnchangedError`.
+    `timeout` bounds, in seconds, each pause in which nothing comes, and an answer that trickles
+    (`http_line.MinimumRate`); at the deadline it is over anyway.  Every failure is an
+    `UpstreamError`, an `UpstreamDownError` if it may pass, or a `TimeUpError`; an answer that
+    nothing changed is an `UnchangedError`.
     """
     with _failures(metadata):
         try:
@@ -244,16 +297,15 @@ def _failures(metadata: MetadataUrl) -> Iterator[None]:
 
 def _request(metadata: MetadataUrl, question: Question) -> Request:
     """The question; whoever the upstream redirects to has no business with the login."""
-    found = _LOGIN.match(metadata.url)
     headers = {"User-Agent": f"huai-client/{__version__}"}
     if question.content_type:
         headers["Content-Type"] = question.content_type
     if question.unless:
         headers["If-None-Match"] = question.unless
-    url = f"{str(metadata).rstrip('/')}/{question.what}"
-    given = unquote_to_bytes(found[2]) if found else kept_login(url)
-    login = basic(given) if given else ""
-    return Request(url, question.body, headers, login, question.stay, metadata.tls)
+    url = f"{metadata.address.rstrip('/')}/{question.what}"
+    login = basic(given) if (given := metadata.login) else ""
+    reach = Reach((metadata.named,)) if metadata.named else None
+    return Request(url, question.body, headers, login, question.stay, metadata.tls, reach)
 
 
 def kept_login(url: str) -> bytes:
@@ -264,11 +316,14 @@ def kept_login(url: str) -> bytes:
     import netrc  # few have that file, and each poll passes here
 
     try:
-        found = netrc.netrc(path).authenticators(urlsplit(url).hostname or "")
+        found = netrc.netrc(path).authenticators(split_url(url).hostname or "")
     except (OSError, netrc.NetrcParseError, UnicodeError) as error:
+        # What the parser says quotes the word that it stumbled on, which may be a password.
+        line = f"line {error.lineno} " if isinstance(error, netrc.NetrcParseError) else "it "
+        reason = getattr(error, "strerror", None) or f"{line}is not understood"
         raise UpstreamError(
-            f"{path}: {printable(str(error))}", hint="repair it, or let NETRC name another file"
-        ) from error
+            f"{path}: {reason}", hint="repair it, or let NETRC name another file"
+        ) from None
     return f"{found[0]}:{found[2]}".encode() if found else b""
 
 
@@ -277,13 +332,22 @@ def _broken(metadata: MetadataUrl, error: Exception) -> UpstreamError:
         return UpstreamTimeoutError(f"{metadata}: {error}", hint="try again later")
     if isinstance(error, TimeoutError):
         return UpstreamTimeoutError(f"{metadata}: no answer in time", hint="try again later")
+    return _unreachable(metadata, error)
+
+
+def _unreachable(metadata: MetadataUrl, error: Exception) -> UpstreamError:
+    if isinstance(error, InternalAddressError):
+        return UpstreamError(f"{metadata}: a redirection leads inside: {error}", hint=_INSIDE_HINT)
     if isinstance(error, NotTlsError):
         plain = f"http://{str(metadata).partition('://')[2]}"
         return UpstreamError(
             f"{metadata}: what answers there does not speak TLS", hint=f"did you mean {plain}?"
         )
     if isinstance(error, NotTrustedError):
-        return UpstreamError(f"{metadata}: {printable(str(error))}", hint=_AUTHORITY_HINT)
+        said = printable(str(error))
+        return UpstreamError(f"{metadata}: {said}", hint=certificate_hint(said))
+    if isinstance(error, ProxyError):
+        return UpstreamDownError(f"{metadata}: {printable(str(error))}", hint=error.proxy.hint)
     unknown_name = isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
     lasting = unknown_name or isinstance(error, _NO_ADDRESS)
     kind = UpstreamError if lasting else UpstreamDownError
@@ -305,7 +369,7 @@ def _refused(metadata: MetadataUrl, head: Head) -> UpstreamError:
     if head.status in _PASSING or head.status >= _OF_THE_SERVER:
         after = retry_after(head.headers.get("retry-after"), time.time())
         return UpstreamDownError(said, hint="try again later", retry_after=after)
-    if head.status == _BAD_REQUEST and metadata.url.startswith("https:"):
+    if head.status == _BAD_REQUEST and metadata.url.lower().startswith("https:"):
         # As nginx says it.
         return UpstreamError(
             said, hint=f"if it asks for certificates, check that {_CERTIFICATE_TAKEN}"

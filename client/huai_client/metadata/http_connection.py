@@ -4,13 +4,15 @@
 """
 
 import binascii
-import os
 import socket
 import time
 from typing import NamedTuple
-from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
+from urllib.parse import SplitResult, unquote_to_bytes
 
+from huai_client.proxies import Proxy, ProxyError, proxy_for
+from huai_client.reach import Reach
 from huai_client.tls import NO_TLS, SYSTEM_TLS, Tls, TlsFiles, client_context
+from huai_schema.program.urls import split_url
 
 _ADDRESSES = 8
 """Of one host, that are tried."""
@@ -21,6 +23,10 @@ class NotTrustedError(OSError):
     """The certificate of the other side is not valid here."""
 
 
+class InternalAddressError(OSError):
+    """A redirection leads to an address where nobody may send this program."""
+
+
 class NotTlsError(OSError):
     """The other side does not speak TLS."""
 
@@ -29,16 +35,16 @@ class Route(NamedTuple):
     """How to get to an address."""
 
     url: SplitResult
-    proxy: SplitResult | None
+    proxy: Proxy | None
     tls: TlsFiles = SYSTEM_TLS
 
     @classmethod
     def of(cls, url: str, tls: TlsFiles = SYSTEM_TLS) -> "Route":
         """The route to `url`; `ValueError` if it is no address of HTTP."""
-        target = urlsplit(url)
+        target = split_url(url)
         if target.scheme not in _PORTS or not target.hostname:
-            raise ValueError(f"no address of HTTP: {url!r}")
-        return cls(target, _proxy_for(target), tls)
+            raise ValueError("not an address of HTTP")
+        return cls(target, proxy_for(target), tls)
 
     @property
     def tunnels(self) -> bool:
@@ -48,7 +54,7 @@ class Route(NamedTuple):
     @property
     def secured_host(self) -> str:
         """Whom a certificate has to name; empty: there is no TLS."""
-        other = self.url if self.proxy is None or self.tunnels else self.proxy
+        other = self.url if self.proxy is None or self.tunnels else self.proxy.url
         return other.hostname or "" if other.scheme == "https" else ""
 
     @property
@@ -74,15 +80,24 @@ class Route(NamedTuple):
     @property
     def proxy_login(self) -> str:
         """The header's value that the proxy wants; empty: none."""
-        if self.proxy is None or self.proxy.username is None:
+        if self.proxy is None or self.proxy.url.username is None:
             return ""
-        given = f"{self.proxy.username}:{self.proxy.password or ''}"
+        given = f"{self.proxy.url.username}:{self.proxy.url.password or ''}"
         return basic(unquote_to_bytes(given))
 
-    def connect(self, timeout: float) -> socket.socket:
-        """To the proxy, or to the host itself; without TLS."""
-        url = self.proxy or self.url
-        return connect(url.hostname or "", port_of(url), timeout)
+    def connect(self, timeout: float, reach: Reach | None = None) -> socket.socket:
+        """To the proxy, or to the host itself, as far as `reach` allows; without TLS.
+
+        Raises `ProxyError` if the proxy cannot be reached, `InternalAddressError` if the host may
+        not.
+        """
+        if self.proxy is None:
+            return connect(self.url.hostname or "", port_of(self.url), timeout, reach)
+        url = self.proxy.url
+        try:
+            return connect(url.hostname or "", port_of(url), timeout)
+        except OSError as error:
+            raise ProxyError(self.proxy, error.strerror or str(error)) from error
 
 
 def basic(login: bytes) -> str:
@@ -105,7 +120,7 @@ def port_of(url: SplitResult) -> int:
     return _PORTS[url.scheme] if url.port is None else url.port
 
 
-def connect(host: str, port: int, timeout: float) -> socket.socket:
+def connect(host: str, port: int, timeout: float, reach: Reach | None = None) -> socket.socket:
     """As `socket.create_connection`, but not for ever by trying one address after the other."""
     until, failed = time.monotonic() + timeout, OSError("the host has no address")
     # As bytes: for text the socket module loads a codec for names in other scripts.
@@ -116,6 +131,9 @@ def connect(host: str, port: int, timeout: float) -> socket.socket:
         left = until - time.monotonic()
         if left <= 0:
             break
+        if reach and (refusal := reach.refusal(str(place[0]))):
+            failed = InternalAddressError(refusal)
+            continue
         found = socket.socket(family, kind, protocol)
         try:
             found.settimeout(left)
@@ -146,17 +164,3 @@ def secured(sock: socket.socket, host: str, files: Tls) -> socket.socket:
         if "WRONG_VERSION_NUMBER" in str(error):
             raise NotTlsError(str(error)) from error
         raise
-
-
-def _proxy_for(url: SplitResult) -> SplitResult | None:
-    if not any(name.lower().endswith("_proxy") for name in os.environ):
-        return None
-    import urllib.request  # knows the rules, takes long to load, and few have a proxy
-
-    proxy = urllib.request.getproxies().get(url.scheme)
-    if not proxy or urllib.request.proxy_bypass(url.netloc.rpartition("@")[2]):
-        return None
-    found = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-    if found.scheme not in _PORTS or not found.hostname:
-        raise ValueError(f"the proxy is no address of HTTP: {url.scheme}_proxy")
-    return found

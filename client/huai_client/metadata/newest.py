@@ -75,26 +75,27 @@ def find_newest(
 ) -> Newest:
     """The newest commit, and where to fetch it.
 
+    `FormatError` for a malformed head of static files where git's protocol is not spoken.
     A `timeout` (s) that is longer than what suits so small a question is not made use of.
     `heads` knows who has static files; if it is the commit `have` that they had, no more may be
     said than that it still is.
     """
-    asking = _Asking(metadata, min(timeout, TIMEOUT_SECONDS), deadline, heads)
-    known = heads.get(str(metadata)) if heads else None
+    asking = _Asking(metadata, min(timeout, TIMEOUT_SECONDS), deadline, heads, [])
+    known = heads.get(metadata.address) if heads else None
     if known is not None:
         found = asking.by_files(known if known.commit == have else None)
         if found is not None:
             return found
         if heads:
-            heads.forget(str(metadata))
+            heads.forget(metadata.address)
     try:
         newest, offers_files = _by_git(metadata, asking.timeout, deadline)
     except UpstreamDownError:
         raise
-    except UpstreamError:
+    except UpstreamError as error:
         found = asking.by_files(None)
         if found is None:
-            raise
+            raise next(iter(asking.malformed), error) from None
         return found
     return (asking.by_files(None) if offers_files else None) or newest
 
@@ -104,9 +105,11 @@ class _Asking(NamedTuple):
     timeout: float
     deadline: Deadline
     heads: KnownHeads | None
+    malformed: list[FormatError]
+    """The reason why the head of the static files is malformed."""
 
     def by_files(self, known: KnownHead | None) -> Newest | None:
-        """What the static files say; None: there are none."""
+        """Return the newest commit by the static files; None if their head is absent or bad."""
         from huai_client.metadata.static_head import hear_head
 
         metadata, heads = self.metadata, self.heads
@@ -114,10 +117,13 @@ class _Asking(NamedTuple):
             heard = hear_head(metadata, known, timeout=self.timeout, deadline=self.deadline)
         except UpstreamDownError:
             raise
-        except (UpstreamError, FormatError):
+        except UpstreamError:
+            return None
+        except FormatError as error:
+            self.malformed.append(error)
             return None
         if heads and heard.static:
-            heads.set(str(metadata), KnownHead(heard.commit, heard.etag))
+            heads.set(metadata.address, KnownHead(heard.commit, heard.etag))
         urls = heard.static.content_urls if heard.static else ()
         return Newest(heard.commit, heard.found, heard.clock, heard.line, heard.static, urls)
 
@@ -130,8 +136,8 @@ def _by_git(metadata: MetadataUrl, timeout: float, deadline: Deadline) -> tuple[
         line, offers_files = answer.release(), answer.offers_files
         urls = tuple(answer.content_urls.split()[:_CONTENT_URLS])
     found = metadata
-    if url != f"{str(metadata).rstrip('/')}/{_ADVERT}":
-        found = metadata._replace(url=url.removesuffix(f"/{_ADVERT}"))
+    if url != f"{metadata.address.rstrip('/')}/{_ADVERT}":
+        found = metadata.redirected(url.removesuffix(f"/{_ADVERT}"))
     commit = decode_advert(body, str(metadata))
     return Newest(commit, found, clock, line, content_urls=urls), offers_files
 

@@ -20,7 +20,7 @@ def exceeds(repository: Path, limit: int) -> bool:
 
     A fetch of a few KiB is kept with all that its deltas are made from: often a hundred times that.
     """
-    sizes = [pack.stat().st_size for pack in _list_packs(repository)]
+    sizes = pack_sizes(repository)
     largest = max(sizes, default=0)
     return len(sizes) > limit or sum(sizes) - largest > max(_BESIDE_BYTES, _BESIDE * largest)
 
@@ -48,6 +48,11 @@ def exchange_packs(repository: Path, write: Callable[[Path], None]) -> None:
         if pack.stem not in names:
             pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is no pack
             pack.unlink()
+
+
+def pack_sizes(repository: Path) -> list[int]:
+    """Return the bytes of each pack."""
+    return [pack.stat().st_size for pack in _list_packs(repository)]
 
 
 def _list_packs(repository: Path) -> list[Path]:

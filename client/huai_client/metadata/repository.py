@@ -11,16 +11,26 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from huai_client.deadline import NEVER, Deadline
+from huai_client.metadata.checks import TooLargeError
 from huai_client.metadata.commit import Commit
+from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.git import Fetch, GitObject, LocalRepository, write_shallow
-from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamError, is_http
-from huai_client.metadata.known_heads import KnownHeads
+from huai_client.metadata.http import (
+    MetadataUrl,
+    NotServedError,
+    UpstreamError,
+    is_http,
+    printable,
+)
+from huai_client.metadata.known_heads import REFUSED, KnownHead, KnownHeads
 from huai_client.metadata.newest import Newest, find_newest, newest_commit
-from huai_client.metadata.packs import drop_unfinished, exceeds, exchange_packs
+from huai_client.metadata.packs import drop_unfinished, exceeds, exchange_packs, pack_sizes
 from huai_client.metadata.static_fetch import StaticFetch
 from huai_native._native import Packs
 from huai_schema.codec.commits import decode_commit
@@ -28,6 +38,7 @@ from huai_schema.codec.descriptor import read_root
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import BRANCH, Kind, ObjectReader
 from huai_schema.layout.snapshot import Snapshot
+from huai_schema.program.disk_hints import DISK_HINTS
 from huai_schema.program.refs import DamagedRefError, Refs
 
 if TYPE_CHECKING:
@@ -44,6 +55,14 @@ _HISTORY = "refs/huai/history/"
 _PACKS_MAX = 40
 _KEPT_BYTES = 24 << 20
 """Of objects: a sync looks at most of them two or three times."""
+_SPARE_WORK = 16 << 30
+"""Bytes of work that all reads of a run may cost beyond what their objects are worth: seconds."""
+_REFUSED_SECONDS = 86_400.0
+"""For so long a refused pack is not fetched again: an upstream may mend the one of its commit."""
+_REFUSED_HINT = (
+    "the upstream has to mend it; it is fetched again after a day, with --adopt or another "
+    "configuration of the module at once"
+)
 _HEAD = b"ref: "
 _CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 _FOLDERS = ("objects", "refs")
@@ -63,6 +82,15 @@ class DamagedRepositoryError(HuaiError):
     exit_code = ExitCode.UNSOUND
 
 
+class RefusedBeforeError(FormatError):
+    """A commit that an earlier run refused, because of its pack or of what it says."""
+
+    def __init__(self, reason: str, place: str) -> None:
+        """`reason` is what the earlier run said."""
+        super().__init__(f"{reason}; refused before", place)
+        self.hint = _REFUSED_HINT
+
+
 class Repository:
     """An `ObjectReader` over the downstream's copy of the metadata."""
 
@@ -74,15 +102,20 @@ class Repository:
         """
         self._path = path
         self._names = Refs(path)
-        self.packs = Packs(_KEPT_BYTES)
+        self.packs = Packs(_KEPT_BYTES, _SPARE_WORK)
         """What the engine reads by itself."""
         self.packs.add(_packs_of(path))
+        self._borrowed: list[Path] = []
         self._timeout = timeout
         self._deadline = NEVER
         self._arrived: list[Path] = []
         """Packs that came in this run, and are not accepted yet."""
         self._former: str | None = None
         """What `_FETCHED` was before them."""
+        self._refused = KnownHeads(path, REFUSED, lasts=_REFUSED_SECONDS)
+        self._basis = ""
+        self._sources: dict[str, str] = {}
+        """The addresses from which commits came, by commit."""
         self._begun: Fetch | StaticFetch | None = None
         """What was asked for ahead."""
         if not _is_repository(path):
@@ -93,6 +126,7 @@ class Repository:
     def borrow(self, other: Path, commit: str) -> None:
         """Read what the repository at `other` holds as well, `commit` among it; offer that one."""
         self.packs.add(_packs_of(other))
+        self._borrowed.append(other)
         self.keep([commit])
 
     def start_over(self) -> None:
@@ -102,6 +136,20 @@ class Repository:
     def accept(self) -> None:
         """Keep what was fetched so far, whatever comes later in this run."""
         self._arrived.clear()
+
+    def judge_by(self, facts: object) -> None:
+        """Take `facts` as that on which `refuse` depends: with others a commit is fetched again."""
+        self._basis = blake2b(repr(facts).encode(), digest_size=8).hexdigest()
+
+    def refuse(self, commit: str, error: UntrustedError | FormatError | TooLargeError) -> None:
+        """Withdraw, and do not fetch `commit` again for a day."""
+        if self._arrived and commit in self._sources:
+            self._remember(f"{self._sources[commit]} {self._basis}", commit, error)
+        self.withdraw()
+
+    def _remember(self, address: str, commit: str, error: HuaiError) -> None:
+        reason = printable(f"{error.exit_code:d} {error.message}").encode("ascii", "replace")
+        self._refused.set(address, KnownHead(commit, reason.decode()[:1000]))
 
     def withdraw(self) -> None:
         """Forget what was fetched since `accept`: it is refused, and must not pile up here."""
@@ -154,7 +202,9 @@ class Repository:
         try:
             heads = self._library().remote_refs(metadata.url)
         except FAILURES as error:
-            raise UpstreamError(f"{metadata}: {error}", hint="look at the URL") from error
+            raise UpstreamError(
+                f"{metadata}: {_said(metadata, error)}", hint="look at the URL"
+            ) from None
         if BRANCH not in heads:
             raise _no_commits_yet(metadata)
         return heads[BRANCH]
@@ -196,8 +246,9 @@ class Repository:
         except FAILURES as error:
             self.newest_commit(metadata)  # has the better words, if it fails too
             raise UpstreamError(
-                f"{metadata}: fetching the metadata failed: {error}", hint="run again"
-            ) from error
+                f"{metadata}: fetching the metadata failed: {_said(metadata, error)}",
+                hint="run again",
+            ) from None
         if self.fetched is None:
             raise _no_commits_yet(metadata)
         return self._judged(self.fetched, judge)
@@ -205,6 +256,9 @@ class Repository:
     def _judged(self, commit: str, judge: Judge) -> Commit:
         try:
             judge(commit, self.read(bytes.fromhex(commit), "commit"), self)
+        except (UntrustedError, FormatError) as error:
+            self.refuse(commit, error)
+            raise
         except HuaiError:
             self.withdraw()
             raise
@@ -224,15 +278,30 @@ class Repository:
                 self.packs.forget()  # it may have taken the place of a torn one of its name
             if not self.has(newest.commit):
                 raise self._damaged("what was fetched cannot be read", newest.commit)
+            self._refused.forget(newest.found.address)
+            self._sources[newest.commit] = newest.found.address
             self._names.set(_FETCHED, newest.commit)
             self._names.delete(_PARTLY)
         except OSError as error:
             raise self._unwritable(error) from error
 
+    def fetch_refused(self) -> None:
+        """Forget which commits were refused, so that they are fetched again."""
+        (self._path / REFUSED).unlink(missing_ok=True)
+
     def _begin(self, newest: Newest, deadline: Deadline) -> Fetch | StaticFetch:
+        url = newest.found
+        for address in (url.address, f"{url.address} {self._basis}"):
+            known = self._refused.get(address)
+            if known is not None and known.commit == newest.commit:
+                raise _refused_before(known.detail, str(url))
+
+        def refused(error: FormatError) -> None:
+            self._remember(url.address, newest.commit, error)
+
         complete = self._named(_FETCHED, _BEFORE, _KEPT, _PARTLY)
         older = self._named(_HISTORY) - complete
-        here = LocalRepository(self._path, self, complete, older, deadline)
+        here = LocalRepository(self._path, self, complete, older, deadline, refused)
         if newest.static is None:
             return Fetch(newest, here, timeout=self._timeout)
         came = partial(self._names.set, _PARTLY)
@@ -317,6 +386,14 @@ class Repository:
     def fetched(self) -> str | None:
         """The newest commit that was fetched, whether it was applied or not."""
         return self._refs().get(_FETCHED)
+
+    @property
+    def packed(self) -> int:
+        """The bytes of all packs, those that are borrowed or not accepted yet included."""
+        try:
+            return sum(chain.from_iterable(map(pack_sizes, (self._path, *self._borrowed))))
+        except OSError as error:
+            raise self._damaged(str(error), "objects/pack") from error
 
     def read(self, oid: bytes, kind: Kind) -> bytes:
         """The content of an object (`ObjectReader`).
@@ -413,8 +490,9 @@ class Repository:
             hint="huai-client sync NAME --adopt fetches the metadata anew",
         )
 
-    def _unwritable(self, error: Exception) -> StoreError:
-        return StoreError(f"{self._path}: {error}", hint="look at the disk and its permissions")
+    def _unwritable(self, error: OSError) -> StoreError:
+        hint = DISK_HINTS.get(error.errno or 0, "run as the user that the state belongs to")
+        return StoreError(f"{self._path}: {error}", hint=hint)
 
 
 def _is_repository(path: Path) -> bool:
@@ -431,6 +509,19 @@ def _packs_of(repository: Path) -> bytes:
     return os.fsencode(repository / "objects" / "pack")
 
 
+def _refused_before(detail: str, place: str) -> FormatError | UntrustedError:
+    """The error for a commit that an earlier run refused; `detail`: exit code and reason."""
+    code, _, reason = detail.partition(" ")
+    if code == f"{UntrustedError.exit_code:d}":
+        return UntrustedError(f"{place}: {reason}; refused before", hint=_REFUSED_HINT)
+    return RefusedBeforeError(reason, place)
+
+
 def _no_commits_yet(metadata: MetadataUrl) -> NotServedError:
     message = f"{metadata}: nothing is committed there yet"
     return NotServedError(message, hint="run huai-server commit on the upstream")
+
+
+def _said(metadata: MetadataUrl, error: Exception) -> str:
+    """Return the message of a libgit2 error, in which a URL is masked."""
+    return str(error).replace(metadata.url, str(metadata))

@@ -65,20 +65,25 @@ class Signatures:
         self._known = former if former and self._follows(former) else None
         self._verdicts: dict[str, Verdict] = {}
 
+    @property
+    def basis(self) -> object:
+        """The facts on which `judge` depends."""
+        return self._anchors, self._former
+
     def judge(self, commit: str, data: bytes, objects: ObjectReader) -> None:
         """See who signed a commit, `data`: `UntrustedError` unless it may be believed.
 
-        Of `objects` its tree and the keys there are read.
+        Of `objects` its tree and the keys there are read.  `FormatError` for what is not a commit.
         """
         if self._off:
             return
+        head = decode_commit(data)
         try:
             signed = split_commit(data)
             if signed is None:
                 self._refuse_unsigned()
                 return
             signers = signers_of(signed)
-            head = decode_commit(data)
             chain = read_keys(head.tree, objects)
             promise = Promise.decode(head.message.decode("utf-8", "replace"))
         except FormatError as error:

@@ -1,7 +1,6 @@
 """HTTP that waits for nothing without an end: a question, and its answer as it comes.
 
-A client of its own, because the one of the standard library takes longer to load than the rest of
-a sync that finds nothing new, and because every read has to be watched.
+A client of its own, because every read has to be watched: how long it takes, and how much comes.
 
 Rules:
 
@@ -21,6 +20,8 @@ from huai_client.deadline import Deadline
 from huai_client.metadata.http_answer import AnswerError, Body, Head, read_head
 from huai_client.metadata.http_connection import Route, host_and_port, port_of, secured
 from huai_client.metadata.http_line import LATE, Line, MinimumRate
+from huai_client.proxies import ProxyError
+from huai_client.reach import Reach
 from huai_client.tls import SYSTEM_TLS, TlsFiles
 
 _REDIRECTIONS = 5
@@ -51,6 +52,8 @@ class Request(NamedTuple):
     """Whether another question may follow on the same connection."""
     tls: TlsFiles = SYSTEM_TLS
     """Own certificates, for the hosts that they name."""
+    reach: Reach | None = None
+    """The addresses that a URL may lead to which client.toml does not name; None: any."""
 
 
 class Response:
@@ -138,7 +141,7 @@ class Sent:
 
     def _begin(self) -> Line:
         route, timeout = self._route, self._timeout
-        sock = route.connect(timeout)
+        sock = route.connect(timeout, self._request.reach)
         try:
             if route.tunnels:
                 _tunnel(route, sock, timeout, self._deadline)
@@ -158,6 +161,7 @@ def open_url(request: Request, *, timeout: float, deadline: Deadline) -> Respons
     Raises `StatusError`, `AnswerError`, an `OSError`, or a `ValueError` for an address that is
     none.
     """
+    reach = request.reach or Reach((request.url,))
     for _ in range(_REDIRECTIONS):
         response = Sent(request, timeout=timeout, deadline=deadline).response()
         if response.head.status in _GOOD:
@@ -167,7 +171,7 @@ def open_url(request: Request, *, timeout: float, deadline: Deadline) -> Respons
         if target is None:
             raise StatusError(response.head)
         deadline.check(LATE)
-        request = request._replace(url=target, login="")
+        request = request._replace(url=target, login="", reach=reach)
     raise OSError(f"more than {_REDIRECTIONS} redirections")
 
 
@@ -188,7 +192,7 @@ def redirection(request: Request, head: Head) -> str | None:
 
     target = urljoin(request.url, location)
     scheme = urlsplit(target).scheme
-    allowed = ("https",) if request.url.startswith("https:") else ("http", "https")
+    allowed = ("https",) if urlsplit(request.url).scheme == "https" else ("http", "https")
     return quote(target, safe="!#$%&'()*+,/:;=?@[]~") if scheme in allowed else None
 
 
@@ -225,7 +229,8 @@ def _tunnel(route: Route, sock: socket.socket, timeout: float, deadline: Deadlin
     # The other side of a tunnel says nothing unasked: the buffer takes nothing of that.
     head = read_head(io.BufferedReader(rated))
     if head.status not in _GOOD:
-        raise OSError(f"the proxy refuses: {head.status} {head.reason}")
+        said = f"it refuses: {head.status} {head.reason}"
+        raise ProxyError(route.proxy, said) if route.proxy else OSError(said)
 
 
 def _lines(first: str, headers: dict[str, str]) -> bytes:

@@ -15,12 +15,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.metadata.files import Files
-from huai_client.metadata.git.connectivity import CommitHead, check_connected, read_commit
+from huai_client.metadata.git.connectivity import CommitHead, read_commit
 from huai_client.metadata.git.fetch import LocalRepository, shallow_of, write_shallow
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import REPLY_BYTES, Work
-from huai_client.metadata.git.objects import WithReceived
-from huai_client.metadata.http import UpstreamDownError, UpstreamError
+from huai_client.metadata.http import (
+    IncompleteCopyError,
+    NotServedError,
+    UpstreamDownError,
+    UpstreamError,
+)
 from huai_client.metadata.newest import Newest
 from huai_native._native import Blake3
 from huai_schema.codec.commits import decode_commit
@@ -43,6 +47,10 @@ _STEPS = 256
 
 _LISTS = 3
 """One after the other: one of all that the head does not say, and that of a commit."""
+
+
+class _MissingFileError(UpstreamError):
+    """A file that the head, or a list, names is not there."""
 
 
 class _Hop(NamedTuple):
@@ -80,7 +88,17 @@ class StaticFetch:
         self._packs: list[Path] = []
 
     def complete(self) -> tuple[Path, ...]:
-        """Take the packs; those that are new."""
+        """Take the packs; those that are new.
+
+        A missing file is an `IncompleteCopyError`: the head that names it has just been read, so
+        whoever copies the folder has copied the head first.
+        """
+        try:
+            return self._complete()
+        except _MissingFileError as error:
+            raise IncompleteCopyError(error.message) from error
+
+    def _complete(self) -> tuple[Path, ...]:
         here, commit = self._here, self.newest.commit
         if commit in here.complete or commit in here.older:
             return ()
@@ -149,10 +167,7 @@ class StaticFetch:
         here = self._here
         with IncomingPack(here.path / "objects" / "pack") as pack:
             self._read(hop.file, hop.file.pack, pack.write)
-            objects = WithReceived(pack.complete(here.objects, self._work), here.objects)
-            head = read_commit(hop.commit, objects)
-            check_connected(head.tree, trees, objects, self._work)
-            return head, pack.install()
+            return here.install(pack, hop.commit, trees, self._work)
 
     def _list(self, file: StaticFile) -> Static:
         parts: list[bytes] = []
@@ -165,13 +180,18 @@ class StaticFetch:
         """All of a file; `FormatError` if it is not what it should be."""
         place = f"{FOLDER}/{name}"
         digest, left = Blake3(), file.size
-        with self._files.get(self._url, place) as answer:
-            while data := answer.read(min(_READ, left + 1)):
-                left -= len(data)
-                if left < 0:
-                    break
-                digest.update(data)
-                put(data)
+        try:
+            with self._files.get(self._url, place) as answer:
+                while data := answer.read(min(_READ, left + 1)):
+                    left -= len(data)
+                    if left < 0:
+                        break
+                    digest.update(data)
+                    put(data)
+        except NotServedError as error:
+            raise _MissingFileError(
+                f"{self._url}: {FOLDER}/head names {place}, which is missing"
+            ) from error
         if left or digest.digest() != file.digest:
             raise FormatError("not the file that its name says", f"{self._url}/{place}")
 

@@ -6,7 +6,7 @@ Nothing that it says is believed: see `static_fetch`.
 from typing import TYPE_CHECKING, NamedTuple
 
 from huai_client.deadline import Deadline
-from huai_client.metadata.http import MetadataUrl, Question, UnchangedError, ask
+from huai_client.metadata.http import MetadataUrl, NotServedError, Question, UnchangedError, ask
 from huai_client.metadata.http_line import Line
 from huai_client.metadata.known_heads import KnownHead
 
@@ -34,18 +34,20 @@ def hear_head(
 ) -> Heard:
     """Ask; with `known` the answer may be that this is what it still says.
 
-    `UpstreamError`, or `FormatError` for what is no head.
+    `UpstreamError` for a page that is not a head, `FormatError` for a head that is malformed.
     """
-    question = Question(_ADDRESS, stay=True, unless=known.etag if known else "")
+    question = Question(_ADDRESS, stay=True, unless=known.detail if known else "")
     try:
         with ask(metadata, question, timeout=timeout, deadline=deadline) as answer:
-            from huai_schema.codec.static_files import STATIC_BYTES, Static
+            from huai_schema.codec.static_files import MAGIC, STATIC_BYTES, Static
 
             body = answer.whole(STATIC_BYTES + 1)
+            if not body.startswith(MAGIC):
+                raise NotServedError(f"{metadata}/{_ADDRESS}: this is not a head of static files")
             static = Static.decode(body, f"{metadata}/{_ADDRESS}")
             found = metadata
-            if answer.url != f"{str(metadata).rstrip('/')}/{_ADDRESS}":
-                found = metadata._replace(url=answer.url.removesuffix(f"/{_ADDRESS}"))
+            if answer.url != f"{metadata.address.rstrip('/')}/{_ADDRESS}":
+                found = metadata.redirected(answer.url.removesuffix(f"/{_ADDRESS}"))
             commit, line = static.commits[static.newest], answer.release()
             return Heard(commit, found, answer.clock, line, static, answer.etag)
     except UnchangedError as error:

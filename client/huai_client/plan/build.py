@@ -30,7 +30,7 @@ from huai_client.plan.deletions import (
     TooManyDeletionsError,
     parse_exceptions,
 )
-from huai_client.plan.inodes import split_shared_inodes
+from huai_client.plan.inodes import accept_shared_inodes, split_shared_inodes
 from huai_client.plan.operations import Plan
 from huai_client.plan.order.order import PublishOrder
 from huai_client.plan.pending import (
@@ -59,6 +59,8 @@ from huai_client.state import delayed_record
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.state.state import State
 from huai_client.tree import View
+from huai_client.tree.case import check_removals
+from huai_client.tree_settings import changed_keys, record_settings
 from huai_schema.codec.publish_rules import ProfileRule, Rule, own_rules, usable_rules
 from huai_schema.entries import Directory
 from huai_schema.paths import RelPath
@@ -113,12 +115,16 @@ class PlanBuilder:
         wanted = Selection(commit.snapshot, self.rules if rules is None else rules)
         if applied is not None and not self._options.adopt:
             check_destination(view, past)
-        diff = self._compare(view, past, wanted, whole=self._is_whole(applied))
+        whole = self._is_whole(applied, state)
+        diff = self._compare(view, past, wanted, whole=whole)
         before = None if applied is None else self._recorded(state)
         extent = _extent(commit, wanted, applied, before)
         entries = None if before is None else before.entries
         goal = _Goal(commit, wanted, extent, applied or wanted, entries)
-        return self._build(diff, goal, view, delays=True, sure=True)
+        prepared = self._build(diff, goal, view, delays=True, sure=True)._replace(whole=whole)
+        if state.applied is not None and self._repository.has(state.applied):
+            return prepared
+        return prepared._replace(by_stat=extent.entries - _missing(diff) - 1)
 
     def repair(
         self, view: View, commit: Commit, state: State, damage: list[Difference]
@@ -154,8 +160,9 @@ class PlanBuilder:
         diff = self._undeletable.drop_kept(diff, ahead)
         if delays:
             diff = with_reappeared(diff, pending, partial(digest_here, ahead))
+        unsafe = None
         if module.safe_links:
-            diff = without_unsafe(diff)
+            diff, unsafe = without_unsafe(diff)
         plan = make_plan(diff.candidates, diff.moves, order.stages_of)
         refused = self._check_limits(plan, diff, goal)
         changed = changed_directories(plan)
@@ -167,6 +174,7 @@ class PlanBuilder:
             plan, pending, delayed = delay_deletions(plan, present, policy)
             changed = changed_directories(plan) | emptied_directories(gone, ahead)
             self._limits.check_due(due_by_run(plan, before), goal.extent.entries, goal.former)
+        check_removals(ahead, (each.path for each in (*plan.clear, *plan.removals)))
         plan = with_directories(plan, _directories_of(changed, plan, goal.selection))
         plan = self._with_reuses(plan, diff, view, commit, sure=sure)
         prepared = Prepared(
@@ -177,11 +185,13 @@ class PlanBuilder:
             tuple(pending),
             lambda: order.repositories_in(changed | touched_directories(plan)),
             extent=goal.extent,
-            filter=goal.selection.rules.key(),
+            filter=record_settings(module, goal.selection.rules.key()),
             territory=order,
             volatile=volatile_fetches(plan, order.is_volatile),
             former=goal.former if sure else None,
             refused=refused,
+            unsafe=unsafe,
+            unlimited=tuple(self._limits.missing(goal.former, goal.selection)),
         )
         return restrict(prepared, self._options.only)
 
@@ -189,13 +199,17 @@ class PlanBuilder:
         self, view: View, past: list[Selection], wanted: Selection, *, whole: bool
     ) -> TreeDiff:
         """The differences between the tree and `wanted`; `whole` looks at every path."""
+        shares = self._module.duplicates == "hardlink"
         if whole:
             extraneous = self._options.delete_extraneous
             tick = partial(self._options.deadline.check, "the tree was compared in part")
-            return diff_whole(view, past, wanted, delete_extraneous=extraneous, tick=tick)
+            safe = self._module.safe_links
+            diff = diff_whole(
+                view, past, wanted, delete_extraneous=extraneous, safe_links=safe, tick=tick
+            )
+            return accept_shared_inodes(diff) if shares else diff
         moves = may_move(self._protection, self._undeletable, view) if self.moves else nowhere
         diff = diff_changes(view, past, wanted, moves)
-        shares = self._module.duplicates == "hardlink"
         if shares or len(past) > 1:
             return split_shared_inodes(diff, may_share=shares)
         return diff
@@ -243,10 +257,12 @@ class PlanBuilder:
 
     def walks(self, state: State) -> bool:
         """Whether an update has to compare the whole tree."""
-        return self._is_whole(self._past(state)[0])
+        return self._is_whole(self._past(state)[0], state)
 
-    def _is_whole(self, applied: Selection | None) -> bool:
-        return self._options.adopt or self._options.compare or applied is None
+    def _is_whole(self, applied: Selection | None, state: State) -> bool:
+        if self._options.adopt or self._options.compare or applied is None:
+            return True
+        return bool(changed_keys(self._module, *state.settings))
 
     def _pending(self) -> list[DelayedDeletion]:
         """The recorded delayed deletions, without paths that must not be deleted."""
@@ -276,10 +292,14 @@ class PlanBuilder:
             Selection(repository.commit(commit).snapshot, Rules.from_key(key))
             for commit, key in here
         ]
-        known = len(here) == len(state.attempts) and (state.applied, state.filter) not in here
-        if state.applied is None or not known or not repository.has(state.applied):
+        if state.applied is None or not repository.has(state.applied):
             return None, attempted
-        return applied_selection(repository.commit(state.applied), state), attempted
+        applied = applied_selection(repository.commit(state.applied), state)
+        if (state.applied, state.filter) in here:
+            return None, attempted
+        if len(here) < len(state.attempts):
+            return None, [applied, *attempted]
+        return applied, attempted
 
 
 def applied_selection(commit: Commit, state: State) -> Selection:
@@ -331,6 +351,11 @@ def _entries_here(diff: TreeDiff, wanted: Extent) -> int:
     """How many entries a tree has, from its comparison as a whole with `wanted`."""
     missing, extra = CandidateTable.of(diff.candidates).engine.unequal()
     return wanted.entries - missing + extra + len(diff.extraneous)
+
+
+def _missing(diff: TreeDiff) -> int:
+    """Return how many wanted entries the tree does not have."""
+    return CandidateTable.of(diff.candidates).engine.unequal()[0]
 
 
 def _directories_of(changed: set[RelPath], plan: Plan, wanted: Selection) -> list[Directory]:

@@ -67,6 +67,14 @@ class DeletionLimits:
                 )
             self._check_directories(removals, former)
 
+    def missing(self, *trees: Selection) -> list[RelPath]:
+        """Return the directories with a limit that are in none of `trees`, whatever the filter."""
+        return [
+            path
+            for path in check_limits(self._directories)
+            if all(tree.snapshot.directory(path) is None for tree in trees)
+        ]
+
     def _check_directories(self, removals: Iterable[Remove], former: Selection) -> None:
         if self._directories:
             check_directories(removals, self._directories, former.entries_below)

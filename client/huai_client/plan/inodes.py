@@ -34,6 +34,30 @@ def split_shared_inodes(diff: TreeDiff, *, may_share: bool) -> TreeDiff:
     return diff._replace(candidates=table)
 
 
+def accept_shared_inodes(diff: TreeDiff) -> TreeDiff:
+    """Return the comparison without files that differ in nothing but in sharing an inode.
+
+    For `duplicates = "hardlink"`, where the whole tree was compared.  Where a change of one name
+    would change the inode, none of its names is left out.
+    """
+    table = CandidateTable.of(diff.candidates)
+    inodes: dict[tuple[int, int], list[Candidate]] = defaultdict(list)
+    for each in table.engine.shared():
+        inodes[each.inode].append(each)
+    shared = [name for names in inodes.values() if all(map(_only_shares, names)) for name in names]
+    sizes = {each.have.size for each in shared if isinstance(each.have, File)}
+    right = {each.candidate.path for each in table.sources(sizes) if each.right}
+    accepted = right.intersection(each.path for each in shared)
+    if not accepted:
+        return diff
+    return diff._replace(candidates=[each for each in table if each.path not in accepted])
+
+
+def _only_shares(candidate: Candidate) -> bool:
+    wanted = candidate.wanted
+    return isinstance(wanted, File) and wanted.link is None and candidate.differing == {"link"}
+
+
 def _strays(names: list[Candidate]) -> Iterator[RelPath]:
     """The leaders of all groups but the first: one group keeps the inode that several share."""
     groups = dict.fromkeys(

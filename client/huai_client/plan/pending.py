@@ -93,7 +93,8 @@ def delay_deletions(plan: Plan, pending: Iterable[DelayedDeletion], policy: Dela
     for path in cleared | {each.path for each in in_the_way}:
         known.pop(path, None)
     clear = {item.path: item for item in (*plan.clear, *map(_removal, in_the_way))}
-    now = [item for item in plan.removals if policy.at_once(item)]
+    # What the commit names goes because it is left out; waiting would keep it for ever.
+    now = [each for each in plan.removals if policy.at_once(each) or policy.named(each.path)]
     new = {item.path for item in plan.removals} - {item.path for item in now} - known.keys()
     for item in plan.removals:
         if item.path in new:

@@ -7,10 +7,11 @@ from huai_client.diff.candidate import TreeDiff
 from huai_client.diff.files import paths, sizes
 from huai_client.diff.selection import Extent, Selection
 from huai_client.metadata.commit import Commit
-from huai_client.modes import Modes, Reduced, split_key
+from huai_client.modes import Modes, Reduced
 from huai_client.plan.operations import Plan
 from huai_client.plan.order.order import PackageRepository
 from huai_client.plan.withhold import ONE_REPOSITORY, Territory
+from huai_client.settings_record import TreeSettings
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_native import _native
 from huai_schema.entries import Directory, Entry, File, Symlink
@@ -95,17 +96,25 @@ class Prepared(NamedTuple):
     extent: Extent = Extent(0, 0)
     """Entries and bytes that the filter selects."""
     filter: str = ""
-    """Filter and modes of the plan (`filters.Rules.key`); empty: no filter, exact modes."""
+    """The record of the settings that the plan follows (`tree_settings`)."""
     territory: Territory = ONE_REPOSITORY
     """What belongs together in the tree, so that a failure holds up nothing else."""
     volatile: frozenset[RelPath] = frozenset()
     """Files to fetch that the upstream may change before they arrive, without a commit."""
     former: Selection | None = None
     """What the last sync left in the tree; None: nothing is known of it for sure."""
+    by_stat: int = 0
+    """Entries below the top that are here and of which no earlier commit tells the content."""
     refused: str = ""
     """Why a sync would refuse this plan for a filter that is only tried."""
+    unsafe: RelPath | None = None
+    """A symlink that `safe_links` leaves out; None: none in what was compared."""
+    unlimited: tuple[RelPath, ...] = ()
+    """Directories of `max_delete_in` that do not exist."""
+    whole: bool = False
+    """True if the whole tree was compared."""
 
     @property
     def modes(self) -> Modes:
         """The policy for modes that the plan follows."""
-        return split_key(self.filter)[0]
+        return TreeSettings.parse(self.filter).modes

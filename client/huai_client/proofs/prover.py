@@ -75,7 +75,8 @@ class Prover:
         proof = self._proofs[changed.repository.profile]
         if proof.keyrings:
             signed = profiles()[changed.repository.profile].signed
-            run = partial(self._run, proof, {}, "/")
+            # What gpgv quotes of a file must not pass for its status.
+            run = partial(self._run, proof, {}, "/", hear_errors=lambda _: None)
             return refusal(changed, visible, signed, proof.keyrings, run)
         top = changed.repository.top
         tree, names = self._folder / "tree", self._folder / "changed"
@@ -101,7 +102,13 @@ class Prover:
         folder: str,
         command: Sequence[str],
         hear: Callable[[str], None],
+        hear_errors: Callable[[str], None] | None = None,
     ) -> str:
-        limit = seconds(proof.timeout)
-        outer = environment(os.environ, variables)
-        return run_program(command, outer, seconds=limit, hear=hear, folder=folder)
+        return run_program(
+            command,
+            environment(os.environ, variables),
+            seconds=seconds(proof.timeout),
+            hear=hear,
+            hear_errors=hear_errors,
+            folder=folder,
+        )

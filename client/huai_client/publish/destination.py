@@ -3,6 +3,7 @@
 Only composes.
 """
 
+import os
 import time
 from dataclasses import replace
 from functools import partial
@@ -12,10 +13,14 @@ from huai_client.mirror import Mirror
 from huai_client.modes import Modes
 from huai_client.publish.trash.trash import Trash
 from huai_client.state.state import State
-from huai_client.transfer.staging import finish_patches
+from huai_client.transfer.staging import Journals, boot_id
 from huai_client.tree import Tree
+from huai_client.tree.case import check_new_device
 from huai_schema.paths import ROOT
+from huai_schema.program.durable import replace_file
 from huai_schema.program.spans import seconds
+
+_SECRET_BYTES = 32
 
 
 class Destination:
@@ -26,22 +31,31 @@ class Destination:
         self._module = mirror.config
         self._dest = mirror.dest
         self.trash = Trash(self._dest)
+        self._staged = mirror.paths.staged
+        self.journals = Journals(mirror.paths.patches, self._dest)
         self.keeps = seconds(self._module.trash) > 0
         """Whether deleted and replaced files are kept for a while."""
 
-    def open(self, state: State) -> Tree:
-        """The tree to change; what it deletes goes to the trash, under the applied serial.
-
-        A file that an interrupted run was changing where it stands is made whole first.
-        """
-        keep = partial(self.trash.new_batch, state.serial) if self.keeps else None
-        tree = Tree(self._dest, owners=self._module.owners, keep=keep)
+    def boot(self) -> bytes:
+        """Return a name of this boot that nothing in a tree can tell."""
+        place = self._staged
         try:
-            finish_patches(tree)
-        except BaseException:
-            tree.close()
-            raise
-        return tree
+            secret = place.read_bytes()
+        except FileNotFoundError:
+            secret = b""
+        if len(secret) != _SECRET_BYTES:
+            secret = os.urandom(_SECRET_BYTES)
+            replace_file(place, secret, place.with_suffix(".new"), permissions=0o600)
+        return boot_id(secret)
+
+    def open(self, state: State) -> Tree:
+        """The tree to change; what it deletes goes to the trash, under the applied serial."""
+        keep = partial(self.trash.new_batch, state.serial) if self.keeps else None
+        return Tree(self._dest, owners=self._module.owners, keep=keep)
+
+    def check_case(self, tree: Tree, state: State) -> State:
+        """Return `state` with the device of DEST; refuse one that folds case, before it is used."""
+        return replace(state, device=check_new_device(tree.handle, self._dest, state.device))
 
     def before_changes(self, state: State) -> State:
         """The state to record before the first change: from now on the trash may hold files."""

@@ -230,7 +230,7 @@ class _Run:
         """Give what was staged its owner, mode and times, where it is `unfinished`."""
 
         def prepare(files: Sequence[File]) -> Row:
-            return self._tree.prepare_files([(*self._staged(file), file) for file in files])
+            return self._with_content(files, self._tree.prepare_files)
 
         waiting = self._withholding
         for stage in plan.stages:
@@ -239,6 +239,22 @@ class _Run:
                     self._failed(row.failed.error, StepKind.PUBLISH, row.failed.item.path)
         if not waiting.nothing:
             waiting.foresee(plan)
+
+    def _with_content(
+        self, files: Sequence[File], do: Callable[[list[tuple[int, bytes, File]]], Row]
+    ) -> Row:
+        """Do a row with the staged content of `files`.
+
+        One that is to be changed where it stands may refuse it, and ends the row.
+        """
+        row: list[tuple[int, bytes, File]] = []
+        for file in files:
+            try:
+                row.append((*self._staged(file), file))
+            except PathError as error:
+                done = do(row)
+                return done if done.failure else Row(done.done, error)
+        return do(row)
 
     def find_whole(self, plan: Plan, volatile: Collection[RelPath]) -> None:
         """Find the directories that are published at once."""
@@ -254,7 +270,10 @@ class _Run:
             return waiting.publishes(entry, number)
 
         def put(files: Sequence[File]) -> Row:
-            return tree.publish_files([(*self._staged(file), file.path) for file in files])
+            return self._with_content(
+                files,
+                lambda row: tree.publish_files([(top, name, file.path) for top, name, file in row]),
+            )
 
         begun, before = time.perf_counter(), self._changes()
         whole = self._publish_whole(self._whole[number], stage) if self._whole else set()

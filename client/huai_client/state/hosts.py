@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from huai_client.state.upstream_health import UpstreamHealth
 from huai_client.state.upstream_speed import UpstreamSpeed
@@ -151,16 +150,3 @@ class Hosts:
     def refuse_options(self, service: str, options: frozenset[str]) -> None:
         """`service` has refused these."""
         self._refused[service] = self.refused_options(service) | options
-
-
-def service_of(url: str) -> str:
-    """The service of a URL: scheme, host and port; empty: it needs no network."""
-    try:
-        split = urlsplit(url)
-        host, port = split.hostname, split.port
-    except ValueError:
-        return ""
-    if not split.scheme or not host:
-        return ""
-    shown = f"[{host}]" if ":" in host else host
-    return f"{split.scheme}://{shown}" + (f":{port}" if port else "")

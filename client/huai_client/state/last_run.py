@@ -5,7 +5,6 @@ no line in the history.  It is for people, and no decision depends on it: a file
 torn counts as empty, and a run does not fail if it cannot be written.
 """
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import msgspec
 from huai_client.state import history
 from huai_client.state.run_record import REASON_MOST, Number, RunRecord
 from huai_schema.errors import ExitCode
+from huai_schema.program.durable import replace_file
 
 
 class LastRun(msgspec.Struct, frozen=True):
@@ -59,7 +59,13 @@ def save(path: Path, record: RunRecord, now: int) -> None:
     # Not synced to the disk: a poll must not wait for it.
     durable = before is None or (before.code, before.reason) != (run.code, run.reason)
     with suppress(OSError):
-        _replace(path, msgspec.json.encode(run) + b"\n", durable=durable)
+        replace_file(
+            path,
+            msgspec.json.encode(run) + b"\n",
+            path.with_suffix(".new"),
+            permissions=0o600,
+            durable=durable,
+        )
 
 
 def interruption(runs: Path, run: LastRun | None) -> str:
@@ -68,15 +74,3 @@ def interruption(runs: Path, run: LastRun | None) -> str:
     if newest is not None and newest.ended and run is not None and not run.good:
         return f"the last run ended with {run.code} ({run.reason}): the next one goes on from there"
     return "a run was interrupted: the next one finishes it"
-
-
-def _replace(path: Path, data: bytes, *, durable: bool) -> None:
-    temporary = path.with_suffix(".new")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(handle, data)
-        if durable:
-            os.fdatasync(handle)
-    finally:
-        os.close(handle)
-    temporary.replace(path)

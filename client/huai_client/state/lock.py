@@ -1,11 +1,22 @@
 """One run at a time for each module."""
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces
+from huai_schema.program.disk_hints import DISK_HINTS
 from huai_schema.program.locking import locked
+
+
+def _hint(error: OSError) -> str:
+    if hint := DISK_HINTS.get(error.errno or 0):
+        return hint
+    if error.errno in (errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EEXIST):
+        return "move away what stands where huai keeps its state, or give another --root"
+    return "run as the user that the state belongs to, or give another --root"
 
 
 @contextmanager
@@ -20,10 +31,8 @@ def module_lock(places: ModulePlaces, *, wait: float, verifying: bool = False) -
         places.folder.mkdir(mode=0o700, exist_ok=True)
         lock.__enter__()
     except OSError as error:
-        raise states.StateError(
-            f"{places.folder}: {error.strerror}",
-            hint="run as the user that the state belongs to, or give another --root",
-        ) from error
+        where = os.fsdecode(error.filename or places.folder)
+        raise states.StateError(f"{where}: {error.strerror}", hint=_hint(error)) from error
     with ExitStack() as stack:
         stack.push(lock.__exit__)
         yield

@@ -5,6 +5,7 @@
 - `ROOT/speeds.json`: how fast those were that upstreams name
 - `ROOT/hosts/HOST`: a locked file for each connection to that host
 - `ROOT/modules/NAME/state.json`: what the tree was brought to
+- `ROOT/modules/NAME/applied`: the same for other programs (`huai_schema.codec.applied`)
 - `ROOT/modules/NAME/repository.git`: the metadata that was fetched
 - `ROOT/modules/NAME/trusted`: whose signatures count; never goes back
 - `ROOT/modules/NAME/lock`
@@ -14,6 +15,9 @@
 - `ROOT/modules/NAME/history`: how the runs ended, for people
 - `ROOT/modules/NAME/last`: how the last run ended, and when the tree was last in step
 - `ROOT/modules/NAME/changes`: what hooks are told of, until they were
+- `ROOT/modules/NAME/patches/`: journals of files that are changed where they stand
+- `ROOT/modules/NAME/handovers`: calls of `huai-rsync` that the real rsync carried out
+- `ROOT/modules/NAME/staged`: a secret by which the client knows its own staging area
 - `ROOT/modules/NAME/proving`: what a proof is shown, while it runs
 - `ROOT/modules/NAME/notified`: failures in a row, and whether somebody was told;
   `ROOT/modules/NAME/notified-signature`: the same of a signature that is over
@@ -23,6 +27,8 @@
 
 from pathlib import Path
 from typing import NamedTuple
+
+from huai_schema.codec.applied import FILE_NAME
 
 
 class ModulePlaces(NamedTuple):
@@ -39,6 +45,11 @@ class ModulePlaces(NamedTuple):
     def state(self) -> Path:
         """What the tree was brought to."""
         return self.folder / "state.json"
+
+    @property
+    def applied(self) -> Path:
+        """The record of the state that other programs may read."""
+        return self.folder / FILE_NAME
 
     @property
     def trusted(self) -> Path:
@@ -64,6 +75,21 @@ class ModulePlaces(NamedTuple):
     def changes(self) -> Path:
         """The lists of changed paths that hooks get."""
         return self.folder / "changes"
+
+    @property
+    def patches(self) -> Path:
+        """The journals of files that are changed where they stand."""
+        return self.folder / "patches"
+
+    @property
+    def handovers(self) -> Path:
+        """The calls of `huai-rsync` that the real rsync carried out."""
+        return self.folder / "handovers"
+
+    @property
+    def staged(self) -> Path:
+        """A secret by which this client knows its own staging area."""
+        return self.folder / "staged"
 
     @property
     def proving(self) -> Path:

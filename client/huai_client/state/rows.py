@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from huai_schema.program.durable import replace_file
+
 _BYTES_MAX = 1 << 20
 
 
@@ -32,5 +34,6 @@ def write_rows(path: Path | None, rows: Iterable[Sequence[object]]) -> None:
         return
     fresh = path.with_suffix(f".{os.getpid()}.new")
     with suppress(OSError):
-        fresh.write_text(json.dumps([list(row) for row in rows], indent=0))
-        fresh.replace(path)
+        # A message in it may quote what an upstream said to this user alone.
+        content = json.dumps([list(row) for row in rows], indent=0).encode()
+        replace_file(path, content, fresh, permissions=0o600, durable=False)

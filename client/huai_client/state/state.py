@@ -1,7 +1,8 @@
 """The state of a downstream tree: the commits that it was brought to.
 
-Written as a whole, durably, before the first change to the tree and after the last one.  A relay of
-the same machine reads `version`, `applied` and `partial` of it (`huai_server.relay.applied`).
+Written as a whole, durably, before the first change to the tree and after the last one.  Private:
+other programs read the file `applied`.  Until a sync has written that, a relay reads `version`,
+`applied` and `partial` of this one (`huai_server.relay.applied`).
 """
 
 import json
@@ -11,6 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.disk_hints import DISK_HINTS
 from huai_schema.program.durable import replace_file
 
 _VERSION = 1
@@ -52,17 +54,17 @@ class State:
     entries: int = 0
     """How many entries of the applied commit its filter lets through; 0: there is none."""
     filter: str = ""
-    """Filter and modes by which the commit was applied (`filters.Rules.key`); empty: neither."""
+    """The settings by which the commit was applied (`tree_settings`)."""
     before: str = ""
     """The commit that was applied before, if the trash was kept since; empty: no undo."""
     before_filter: str = ""
-    """The filter through which that was."""
+    """The settings by which that was."""
     held: str = ""
     """The commit that was undone: no sync until `sync --unhold`; empty: none."""
     trash: int = 0
     """Since when the oldest batch of the trash is there, seconds since the epoch; 0: none."""
     attempted_filters: tuple[str, ...] = ()
-    """The filters of `attempted`, in the same order; a shorter list: the rest had none."""
+    """The settings of `attempted`, in the same order; a shorter list: not known of the rest."""
     identity: str = ""
     """The identity of the upstream's module (FORMAT.md, "Descriptor"); empty: not known."""
     seen: int = 0
@@ -78,14 +80,27 @@ class State:
     partial: str | None = None
     """What is left out of the applied commit, in words; empty: nothing; None: not known."""
 
+    device: int = 0
+    """The device of DEST, on which names that differ by case are different; 0: not known."""
+
     def first_seen(self, commit: str, now: float) -> int:
         """When a commit that is applied `now` was first applied, seconds since the epoch."""
         return (self.seen or self.time or int(now)) if commit == self.applied else int(now)
 
     @property
+    def applied_serial(self) -> int:
+        """The serial of the applied commit; 0 before the first sync ended, whatever it accepted."""
+        return self.serial if self.applied else 0
+
+    @property
     def attempts(self) -> tuple[tuple[str, str], ...]:
-        """Each attempted commit with its filter."""
+        """Each attempted commit with its settings."""
         return tuple(zip_longest(self.attempted, self.attempted_filters, fillvalue=""))
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings of the applied commit, and those of each attempted one."""
+        return (self.filter, *(settings for _, settings in self.attempts))
 
     def __post_init__(self) -> None:
         """Raise `ValueError` for values that huai does not write."""
@@ -98,6 +113,7 @@ class State:
             self.trash,
             self.seen,
             self.valid_until,
+            self.device,
         )
         if not all(isinstance(number, int) and number in _NUMBERS for number in numbers):
             raise ValueError("not a number, or out of range")
@@ -173,5 +189,5 @@ def replace_durably(path: Path, data: bytes) -> None:
     except OSError as error:
         raise StateError(
             f"{path}: {error.strerror}",
-            hint="make room, or check the owner of the folder; then run again",
+            hint=DISK_HINTS.get(error.errno or 0, "check the owner of the folder; then run again"),
         ) from error

@@ -59,11 +59,14 @@ class Applier:
         listener, synced = observer.listener, record.state.time
         retrying = partial(destination.trash.free_space_and_retry, on_message=listener.retried)
         retrying(lambda: content.check(prepared, tree))
+        record.state = destination.check_case(tree, record.state)
         if record.state.applied is not None and prepared.filter != record.state.filter:
             # If the filter is changed back after an interruption, only this record says that the
             # next run has to clean up.  A first sync that ends before any change accepts nothing.
             self._save_attempt(prepared, accepted)
-        with Staging(tree.dest / os.fsdecode(STAGING), finish=tree.finish) as staging:
+        area = tree.dest / os.fsdecode(STAGING)
+        boot, journals = destination.boot(), destination.journals
+        with Staging(area, boot=boot, finish=tree.finish, journals=journals) as staging:
             staged = retrying(lambda: content.stage(prepared, tree, staging, listener, synced))
             outcome, withholding = staged.outcome, Withholding(prepared.territory)
             for file in outcome.failed:

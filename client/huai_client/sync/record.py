@@ -2,7 +2,7 @@
 
 Order of writes: refs to commits before the state that names these, so that a state never names a
 commit that git may drop; an attempt before the first change to the tree; the applied commit when
-the whole tree is on the disk.
+the whole tree is on the disk, for other programs first.
 """
 
 import time
@@ -23,6 +23,7 @@ from huai_client.state.state import State
 from huai_client.sync.whole import left_out
 from huai_client.tree import View
 from huai_client.verify.parts import keep_in_step
+from huai_schema.codec.applied import AppliedRecord
 from huai_schema.paths import RelPath
 
 _ATTEMPTS = 4
@@ -71,6 +72,8 @@ class ModuleRecord:
         state = self.state
         if len(state.attempted) < _ATTEMPTS or state.applied is None or prepared.waiting:
             return
+        if not self._repository.has(state.applied):
+            return  # the metadata were fetched anew, and no upstream has that commit any more
         applied = applied_selection(self._repository.commit(state.applied), state)
         wanted = Selection(prepared.commit.snapshot, Rules.from_key(prepared.filter))
         if holds_nothing_else(tree, failed, applied, wanted):
@@ -87,7 +90,12 @@ class ModuleRecord:
         if self.state.applied != prepared.commit.id:
             self._repository.keep_history(self.state.applied, self._mirror.config.keep_commits)
         selection = applied_selection(prepared.commit, state)
-        partial = left_out(selection, self._mirror.config.protect)
+        former = "" if prepared.whole else self.state.partial or ""
+        partial = left_out(selection, self._mirror.config, prepared.unsafe, former)
+        # Before the state: after that no run would write it until the next commit.
+        self._keep_commits(state, self.state)
+        record = AppliedRecord(prepared.commit.id, partial).encode()
+        states.replace_durably(self._mirror.paths.applied, record)
         self.save(replace(state, marks=marks_of(selection), partial=partial))
         keep_in_step(self._mirror.paths.verified, prepared.commit.id, selection)
         self._repository.repack()
@@ -121,6 +129,7 @@ def state_after(
         seen=former.first_seen(commit.id, now),
         valid_until=accepted.valid_until,
         relay_urls=commit.relay_urls,
+        device=former.device,
     )
 
 

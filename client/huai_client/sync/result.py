@@ -9,7 +9,7 @@ from huai_client.proofs.proved import Proved
 from huai_client.publish.report import Report
 from huai_client.transfer import Listener, Outcome
 from huai_client.transfer.local import Reused
-from huai_schema.errors import ExitCode
+from huai_schema.errors import ExitCode, worst_exit_code
 from huai_schema.paths import RelPath
 
 
@@ -44,19 +44,17 @@ class SyncResult:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code of the program."""
-        if self.outcome and self.outcome.late:
-            return ExitCode.TIMEOUT
-        if self.outcome and self.outcome.mismatched:
-            return ExitCode.MISMATCH
-        if self.unproved:
-            return ExitCode.UNPROVED
-        if self.outcome and self.outcome.missing and not self.nothing_at:
-            return ExitCode.VANISHED
-        refused = self.outcome and self.outcome.refused
-        if refused or self.nothing_at or (self.report and self.report.problems):
-            return ExitCode.PARTIAL
-        return ExitCode.OK
+        """The worst of what the run met."""
+        outcome = self.outcome or Outcome((), [], [], 0)
+        met = (
+            (ExitCode.MISMATCH, outcome.mismatched),
+            (ExitCode.UNPROVED, self.unproved),
+            (ExitCode.PARTIAL, outcome.refused or self.nothing_at),
+            (ExitCode.PARTIAL, self.report and self.report.problems),
+            (ExitCode.TIMEOUT, outcome.late),
+            (ExitCode.VANISHED, outcome.missing),
+        )
+        return worst_exit_code(code for code, cause in met if cause)
 
 
 class Observer(NamedTuple):

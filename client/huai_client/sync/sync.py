@@ -5,6 +5,7 @@ Fetch, plan, approve, apply, record; again while the upstream changes (`follow`)
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from huai_client.deadline import NEVER, Deadline
@@ -37,9 +38,11 @@ from huai_client.sync.follow import Following
 from huai_client.sync.record import Accepted, ModuleRecord, state_after
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import UpstreamContent
-from huai_client.tree import Staged, View
+from huai_client.tree import STAGING_NAME, Staged, View
+from huai_client.tree.destination import check_space
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.paths import ROOT
 
 if TYPE_CHECKING:
     from huai_client.proofs.prover import Prover
@@ -48,15 +51,10 @@ Approve = Callable[[Prepared], None]
 """Checks a plan before it is carried out; raises to refuse it."""
 
 
-_REFUSED = (
-    FormatError,
-    WrongModuleError,
-    RolledBackError,
-    TooLargeError,
-    UntrustedError,
-    ExpiredError,
-)
-"""What makes a commit go that was fetched."""
+_REFUSED = FormatError, TooLargeError, UntrustedError
+"""Errors that make a commit go that was fetched, and come again if it is fetched again."""
+_PASSING = WrongModuleError, RolledBackError, ExpiredError
+"""Errors that make it go, and may pass."""
 
 
 class Sync:
@@ -79,7 +77,11 @@ class Sync:
         state = load(mirror.paths.state)  # first: a state that cannot be read leaves nothing behind
         timeout = mirror.config.timeout
         self._repository = repository or Repository(mirror.paths.repository, timeout=timeout)
+        if options.adopt:
+            self._repository.fetch_refused()
         self._signatures = Signatures(mirror)
+        basis = (mirror.config, self._signatures.basis, state.applied)
+        self._repository.judge_by(basis)
         self._news = ""
         self._record = ModuleRecord(mirror, self._repository, state)
         self._content = UpstreamContent(mirror.config, lines)
@@ -183,19 +185,23 @@ class Sync:
             newest, judge = metadata.take_heard(url), self._signatures.judge
             return self._repository.fetch(url, deadline, newest, judge)
 
+        commit = None
         try:
             commit = metadata.first_answer(fetch, self._is_behind)
             check_module_name(commit, self._mirror.upstream_name)
             if not self._options.accept_rollback:
                 check_serial(commit, state)
             self._signatures.check(commit.id, commit.descriptor)
-            self._check_totals(commit)
+            self._check_totals(commit, view)
             hashes = self._repository.listing_hashes
             self._signatures.prove(commit.id, hashes, self._repository)
             deadline.check("the metadata are here, and nothing was changed")
             with self._repository.until(self._planning_ends):
                 prepared = self._builder.update(view, commit, state)
-        except _REFUSED:
+        except _REFUSED as error:
+            self._repository.refuse(commit.id if commit else "", error)
+            raise
+        except _PASSING:
             self._repository.withdraw()
             raise
         except HuaiError:
@@ -210,12 +216,22 @@ class Sync:
         """No deadline for comparing a whole tree: the next run would have to begin again."""
         return NEVER if self._builder.walks(self._record.state) else self._upstream.deadline
 
-    def _check_totals(self, commit: Commit) -> None:
+    def _check_totals(self, commit: Commit, view: View) -> None:
         """Check the totals of `commit`, before any listing of it is read."""
         applied = self._record.state.applied
         known = not self._options.adopt and applied and self._repository.has(applied)
         before = self._repository.commit(applied).info.totals if known and applied else None
-        check_totals(commit, self._mirror.config, before)
+        check_totals(commit, self._mirror.config, before, self._repository.packed)
+        selects = self._builder.rules or self._options.only or self._mirror.config.protect
+        if not selects and (before or self._is_empty(view)):
+            # Of all entries, these alone never share an inode.
+            new = commit.info.totals.directories - (before.directories if before else 1)
+            check_space(self._mirror.dest, repeat(0, max(0, new)))
+
+    @staticmethod
+    def _is_empty(view: View) -> bool:
+        leaves, folders = view.listing(ROOT)
+        return not leaves and {*folders} <= {STAGING_NAME}
 
     def _accepted(self, commit: Commit) -> Accepted:
         serial = commit.info.serial

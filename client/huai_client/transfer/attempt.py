@@ -8,13 +8,23 @@ import time
 from collections.abc import Iterator, Sequence
 
 from huai_client.diff.files import joined, paths, sizes
+from huai_client.proxies import rsync_proxy
+from huai_client.reach import HINT
 from huai_client.transfer import rsync_arguments as command
 from huai_client.transfer.batch import Batch
 from huai_client.transfer.confinement import domain
 from huai_client.transfer.copy import copy_batch, is_copied
-from huai_client.transfer.errors import DroppedError, OptionRefusedError, TransferError
+from huai_client.transfer.errors import (
+    DroppedError,
+    OptionRefusedError,
+    SlowerError,
+    TransferError,
+    UpstreamRefusedError,
+)
 from huai_client.transfer.exit_status import classify_exit
 from huai_client.transfer.limits import Grant, StallDetector
+from huai_client.transfer.options import TransferOptions
+from huai_client.transfer.pace import Pace
 from huai_client.transfer.ranking import note_speed
 from huai_client.transfer.rsync import Bounds, RsyncProcess, require_rsync
 from huai_client.transfer.shared import NOT_READABLE, Shared
@@ -24,10 +34,24 @@ from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
 
+_AGAIN = "sync again: files that have arrived are kept"
+
 
 def needs_rsync(url: ContentUrl, extra: Sequence[str]) -> bool:
     """Whether rsync is run for `url`; `extra`: the administrator's options for it."""
     return url.transport is not Transport.HTTP and not is_copied(url, extra)
+
+
+def refusal_of(url: ContentUrl, options: TransferOptions) -> UpstreamRefusedError | None:
+    """Return an error for a daemon at an internal address that nobody may send rsync to.
+
+    rsync resolves the name again: a name whose addresses change in between is not noticed.
+    """
+    if url.own or options.reach is None or rsync_proxy():
+        return None
+    refusal = options.reach.refusal_of_host(url.host.strip("[]"))
+    said = f"{url}: {refusal}, and client.toml does not name the URL"
+    return UpstreamRefusedError(said, hint=HINT) if refusal else None
 
 
 def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
@@ -42,6 +66,8 @@ def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Trans
         from huai_client.transfer.http.attempt import http_batch  # loads libcurl
 
         return http_batch(shared, batch, url, stream)
+    if refusal := refusal_of(url, shared.options):
+        return refusal
     hosts, service = shared.options.hosts, url.service or str(url)
     refused = hosts.refused_options(service)
     failure = _ask(shared, batch, url, stream, refused)
@@ -65,11 +91,15 @@ def _ask(
     def heard(size: int) -> None:
         if size:
             shared.busy.admitted(stream)
-        tally.in_flight(stream, size)
-        if processes.late:
+        tally.in_flight(stream, size, run.output.files)
+        if not left and pace.is_too_slow(size, run.bytes_read, grant.bwlimit):
+            left.append(SlowerError(f"{url}: sends too slowly", hint=_AGAIN))
+        if processes.late or left:
             run.stop()  # it keeps what it has of the file in flight
 
     incoming = shared.staging.incoming
+    left: list[SlowerError] = []
+    pace = Pace(shared.sources, url, sum(sizes(batch.open)), shared.options.timeout)
     with shared.admission.admit(url, processes.pause) as grant:
         processes.begin()
         number = incoming.begin(batch.open)
@@ -78,9 +108,14 @@ def _ask(
         with processes.running(process) as run:
             code = run.wait(heard)
     tally.completed(stream, run.output.received)
-    note_speed(url, shared.options.hosts, run.output.received, time.monotonic() - began)
+    took = time.monotonic() - began
+    shared.sources.measured(url, run.output.progress, took)
+    note_speed(url, shared.options.hosts, run.output.received, took)
     processes.check()
-    failure = classify_exit(code, run.output, url)
+    proxy = rsync_proxy() if url.transport is Transport.DAEMON else None
+    failure = classify_exit(code, run.output, url, proxy)
+    if left and isinstance(failure, TransferError):
+        failure = left[0]
     _verify(shared, batch, number, run, failure)
     for path in run.output.denied_of(paths(batch.open)):
         shared.refusals[path] = NOT_READABLE

@@ -7,6 +7,7 @@ Rule: a `ContentSource` puts verified files into the staging area and changes no
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple, Protocol
@@ -18,6 +19,7 @@ from huai_client.metadata.upstream import Upstream
 from huai_client.plan.operations import PAYLOAD, Plan
 from huai_client.plan.prepared import Prepared
 from huai_client.plan.protect.protection import Protection
+from huai_client.reach import Reach
 from huai_client.tls import TlsFiles
 from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions, fetch
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
@@ -25,7 +27,7 @@ from huai_client.transfer.ranking import fastest, to_sample
 from huai_client.transfer.staging import Staging
 from huai_client.transfer.urls import mirror_urls, own_urls, upstream_urls
 from huai_client.tree import STAGING, Tree
-from huai_client.tree.destination import NoSpaceError, bytes_on_disk, check_space
+from huai_client.tree.destination import DIRECTORY_BYTES, NoSpaceError, bytes_on_disk, check_space
 from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
@@ -91,6 +93,7 @@ class UpstreamContent:
             connections=module.connections,
             http_headers=Path(module.http_headers) if module.http_headers else None,
             tls=TlsFiles.of(module.tls, module.named_urls),
+            reach=Reach(module.named_urls, module.allow_networks),
             deadline=lines.deadline,
             hosts=lines.hosts,
         )
@@ -105,8 +108,10 @@ class UpstreamContent:
             _refuse_undigested(files, prepared.volatile)
         if any(path not in reuses for path in paths(files)):
             self.urls(prepared.commit)
-        if tree.stat(STAGING) is None:
-            check_space(tree.dest, _room(prepared, tree, self._may_patch(prepared.plan)))
+        room = _room_of_names(prepared.plan, tree)
+        if tree.stat(STAGING) is None:  # else a part of the files may be there already
+            room = chain(room, _room(prepared, tree, self._may_patch(prepared.plan)))
+        check_space(tree.dest, room)
 
     def stage(
         self, prepared: Prepared, tree: Tree, staging: Staging, listener: Listener, synced: int
@@ -202,6 +207,13 @@ def _refuse_undigested(files: Sequence[File], volatile: Container[RelPath]) -> N
                 f"{show(file.path)}: has no digest, so the signature does not prove it",
                 hint='undigested = "allow" in client.toml believes whoever sends it',
             )
+
+
+def _room_of_names(plan: Plan, tree: Tree) -> Iterator[int]:
+    """Bytes that each new directory and symlink of the plan needs."""
+    yield from repeat(DIRECTORY_BYTES, len(plan.make))
+    for stage in plan.stages:
+        yield from (0 for symlink in stage.symlinks if tree.stat(symlink.path) is None)
 
 
 def _room(prepared: Prepared, tree: Tree, may_patch: Callable[[RelPath], bool]) -> Iterator[int]:

@@ -17,6 +17,10 @@ class ConnectionBrokenError(TransientError):
     """The upstream could not be reached, or the connection broke."""
 
 
+class UnreachableError(ConnectionBrokenError):
+    """Nothing accepts connections there, or its name is not known."""
+
+
 class DroppedError(ConnectionBrokenError):
     """The other side dropped the connection before anything came.
 
@@ -28,6 +32,14 @@ class UpstreamSilentError(TransientError):
     """The upstream stopped sending."""
 
     exit_code = ExitCode.TIMEOUT
+
+
+class UnansweredError(UpstreamSilentError):
+    """The upstream accepts connections, and sends nothing at all."""
+
+
+class SlowerError(UpstreamSilentError):
+    """Another content URL gives more, or deserves a trial."""
 
 
 class UpstreamFullError(TransferError):

@@ -3,6 +3,9 @@
 Pure.
 """
 
+import re
+
+from huai_client.proxies import Proxy
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
     DiskFullError,
@@ -11,6 +14,8 @@ from huai_client.transfer.errors import (
     NameRefusedError,
     OptionRefusedError,
     TransferError,
+    UnansweredError,
+    UnreachableError,
     UpstreamFullError,
     UpstreamRefusedError,
     UpstreamSilentError,
@@ -24,6 +29,9 @@ _DONE = frozenset({0, 23, 24})
 _SILENT = frozenset({30, 35})
 _FILE_IO = 11
 _BROKEN = frozenset({5, 10, 12, 14, 19, 20, 21, 22, 255})
+_NOT_CONNECTED = re.compile("failed to connect to|getaddrinfo|proxy|ssh: (?:connect|Could not)")
+"""In what rsync says of a socket that it could not connect."""
+_AGAIN = "sync again: files that have arrived are kept"
 _LOGIN = (
     "content_urls in client.toml with USER@, and rsync_options with --password-file=FILE: "
     "a URL that the upstream names is given no password"
@@ -32,10 +40,13 @@ _UNSUPPORTED = 4
 _SHELL_COMMAND = frozenset({126, 127})
 
 
-def classify_exit(code: int, output: RsyncOutput, url: ContentUrl) -> HuaiError | None:
-    """The error that the exit code (negative: a signal) and the output of a run stand for.
+def classify_exit(
+    code: int, output: RsyncOutput, url: ContentUrl, proxy: Proxy | None = None
+) -> HuaiError | None:
+    """Return the error that the exit code (negative: a signal) and the output of a run stand for.
 
-    None: the run came to its end, and files that did not arrive are missing upstream.
+    None: the run came to its end, and files that did not arrive are missing upstream.  `proxy`: the
+    one that rsync was to connect to.
     """
     if output.too_much:
         return UpstreamRefusedError(
@@ -47,10 +58,13 @@ def classify_exit(code: int, output: RsyncOutput, url: ContentUrl) -> HuaiError 
     if code in _DONE:
         return None
     if output.trickles:
-        return UpstreamSilentError(
-            f"{url}: sends too slowly", hint="sync again: files that have arrived are kept"
-        )
-    return _upstream(code, output, f"{url}: {output.summary()} (rsync exit {code})")
+        kind = UpstreamSilentError if output.progress else UnansweredError
+        said = "sends too slowly" if output.progress else "does not answer, or sends too slowly"
+        return kind(f"{url}: {said}", hint=_AGAIN)
+    reason = f"{output.summary()} (rsync exit {code})"
+    if proxy is not None and code in _BROKEN and _NOT_CONNECTED.search(reason):
+        return UnreachableError(f"{url}: {proxy}: {reason}", hint=proxy.hint)
+    return _upstream(code, output, f"{url}: {reason}")
 
 
 def _local(output: RsyncOutput) -> LocalWriteError:
@@ -69,7 +83,7 @@ def _upstream(code: int, output: RsyncOutput, reason: str) -> TransferError:
     if output.full:
         return UpstreamFullError(reason, hint="use fewer streams, or sync at another time")
     if code in _SILENT:
-        return UpstreamSilentError(reason, hint="sync again: files that have arrived are kept")
+        return (UpstreamSilentError if output.progress else UnansweredError)(reason, hint=_AGAIN)
     if code in _SHELL_COMMAND:
         return UpstreamRefusedError(
             reason, hint="install the remote shell here, and rsync on the upstream's machine"
@@ -79,8 +93,15 @@ def _upstream(code: int, output: RsyncOutput, reason: str) -> TransferError:
         return NameRefusedError(reason, hint=hint, reason=output.summary())
     if output.denied or (code not in _BROKEN and code >= 0):
         return _refusal(output, reason)
+    return _broken(output, reason)
+
+
+def _broken(output: RsyncOutput, reason: str) -> TransferError:
+    if _NOT_CONNECTED.search(reason) and not output.progress:
+        hint = "check the content URL, and that its daemon is running"
+        return UnreachableError(reason, hint=hint)
     kind = DroppedError if output.dropped and not output.progress else ConnectionBrokenError
-    return kind(reason, hint="sync again: files that have arrived are kept")
+    return kind(reason, hint=_AGAIN)
 
 
 def _refusal(output: RsyncOutput, reason: str) -> UpstreamRefusedError:

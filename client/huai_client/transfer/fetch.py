@@ -22,6 +22,11 @@ from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
+from huai_schema.program.disk_hints import DISK_HINTS
+
+_LEVELS = 1024
+"""Directories in a path from which on rsync fails: at 1,030 it says "Cannot allocate memory"."""
+_TOO_DEEP = f"too long: rsync transfers no path of {_LEVELS:,} directories"
 
 
 class Refused(NamedTuple):
@@ -125,7 +130,9 @@ def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outc
     kept = [file for file in absent if file in verdicts and file.path in shared.options.volatile]
     failed = {file: verdict for file, verdict in verdicts.items() if file not in kept}
     missing = [file for file in absent if failed.get(file) is Arrival.MISSING]
-    refusals, gone = shared.refusals, {file.path for file in absent}
+    refusals, gone = dict(shared.refusals), {file.path for file in absent}
+    if shared.by_rsync:
+        refusals.update((file.path, _TOO_DEEP) for file in missing if _is_too_deep(file.path))
     return Outcome(
         arrived=having(files, lambda path: path not in gone),
         missing=[file for file in missing if file.path not in refusals],
@@ -138,6 +145,10 @@ def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outc
     )
 
 
+def _is_too_deep(path: bytes) -> bool:
+    return path.count(b"/") >= _LEVELS
+
+
 @contextmanager
 def disk_errors(staging: Staging) -> Iterator[None]:
     """Turn each `OSError` of the block into a `LocalWriteError`."""
@@ -146,7 +157,7 @@ def disk_errors(staging: Staging) -> Iterator[None]:
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         kind = DiskFullError if full else LocalWriteError
+        hint = DISK_HINTS.get(error.errno or 0, "check the file system")
         raise kind(
-            f"{staging.root}: {error.strerror}",
-            hint="free some space or check the file system; files that have arrived are kept",
+            f"{staging.root}: {error.strerror}", hint=f"{hint}; files that have arrived are kept"
         ) from error

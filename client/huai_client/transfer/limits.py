@@ -40,6 +40,8 @@ HTTP_CONNECTIONS = 4
 than the six that a browser takes, which every web server is made for."""
 MINIMUM_RATE = 256
 """Bytes a second.  Low, because a thousand small files from a busy disk are slow as well."""
+_ANSWER_LEAST, _ANSWER_SHARE = 30.0, 5
+"""Seconds; of `timeout`."""
 _READ = re.compile(rb"^rchar: ([0-9]+)$", re.MULTILINE)
 
 
@@ -225,6 +227,11 @@ class StallDetector:
             return False
         moved, self._before, self._began = total - self._before, total, now
         return moved < self._least
+
+
+def answer_seconds(timeout: float) -> float:
+    """Return how long to wait for the first byte: less than for one in the midst of a transfer."""
+    return min(timeout, max(_ANSWER_LEAST, timeout / _ANSWER_SHARE))
 
 
 def bytes_read(process: int) -> int | None:

@@ -16,8 +16,8 @@ class Listener(Protocol):
     def started(self, files: int, size: int) -> None:
         """`files` files of `size` bytes in all are to be transferred."""
 
-    def progressed(self, size: int) -> None:
-        """`size` bytes of all files have arrived so far (a sum, not an increment)."""
+    def progressed(self, size: int, files: int) -> None:
+        """`size` bytes of all files, and `files` whole ones, have arrived so far: sums."""
 
     def finished(self, files: Sequence[File]) -> None:
         """`files` are verified and ready."""
@@ -41,7 +41,7 @@ class SilentProgress:
     def started(self, files: int, size: int) -> None:
         """Nothing to show."""
 
-    def progressed(self, size: int) -> None:
+    def progressed(self, size: int, files: int) -> None:
         """Nothing to show."""
 
     def finished(self, files: Sequence[File]) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from huai_client.deadline import NEVER, Deadline
+from huai_client.reach import Reach
 from huai_client.state.hosts import Hosts
 from huai_client.tls import SYSTEM_TLS, TlsFiles
 from huai_client.transfer import batch
@@ -83,6 +84,8 @@ class TransferOptions:
     """A file with headers for the administrator's own URLs of HTTP."""
     tls: TlsFiles = SYSTEM_TLS
     """Own certificates for HTTPS."""
+    reach: Reach | None = None
+    """The addresses that URLs and redirections may lead to; None: any."""
     deadline: Deadline = NEVER
     """When to stop."""
     hosts: Hosts = field(default_factory=Hosts)

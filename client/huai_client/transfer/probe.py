@@ -7,6 +7,8 @@ Costs the upstream one connection and the reading of one directory.
 
 import os
 
+from huai_client.proxies import rsync_proxy
+from huai_client.transfer.attempt import refusal_of
 from huai_client.transfer.errors import UpstreamRefusedError
 from huai_client.transfer.exit_status import classify_exit
 from huai_client.transfer.limits import StallDetector
@@ -25,6 +27,8 @@ def probe(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
         from huai_client.transfer.http.probe import probe_http  # loads libcurl
 
         return probe_http(url, options)
+    if refusal := refusal_of(url, options):
+        return refusal
     extra = options.extra if url.own else without_secrets(options.extra)
     command = [options.program, *extra, *_ASK, f"--timeout={options.timeout}"]
     if url.transport is Transport.DAEMON and not has_shell(extra):
@@ -39,7 +43,8 @@ def probe(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
         code = run.wait(lambda _: None)
     finally:
         os.close(folder)
-    failure = classify_exit(code, run.output, url)
+    proxy = rsync_proxy() if url.transport is Transport.DAEMON else None
+    failure = classify_exit(code, run.output, url, proxy)
     if failure is None and code:
         reason = f"{url}: {run.output.summary()} (rsync exit {code})"
         return UpstreamRefusedError(

@@ -115,6 +115,10 @@ class RsyncProcess:
         code = self._process.poll()
         return -signal.SIGKILL if code is None else code
 
+    def bytes_read(self) -> int | None:
+        """Return the bytes that it has read, from network and disk; None if unknown."""
+        return bytes_read(self._process.pid)
+
     def stop(self) -> None:
         """Ask it to end; it keeps what it has of the file in flight."""
         self._stopped = True
@@ -139,7 +143,7 @@ class RsyncProcess:
             if self._bounds.total and self.output.progress > self._bounds.total:
                 self.output.too_much = True
                 self.stop()
-            if not self._stopped and self._stall.stalled(lambda: bytes_read(self._process.pid)):
+            if not self._stopped and self._stall.stalled(self.bytes_read):
                 self.output.trickles = True
                 self.stop()
             time.sleep(_LULL)  # rsync tells of every file; hear of many at once

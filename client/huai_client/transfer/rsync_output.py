@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from huai_schema.paths import RelPath, show
 
-_PROGRESS = re.compile(rb"^ *([0-9]{1,19}) +[0-9]+% ")
+_PROGRESS = re.compile(rb"^ *([0-9]{1,19}) +[0-9]+% (?:.*\(xfr#([0-9]{1,9}),)?")
 _RECEIVED = re.compile(rb"^Total bytes received: ([0-9]{1,19})$")
 _TOO_LARGE = re.compile(rb"^(?:\./)?(.+) is over max-size$", re.DOTALL)
 _OCTAL = re.compile(rb"\\#([0-3][0-7]{2})")
@@ -45,6 +45,8 @@ class RsyncOutput:
         """Nothing yet."""
         self.progress = 0
         """Bytes of the files that are done with, of this run."""
+        self.files = 0
+        """Files that were transferred to their ends, of this run."""
         self.received = 0
         """Bytes that came over the wire; 0 until a run has ended well enough to tell."""
         self.full = False
@@ -79,6 +81,7 @@ class RsyncOutput:
         for line in lines:
             if found := _PROGRESS.match(line):
                 self.progress = int(found[1])
+                self.files = int(found[2] or self.files)
             elif found := _RECEIVED.match(line):
                 self.received = int(found[1])
             elif found := _TOO_LARGE.match(line):

@@ -3,6 +3,10 @@
 Shared by all streams: what one learns about a URL spares the others the attempt.  What
 failed lately, in this run or another, is tried last.  URLs of the lowest priority number come
 first; those of equal priority in their order, or by turns if any of them has a share.
+
+A URL that drips is left: for one that has given four times as much in this run, and once for one
+that nothing is known of.  So no URL holds a file while another idles, and on a line that is slow
+itself the run does not go round in circles.
 """
 
 import threading
@@ -18,6 +22,13 @@ from huai_client.transfer.errors import (
     WrongContentError,
 )
 from huai_client.transfer.urls import ContentUrl
+
+_DRIP = 32 << 10
+"""Bytes a second: who gives less is left for one that nothing is known of."""
+_FASTER = 4
+_MEASURED_SECONDS, _MEASURED_BYTES = 1.0, 1 << 20
+"""A shorter transfer of less tells nothing."""
+_MOMENT = 0.001
 
 
 class Sources:
@@ -38,6 +49,10 @@ class Sources:
         self._urls = sorted(order, key=rank)
         self._given: Counter[ContentUrl] = Counter()
         self._refusal: UpstreamRefusedError | None = None
+        self._rates: dict[ContentUrl, float] = {}
+        """Bytes a second that each has given last."""
+        self._left: set[ContentUrl] = set()
+        """The URLs that were left for one of unknown speed."""
         self._lock = threading.Lock()
 
     def usable(self) -> list[ContentUrl]:
@@ -63,6 +78,23 @@ class Sources:
             turn = min(tier, key=lambda url: (self._given[url] + size) / url.share)
             self._given[turn] += size
         return [turn, *(url for url in urls if url != turn)]
+
+    def measured(self, url: ContentUrl, size: int, seconds: float) -> None:
+        """Remember what `url` has given: `size` bytes."""
+        if seconds >= _MEASURED_SECONDS or size >= _MEASURED_BYTES:
+            with self._lock:
+                self._rates[url] = size / max(seconds, _MOMENT)
+
+    def leave(self, url: ContentUrl, rate: float) -> bool:
+        """Return True if another URL is to be asked, as `url` gives so many bytes a second."""
+        with self._lock:
+            others = [other for other in self._urls if other != url]
+            if any(self._rates.get(other, 0.0) > _FASTER * rate for other in others):
+                return True
+            if rate >= _DRIP or url in self._left or all(each in self._rates for each in others):
+                return False
+            self._left.add(url)
+            return True
 
     def answered(self, url: ContentUrl) -> None:
         """`url` gave what it has."""

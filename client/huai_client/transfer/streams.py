@@ -8,7 +8,6 @@ again, and all of it stays for the next run.
 
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import partial
 from typing import NamedTuple
 
 from huai_client.diff.files import sizes
@@ -18,8 +17,11 @@ from huai_client.transfer.batch import Batch
 from huai_client.transfer.errors import (
     NameRefusedError,
     OutOfTimeError,
+    SlowerError,
     TransferError,
     TransientError,
+    UnansweredError,
+    UnreachableError,
     UpstreamFullError,
 )
 from huai_client.transfer.shared import Shared
@@ -27,6 +29,9 @@ from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
 
 _RETRY_MAX = 60.0
+_UNANSWERED = (UnreachableError, UnansweredError)
+_UNANSWERED_MOST = 2
+"""Tries of a batch before anything has come from anywhere: what is down then stays down."""
 _REFUSED_MOST = 8
 """Names that are given up one by one before any run came to its end."""
 
@@ -47,6 +52,9 @@ class Streams:
         self._shared = shared
         self._ended_well = False
         """Whether any run of rsync came to its end."""
+        self._answered = False
+        """True if any URL has sent anything at all."""
+        self._said: frozenset[str] = frozenset()
         self._guard = threading.Lock()
         self._failed = Failed([], [])
 
@@ -68,13 +76,11 @@ class Streams:
 
     def _work(self, stream: int) -> None:
         """One batch after the other, until none is left or the time is up."""
-        shared, options = self._shared, self._shared.options
-        backoff = Backoff(options.retries, options.backoff, _RETRY_MAX)
+        shared = self._shared
         while (batch := self._next()) is not None:
-            ask = partial(self._ask_all, batch, stream)
             files, size = len(batch.open), sum(sizes(batch.open))
             try:
-                parts = retry(ask, TransientError, backoff, shared.processes.pause)
+                parts = self._tried(batch, stream)
                 shared.busy.admitted(stream)
                 if shared.queue:  # else there is little left to do meanwhile
                     shared.staging.begin_to_write(files, size)
@@ -89,6 +95,26 @@ class Streams:
                 self._put_back(batch)
                 return
 
+    def _tried(self, batch: Batch, stream: int) -> list[Batch]:
+        """As `_ask_all`, tried again as long as that may help."""
+        shared, options = self._shared, self._shared.options
+        unanswered: list[TransferError] = []
+
+        def ask() -> list[Batch]:
+            try:
+                return self._ask_all(batch, stream)
+            except _UNANSWERED as error:
+                unanswered.append(error)
+                raise
+
+        def pause(seconds: float) -> None:
+            if len(unanswered) >= _UNANSWERED_MOST and not self._answered:
+                raise unanswered[-1]
+            shared.processes.pause(seconds)
+
+        backoff = Backoff(options.retries, options.backoff, _RETRY_MAX)
+        return retry(ask, TransientError, backoff, pause)
+
     def _ask_all(self, batch: Batch, stream: int) -> list[Batch]:
         """Ask every URL once, until one has answered with everything.
 
@@ -101,7 +127,7 @@ class Streams:
         for url in urls:
             failure = attempt(shared, batch, url, stream)
             if failure is None:
-                self._ended_well = True
+                self._ended_well = self._answered = True
             elif isinstance(failure, NameRefusedError) and self._is_of_names():
                 if len(batch.open) > 1:
                     return batch.halves()
@@ -111,13 +137,24 @@ class Streams:
                 sources.answered(url)
             else:
                 failures.append(failure)
-                if sources.failed(url, failure):
+                self._answered = self._answered or not isinstance(failure, _UNANSWERED)
+                if sources.failed(url, failure) and self._is_worth_saying(failure, len(urls)):
                     shared.tally.retried(failure.message)
             if not batch.open:
                 return []
+        slow = [failure for failure in failures if isinstance(failure, SlowerError)]
+        if slow and len(failures) < len(urls):
+            raise slow[0]  # nobody else has what is left: it is asked again, and not left again
         if len(failures) == len(urls):
             raise min(failures, key=_severity)
         return []
+
+    def _is_worth_saying(self, failure: TransferError, urls: int) -> bool:
+        """Return False for what the end of the transfer says anyway, or was said before."""
+        if self._answered:
+            return True
+        said, self._said = self._said, self._said | {failure.message}
+        return urls > 1 and failure.message not in said
 
     def _is_of_names(self) -> bool:
         """Whether a refusal is about single names: else every one would be refused."""

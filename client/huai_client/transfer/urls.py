@@ -13,15 +13,15 @@ from enum import Enum
 from typing import NamedTuple
 
 from huai_client.content_place import ContentPlace
-from huai_client.state.hosts import service_of
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.web_folder import HOST, is_web_folder
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.urls import masked, service_of
 
 _USER = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?"
 _DAEMON = re.compile(rf"(?P<host>rsync://{_USER}{HOST}(?::[0-9]{{1,5}})?)/(?P<path>.+)")
 _DOUBLE_COLON = re.compile(rf"(?P<host>{_USER}{HOST})::(?P<path>.+)")
-_SHELL = re.compile(rf"{_USER}{HOST}:(?!//)[A-Za-z0-9/._~+@%=,][A-Za-z0-9/._~+@%=,:-]*")
+_SHELL = re.compile(rf"{_USER}{HOST}:(?!//|[^/]*@)[A-Za-z0-9/._~+@%=,][A-Za-z0-9/._~+@%=,:-]*")
 _SCHEME = "rsync://"
 _HOST_PART = re.compile(rf"(?:{_SCHEME}|https?://)?{_USER}({HOST})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -77,14 +77,13 @@ class ContentUrl(NamedTuple):
         """
         if _CONTROL.search(text) or len(text.encode("utf-8", "surrogateescape")) > _BYTES_MAX:
             raise ContentUrlError(
-                f"a content URL is over-long or holds control characters: {text[:80]!r}"
+                f"a content URL is over-long or holds control characters: {masked(text)[:80]!r}"
             )
         transport = _transport(text)
         if transport is None or ".." in text.split("/"):
-            login = text.startswith(("http://", "https://")) and "@" in text.split("/")[2]
-            shown = re.sub("//[^/]*@", "//…@", text) if login else text
+            login = text.lower().startswith(("http://", "https://")) and "@" in text
             raise ContentUrlError(
-                f"not a content URL: {shown!r}", hint=_NO_LOGIN if login else _KINDS
+                f"not a content URL: {masked(text)!r}", hint=_NO_LOGIN if login else _KINDS
             )
         return cls(transport, text if text.endswith("/") else text + "/")
 
@@ -121,7 +120,7 @@ class ContentUrl(NamedTuple):
         return f"ssh://{self.host.lower()}" if self.host else ""
 
     def __str__(self) -> str:
-        return self.source
+        return self.source  # no kind of content URL has a password in it
 
 
 def _transport(text: str) -> Transport | None:
@@ -141,10 +140,18 @@ def _transport(text: str) -> Transport | None:
 def own_urls(places: Iterable[ContentPlace]) -> list[ContentUrl]:
     """The administrator's, by priority; raises `ContentUrlError`."""
     found = [
-        ContentUrl.parse(each.url)._replace(own=True, priority=each.priority, share=each.share)
+        _own(each.url)._replace(own=True, priority=each.priority, share=each.share)
         for each in places
     ]
     return sorted(found, key=lambda url: url.priority)
+
+
+def _own(text: str) -> ContentUrl:
+    # "http://me:1/2@host" and "http:/me:2@host" are URLs, of a path with half of a password in it.
+    if text.lower().startswith(("http:", "https:")) and masked(text) != text:
+        reason = f"not a content URL, since a password may be in it: {masked(text)!r}"
+        raise ContentUrlError(reason, hint=f"{_NO_LOGIN}; write %40 for an @ of a path")
+    return ContentUrl.parse(text)
 
 
 def upstream_urls(texts: Iterable[str]) -> list[ContentUrl]:

@@ -12,8 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar
 
+from huai_client.tree.errors import at
 from huai_client.tree.handles import DIRECTORY, HANDLES
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import RelPath
 
 _SECTOR = 512
 """The unit of `st_blocks`, on every file system."""
@@ -23,6 +25,10 @@ class DestinationError(HuaiError):
     """DEST cannot be used."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.DESTINATION
+
+
+class MissingDestinationError(DestinationError):
+    """DEST does not exist."""
 
 
 def open_destination(dest: Path, *, write: bool) -> int:
@@ -36,7 +42,7 @@ def open_destination(dest: Path, *, write: bool) -> int:
             f"{str(dest)!r} is not an absolute path",
             hint="write the whole path in client.toml, beginning with /; ~ is not expanded",
         )
-    _check_type(dest)
+    check_type(dest)
     try:
         handle = os.open(dest, DIRECTORY)
     except PermissionError:
@@ -52,17 +58,18 @@ def open_destination(dest: Path, *, write: bool) -> int:
     try:
         if write:
             _check_writable(dest, handle)
-    except DestinationError:
+    except HuaiError:
         os.close(handle)
         raise
     return handle
 
 
-def _check_type(dest: Path) -> None:
+def check_type(dest: Path) -> None:
+    """Raise `MissingDestinationError`, or `DestinationError` if it is anything but a directory."""
     try:
         mode = dest.lstat().st_mode
     except FileNotFoundError:
-        raise DestinationError(
+        raise MissingDestinationError(
             f"{dest} does not exist",
             hint=f"check that its disk is mounted; for a new mirror: mkdir -p {dest}",
         ) from None
@@ -95,7 +102,9 @@ def _check_writable(dest: Path, handle: int) -> None:
             f"{dest} belongs to {_user(status.st_uid)}, and huai runs as {_user(me)}",
             hint=f"run as {_user(status.st_uid)}, or: chown -R {_user(me)} {dest}",
         )
-    if os.fstatvfs(handle).f_flag & os.ST_RDONLY:
+    with at(RelPath(os.fsencode(dest))):
+        flags = os.fstatvfs(handle).f_flag
+    if flags & os.ST_RDONLY:
         raise DestinationError(
             f"{dest} is on a file system that is mounted read-only",
             hint=f"mount -o remount,rw {_mount_point(dest)}",
@@ -115,7 +124,7 @@ def _user(uid: int) -> str:
 
 
 class NoSpaceError(HuaiError):
-    """The destination has no room for the files to fetch."""
+    """The destination has no room for what is new."""
 
     exit_code = ExitCode.NO_SPACE
 
@@ -126,13 +135,18 @@ class NoSpaceError(HuaiError):
         self.inodes_short = inodes_short
 
 
+DIRECTORY_BYTES = 4096
+"""A new directory on most file systems."""
+
+
 def check_space(dest: Path, sizes: Iterable[int]) -> None:
-    """Raise `NoSpaceError` unless DEST has room for files of these sizes."""
+    """Raise `NoSpaceError` unless DEST has room and inodes for new entries of these sizes."""
     needed = count = 0
     for size in sizes:
         needed += size
         count += 1
-    free = os.statvfs(dest)
+    with at(RelPath(os.fsencode(dest))):
+        free = os.statvfs(dest)
     room = free.f_bavail * free.f_frsize
     if needed > room:
         raise NoSpaceError(

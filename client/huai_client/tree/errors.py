@@ -11,19 +11,20 @@ from typing import ClassVar
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath, show
+from huai_schema.program.disk_hints import DISK_HINTS
 
 _STORAGE = {
     errno.ENOSPC: "free some space there and run again; the next run goes on from here",
     errno.EDQUOT: "raise the quota and run again; the next run goes on from here",
-    errno.EROFS: "the file system is read-only: look into the kernel's log, then remount it",
-    errno.EIO: "the disk fails: look into the kernel's log before the next run",
+    **{each: DISK_HINTS[each] for each in (errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)},
+    errno.ENOMEM: "the machine is short of memory: run again once there is some",
 }
 _REASONS = {
     errno.EISDIR: "a directory is in the way",
     errno.ENOTDIR: "a component of the path is not a directory, or is a symlink",
     errno.ELOOP: "a symlink is in the way",
-    errno.EXDEV: "lies on another file system than DEST, and a tree has to be one: "
-    "unmount it, or make it a module of its own",
+    errno.EXDEV: "lies on another file system than DEST or in a bind mount, and a tree has to be "
+    "one: unmount it, or make it a module of its own",
     errno.EPERM: "not permitted: immutable (see lsattr), or owned by another user",
 }
 
@@ -58,7 +59,7 @@ class NotEmptyError(PathError):
 
 
 class StorageError(HuaiError):
-    """The file system takes no changes at all: every other path would fail as well."""
+    """The file system or the process lacks what every other path needs as well."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
 
@@ -67,6 +68,11 @@ class StorageError(HuaiError):
         super().__init__(f"{show(path)}: {os.strerror(code)}", hint=_STORAGE[code])
         self.path = path
         self.code = code
+
+
+def is_storage(code: int) -> bool:
+    """Return True if a call that failed with errno `code` would fail at every other path."""
+    return code in _STORAGE
 
 
 @contextmanager
@@ -80,7 +86,7 @@ def at(path: RelPath) -> Iterator[None]:
 
 def path_error(path: RelPath, code: int) -> PathError | StorageError:
     """The error for a call that failed at `path` with errno `code`."""
-    if code in _STORAGE:
+    if is_storage(code):
         return StorageError(path, code)
     return PathError(path, _REASONS.get(code) or os.strerror(code), code)
 

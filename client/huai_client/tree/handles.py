@@ -4,16 +4,19 @@ Paths are opened one component at a time, so that no symlink in them is followed
 longer than PATH_MAX.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from huai_native import _native
 from huai_schema.paths import join, parent
 
 HANDLES = Path("/proc/self/fd")
 """Has a path for each open handle (proc(5))."""
+_LEAF = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -51,6 +54,21 @@ def opened(handle: int, path: bytes, *, make: bool = False) -> Iterator[int]:
         os.close(current)
 
 
+@contextmanager
+def opened_file(handle: int, name: bytes, flags: int = os.O_RDONLY) -> Iterator[int]:
+    """A handle of the regular file `name` in `handle`, closed after the block.
+
+    What else has that name is an `OSError`; it is never followed, and a FIFO not waited for.
+    """
+    file = os.open(name, flags | _LEAF, dir_fd=handle)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        yield file
+    finally:
+        os.close(file)
+
+
 def open_directory(handle: int, name: bytes) -> int:
     """A handle of the directory `name` in `handle`; `OSError` if it is a symlink."""
     return os.open(name, DIRECTORY, dir_fd=handle)
@@ -84,6 +102,20 @@ def directories(handle: int, top: bytes) -> Iterator[tuple[bytes, list[bytes]]]:
             current = _instead(current, open_directory(current, b".."))
     finally:
         os.close(current)
+
+
+def own_files(handle: int) -> set[bytes]:
+    """Return the names of the files in a directory for files of huai alone; remove all else.
+
+    Anything may have come into a tree.  What has other names would be changed there too.
+    """
+    files = {*list_names(handle)}
+    for name in [*files]:
+        found = os.stat(name, dir_fd=handle, follow_symlinks=False)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+            _native.remove_all(handle, name)
+            files.discard(name)
+    return files
 
 
 def _instead(handle: int, other: int) -> int:

@@ -70,9 +70,11 @@ class View:
 
     def close(self) -> None:
         """Close all handles; directories that got u+rwx get their modes back."""
-        self._native.restore_modes()
-        self._native.close()
-        os.close(self._root)
+        try:
+            self._native.restore_modes()
+        finally:
+            self._native.close()
+            os.close(self._root)
 
     def open_up(self, path: RelPath) -> bool:
         """Give a directory of this user u+rwx; False if this is not allowed, or it has them."""

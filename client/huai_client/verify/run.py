@@ -6,8 +6,9 @@ Rule: a part is recorded as verified when all of it was read, with the number of
 """
 
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from huai_client.diff.findings import Difference, FoundDifference, Kind
 from huai_client.diff.remains import check_destination
@@ -22,10 +23,8 @@ from huai_client.verify.queue import Queue
 from huai_client.verify.recheck import Recheck
 from huai_client.verify.request import VerifyRequest
 from huai_schema.errors import HuaiError
+from huai_schema.paths import RelPath, ancestors
 from huai_schema.program.priority import idle_disk
-
-if TYPE_CHECKING:
-    from huai_schema.paths import RelPath
 
 _SLICE_SECONDS = 2.0
 """How often is checked that the applied commit is still the same."""
@@ -82,11 +81,15 @@ class VerifyRun:
             queue.correct(self._recheck.counts)
             self._after_repair = queue.repaired(self._recheck.counts)
 
-    def repaired(self) -> None:
-        """Record that all differences of this run were repaired."""
+    def repaired(self, unread: Iterable[RelPath] = ()) -> None:
+        """Record that all differences of this run were repaired, except at the paths `unread`."""
+        left = Counter(self._after_repair)
+        for path in unread:
+            parts = (part for part in (path, *ancestors(path)) if part in self._after_repair)
+            left.update([*parts][:1])
         with VerificationRecord(self._mirror.paths.verified) as record, record.writing():
-            for path, paths in self._after_repair.items():
-                record.damage(path, paths)
+            for part, count in left.items():
+                record.damage(part, count)
 
     def _now(self, record: VerificationRecord) -> ExpectedTree:
         """What the tree should be now."""

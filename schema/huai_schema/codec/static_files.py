@@ -17,7 +17,9 @@ FOLDER = "static"
 HEAD = "head"
 STATIC_BYTES = 262_144
 """A head, or a list."""
-_FIRST = "huai-static\t1"
+MAGIC = b"huai-static\t"
+"""The first bytes of a head or a list of any version."""
+_FIRST = f"{MAGIC.decode()}1"
 _NUMBER = "0|[1-9][0-9]{0,17}"
 _FILE = f"({_NUMBER})\t([0-9a-f]{{{2 * DIGEST_BYTES}}})"
 _COMMIT = re.compile(f"commit\t([0-9a-f]{{40}})\t({_NUMBER})")

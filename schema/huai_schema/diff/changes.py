@@ -52,6 +52,13 @@ def differing(old: Entry, new: Entry) -> frozenset[str]:
     return frozenset(found)
 
 
+def is_touched_directory(old: Entry | None, new: Entry | None) -> bool:
+    """True if a directory has another time and no other difference: something in it changed."""
+    if not isinstance(old, Directory) or not isinstance(new, Directory):
+        return False
+    return differing(old, new) == {"mtime"}
+
+
 def joined(changes: list[Change]) -> dict[RelPath, Change]:
     """Changes by path; a file that became a directory, or back, is one change."""
     by_path: dict[RelPath, Change] = {}

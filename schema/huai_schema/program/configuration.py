@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.durable import replace_file
+from huai_schema.program.foreign_writers import find_foreign_writer, is_root_of_machine
 from huai_schema.program.locking import locked
 
 T = TypeVar("T")
@@ -44,7 +45,8 @@ def find_module(modules: Mapping[str, T], name: str) -> T:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a file, none if it is missing; raises `ConfigError`."""
+    """Return the tables of a file, none if it is missing; raises `ConfigError`."""
+    reject_foreign(path)
     text = ""
     try:
         text = path.read_text(encoding="utf-8")
@@ -56,6 +58,18 @@ def read_toml(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # the parser's own are of the former
         said = str(error)
         raise ConfigError(f"{path}: {_twice(text, said) or said}", hint=_toml_hint(said)) from error
+
+
+def reject_foreign(path: Path) -> None:
+    """Raise `ConfigError` if this is root and another user may change what is at `path`."""
+    if not is_root_of_machine() or (writer := find_foreign_writer(path)) is None:
+        return
+    owner = user_name(writer.uid)
+    raise ConfigError(
+        f"{path}: root does not obey what another user may change: {writer.path} belongs to "
+        f"{owner}, mode {writer.mode:04o}",
+        hint=f"{writer.remedy}; or run this as {owner}" if writer.uid else writer.remedy,
+    )
 
 
 def _twice(text: str, said: str) -> str:

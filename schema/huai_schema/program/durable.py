@@ -1,6 +1,7 @@
 """Replaces files so that a power cut leaves either the old or the new file.
 
-Rule: content is on the disk before its name is, and the name before a function returns.
+Rule: content is on the disk before its name is, and the name before a function returns; nothing
+that is already at the temporary name is opened.
 """
 
 import os
@@ -11,36 +12,46 @@ from pathlib import Path
 
 
 def replace_file(
-    path: Path, content: bytes, temporary: Path, *, permissions: int | None = None
+    path: Path,
+    content: bytes,
+    temporary: Path,
+    *,
+    permissions: int | None = None,
+    durable: bool = True,
 ) -> None:
-    """Replace a file as a whole in one durable step.
+    """Replace a file as a whole in one step.
 
-    `temporary` is in the same folder; the file that a killed run left there is overwritten.
+    `temporary` is in the same folder; the file that a killed run left there is removed.
     `permissions`: exactly these; None: those that the umask leaves.
+    `durable`: False for a file that may be lost in a power cut and must not wait for the disk.
     """
-    with replacing(path, temporary, permissions=permissions) as file:
+    with replacing(path, temporary, permissions=permissions, durable=durable) as file:
         file.write(content)
 
 
 @contextmanager
 def replacing(
-    path: Path, temporary: Path, *, permissions: int | None = None
+    path: Path, temporary: Path, *, permissions: int | None = None, durable: bool = True
 ) -> Iterator[BufferedWriter]:
     """As `replace_file`, by what the block writes; a block that fails leaves the old file alone."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    # Another user who may write to the folder could have put a symlink, a hardlink or a FIFO there.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     mode = 0o666 if permissions is None else 0o600
+    temporary.unlink(missing_ok=True)
     try:
         with open(os.open(temporary, flags, mode), "wb") as file:
             if permissions is not None:
                 os.fchmod(file.fileno(), permissions)
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    if durable:
+        sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Ends a program of huai: the one place that prints errors and picks the exit code.
 
-Of a `HuaiError` the user sees message and hint, of any other exception the traceback.
+Of a `HuaiError` the user sees message and hint, of any other exception the traceback.  A disk that
+fails may do so at any system call, so its errors are no exceptions of that kind.
 """
 
 import os
@@ -11,7 +12,8 @@ from contextlib import suppress
 from typing import NoReturn
 
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.signals import heed
+from huai_schema.program.disk_hints import DISK_HINTS
+from huai_schema.program.signals import heed, leave_quietly
 
 _JSON_VERSION = 1
 """Of the schema; JSON.md says when it grows."""
@@ -33,19 +35,27 @@ def conclude(
     """Call `run`, print its error if it fails, and return the exit code.
 
     `usage_error` is the library's exception for wrong arguments, `abort` the one for Ctrl-C.
-    `about` are values for a JSON error, such as the module.
+    `about` are values for a JSON error, such as the module.  When it returns, a signal ends the
+    process at once: one that came between would be an exception that nothing catches.
     """
 
     def failed(code: ExitCode, message: str = "", hint: str = "") -> int:
+        leave_quietly()
         _tell(program, code, message or code.meaning, hint, about if as_json else None)
         return int(code)
 
     try:
-        heed(signal.SIGTERM, _terminated)
-        heed(signal.SIGINT, signal.default_int_handler)
-        return int(run() or ExitCode.OK)
+        return _call(run)
     except HuaiError as error:
         return failed(error.exit_code, error.message, error.hint)
+    except OSError as error:
+        hint = DISK_HINTS.get(error.errno or 0)
+        if hint is None:
+            raise
+        where = (
+            f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+        )
+        return failed(ExitCode.FILE_IO, f"{where}{error.strerror}", hint)
     except usage_error as error:
         return failed(ExitCode.USAGE, _usage(error), f"see {_called(program, error)} --help")
     except (KeyboardInterrupt, abort):
@@ -56,6 +66,15 @@ def conclude(
         # Click turns a broken pipe into an exit.  Our output never breaks (`output`), so it was
         # another pipe, whose error nobody expected.
         raise leaving.__context__ or leaving from None
+
+
+def _call(run: Callable[[], int | None]) -> int:
+    """Call `run` with signals as exceptions."""
+    heed(signal.SIGTERM, _terminated)
+    heed(signal.SIGINT, signal.default_int_handler)
+    code = int(run() or ExitCode.OK)
+    leave_quietly()
+    return code
 
 
 def leave(code: int) -> NoReturn:

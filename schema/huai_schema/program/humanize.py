@@ -4,8 +4,10 @@ Pure, but for the local time zone.
 """
 
 import time
+from collections.abc import Mapping
 
-_LONG_UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+_LONG_UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
+_SHORT_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -41,9 +43,19 @@ def format_span(seconds: float) -> str:
 
 def long_span(seconds: int) -> str:
     """A length of time, in its two largest units, written out."""
-    parts: list[str] = []
-    for name, size in _LONG_UNITS:
+    return " ".join(counted(count, name) for count, name in _parts(seconds, _LONG_UNITS))
+
+
+def short_span(seconds: int) -> str:
+    """The same for a column: `7m12s`."""
+    return "".join(f"{count}{name}" for count, name in _parts(seconds, _SHORT_UNITS))
+
+
+def _parts(seconds: int, units: Mapping[str, int]) -> list[tuple[int, str]]:
+    """The two largest units that are not 0; the smallest one for nothing."""
+    parts: list[tuple[int, str]] = []
+    for name, size in units.items():
         count, seconds = divmod(seconds, size)
-        if count:
-            parts.append(counted(count, name))
-    return " ".join(parts[:2]) or "0 seconds"
+        if count or (size == 1 and not parts):
+            parts.append((count, name))
+    return parts[:2]

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from huai_schema.errors import HuaiError
-from huai_schema.program.humanize import long_span
+from huai_schema.program.humanize import short_span
 
 _SECONDS = 2.0
 _QUIT = b"qQ\x04"
@@ -47,7 +47,7 @@ class Table(NamedTuple):
 
 def ago(moment: float) -> str:
     """How long ago a moment was, for a column; `moment` in seconds since the epoch, 0: never."""
-    return long_span(max(0, int(time.time() - moment))) if moment else "-"
+    return short_span(max(0, int(time.time() - moment))) if moment else "-"
 
 
 def is_terminal() -> bool:

@@ -43,8 +43,11 @@ def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
         try:
             yield
         finally:
-            os.ftruncate(handle, 0)
+            with suppress(OSError):  # a disk that became read-only: the same
+                os.ftruncate(handle, 0)
     finally:
+        # A program that another thread is just starting has the handle until it executes.
+        fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)
 
 
@@ -72,9 +75,9 @@ def try_lock(handle: int) -> bool:
 
 
 def holder(path: Path) -> int | None:
-    """The id of the process that holds the lock at `path`, as the file has it; None: unknown."""
+    """The id of the process that the first line of `path` names; None: unknown, or not running."""
     try:
-        text = path.read_bytes().strip()
+        text = path.read_bytes().partition(b"\n")[0].strip()
     except OSError:
         return None
     process = int(text) if _PROCESS.fullmatch(text) else None

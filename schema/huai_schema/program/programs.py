@@ -84,19 +84,22 @@ def run_program(
     *,
     seconds: float,
     hear: Callable[[str], None],
+    hear_errors: Callable[[str], None] | None = None,
     folder: str = "/",
 ) -> str:
     """Run `command` in `folder`; returns why it failed, or nothing.
 
-    `hear` is called with each line that it prints.
+    `hear` is called with each line that it prints; `hear_errors`, if there is one, with those of
+    standard error, which then share no pipe with the others.
     """
     printed = Printed(hear)
+    errors = printed if hear_errors is None else Printed(hear_errors)
     try:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.STDOUT if hear_errors is None else subprocess.PIPE,
             bufsize=0,
             cwd=folder,
             env=environment,
@@ -106,14 +109,17 @@ def run_program(
         return f"{command[0]} cannot be started: {error.strerror}"
     with process:
         try:
-            in_time = _listen(process, printed, time.monotonic() + seconds)
+            streams = ((process.stdout, printed), (process.stderr, errors))
+            pipes = {stream.fileno(): part for stream, part in streams if stream is not None}
+            in_time = _listen(process, pipes, time.monotonic() + seconds)
         finally:
             if process.returncode is None:
                 _end_group(process)
-    printed.close()
+    for part in pipes.values():
+        part.close()
     if not in_time:
         return f"it was ended, since its time of {seconds:g} s was over"
-    return _failure(process.returncode, printed.last)
+    return _failure(process.returncode, errors.last or printed.last)
 
 
 def _failure(code: int, last: str) -> str:
@@ -123,21 +129,25 @@ def _failure(code: int, last: str) -> str:
     return f"{how}: {last}" if last else how
 
 
-def _listen(process: subprocess.Popen[bytes], printed: Printed, deadline: float) -> bool:
+def _listen(
+    process: subprocess.Popen[bytes], pipes: Mapping[int, Printed], deadline: float
+) -> bool:
     """Whether the program ended before the deadline; what it printed by then was taken."""
-    assert process.stdout is not None  # noqa: S101 - it is a pipe
-    pipe = process.stdout.fileno()
-    os.set_blocking(pipe, False)
     with selectors.DefaultSelector() as selector:
-        selector.register(pipe, selectors.EVENT_READ)
+        for pipe in pipes:
+            os.set_blocking(pipe, False)
+            selector.register(pipe, selectors.EVENT_READ)
         while time.monotonic() < deadline:
             if not selector.get_map():
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(max(0.0, deadline - time.monotonic()))
-            elif selector.select(_TICK) and not _read(pipe, printed, 1):
-                selector.unregister(pipe)
+            else:
+                for key, _ in selector.select(_TICK):
+                    if not _read(key.fd, pipes[key.fd], 1):
+                        selector.unregister(key.fd)
             if process.poll() is not None:
-                _read(pipe, printed, _READS)
+                for pipe, printed in pipes.items():
+                    _read(pipe, printed, _READS)
                 return True
     return False
 

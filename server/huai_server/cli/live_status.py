@@ -12,7 +12,8 @@ from huai_server.store.module_state import ModuleState, module_state
 from huai_server.store.scrub_record import read_record
 from huai_server.watch.record import Watched, read_watched
 
-_HEADER = ("MODULE", "SERIAL", "COMMITTED AGO", "ENTRIES", "SIZE", "LAST CHANGE", "STATE")
+_HEADER = ("MODULE", "STATE", "SERIAL", "COMMITTED AGO", "ENTRIES", "SIZE", "LAST CHANGE")
+"""A narrow terminal cuts off what is last."""
 
 
 def status_table(root: Path, names: Sequence[str]) -> Table:
@@ -30,16 +31,16 @@ def _row(root: Path, name: str) -> Row:
     words = _words(state, read_watched(places), damaged)
     attention = bool(state.problem or damaged or state.pending)
     if state.head is None:
-        return Row((name, "-", "-", "-", "-", "-", words), attention)
+        return Row((name, words, "-", "-", "-", "-", "-"), attention)
     totals, counts = state.head.info.totals, state.head.info.counts
     cells = (
         name,
+        words,
         f"{state.head.info.serial:,}",
         ago(state.head.time),
         f"{totals.entries:,}",
         human(totals.bytes),
         f"+{counts.added:,} -{counts.removed:,} ~{counts.changed:,}",
-        words,
     )
     return Row(cells, attention)
 

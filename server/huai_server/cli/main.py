@@ -16,7 +16,6 @@ import click
 from huai_schema.program.configuration import closest
 from huai_schema.program.ending import conclude, leave
 from huai_schema.program.output import Output
-from huai_schema.program.signals import leave_quietly
 from huai_server.config import default_root
 
 COMMANDS = (
@@ -85,7 +84,6 @@ def main() -> None:
         abort=click.Abort,
         as_json="--json" in sys.argv,
     )
-    leave_quietly()
     leave(output.code(code))
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import click
 
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import HuaiError, worst_exit_code
 from huai_schema.program import spans
 from huai_server.cli.console import Console
 from huai_server.commit.read_limits import ReadLimits
@@ -120,7 +120,7 @@ def chosen(
 def each(one: Callable[[str], int], names: tuple[str, ...], console: Console) -> int:
     """Call `one` for all `names`, one after the other; it goes on after a failure.
 
-    Returns the exit code of the first that failed; 41 only if no other code is worse.
+    Returns the worst exit code (`worst_exit_code`).
     """
     if len(names) == 1:
         return one(names[0])
@@ -132,9 +132,7 @@ def each(one: Callable[[str], int], names: tuple[str, ...], console: Console) ->
             error.message = f"{name}: {error.message}"
             console.failure(error)
             codes.append(int(error.exit_code))
-    failed = [code for code in codes if code]
-    worse = [code for code in failed if code != ExitCode.INCOMPLETE]
-    return next(iter(worse or failed), int(ExitCode.OK))
+    return worst_exit_code(codes)
 
 
 def _module_names(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:

@@ -2,17 +2,18 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from errno import EACCES, EPERM
+from errno import EACCES, ENOENT, EPERM
 from typing import TYPE_CHECKING
 
 from huai_schema.codec.commits import CommitInfo
 from huai_schema.diff.changes import Moved
 from huai_schema.paths import exact, show
-from huai_schema.program.humanize import counted, moment
+from huai_schema.program.disk_hints import DISK_HINTS
+from huai_schema.program.humanize import counted, human, moment
 from huai_server.cli.console import Console
 from huai_server.cli.list_report import list_values
 from huai_server.commit import remarks
-from huai_server.commit.digest.columns import DAMAGED
+from huai_server.commit.digest.columns import DAMAGED, HOLES
 from huai_server.commit.read_limits import TOO_LARGE
 from huai_server.commit.remarks import Remark
 from huai_server.config_tables import Module
@@ -20,7 +21,7 @@ from huai_server.scan import mounts
 from huai_server.scan import types as scan
 from huai_server.scan.types import Problem
 
-if TYPE_CHECKING:  # these load libgit2, which only some commands need
+if TYPE_CHECKING:  # only some commands need these
     from huai_schema.codec.pending import PendingCommit
     from huai_schema.diff.diff import Difference
     from huai_server.commit.result import CommitResult
@@ -38,13 +39,19 @@ if TYPE_CHECKING:  # these load libgit2, which only some commands need
 _SHOWN = 20
 """Problems that are named one by one; --json names all."""
 _ADVICE = {
+    **{os.strerror(number): hint for number, hint in DISK_HINTS.items()},
     os.strerror(EACCES): "let the user that runs this command read it, or exclude it",
     os.strerror(EPERM): "let the user that runs this command read it, or exclude it",
+    os.strerror(
+        ENOENT
+    ): "commit when the update has ended: it was removed while the commit read it",
     scan.CHANGED: "commit when the update has ended; name what changes all the time in `volatile`",
     scan.KEEPS_CHANGING: "commit when the update has ended, or exclude what changes all the time",
     scan.OUT_OF_RANGE: "touch it: times from 1678 to 2262 can be committed; or exclude it",
     scan.TIME: "touch it: times from 1678 to 2262 can be committed",
     TOO_LARGE: "allow more time or a higher rate: each run begins such a file again",
+    HOLES: "huai-server digest reads it without holding up commits; or fill its holes "
+    "(cp --sparse=never), or exclude it",
     DAMAGED: "put a sound copy in its place, with its old time; if the content is meant to be new, "
     "touch the file and commit",
     mounts.NOT_ENTERED: "unmount it; or set one_file_system = false; or commit it as an empty "
@@ -289,11 +296,10 @@ def show_attr_tree(console: Console, name: str, result: "AttrTreeResult") -> Non
         seconds=round(result.seconds, 3),
     )
     done = {"none": "is current", "updated": "updated", "built": "built"}[result.action]
-    each = result.memory // result.entries
     console.result(
         f"{name}: attr tree {done}: serial {result.serial}, {result.changes:,} of "
-        f"{result.entries:,} entries changed, about {result.memory >> 20:,} MiB "
-        f"({each} bytes an entry), {result.seconds:.2f} s"
+        f"{result.entries:,} entries changed, about {human(result.memory)} "
+        f"({human(result.memory / result.entries)} an entry), {result.seconds:.2f} s"
     )
 
 

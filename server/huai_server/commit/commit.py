@@ -15,6 +15,7 @@ from huai_schema.errors import FormatError
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.program.locking import locked
+from huai_server.closed_folder import close_folder
 from huai_server.commit.from_lists import commit_lists
 from huai_server.commit.list_record import write_record
 from huai_server.commit.newest import no_commit
@@ -118,6 +119,8 @@ def _with_module(
                 f"{root}: no such directory", hint="check that its file system is mounted"
             )
         places.folder.mkdir(parents=True, exist_ok=True)
+        if module.is_private:
+            close_folder(places.folder, places.root)
         with locked(places.lock, wait=wait):
             repository = Repository.create(places.repository)
             repository.remove_unfinished()

@@ -91,6 +91,7 @@ def _take(
     making.note(head, scanned=record.scanned, lists=record.lists + 1)
     listed = ListedResult(lists, "", found.unknown, found.first_unknown)
     changed = seen.top is not None
+    problems = (*seen.problems, *making.digests.without_digest.values())
     return CommitResult(
-        *(head, changed, counts, seen.problems, remarks.found()), *making.digests.hashed, listed
+        *(head, changed, counts, problems, remarks.found()), *making.digests.hashed, listed
     )

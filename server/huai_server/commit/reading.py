@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.commit.digest.columns import DigestColumns, LargeFiles, ReadingPolicy
@@ -15,7 +16,16 @@ from huai_server.store import scrub_record
 from huai_server.store.block_indices import BlockIndices
 from huai_server.volatile import Volatile
 
+if TYPE_CHECKING:
+    from huai_schema.paths import RelPath
+    from huai_server.scan.types import Problem
+
 _HASH_THREADS = 2 * (os.cpu_count() or 1)
+_HOLES = 64 << 30
+"""Bytes in holes of files that one commit hashes, in a minute or two.
+
+Without a limit, who may write in the tree could keep it at work for hours with a file that takes no
+room."""
 
 
 class NoDigestsError(HuaiError):
@@ -70,6 +80,8 @@ class CommitDigests:
         self._blocks = blocks
         self.hashed = (0, 0)
         """Files that were read, and bytes of them."""
+        self.without_digest: dict[RelPath, Problem] = {}
+        """Files that are committed as they are, but for their digests."""
 
     @contextmanager
     def look(self) -> Iterator[DigestColumns | None]:
@@ -80,8 +92,9 @@ class CommitDigests:
             return
         record = scrub_record.read_record(self._places.scrub)
         is_damage = record.is_damage if record.damage else None
-        policy = ReadingPolicy(later=digest == "later", is_damage=is_damage)
+        policy = ReadingPolicy(later=digest == "later", is_damage=is_damage, holes=_HOLES)
         columns = digest_columns(self._module, self._places, self._blocks, policy)
         yield columns
         files, size = self.hashed
         self.hashed = (files + columns.hashed_files, size + columns.hashed_bytes)
+        self.without_digest |= {each.path: each for each in columns.without_digest}

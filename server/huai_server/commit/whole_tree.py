@@ -53,8 +53,9 @@ def commit_whole(
     assert head is not None  # noqa: S101 - without one the tree is new
     making.note(head, scanned=started, lists=0)
     remarks, missed = builder.remarks.found(), _missed(making, counts)
+    problems = (*seen.problems, *making.digests.without_digest.values())
     return CommitResult(
-        *(head, seen.top is not None, counts, seen.problems, remarks),
+        *(head, seen.top is not None, counts, problems, remarks),
         *making.digests.hashed,
         missed=missed,
     )

@@ -7,6 +7,7 @@ one rename.  What a killed run left there is removed by the next one.
 """
 
 import os
+import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +17,7 @@ from typing import BinaryIO
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RESERVED, RelPath, basename, join, parent, show
+from huai_schema.program.configuration import user_name
 from huai_server.export.source import Existing, Exported
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -74,7 +76,8 @@ class Folder:
             with _staging(directory) as staging:
                 for name in os.listdir(staging):
                     if os.fsencode(name).startswith(_UNFINISHED):
-                        os.unlink(name, dir_fd=staging)
+                        with suppress(IsADirectoryError):
+                            os.unlink(name, dir_fd=staging)
             with suppress(OSError):  # others may stage there as well
                 os.rmdir(RESERVED, dir_fd=directory)
 
@@ -116,6 +119,15 @@ class Folder:
 def _staging(directory: int) -> Iterator[int]:
     handle = os.open(RESERVED, _DIRECTORY, dir_fd=directory)
     try:
+        status = os.fstat(handle)
+        # The tree's owner may stage there as well: he may replace any file of the tree anyway.
+        owners = (os.geteuid(), os.fstat(directory).st_uid)
+        if status.st_uid not in owners or status.st_mode & 0o022:
+            raise FolderError(
+                f"{show(RESERVED)}: another user may write there "
+                f"(owner {user_name(status.st_uid)}, mode {stat.S_IMODE(status.st_mode):04o})",
+                hint=f"remove the folder {show(RESERVED)}, or make it yours (chown, chmod go-w)",
+            )
         yield handle
     finally:
         os.close(handle)
@@ -130,8 +142,10 @@ def _replace(directory: int, name: bytes, parts: Iterator[bytes]) -> tuple[int, 
             os.mkdir(RESERVED, 0o700, dir_fd=directory)
         try:
             with _staging(directory) as staging:
-                size = _write(staging, _UNFINISHED + name, old, size, chain((part,), parts))
-                os.replace(_UNFINISHED + name, name, src_dir_fd=staging, dst_dir_fd=directory)
+                # Uploaders may write to the tree: neither the name nor what is at it is theirs.
+                unfinished = _UNFINISHED + secrets.token_hex(8).encode()
+                size = _write(staging, unfinished, old, size, chain((part,), parts))
+                os.replace(unfinished, name, src_dir_fd=staging, dst_dir_fd=directory)
         finally:
             with suppress(OSError):
                 os.rmdir(RESERVED, dir_fd=directory)
@@ -166,7 +180,7 @@ def _write(
     staging: int, name: bytes, old: BinaryIO | None, equal: int, rest: Iterable[bytes]
 ) -> int:
     """Write a whole file: so many bytes as before, then the rest; its size."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(name, flags, 0o600, dir_fd=staging)
     try:
         with open(handle, "wb") as new:

@@ -89,6 +89,8 @@ def _not_ours(root: Path, name: str, fallback: FallbackPlaces) -> str:
             if owner is not None
             else "an older huai made the attr tree: run huai-server fallback build"
         )
+        if belonging.is_orphan(fallback):
+            reason += f", which is gone: run huai-server fallback build {name}, or fallback remove"
         return f"{fallback.folder}: {reason}; this commit leaves it as it is"
     if not os.access(fallback.folder, os.W_OK):
         return "the attr tree belongs to another user; `fallback serve` brings it along"

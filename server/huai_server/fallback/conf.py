@@ -35,7 +35,8 @@ def render(
     `folder` is for lock files.  Without `privileged` rsync cannot change its user, and no section
     names one.
     """
-    check_names(modules)
+    for clash in clashing_names(modules).values():
+        raise clash
     lines = ["# Written by huai-server; change server.toml instead."]
     lines += _assignments(_global(settings, privileged=privileged))
     lines += _extra("", settings.extra)
@@ -47,19 +48,24 @@ def render(
     return "\n".join(lines) + "\n"
 
 
-def check_names(names: Iterable[str]) -> None:
-    """Raise `ConfigError` for names that differ in case only.
+def clashing_names(names: Iterable[str]) -> dict[str, ConfigError]:
+    """Return the names that differ from another one in case only, each with its error.
 
-    Rsync reads their sections as one, with the path of the last.
+    Rsync reads their sections as one, with the path of the last, so none of them can be served.
     """
-    known: dict[str, str] = {_GLOBAL: _GLOBAL}
+    alike: dict[str, list[str]] = {_GLOBAL: [_GLOBAL]}
     for name in names:
-        other = known.setdefault(name.lower(), name)
-        if name != other or name == _GLOBAL:
-            raise ConfigError(
-                f"rsync cannot tell the module {name!r} from {other!r}",
-                hint="rename it, or set its fallback.kind to off",
-            )
+        alike.setdefault(name.lower(), []).append(name)
+    groups = [group for group in alike.values() if len(group) > 1]
+    return {
+        name: ConfigError(
+            f"rsync cannot tell the module {name!r} from {group[place == 0]!r}",
+            hint="rename it, or set its fallback.kind to off",
+        )
+        for group in groups
+        for place, name in enumerate(group)
+        if place or name != _GLOBAL
+    }
 
 
 def _global(settings: Fallback, *, privileged: bool) -> Iterable[tuple[str, object]]:

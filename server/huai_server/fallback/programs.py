@@ -1,4 +1,4 @@
-"""Running rsync; besides git it is the only program that the server starts.
+"""Running rsync, for the fallback.
 
 The daemon is stock rsync.  Its environment (the preload library) and its configuration make it a
 fallback.  Rule to keep: only the main thread starts daemons, because a listener ends with the

@@ -86,6 +86,7 @@ class _SelfTest:
     def _make(self) -> None:
         """A real tree, its attr tree, and then changes that the attr tree does not know."""
         generation = self._places.generations / "1"
+        generations.make_own_folder(self._places)
         for folder in (generation, self._real):
             generations.make_folder(folder)
         for name in (_GOOD, _SHORT, _OTHER, _LINKED):

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from huai_schema.errors import HuaiError
+from huai_schema.program.durable import replace_file
 from huai_schema.program.locking import locked
 from huai_server.config import ServerConfig, config_path, load
 from huai_server.config_tables import Fallback
@@ -25,11 +26,13 @@ from huai_server.fallback import programs
 from huai_server.fallback.attr import AttrTreeResult
 from huai_server.fallback.attr.generations import make_folder
 from huai_server.fallback.conf import render
+from huai_server.fallback.confinement import check_confinement
 from huai_server.fallback.erofs.resident import ResidentImages
 from huai_server.fallback.redirect import preload_library
 from huai_server.fallback.selftest import self_test
 from huai_server.fallback.trees import Trees
 from huai_server.file_stamp import file_stamp
+from huai_server.paths import unconfined_file
 
 _TICK_SECONDS = 1.0
 _LONGEST_PAUSE = 30.0
@@ -63,6 +66,8 @@ class Configuration(NamedTuple):
     """For LD_PRELOAD."""
     left_out: tuple[tuple[str, str], ...]
     """Modules that are not in it, each with the reason."""
+    unconfined: str | None
+    """Why connections cannot be confined; None if they can."""
 
 
 def configuration(root: Path, *, test: bool) -> Configuration:
@@ -74,10 +79,11 @@ def configuration(root: Path, *, test: bool) -> Configuration:
         with storage_errors(folder):
             make_folder(folder)
             self_test(config.fallback, programs.find(config.fallback.rsync), preload)
+    unconfined = check_confinement(config.fallback, preload)
     trees = Trees(root, config, _ignore, _ignore, _ignore)
     # Its standard error is whoever starts it; under systemd no file can be opened there.
     own = replace(config.fallback, log_file="") if _has_no_log(config) else config.fallback
-    return Configuration(_text(trees, own), preload, tuple(trees.left_out()))
+    return Configuration(_text(trees, own), preload, tuple(trees.left_out()), unconfined)
 
 
 def serve_fallback(root: Path, callbacks: Callbacks) -> None:
@@ -139,10 +145,12 @@ class _Service:
             programs.check_free(self._settings.address, self._settings.port)
         self_test(self._settings, self._program, self._library)
         try:
+            self._report_confinement()
             with suppress(_StopError):
                 self._serve()
         finally:
             self._end()
+            self._unconfined.unlink(missing_ok=True)
 
     def _serve(self) -> None:
         self._trees.refresh()
@@ -154,6 +162,22 @@ class _Service:
             self._wake.clear()
             if not self._stopping:
                 self._tick()
+
+    def _report_confinement(self) -> None:
+        """Say and record why connections are not confined, if they are not."""
+        reason = check_confinement(self._settings, self._library)
+        if reason is None:
+            self._unconfined.unlink(missing_ok=True)
+            return
+        self._callbacks.error(f"connections are not confined: {reason}")
+        path = self._unconfined
+        new = path.with_suffix(".new")
+        mark = f"{os.getpid()}\n{reason}".encode()
+        replace_file(path, mark, new, permissions=0o644, durable=False)
+
+    @property
+    def _unconfined(self) -> Path:
+        return unconfined_file(Path(self._settings.folder))
 
     @property
     def _settings(self) -> Fallback:
@@ -213,6 +237,7 @@ class _Service:
         self._stamp = stamp
         try:
             config = load(self._root)
+            check_confinement(config.fallback, self._library)
         except HuaiError as error:
             self._callbacks.error(f"{error.message}; the old configuration stays in force")
             return
@@ -221,6 +246,8 @@ class _Service:
             self._callbacks.error("fallback.folder: takes effect when the service is started again")
             return
         self._trees.config = config
+        if config.fallback.use_chroot != before.use_chroot:
+            self._report_confinement()
         changed = (config.fallback.address, config.fallback.port) != (before.address, before.port)
         if changed and self._daemon is not None:
             self._write()
@@ -242,9 +269,7 @@ class _Service:
         path = Path(self._settings.folder) / "rsyncd.conf"
         if text != self._written or not path.exists():
             make_folder(path.parent)
-            new = path.with_suffix(".new")
-            new.write_text(text, encoding="utf-8")
-            new.replace(path)
+            replace_file(path, text.encode(), path.with_suffix(".new"), durable=False)
             self._written = text
 
     def _module_failed(self, name: str, error: HuaiError) -> None:

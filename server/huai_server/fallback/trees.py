@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_schema.errors import HuaiError
+from huai_schema.program.configuration import ConfigError
 from huai_schema.program.locking import LockedError
 from huai_server.config import ServerConfig, config_path
 from huai_server.config_tables import ATTR_KINDS, Module
+from huai_server.errors import storage_errors
 from huai_server.fallback.attr import AttrTreeResult, belonging, ensure, generations, is_current
 from huai_server.fallback.attr.check import check_attr_tree
 from huai_server.fallback.attr.ensure import Building
 from huai_server.fallback.attr.foreign_changes import ForeignChanges
 from huai_server.fallback.attr.remove import remove_forgotten
-from huai_server.fallback.conf import FallbackModule
+from huai_server.fallback.conf import FallbackModule, clashing_names
 from huai_server.fallback.erofs.kind import ErofsKind
+from huai_server.fallback.kind import AttrTreeError
 from huai_server.paths import FallbackPlaces, ModulePlaces, fallback_places, module_places
 from huai_server.store.repository import read_head
 
@@ -27,6 +30,8 @@ _FORGOTTEN = "modules that are no more"
 """Stands for the name of a module in errors about several; a name has no blanks."""
 _LOOK_SECONDS = 0.02
 """At most so long in each second the service looks for damage."""
+_CALM_SECONDS = 300.0
+"""An attr tree that is damaged again within this time is built again after a pause."""
 
 
 class _Failure(NamedTuple):
@@ -50,14 +55,22 @@ class Trees:
     """Called with other messages."""
     building: Building = nullcontext
     """Entered while a new attr tree is made."""
+    clock: Callable[[], float] = time.monotonic
+    """Returns seconds."""
     _failures: dict[str, _Failure] = field(default_factory=dict)
+    _repaired: dict[str, float] = field(default_factory=dict)
+    """When each module's attr tree was last built because of damage, without a pause."""
     _looks: Iterator[None] | None = None
     _look_until: float = 0.0
 
     def refresh(self) -> None:
         """Update attr trees of older commits, and delete those without a module."""
-        for name, module in self.config.attr_modules.items():
+        clashes = self._clashes
+        for name, error in clashes.items():
             if self._is_due(name):
+                self._trying(name, partial(_refuse, error))
+        for name, module in self.config.attr_modules.items():
+            if name not in clashes and self._is_due(name):
                 self._trying(name, partial(self._refresh, name, module))
         if self._is_due(_FORGOTTEN):
             self._trying(_FORGOTTEN, self._forget)
@@ -77,8 +90,11 @@ class Trees:
     def served(self) -> dict[str, FallbackModule]:
         """The modules that can be served now, as rsyncd.conf names them."""
         found = {}
+        clashes = self._clashes
         for name, module in self.config.modules.items():
             places, fallback = self._places(name)
+            if name in clashes:
+                continue
             if module.fallback.kind == "real":
                 found[name] = FallbackModule(module, Path(module.path))
             elif (
@@ -101,12 +117,21 @@ class Trees:
 
     def left_out(self) -> Iterator[tuple[str, str]]:
         """The modules that should be served and are not, each with the reason."""
+        clashes = self._clashes
+        yield from ((name, error.message) for name, error in clashes.items())
         for name in self.config.attr_modules:
             places, fallback = self._places(name)
+            if name in clashes:
+                continue
             if fallback.tree.is_symlink() and not belonging.is_own(places, fallback):
                 yield name, f"the attr tree belongs to {belonging.owner(fallback) or 'nobody'}"
             elif not fallback.tree.is_symlink():
                 yield name, f"no attr tree: huai-server fallback build {name}"
+
+    @property
+    def _clashes(self) -> dict[str, ConfigError]:
+        """The modules that cannot be served for their names."""
+        return clashing_names(self.config.fallback_modules)
 
     def _places(self, name: str) -> tuple[ModulePlaces, FallbackPlaces]:
         folder = Path(self.config.fallback.folder)
@@ -116,7 +141,7 @@ class Trees:
         failure = self._failures.get(name)
         return (
             failure is None
-            or time.monotonic() >= failure.not_before
+            or self.clock() >= failure.not_before
             or self._commit(name) != failure.commit
         )
 
@@ -141,7 +166,8 @@ class Trees:
         while True:
             for name, module in list(self.config.attr_modules.items()):
                 places, fallback = self._places(name)
-                if not belonging.is_own(places, fallback):
+                # Without a seal new clients are refused, and `refresh` builds it again.
+                if not belonging.is_own(places, fallback) or not generations.is_sealed(fallback):
                     continue
                 one_pass = ForeignChanges(fallback)
                 while not one_pass.run(self._look_until):
@@ -153,6 +179,15 @@ class Trees:
 
     def _repair(self, name: str, module: Module) -> None:
         places, fallback = self._places(name)
+        if self.clock() - self._repaired.get(name, -_CALM_SECONDS) < _CALM_SECONDS:
+            with storage_errors(fallback.folder):
+                generations.distrust(fallback)
+            raise AttrTreeError(
+                f"the attr tree was damaged again: clients are refused for {_RETRY_SECONDS:.0f} "
+                "seconds, then it is built again",
+                hint=f"find the program that changes {fallback.generations}",
+            )
+        self._repaired[name] = self.clock()
         made = ensure(name, module, places, fallback, look=True, wait=0, building=self.building)
         self.on_update(name, made)
 
@@ -179,6 +214,10 @@ class Trees:
         except LockedError:
             pass  # a commit is at it
         except HuaiError as error:
-            until = time.monotonic() + _RETRY_SECONDS
+            until = self.clock() + _RETRY_SECONDS
             self._failures[name] = _Failure(until, self._commit(name))
             self.on_failure(name, error)
+
+
+def _refuse(error: HuaiError) -> None:
+    raise error

@@ -3,7 +3,8 @@
 A token for a module opens it, or a client certificate that server.toml names.
 
 A name that does not exist and one that the asker may not see get the same answer: 401 without a
-token, as git and browsers send theirs only when they are asked for it, and 404 with a valid one.
+token, as git sends its own only when it is asked for it, and 404 with a valid one.  A browser would
+ask its user for a login at each mistyped address; it is asked at the address of the login only.
 
 Rules:
 
@@ -15,13 +16,14 @@ Rules:
 """
 
 import asyncio
-import binascii
 import re
 from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, unquote_to_bytes
 
+from huai_server.http.asgi.accept import prefers_html
 from huai_server.http.asgi.connection import EXTENSION
 from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import HttpError
@@ -34,8 +36,11 @@ _KEY = "huai.asker"
 """Where the scope of a request has its `Asker`, if it shows a token."""
 _HEADER_BYTES = 1024
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="huai", charset="UTF-8"'}
+_SILENT_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="huai"'}
+"""No browser asks its user for a bearer token: the page is shown."""
 _IN_QUERY = re.compile(rb"huai_[0-9a-f]{12}_|(?:^|&)(?:access_|private_)?token=")
 _SEEN = re.compile(r"huai_[0-9a-f]{12}_[\w.~%+-]*|(?<=token=)[^&\s]+")
+_PART = re.compile(r"[^/?&\s]+")
 _FAILURES, _FAILURES_EACH, _PENALTY_SECONDS = 64, 4, 1.0
 """Wrong tokens at a time, altogether and of one address; each is answered after so long."""
 
@@ -72,13 +77,17 @@ class Access:
         self._address_of = address_of(settings.proxies)
         self._failures = Limiter(_FAILURES, 0, 0, each=_FAILURES_EACH)
 
+    def client(self, scope: Mapping[str, Any]) -> str:
+        """Return the client's address for limits; empty if it is unknown."""
+        return client_address(scope, self._address_of)
+
     async def admit(self, scope: dict[str, Any], send: Send) -> Send:
         """Look at what a request shows; returns what its answer is to be sent by.
 
         Raises `HttpError` for a token that is not valid, or that stands in the address.
         """
         query = scope["query_string"]
-        if (b"huai_" in query or b"token=" in query) and _IN_QUERY.search(query):
+        if query and _IN_QUERY.search(unquote_to_bytes(query)):
             raise HttpError(
                 400,
                 "a token does not belong into an address, which logs keep",
@@ -99,7 +108,7 @@ class Access:
 
     async def _judge(self, scope: dict[str, Any], token: str) -> None:
         if token and self._registry.grant(token) is None:
-            async with self._failures.slot(client_address(scope, self._address_of)):
+            async with self._failures.slot(self.client(scope)):
                 await asyncio.sleep(_PENALTY_SECONDS)
             raise HttpError(
                 401,
@@ -142,13 +151,23 @@ class Access:
     def unknown(self, scope: Mapping[str, Any]) -> HttpError:
         """What is said of a module that is not there, or not for who asks."""
         if _KEY not in scope and self._registry.private():
-            return HttpError(
-                401,
-                "no such module, or one that asks for a token",
-                hint="send it in a header: Authorization: Bearer TOKEN, or as the password",
-                headers=_CHALLENGE,
-            )
+            silent = prefers_html(scope["headers"])
+            return _unauthorized(_SILENT_CHALLENGE if silent else _CHALLENGE)
         return HttpError(404, "no such module", hint="see /api/v1/modules for their names")
+
+    def check_login(self, scope: Mapping[str, Any]) -> None:
+        """Raise an `HttpError` that makes a browser ask for a token, unless one was sent."""
+        if _KEY not in scope and self._registry.private():
+            raise _unauthorized(_CHALLENGE)
+
+
+def _unauthorized(challenge: Mapping[str, str]) -> HttpError:
+    return HttpError(
+        401,
+        "no such module, or one that asks for a token",
+        hint="send it in a header: Authorization: Bearer TOKEN, or as the password",
+        headers=challenge,
+    )
 
 
 def asker_of(scope: Mapping[str, Any]) -> Asker:
@@ -164,8 +183,14 @@ def is_anybody(scope: Mapping[str, Any]) -> bool:
 
 
 def without_tokens(text: str) -> str:
-    """A text for a log, in which no token can be read."""
+    """Return a text for a log, in which no token can be read, percent-encoded or not."""
+    if "%" in text:
+        text = _PART.sub(_without_encoded, text)
     return _SEEN.sub("***", text) if "huai_" in text or "token=" in text else text
+
+
+def _without_encoded(part: re.Match[str]) -> str:
+    return "***" if "%" in part[0] and _SEEN.search(unquote(part[0])) else part[0]
 
 
 def _token_of(header: bytes) -> str | None:
@@ -175,7 +200,7 @@ def _token_of(header: bytes) -> str | None:
     if kind.lower() == "basic":
         try:
             token = b64decode(token, validate=True).decode("latin-1").partition(":")[2]
-        except binascii.Error:
+        except ValueError:  # of characters beyond ASCII as well
             return None
     elif kind.lower() != "bearer":
         return None

@@ -9,6 +9,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import urlsplit
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.addresses import is_internal
 
 PORTS = {"http": 80, "https": 443, "rsync": 873}
 _MOST = 8
@@ -37,7 +38,7 @@ def resolve(url: str, *, internal: bool) -> list[IPv4Address | IPv6Address]:
     except OSError as error:
         raise NoAddressError(f"{host}: {error.strerror}", may_pass=True) from error
     addresses = [ip_address(str(each[4][0]).partition("%")[0]) for each in found]
-    refused = [each for each in addresses if not _is_public(each)]
+    refused = [each for each in addresses if is_internal(each)]
     if refused and not internal:
         raise NoAddressError(
             f"{host} is {refused[0]}, an address of this network",
@@ -59,9 +60,3 @@ def for_libcurl(url: str, *, internal: bool) -> list[str]:
 def in_url(address: IPv4Address | IPv6Address) -> str:
     """An address as a URL has it."""
     return f"[{address}]" if address.version == 6 else str(address)
-
-
-def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    inner = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    checked = inner or address
-    return checked.is_global and not checked.is_multicast

@@ -1,12 +1,13 @@
 """The whole HTTP side as one ASGI application.
 
 Git's requests are looked at first and go past the framework, and so do those for content and
-events; all others are FastAPI's.  The pages for people are `pages`.
+events; all others are FastAPI's.  The pages for people are `pages`, and so are errors for who
+prefers HTML.
 """
 
 from typing import Any
 
-from fastapi import Request
+from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
@@ -17,7 +18,9 @@ from huai_server.http import metalinks
 from huai_server.http.access import Access
 from huai_server.http.any_site import for_any_site
 from huai_server.http.api import Heads, router
+from huai_server.http.asgi.accept import prefers_html
 from huai_server.http.asgi.body import Inbox, Receive
+from huai_server.http.asgi.compressed import Compressed
 from huai_server.http.asgi.connections import ConnectionLimit, address_of
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.responder import Send, as_json, send_error
@@ -33,6 +36,7 @@ from huai_server.http.mirrors import receive, routes
 from huai_server.http.mirrors.who_holds import WhoHolds
 from huai_server.http.openapi import DescribedApi
 from huai_server.http.pages import app as pages
+from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.status import Now
 from huai_server.http.settings import Registry, ServeSettings
 from huai_server.http.webhooks.keeper import WebHooks
@@ -64,6 +68,7 @@ class Application:
         """Set once a signal has come; health checks then fail."""
         # No page of documentation: that of the framework loads scripts from other hosts.
         self.api = DescribedApi(title="huai", version=__version__, docs_url=None, redoc_url=None)
+        self._compressed = Compressed(self.api)
         heads = Heads(registry)
         self.news = News(registry, heads)
         self.webhooks = WebHooks(registry, self.news)
@@ -88,11 +93,12 @@ class Application:
             await self.api(scope, receive, send)
             return
         watched = self._traffic.watch(scope["path"], send)
+        answer: Send = watched
         try:
-            admitted = await self._access.admit(scope, watched)
-            await self._answer(scope, receive, admitted)
-        except HttpError as error:  # of who is not admitted; what answers has none left
-            await _refuse(error, scope, receive, watched)
+            answer = await self._access.admit(scope, watched)
+            await self._answer(scope, receive, answer)
+        except HttpError as error:
+            await _refuse(error, scope, receive, answer)
         finally:
             watched.end()
 
@@ -109,9 +115,9 @@ class Application:
             await self.events(scope, receive, send)
         elif scope["method"] == "HEAD":
             # As GET; uvicorn leaves the body out.
-            await self.api({**scope, "method": "GET"}, receive, send)
+            await self._compressed({**scope, "method": "GET"}, receive, send)
         else:
-            await self.api(scope, receive, send)
+            await self._compressed(scope, receive, send)
 
     def _add_health(self, registry: Registry) -> None:
         @self.api.get("/healthz", responses={503: {"model": HealthModel}})
@@ -131,29 +137,36 @@ async def _refuse(error: HttpError, scope: dict[str, Any], receive: Receive, sen
     if scope["path"].startswith(git.PREFIX):
         await send_error(error, Inbox(receive), send)
     else:
-        await as_json(error)(scope, receive, send)
+        await _answer_error(Request(scope), error)(scope, receive, send)
 
 
-def _error(status: int, error: str, hint: str) -> JSONResponse:
-    return JSONResponse({"error": error, "hint": hint}, status)
+def _answer_error(request: Request, error: HttpError) -> Response:
+    """The page of an error for who prefers HTML, and JSON for all others."""
+    if prefers_html(request.scope["headers"]):
+        return pages.error_page(Page(request), error)
+    answer = as_json(error)
+    answer.headers.add_vary_header("Accept")
+    return answer
 
 
-async def _expected(_: Request, error: Exception) -> JSONResponse:
+async def _expected(request: Request, error: Exception) -> Response:
     """Answer a `HuaiError`: an `HttpError` with its own text, any other one without details."""
-    if isinstance(error, HttpError):
-        return as_json(error)
-    return _error(500, "the module's metadata cannot be read", "see the server's log")
+    if not isinstance(error, HttpError):
+        message = "the module's metadata cannot be read"
+        error = HttpError(500, message, hint="see the server's log")
+    return _answer_error(request, error)
 
 
-async def _framework(_: Request, error: Exception) -> JSONResponse:
+async def _framework(request: Request, error: Exception) -> Response:
     """Answer an unknown address or a wrong method."""
     if not isinstance(error, HTTPException):
         raise error
-    answer = _error(error.status_code, str(error.detail).lower(), "see /openapi.json")
-    answer.headers.update(error.headers or {})
-    return answer
+    message, headers = str(error.detail).lower(), error.headers or {}
+    hint = "" if prefers_html(request.scope["headers"]) else "see /openapi.json"
+    refusal = HttpError(error.status_code, message, hint=hint, headers=headers)
+    return _answer_error(request, refusal)
 
 
 async def _unexpected(_: Request, __: Exception) -> JSONResponse:
     """Answer any other exception, which is a bug; the framework logs the traceback."""
-    return _error(500, "internal error", "see the server's log")
+    return as_json(HttpError(500, "internal error", hint="see the server's log"))

@@ -21,6 +21,7 @@ from huai_server.mirrors.record import (
     holding_place,
     probe_place,
     read_holding,
+    read_probe,
     write_probe,
 )
 from huai_server.mirrors.tables import AllowedDownstream
@@ -33,6 +34,12 @@ from huai_server.volatile import Volatile
 _COMMITS = 5000
 _WORST = ("wrong", "missing", "failed")
 _VERDICTS: Mapping[str, Verdict] = {"wrong": "lies", "missing": "stale", "failed": "unreachable"}
+_CODES: Mapping[Verdict, ExitCode] = {
+    "good": ExitCode.OK,
+    "lies": ExitCode.MISMATCH,
+    "stale": ExitCode.DIFFERS,
+    "unreachable": ExitCode.NETWORK,
+}
 
 
 class Probed(NamedTuple):
@@ -40,11 +47,14 @@ class Probed(NamedTuple):
 
     mirror: str
     probe: Probe
+    before: Verdict | None = None
+    """The verdict of the probe before; None: this is the first one."""
 
     @property
     def exit_code(self) -> ExitCode:
-        """Whether it lies."""
-        return ExitCode.MISMATCH if self.probe.verdict == "lies" else ExitCode.OK
+        """The code of a mirror that lies, or that was not good twice in a row."""
+        lasts = self.probe.verdict == "lies" or self.before not in (None, "good")
+        return _CODES[self.probe.verdict] if lasts else ExitCode.OK
 
 
 def probe_mirrors(root: Path, config: ServerConfig, name: str) -> Iterator[Probed]:
@@ -56,8 +66,10 @@ def probe_mirrors(root: Path, config: ServerConfig, name: str) -> Iterator[Probe
     for mirror, allowed in config.allowed_downstreams.items():
         holding = read_holding(holding_place(folder, name, mirror), allowed.key)
         if holding is not None:
-            probed = Probed(mirror, run.probe(holding, allowed))
-            write_probe(probe_place(folder, name, mirror), probed.probe)
+            place = probe_place(folder, name, mirror)
+            before = read_probe(place)
+            probed = Probed(mirror, run.probe(holding, allowed), before.verdict if before else None)
+            write_probe(place, probed.probe)
             yield probed
 
 

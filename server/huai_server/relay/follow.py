@@ -52,7 +52,7 @@ class Follower(PeriodicThread):
         for name in self._seen.keys() - relayed.keys():
             del self._seen[name]
         for name, module in relayed.items():
-            stamp = file_stamp(downstream_of(name, module).state)
+            stamp = file_stamp(downstream_of(name, module).record)
             seen = self._seen.get(name)
             if self.is_stopping or (seen and not _is_due(seen, stamp)):
                 continue

@@ -34,7 +34,7 @@ from huai_server.scan.types import (
 )
 
 _Directory: TypeAlias = tuple[
-    bytes, bytes, bytes, bytes, bool, int, list[tuple[bytes, int]], int, int, int
+    bytes, bytes, bytes, bytes, bool, int, list[tuple[bytes, int]], int, int, int, int
 ]
 """As `_native.pyi` lists it."""
 _REASONS = {
@@ -152,7 +152,7 @@ def _open(root: Path, options: ScanOptions) -> Scan:
 
 def _directory(frame: _Directory) -> ScannedDirectory:
     name, attributes, leaves, identities, hardlinks, skipped, noticed, *others = frame
-    unreadable, device, inode = others
+    unreadable, device, inode, file_system = others
     path = RelPath(name)
     return ScannedDirectory(
         Listing(path, attributes, leaves),
@@ -163,6 +163,7 @@ def _directory(frame: _Directory) -> ScannedDirectory:
         unreadable,
         device,
         inode,
+        file_system,
     )
 
 

@@ -68,7 +68,10 @@ class ScannedDirectory(NamedTuple):
     unreadable: int = 0
     """Files of the listing that others may not read."""
     device: int = 0
+    """The kernel's number of its file system."""
     inode: int = 0
+    file_system: int = 0
+    """Another number, which stays when the file system is mounted again; 0: nothing proves it."""
 
     @property
     def goes_on(self) -> bool:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from huai_native._native import PrivateKey, parse_public_key, verify_signature
 from huai_schema.errors import FormatError
+from huai_schema.program.configuration import reject_foreign
 from huai_schema.program.key_files import KeyFile
 from huai_server.config_tables import Signing
 from huai_server.signing.command import run_signer
@@ -88,6 +89,7 @@ def read_key_file(path: Path) -> bytes:
         raise SigningError(
             f"{path}: others may read this private key", hint=f"chmod 600 {path}, if none did"
         )
+    reject_foreign(path)
     return found.data
 
 

@@ -9,6 +9,7 @@ loads obstore.  A signal ends the wait for an answer: a thread of its own waits 
 (Asynchronous calls of the library may abort a program that ends.)
 """
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -69,8 +70,10 @@ class Bucket:
         # Not all services take lists of what to delete, and here it is one at a time.
         options: dict[str, Any] = {"timeout": f"{_REQUEST}s", "disable_bulk_delete": True}
         if endpoint:
-            # Who writes http:// into server.toml means it.
-            options |= {"endpoint": endpoint, "allow_http": endpoint.startswith("http://")}
+            options["endpoint"] = endpoint
+        named = endpoint or os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT", "")
+        if named.lower().startswith("http://"):
+            options["allow_http"] = True  # whoever writes http:// means it
         config: S3Config = cast("Any", options)  # its type leaves out what is of HTTP
         prefix = f"{place.prefix}/git/{name}.git".lstrip("/")
         with self._failures():

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import ExitCode, HuaiError, worst_exit_code
 
 if TYPE_CHECKING:
     from huai_server.static.publish import Published
@@ -19,4 +19,4 @@ class StaticUpdate(NamedTuple):
     @property
     def exit_code(self) -> ExitCode:
         """How the program should end."""
-        return self.failures[0].exit_code if self.failures else ExitCode.OK
+        return worst_exit_code(failure.exit_code for failure in self.failures)

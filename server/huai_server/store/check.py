@@ -26,6 +26,7 @@ from huai_schema.git.packfile import CHECKSUM_BYTES
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_server.store.block_indices import BlockIndices
+from huai_server.store.commit_graph import graph_files, named_commits
 from huai_server.store.repository import Head, Repository, StoreError
 from huai_server.store.steps import list_steps
 
@@ -39,6 +40,8 @@ class CheckReport(NamedTuple):
     objects: int
     entries: int
     faults: tuple[str, ...]
+    is_damaged: bool = False
+    """True if there are faults beyond block indices, without which downstreams can do."""
 
 
 def check_repository(name: str, repository: Repository) -> CheckReport:
@@ -53,6 +56,7 @@ class _Check:
         self._seen: set[bytes] = set()
         self._indices = BlockIndices(repository.path).stored()
         self._faults: list[str] = []
+        self._index_faults: list[str] = []
         self._files = self._directories = self._symlinks = self._bytes = 0
 
     def run(self) -> CheckReport:
@@ -77,8 +81,13 @@ class _Check:
         for pack in [*packs, *list_steps(self._repository.path)]:
             if not _is_whole(pack):
                 self._faults.append(f"{pack}: does not match its checksum")
+        for graph in graph_files(self._repository.path):
+            if graph.suffix == ".graph" or graph.name == "commit-graph":
+                with self._collecting():
+                    self._check_graph(graph)
         entries = self._files + self._directories + self._symlinks
-        return CheckReport(commits, len(self._seen), entries, tuple(self._faults))
+        faults = (*self._faults, *self._index_faults)
+        return CheckReport(commits, len(self._seen), entries, faults, bool(self._faults))
 
     @contextmanager
     def _collecting(self) -> Iterator[None]:
@@ -87,6 +96,16 @@ class _Check:
             yield
         except (FormatError, StoreError) as error:
             self._faults.append(error.message)
+
+    def _check_graph(self, graph: Path) -> None:
+        for oid in named_commits(graph):
+            try:
+                self._repository.read(oid, "commit")
+            except (FormatError, StoreError):
+                self._faults.append(
+                    f"{graph}: names commits that are gone: `huai-server maintain` removes it"
+                )
+                return
 
     def _read_all(self, head: Head) -> None:
         """Read each object of a commit that was not read for a newer one."""
@@ -154,7 +173,7 @@ class _Check:
         except FileNotFoundError:
             pass  # a commit has removed it since
         except FormatError as error:
-            self._faults.append(
+            self._index_faults.append(
                 f"{path}: {error.reason}; downstreams do without it if it is removed"
             )
 

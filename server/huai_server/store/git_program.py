@@ -1,7 +1,10 @@
 """Git, as the server starts it: found on PATH, and with no configuration but the repository's.
 
-`http.git.upload_pack` runs it for a fetch, through asyncio; here it works on packs.  Rule: command
-line and environment are made of constants, paths of our own and numbers.
+`http.git.upload_pack` runs it for a fetch, through asyncio; here it works on packs.  Rules: command
+line and environment are made of constants, paths of our own and numbers; and no configuration of a
+repository, which another user may write, makes it run a program or ask another machine.  What is
+started here runs no hook, pager, filter or `uploadpack.packObjectsHook` of a repository.  What is
+left is a partial clone, whose missing objects git fetches by a command of that configuration.
 """
 
 import errno
@@ -14,6 +17,7 @@ from pathlib import Path
 from typing import IO, ClassVar
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.quoting import quoted
 
 _CHUNK = 256 << 10
 _TALK_BYTES = 4096
@@ -56,7 +60,14 @@ def git_environment(program: str) -> dict[str, str]:
         "HOME": "/nonexistent",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_NO_LAZY_FETCH": "1",  # git 2.45 and newer
+        "GIT_ALLOW_PROTOCOL": "none",  # any: with this, all but a protocol of this name are off
     }
+
+
+def git_options(repository: str, options: Sequence[str]) -> list[str]:
+    """Return arguments that set `options` for a repository that may be another user's."""
+    return [part for each in (f"safe.directory={repository}", *options) for part in ("-c", each)]
 
 
 def run_git(
@@ -73,10 +84,9 @@ def run_git(
     the disk is full; what `put` raises ends it.
     """
     program, place = find_git(), os.path.realpath(repository)
-    options = [part for each in (f"safe.directory={place}", *_OPTIONS) for part in ("-c", each)]
     with tempfile.TemporaryFile() as talk:
         process = subprocess.Popen(
-            [program, *options, f"--git-dir={place}", *arguments],
+            [program, *git_options(place, _OPTIONS), f"--git-dir={place}", *arguments],
             stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin,
             stdout=subprocess.PIPE,
             stderr=talk,
@@ -95,6 +105,7 @@ def run_git(
             talk.seek(0)
             said = talk.read(_TALK_BYTES).decode("utf-8", "backslashreplace").strip()
             _raise_full(said, repository)
+            said = quoted(said)
             raise GitFailedError(
                 f"{repository}: git {arguments[0]} ended with {process.returncode}: {said}",
                 hint="`huai-server check` names what is damaged",

@@ -15,6 +15,7 @@ from huai_schema.program.locking import locked
 from huai_server.errors import storage_errors
 from huai_server.paths import ModulePlaces
 from huai_server.store.block_indices import BlockIndices
+from huai_server.store.commit_graph import remove_graphs
 from huai_server.store.disk_use import DiskUse, disk_use
 from huai_server.store.geometric import roll_up
 from huai_server.store.pack_files import PackFile, kept_packs, list_packs
@@ -101,6 +102,7 @@ class _Maintenance:
     def _expire(self, repository: Repository) -> None:
         """Remove what was kept for a while, and no longer."""
         repository.remove_unfinished()
+        remove_graphs(repository.path)  # they may name commits that go, or that went before
         remove_replaced(repository.pack_folder, self._now)
         head = repository.head()
         if head is not None:

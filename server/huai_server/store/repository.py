@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from errno import EACCES, EMFILE, ENFILE, ENOMEM, EPERM
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.program.durable import replace_file, sync_folder
 from huai_schema.program.packs import TEMPORARY, remove_unfinished
 from huai_schema.program.refs import Refs
-from huai_server.errors import storage_errors
+from huai_server.errors import storage_error, storage_errors
 from huai_server.store.loose import UNFINISHED, read_loose, write_loose
 from huai_server.store.replaced import remove_replaced
 from huai_server.store.retention import FOREVER, Retention
@@ -62,6 +63,13 @@ _CONFIG = b"""\
 """
 _FOLDERS = ("objects/info", "objects/pack", "refs/heads", "refs/tags")
 _AUTHOR = "huai <huai@localhost>"
+
+
+DAMAGE_HINT = (
+    "restore the repository from a backup; or move it away and commit: then each downstream needs "
+    "`huai-client sync --accept-rollback` once"
+)
+_NOT_DAMAGED = (EACCES, EPERM, EMFILE, ENFILE, ENOMEM)
 
 
 class StoreError(HuaiError):
@@ -403,12 +411,10 @@ def _reading(place: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in _NOT_DAMAGED:
+            raise storage_error(Path(place), error) from error
         said = error.strerror if isinstance(error, OSError) else str(error)
-        raise StoreError(
-            f"{place}: {said}",
-            hint="restore the repository from a backup, or remove the module with --purge, add it"
-            " again and commit",
-        ) from error
+        raise StoreError(f"{place}: {said}", hint=DAMAGE_HINT) from error
 
 
 def read_head(repository: Path) -> Head | None:

@@ -21,6 +21,7 @@ from huai_schema.program.humanize import counted
 from huai_schema.program.locking import locked
 from huai_schema.program.service_manager import notify
 from huai_server.commit.change_lists import ChangeLists
+from huai_server.commit.digest.columns import HOLES
 from huai_server.commit.list_record import settings_of
 from huai_server.config import load
 from huai_server.errors import storage_errors
@@ -35,7 +36,7 @@ _LOOK = 1.0
 """Seconds between two looks at the root: nothing tells that it was deleted while it is watched."""
 _MOST_PATHS = 1 << 16
 """A commit of more paths than these scans instead: they are held in memory."""
-_LASTING = frozenset({MOUNTED_OVER, NOT_MOUNTED, TIME, VOLATILE})
+_LASTING = frozenset({HOLES, MOUNTED_OVER, NOT_MOUNTED, TIME, VOLATILE})
 """Reasons that a list does not get rid of, however often it looks again."""
 _LULL = 0.02
 """Seconds in which more events gather."""

@@ -18,6 +18,7 @@ from huai_client.config import (
 from huai_client.metadata.served import url_warning
 from huai_client.mirror import Mirror
 from huai_client.tls import Tls, convert_tls
+from huai_client.tree.destination import MissingDestinationError, check_type
 from huai_schema.program.ending import print_json
 
 
@@ -100,15 +101,17 @@ def command(
         tls=_tls(tls_certificate, tls_key, tls_ca),
     )
     _check(root, name, module)
+    missing = _missing(module.dest)
     make_root(root)
     add_module(root, name, module)
     unknown = url_warning(Mirror.of(root, name, module)) if check else ""
+    warnings = [text for text in (missing, unknown) if text]
     if as_json:
-        print_json("added", module=name, dest=module.dest, warning=unknown or None)
+        print_json("added", module=name, dest=module.dest, warning="; ".join(warnings) or None)
         return
     click.echo(f"{name}: added to {config_path(root)}")
-    if unknown:
-        click.echo(f"huai-client: {name}: {unknown}", err=True)
+    for text in warnings:
+        click.echo(f"huai-client: {name}: {text}", err=True)
     click.echo(f"next: huai-client sync {name}")
 
 
@@ -116,6 +119,15 @@ def _tls(certificate: str, key: str, ca: str) -> Tls | None:
     given = {"certificate": certificate, "key": key, "ca": ca}
     absolute = {name: os.path.abspath(path) for name, path in given.items() if path}
     return convert_tls("--tls", absolute) if absolute else None
+
+
+def _missing(dest: str) -> str:
+    """A warning if DEST does not exist yet; `DestinationError` if it is not a directory."""
+    try:
+        check_type(Path(dest))
+    except MissingDestinationError as error:
+        return f"{error.message}, and a sync does not make it ({error.hint})"
+    return ""
 
 
 def _check(root: Path, name: str, module: Module) -> None:

@@ -51,6 +51,8 @@ class _Report:
         """`module` is empty for what concerns all."""
         if module and not self._as_json:
             click.echo(f"{module}:")
+        alike: dict[tuple[str, str], list[str]] = {}
+        """The checks by result and message: each message is printed once."""
         for check, finding in findings:
             self._totals.add(finding)
             if self._as_json:
@@ -63,9 +65,16 @@ class _Report:
                     fix=finding.fix,
                 )
                 continue
+            checks = alike.setdefault((finding.result, finding.message), [])
+            checks.append(check)
+            if len(checks) > 1:
+                continue
             click.echo(f"  {finding.result:8} {check:12} {finding.message}")
             if finding.fix:
                 click.echo(f"  {'':8} {'':12} → {finding.fix}")
+        for (result, _), (first, *others) in alike.items():
+            if others:
+                click.echo(f"  {result:8} {', '.join(others)}: as {first}")
 
     def conclude(self) -> int:
         """The exit code, after the last line."""

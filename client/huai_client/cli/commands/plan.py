@@ -28,6 +28,12 @@ from huai_schema.errors import ExitCode
     help="Plan for this filter instead of the configured one, to see how much it selects: "
     "'- *.iso', '+ /dists/', 'merge FILE'. May be given several times; the order counts.",
 )
+@click.option(
+    "--list",
+    "listed",
+    is_flag=True,
+    help="Show every operation, not only the first 20; --json always has them all.",
+)
 @json_option
 @click.pass_obj
 def command(
@@ -38,6 +44,7 @@ def command(
     options: SyncOptions,
     wait: float,
     rules: tuple[str, ...],
+    listed: bool,
     as_json: bool,
 ) -> int:
     """Show what `sync` would do to the modules NAME, and do none of it.
@@ -50,7 +57,8 @@ def command(
 
     def one(name: str) -> ExitCode:
         check_config(config, name, root)
-        return Run(Mirror.of(root, name, config.module(name)), console).plan(options, wait=wait)
+        run = Run(Mirror.of(root, name, config.module(name)), console)
+        return run.plan(options, wait=wait, every=listed)
 
     chosen = choose_modules(config, names, root, every=every, verb="plan for")
     return do_each(one, chosen, every=every, parallel=parallel, console=console)

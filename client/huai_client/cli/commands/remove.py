@@ -21,9 +21,15 @@ def command(root: Path, name: str, as_json: bool) -> None:
 
     Its configuration, its state and the metadata that was fetched are deleted.
     """
-    load(root).module(name)
+    module = load(root).module(name)
     places = module_places(root, name)
     with module_lock(places, wait=0, verifying=True), module_lock(places, wait=0):
+        if places.patches.exists():
+            from huai_client.transfer.staging import Journals, finish_patches
+
+            # Nobody would finish, or compare, a half-changed file afterwards.
+            for file in finish_patches(Journals(places.patches, Path(module.dest))):
+                click.echo(f"{name}: {file} was left half changed", err=True)
         remove_module(root, name)
         rmtree(places.folder)
     if as_json:

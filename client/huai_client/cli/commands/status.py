@@ -13,8 +13,8 @@ from huai_client.config import ClientConfig, Module, StatusFiles, load, no_modul
 from huai_client.durations import dated_ahead
 from huai_client.inspect.staleness import staleness
 from huai_client.metadata.http import MetadataUrl
-from huai_client.modes import split_key
-from huai_client.state import delayed_record
+from huai_client.settings_record import TreeSettings
+from huai_client.state import delayed_record, handovers
 from huai_client.state import state as states
 from huai_client.state.hosts import Hosts
 from huai_client.state.last_run import interruption
@@ -146,6 +146,8 @@ class _ModuleStatus:
         self.last = load_last(places.last)
         self._running = holder(places.lock)
         self._verifying = holder(places.verifying)
+        self._handovers = handovers.load(places.handovers)
+        self._half_changed = len([*places.patches.glob("*[0-9a-f]")])
         self._delayed = delayed_record.head(places.delayed).paths
         account = read_account(places.verified)
         self._verified = account.whole if account else None
@@ -164,7 +166,7 @@ class _ModuleStatus:
             "dest": self.module.dest,
             "url": str(MetadataUrl(self.module.urls[0])),
             "applied": state.applied,
-            "serial": state.serial or None,
+            "serial": state.applied_serial or None,
             "attempted": list(state.attempted),
             "time": state.time or None,
             "committed": state.committed or None,
@@ -174,8 +176,8 @@ class _ModuleStatus:
             "delayed": self._delayed,
             "verified": self._verified
             and {**self._verified.values(), "current": not self._as_before},
-            "filter": split_key(state.filter)[1].splitlines(),
-            "modes": str(split_key(state.filter)[0]) if state.applied else None,
+            "filter": TreeSettings.parse(state.filter).rules.splitlines(),
+            "modes": str(TreeSettings.parse(state.filter).modes) if state.applied else None,
             "last_check": (last.in_step or None) if last else None,
             "last_ended": last.ended if last else None,
             "last_code": last.code if last else None,
@@ -193,6 +195,11 @@ class _ModuleStatus:
         else:
             yield f"serial {self._state.serial}, synced {moment(self._state.time)}"
         yield from self._checks()
+        if self._handovers:
+            yield str(self._handovers)
+        if self._half_changed and not self._running:
+            files = counted(self._half_changed, "file is", "files are")
+            yield f"{files} half changed in place, which the next sync finishes"
         if self._state.held:
             yield states.HELD
         if self.stale:
@@ -224,7 +231,7 @@ class _ModuleStatus:
             yield counted(self._delayed, "delayed deletion", "delayed deletions")
 
     def _filter(self) -> Iterator[str]:
-        if rules := split_key(self._state.filter)[1].count("\n"):
+        if rules := TreeSettings.parse(self._state.filter).rules.count("\n"):
             yield f"a part of it by a filter of {counted(rules, 'rule')}"
         if self.module.filter and not rules:
             yield "its filter is applied by the next sync"

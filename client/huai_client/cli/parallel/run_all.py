@@ -1,12 +1,8 @@
-"""The work of several modules: from their names to one exit code.
-
-Rule for the code: failures that the next run may repair count least, all others more; of equals the
-first one counts.
-"""
+"""The work of several modules: from their names to one exit code."""
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,19 +11,9 @@ import click
 from huai_client.cli.console import Console
 from huai_client.cli.parallel.child import CRASHED, unblock_signals
 from huai_client.cli.parallel.pool import ModulePool
-from huai_schema.errors import ExitCode
+from huai_schema.errors import ExitCode, worst_exit_code
 from huai_schema.program.ending import conclude
 from huai_schema.program.humanize import counted
-
-_MILD = (
-    ExitCode.OK,
-    ExitCode.VANISHED,
-    ExitCode.LOCKED,
-    ExitCode.TIMEOUT,
-    ExitCode.NETWORK,
-    ExitCode.PARTIAL,
-)
-"""The codes that the next run may repair by itself, from the best to the worst."""
 
 
 def run_all(
@@ -105,12 +91,3 @@ def meaning(code: int) -> str:
     """An exit code in words."""
     known = _known(code)
     return f"{code}, {'it crashed' if known is None else known.meaning}"
-
-
-def worst_exit_code(codes: Iterable[int]) -> int:
-    """The code to end with; 0 if there is none."""
-    return max(codes, key=_weight, default=int(ExitCode.OK))
-
-
-def _weight(code: int) -> int:
-    return _MILD.index(code) if code in _MILD else len(_MILD)

@@ -161,17 +161,21 @@ class RsyncConsole(Console):
 def _count(figures: Stats, prepared: "Prepared") -> None:
     """Add up a plan; new content in an old file counts as transferred, as with rsync."""
     plan = prepared.plan
-    created = Counter(
-        type(each.wanted)
-        for each in prepared.diff.candidates
-        if each.wanted is not None and type(each.have) is not type(each.wanted)
-    )
+    created = Counter[type]()
+    links = set()
+    for each in prepared.diff.candidates:
+        if each.wanted is not None and type(each.have) is not type(each.wanted):
+            created[type(each.wanted)] += 1
+        if isinstance(each.have, Symlink):
+            links.add(each.path)
     figures.created = Kinds(created[File], created[Directory], created[Symlink])
     fetches = [file for stage in plan.stages for file in stage.fetches]
-    removals = [item.directory for item in (*plan.clear, *plan.removals)]
+    removals = (*plan.clear, *plan.removals)
+    directories = sum(item.directory for item in removals)
+    symlinks = sum(item.path in links for item in removals)
     figures.transferred = len(fetches)
     figures.transferred_bytes = sum(file.size for file in fetches)
-    figures.deleted = Kinds(removals.count(False), removals.count(True))
+    figures.deleted = Kinds(len(removals) - directories - symlinks, directories, symlinks)
 
 
 def _write(line: bytes) -> None:

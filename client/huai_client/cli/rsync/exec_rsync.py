@@ -1,5 +1,8 @@
 """Running the real rsync in place of this program, with the same arguments.
 
+One is added: huai's own folders in a source stay there.  What they hold must come into a tree from
+huai only.
+
 Rule to keep: it must not end up here again.  An rsync on PATH may be a wrapper that starts
 huai-rsync, so an environment variable lists the programs that were tried; none is tried twice.
 """
@@ -12,6 +15,9 @@ from typing import NoReturn
 
 from huai_schema.errors import ExitCode, HuaiError
 
+HIDE = "--filter=hide .~tmp~/huai*"
+"""On the sending side alone: an exclude would keep `--delete` from what is in DEST, too."""
+_SERVING = ("--server", "--daemon")
 TRIED = "HUAI_RSYNC_TRIED"
 """Lists programs, divided as in PATH; every program that a huai-rsync starts has it."""
 
@@ -48,8 +54,15 @@ def exec_rsync(arguments: Sequence[str]) -> NoReturn:
     for program in _programs():
         if program not in tried:
             os.environ[TRIED] = os.pathsep.join([*tried, program])
-            os.execv(program, ["rsync", *arguments])  # noqa: S606 - no shell, as it was called
+            os.execv(program, ["rsync", *_hiding(arguments)])  # noqa: S606 - no shell, as it was called
     raise NoRsyncError("there is no rsync on PATH", hint="install rsync")
+
+
+def _hiding(arguments: Sequence[str]) -> Sequence[str]:
+    """Return `arguments` with the rule; a server takes its rules from the client."""
+    copies = any(not each.startswith("-") for each in arguments)
+    serves = any(each in _SERVING for each in arguments)
+    return arguments if serves or not copies or HIDE in arguments else [HIDE, *arguments]
 
 
 def beside(arguments: Sequence[str], *, silent: bool = False) -> int:

@@ -5,6 +5,7 @@ Only composes: what the arguments mean, whether a module is meant, and who does 
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from huai_client.cli.rsync.request import Passthrough, RsyncRequest
 from huai_schema.errors import ExitCode
 from huai_schema.program.ending import conclude, leave
 from huai_schema.program.output import Output
-from huai_schema.program.signals import leave_quietly
 
 _ABOUT = (["--version"], ["-V"], ["--help"])
 """Calls of people who want to know what this is; `-VV` is for programs."""
@@ -38,7 +38,6 @@ def main() -> None:
         abort=_NeverError,
         as_json=False,
     )
-    leave_quietly()
     code = output.code(code)
     if code:
         from huai_client.cli.rsync.exit_codes import ENDINGS
@@ -101,6 +100,7 @@ def _before_exec(request: RsyncRequest | Passthrough, root: Path, real: RsyncNee
     from huai_client.cli.rsync.cache import force_full_compare
     from huai_client.cli.rsync.modules import replaces_one_file, touched
     from huai_client.config import load
+    from huai_client.state import handovers
     from huai_client.state.paths import module_places
     from huai_schema.program.configuration import ConfigError
 
@@ -109,10 +109,14 @@ def _before_exec(request: RsyncRequest | Passthrough, root: Path, real: RsyncNee
     except ConfigError as error:
         sys.stderr.write(f"huai-rsync: {error.message}\n")
         return
-    # Cron mails all output, so only mirror runs without --quiet print this unasked.
-    explained = not wish and request.deletes and not request.quiet and not request.harmless
+    if request.harmless:
+        return
+    one_file = replaces_one_file(request)
     for name in names:
-        if explained:
+        places = module_places(root, name)
+        first = not one_file and handovers.add(places.handovers, real.reason, int(time.time()))
+        # Cron mails all output, so without --quiet mirror runs print this, and one call of a day.
+        if not wish and not request.quiet and (request.deletes or first):
             sys.stderr.write(f"huai-rsync: {name}: the real rsync runs: {real.reason}\n")
-        if not request.harmless and not replaces_one_file(request):
-            force_full_compare(module_places(root, name), wait=_PATIENCE_SECONDS)
+        if not one_file:
+            force_full_compare(places, wait=_PATIENCE_SECONDS)

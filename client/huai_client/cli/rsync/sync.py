@@ -40,6 +40,7 @@ from huai_client.durations import too_old
 from huai_client.hook_table import NO_HOOKS
 from huai_client.mirror import Mirror
 from huai_client.run_options import SyncOptions
+from huai_client.state import handovers
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_schema.errors import ExitCode, HuaiError
@@ -134,6 +135,8 @@ class _Target:
         options = self._options(call_rules, began)
         code = self._run(console, options)
         console.concluded(code)
+        if not request.dry_run:
+            handovers.clear(self.places.handovers)
         applied = states.load(self.places.state)
         if not applied.held:
             self._check_age(applied.committed)

@@ -5,8 +5,8 @@ Pure: reads no clock, and the chance is handed in.  Times are seconds of a monot
 Rules:
 
 - What an upstream told of is due within the spread, and never while the module is in work.
-- After a failure comes a pause that doubles, with jitter; it ends early when there is a newer
-  commit, but for the first pause.
+- After a failure comes a pause that doubles, with jitter; a newer commit ends it, within the
+  spread.  A commit that was told of before shortens it to the first pause.
 - A module that nobody tells of is polled.  So is, far less often, one that somebody does: a sync
   also finds what no event tells of, such as a tree that is gone or an upstream that is stale.
 """
@@ -72,12 +72,12 @@ class Schedule:
                 if not heard:
                     module.due = min(module.due, now + self._uniform(0, module.rhythm.poll))
 
-    def told(self, name: str, now: float) -> None:
-        """There is a commit that is not here yet."""
+    def told(self, name: str, now: float, *, newer: bool = True) -> None:
+        """There is a commit that is not here yet; `newer`: it was not told of before."""
         module = self._modules.get(name)
         if module is not None:
             spread = module.rhythm.spread
-            longest = max(spread, FIRST_PAUSE) if module.failures else spread
+            longest = max(spread, FIRST_PAUSE) if module.failures and not newer else spread
             module.due = min(module.due, now + self._uniform(0, longest))
 
     def began(self, name: str) -> None:

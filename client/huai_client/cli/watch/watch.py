@@ -39,12 +39,13 @@ from huai_client.state.paths import module_places
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.humanize import counted
 from huai_schema.program.service_manager import notify, watchdog_seconds
-from huai_schema.program.signals import heed
 from huai_schema.program.spans import seconds
 
 _LONGEST_WAIT = 60.0
 _LISTENER_PAUSE = 30.0
-"""Before one that crashed is started again."""
+"""Seconds at most before a listener that crashed is started again."""
+_LASTING = 60.0
+"""Seconds after which it counts as one that runs well."""
 _LOOK = 3600.0
 """Seconds after which a module is synced though nobody told of anything; or its `max_age`."""
 _LEAST_LOOK = 60.0
@@ -64,6 +65,10 @@ class Watch:
         self._sources: dict[str, Source] = {}
         self._again: dict[str, float] = {}
         """When a listener that has ended is started again."""
+        self._crashes: dict[str, int] = {}
+        """How often each listener has crashed, without lasting in between."""
+        self._newest: dict[str, str] = {}
+        """The commit that was told of last."""
         self._told: dict[str, str] = {}
         """The commit that was told of last, of modules that were not begun since."""
         self._reload = self._stopping = False
@@ -74,7 +79,8 @@ class Watch:
         self._take(load(self._root))
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
-        heed(signal.SIGHUP, self._hang_up)
+        # It reloads, as with nginx and sshd: a nohup that has it ignored does not count.
+        signal.signal(signal.SIGHUP, self._hang_up)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         watchdog = watchdog_seconds()
         try:
@@ -136,6 +142,7 @@ class Watch:
         wanted = {source.key: source for source in sources(mirrors)}
         for key in self._sources.keys() - wanted.keys():
             self._again.pop(key, None)
+            self._crashes.pop(key, None)
             if key in self._children:
                 self._children.end(key)
         for key in wanted.keys() - self._sources.keys():
@@ -183,21 +190,24 @@ class Watch:
     def _hear_of(self, name: str, line: dict[str, Any], now: float) -> None:
         if self._applied(name) == line["commit"]:
             return
-        self._told[name] = line["commit"]
+        newer = self._newest.get(name) != line["commit"]
+        self._told[name] = self._newest[name] = line["commit"]
         self._console.event(
             "told", module=name, serial=line["serial"], commit=line["commit"], time=line["time"]
         )
         if name not in self._children:
-            self._schedule.told(name, now)
+            self._schedule.told(name, now, newer=newer)
 
-    def _deaf(self, key: str, code: int, _seconds: float) -> None:
+    def _deaf(self, key: str, code: int, took: float) -> None:
         """A listener has ended: it was asked to, or crashed."""
         source = self._sources.get(key)
         if source is None or key in self._again or self._stopping:
             return
         now = time.monotonic()
         self._schedule.hear([name for _, name in source.modules], now, heard=False)
-        self._again[key] = now + _LISTENER_PAUSE
+        crashes = 0 if took > _LASTING else self._crashes.get(key, 0)
+        self._crashes[key] = crashes + 1
+        self._again[key] = now + listener_pause(crashes)
         urls = " and ".join(map(str, source.urls))
         self._console.error(f"what listens to {urls} ended ({code}); it is started again")
 
@@ -274,3 +284,8 @@ def _become(command: list[str]) -> int:
     """In the child: another program."""
     forget_handlers()
     os.execv(command[0], command)  # noqa: S606 - it is this program
+
+
+def listener_pause(crashes: int) -> float:
+    """Return the seconds before a listener starts again: none after its first crash."""
+    return min(_LISTENER_PAUSE, 2.0**crashes) if crashes else 0.0

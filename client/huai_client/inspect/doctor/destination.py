@@ -2,22 +2,19 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from shutil import rmtree
 
 from huai_client.inspect.doctor.finding import Finding, ok, warn
-from huai_client.inspect.doctor.machine import room_findings
+from huai_client.inspect.doctor.machine import Needed, room_findings
+from huai_client.inspect.doctor.sample import newest_local
 from huai_client.mirror import Mirror
 from huai_client.modes import Modes
-from huai_client.transfer.staging.root import open_root
-from huai_client.tree import STAGING_NAME
+from huai_client.state.state import load
 from huai_client.tree.destination import open_destination
-from huai_client.tree.handles import handle_path
+from huai_client.tree.probing import probe_folder
 from huai_schema.program.locking import locked
-
-_PROBES = "huai-doctor"
 
 
 def destination(mirror: Mirror) -> Iterator[Finding]:
@@ -41,7 +38,18 @@ def set_id(mirror: Mirror) -> Iterator[Finding]:
 
 def space(mirror: Mirror) -> Iterator[Finding]:
     """The file system of DEST has room."""
-    yield from room_findings(mirror.dest)
+    yield from room_findings(mirror.dest, _needed(mirror))
+
+
+def _needed(mirror: Mirror) -> Needed | None:
+    """Return what the newest commit adds to the applied one; nothing is known with a filter."""
+    state, newest = load(mirror.paths.state), newest_local(mirror)
+    if state.applied is None or newest is None:
+        return None
+    if newest.id == state.applied or mirror.config.filter:
+        return Needed(0, 0)
+    totals = newest.info.totals
+    return Needed(totals.bytes - state.total_bytes, totals.entries - state.entries)
 
 
 def feature(probe: Callable[[Path], Finding]) -> Callable[[Mirror], Iterator[Finding]]:
@@ -56,24 +64,10 @@ def _probed(probe: Callable[[Path], Finding], mirror: Mirror) -> Iterator[Findin
 
 @contextmanager
 def _folder(mirror: Mirror) -> Iterator[Path]:
-    """An empty folder beside the staging area, with the module's lock held.
-
-    It is removed afterwards, and the times of DEST are restored.  `LockedError` if a run is on.
-    """
+    """Make a folder in DEST, with the module's lock held; `LockedError` if a run is on."""
     with ExitStack() as stack:
         if mirror.paths.folder.is_dir():
             stack.enter_context(locked(mirror.paths.lock))
         handle = open_destination(mirror.dest, write=True)
         stack.callback(os.close, handle)
-        before = os.fstat(handle)
-        staging = mirror.dest / os.fsdecode(STAGING_NAME)
-        probes = staging / _PROBES
-        try:
-            folder = open_root(probes)
-            stack.callback(os.close, folder)
-            yield Path(os.fsdecode(handle_path(folder)))
-        finally:
-            rmtree(probes, ignore_errors=True)
-            with suppress(OSError):  # something else is in it
-                staging.rmdir()
-            os.utime(handle, ns=(before.st_atime_ns, before.st_mtime_ns))
+        yield stack.enter_context(probe_folder(handle, mirror.dest))

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from huai_client.inspect.doctor.finding import Finding, fail, ok, warn
+from huai_client.tree.case import folds_case
 from huai_native._native import rename_noreplace
 from huai_schema.errors import ExitCode
 
@@ -67,18 +68,25 @@ def noreplace(folder: Path) -> Finding:
 
 
 def times(folder: Path) -> Finding:
-    """A time is kept as it was set."""
-    file = folder / "timed"
+    """A time is kept as it was set, of files, directories and symlinks."""
+    file, directory, symlink = folder / "timed", folder / "timed-folder", folder / "timed-link"
     file.touch()
-    os.utime(file, ns=(_FINE, _FINE))
-    kept = file.stat().st_mtime_ns
-    if kept != _FINE:
-        message = f"a time is kept {abs(kept - _FINE):,} ns off: every file would differ"
-        return fail(message, _FIX, ExitCode.DESTINATION)
-    os.utime(file, ns=(_LATE, _LATE))
-    if file.stat().st_mtime_ns != _LATE:
+    directory.mkdir()
+    symlink.symlink_to("timed")
+    for path in (file, directory, symlink):
+        kept = _kept_time(path, _FINE)
+        if kept != _FINE:
+            message = f"a time is kept {abs(kept - _FINE):,} ns off: every file would differ"
+            return fail(message, _FIX, ExitCode.DESTINATION)
+    if _kept_time(file, _LATE) != _LATE:
         return warn("times after 2038 are not kept", _FIX)
     return ok("kept to the nanosecond")
+
+
+def _kept_time(path: Path, time: int) -> int:
+    """Set both times of an entry, as a sync does, and return its mtime."""
+    os.utime(path, ns=(time, time), follow_symlinks=False)
+    return path.lstat().st_mtime_ns
 
 
 def modes(folder: Path) -> Finding:
@@ -98,9 +106,7 @@ def modes(folder: Path) -> Finding:
 
 def any_names(folder: Path) -> Finding:
     """Two different names are two files, whatever their bytes."""
-    upper, lower = folder / "Case", folder / "case"
-    upper.write_bytes(b"upper")
-    if lower.exists():
+    if folds_case(folder):
         message = "upper and lower case are the same: files would replace each other"
         return fail(message, _FIX, ExitCode.DESTINATION)
     odd = folder / os.fsdecode(b"\xff\n")

@@ -1,6 +1,7 @@
 """What all modules need: programs, a state root that can be written, and room on the disks.
 
-Rule: less than a twentieth and less than 10 GiB of room is a warning; next to no room is a failure.
+Rule: less than a twentieth and less than 10 GiB of room is a warning, and so is next to no room.
+That is a failure where more is needed, or where it is not known how much.
 """
 
 import os
@@ -8,6 +9,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from huai_client.config import config_path
 from huai_client.inspect.doctor.finding import Finding, fail, ok, warn
@@ -104,21 +106,36 @@ def _state_files(place: Path) -> Iterator[Path]:
         yield from (each for each in sorted(folder.iterdir()) if not each.is_symlink())
 
 
-def room_findings(place: Path) -> Iterator[Finding]:
-    """Room in bytes, as users other than root have it, and in inodes, where they are counted."""
+class Needed(NamedTuple):
+    """The least that a sync adds to a tree."""
+
+    bytes: int
+    inodes: int
+
+
+def room_findings(place: Path, needed: Needed | None = None) -> Iterator[Finding]:
+    """Room in bytes, as users other than root have it, and in inodes, where they are counted.
+
+    `needed`: how much has to be free; None: not known.
+    """
     status = os.statvfs(place)
     free, size = status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
     text = f"{place}: {human(free)} of {human(size)} are free"
-    yield _judged(text, free, size, (_BYTES_LEAST, _BYTES_LITTLE))
+    bytes_needed, inodes_needed = needed or (None, None)
+    yield judge_room(text, free, size, (_BYTES_LEAST, _BYTES_LITTLE), bytes_needed)
     if status.f_files:
         text = f"{place}: {status.f_favail:,} of {status.f_files:,} inodes are free"
-        yield _judged(text, status.f_favail, status.f_files, (_INODES_LEAST, _INODES_LITTLE))
+        bounds = (_INODES_LEAST, _INODES_LITTLE)
+        yield judge_room(text, status.f_favail, status.f_files, bounds, inodes_needed)
 
 
-def _judged(text: str, free: int, size: int, bounds: tuple[int, int]) -> Finding:
+def judge_room(
+    text: str, free: int, size: int, bounds: tuple[int, int], needed: int | None
+) -> Finding:
+    """Judge `free` of `size`: a failure below `needed`, or below the first bound if not known."""
     least, little = bounds
-    if free < least:
+    if free < (least if needed is None else needed):
         return fail(text, "make room, or mirror less", ExitCode.NO_SPACE)
-    if free < little and free * _SHARE < size:
+    if free < least or (free < little and free * _SHARE < size):
         return warn(text, "make room before it is full")
     return ok(text)

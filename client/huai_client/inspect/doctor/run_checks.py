@@ -9,6 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, skipped
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.disk_hints import DISK_HINTS
 from huai_schema.program.locking import LockedError
 
 Subject = TypeVar("Subject")
@@ -57,7 +58,7 @@ def _findings(check: Check[Subject], subject: Subject) -> Iterator[Finding]:
         yield failed_by(error)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        fix = "look at the disk and its permissions"
+        fix = DISK_HINTS.get(error.errno or 0, "look at its permissions")
         yield fail(f"{where}{error.strerror}", fix, ExitCode.FILE_IO)
 
 

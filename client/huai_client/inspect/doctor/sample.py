@@ -77,7 +77,7 @@ def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> 
         judge = Signatures(mirror).judge
         commit = _fetched(repository, urls, here, deadline, judge)
         check_module_name(commit, mirror.upstream_name)
-        check_totals(commit, mirror.config, None)
+        check_totals(commit, mirror.config, here and here.info.totals, repository.packed)
         with repository.until(deadline):
             files = _looked_at(mirror, commit)
             large = max(files, key=lambda file: file.size, default=None)

@@ -11,7 +11,7 @@ from huai_client.inspect.doctor.finding import Finding, fail, ok, skipped, warn
 from huai_client.metadata.repository import Repository
 from huai_client.mirror import Mirror
 from huai_client.plan.build import applied_selection
-from huai_client.state import delayed_record
+from huai_client.state import delayed_record, handovers
 from huai_client.state import history as runs
 from huai_client.state import state as states
 from huai_client.state.last_run import interruption
@@ -75,7 +75,10 @@ def state(mirror: Mirror) -> Iterator[Finding]:
 
 
 def history(mirror: Mirror) -> Iterator[Finding]:
-    """The last run ended well."""
+    """The last run ended well, and `huai-rsync` leaves no calls to the real rsync."""
+    if calls := handovers.load(mirror.paths.handovers):
+        fix = "give the module the filter of the call in client.toml, as HUAI-RSYNC.md says"
+        yield warn(str(calls), fix)
     last = next((run for run in runs.read(mirror.paths.history) if run.kind != "verify"), None)
     if last is None:
         yield skipped("no run is known")

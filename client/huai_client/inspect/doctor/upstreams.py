@@ -116,6 +116,7 @@ def _reached(mirror: Mirror, url: ContentUrl, found: Sample | None) -> Finding:
         extra=mirror.config.rsync_options,
         http_headers=Path(mirror.config.http_headers) if mirror.config.http_headers else None,
         tls=mirror.tls,
+        reach=mirror.reach,
         retries=0,
         patience=_PATIENCE,
     )

@@ -5,7 +5,7 @@ ref is the caller's, and moves last.  Nothing is written that is not complete: a
 something never gets its name.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from huai_client.metadata.git.objects import MissingObjectError, Packed, WithRec
 from huai_client.metadata.git.protocol import ask_for_pack, encode_request, receive_pack
 from huai_client.metadata.http import Asked
 from huai_client.metadata.newest import Newest
+from huai_schema.errors import FormatError
 from huai_schema.program.durable import replace_file
 
 _FILE = "shallow"
@@ -48,6 +49,21 @@ class LocalRepository(NamedTuple):
     commit ask for has to be the same, whatever each of them has kept."""
     deadline: Deadline = NEVER
     """What has not come by then is not waited for."""
+    refused: Callable[[FormatError], object] = lambda _: None
+    """Called with what is wrong with a pack that came whole."""
+
+    def install(
+        self, pack: IncomingPack, commit: str, complete: Collection[bytes], work: Work
+    ) -> tuple[CommitHead, Path | None]:
+        """Check that `pack` and the trees `complete` hold all of `commit`, and install it."""
+        try:
+            objects = WithReceived(pack.complete(self.objects, work), self.objects)
+            head = read_commit(commit, objects)
+            check_connected(head.tree, complete, objects, work)
+        except FormatError as error:
+            self.refused(error)
+            raise
+        return head, pack.install()
 
 
 class Fetch:
@@ -62,6 +78,7 @@ class Fetch:
         self.newest = newest
         self._here = here
         self._timeout = timeout
+        self._work = Work(deadline=here.deadline)
         self._known: dict[str, CommitHead] = {}
         self._asked: Asked | None = None
         if newest.commit not in here.complete and newest.commit not in here.older:
@@ -100,13 +117,10 @@ class Fetch:
     ) -> tuple[CommitHead, Path | None]:
         """Take and check an answer that relies on the commits in `known`."""
         here = self._here
-        work = Work(deadline=here.deadline)
         with IncomingPack(here.path / "objects" / "pack") as pack:
             receive_pack(asked, pack.write)
-            objects = WithReceived(pack.complete(here.objects, work), here.objects)
-            head = read_commit(self.newest.commit, objects)
-            check_connected(head.tree, {each.tree for each in known.values()}, objects, work)
-            return head, pack.install()
+            trees = {head.tree for head in known.values()}
+            return here.install(pack, self.newest.commit, trees, self._work)
 
 
 def shallow_of(commits: dict[str, CommitHead]) -> set[str]:

@@ -64,6 +64,7 @@ class IncomingPack:
         self._file.flush()
         if not self._size:
             raise FormatError("a reply without a pack", "the upstream's reply")
+        work.allow(self._size)
         pack = self._resolve(objects, work)
         if any(oid in pack for oid in pack.bases):
             raise FormatError("a delta against an object that comes later", "the upstream's reply")

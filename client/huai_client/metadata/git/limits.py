@@ -19,6 +19,12 @@ NAMING_BYTES = 256 << 20
 WORK_BYTES = 32 << 30
 """Bytes inflated and bytes made by deltas, repetitions included: a few minutes."""
 
+WORK_FREE = 1 << 30
+"""The same for a pack of a few bytes: a few seconds, for large trees that are here already."""
+
+WORK_PER_BYTE = 1024
+"""Beyond that, for each byte that came; deflate unfolds a byte to 1032 at most."""
+
 HELD_BYTES = 64 << 20
 """Bases in memory, those of one object at work apart."""
 
@@ -28,8 +34,8 @@ class Work:
 
     __slots__ = ("_deadline", "_left")
 
-    def __init__(self, limit: int = WORK_BYTES, deadline: Deadline = NEVER) -> None:
-        """`limit` in bytes."""
+    def __init__(self, limit: int = WORK_FREE, deadline: Deadline = NEVER) -> None:
+        """`limit` in bytes, before anything came."""
         self._left = limit
         self._deadline = deadline
 
@@ -37,6 +43,10 @@ class Work:
     def left(self) -> int:
         """Bytes that may still be made."""
         return self._left
+
+    def allow(self, packed: int) -> None:
+        """Raise the limit for a pack of `packed` bytes, to `WORK_BYTES` at most."""
+        self._left = min(self._left + packed * WORK_PER_BYTE, WORK_BYTES)
 
     def spend(self, size: int) -> None:
         """Say that `size` bytes are about to be made.

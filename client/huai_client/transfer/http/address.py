@@ -6,8 +6,8 @@ Pure.
 import re
 from urllib.parse import quote, urljoin, urlsplit
 
-from huai_client.state.hosts import service_of
 from huai_schema.paths import RelPath
+from huai_schema.program.urls import service_of, split_url
 
 _SAFE = "!$&'()*+,;=:@/"
 """Beside letters, digits and `-._~`: what a path may hold as it is (RFC 3986, `pchar`)."""
@@ -25,11 +25,6 @@ def address_of(base: str, path: RelPath) -> str:
     return base + quote(path, safe=_SAFE)
 
 
-def same_service(address: str, other: str) -> bool:
-    """Whether scheme, host and port are the same: only there is a login sent."""
-    return _service(address) == _service(other)
-
-
 def redirected(address: str, location: str) -> str:
     """Where the answer of `address` leads; raises `RedirectionError` if not to follow.
 
@@ -39,7 +34,7 @@ def redirected(address: str, location: str) -> str:
         raise RedirectionError("a redirection to nowhere")
     try:
         target = quote(urljoin(address, location.strip(" \t")), safe=_SAFE_REDIRECTED)
-        split = urlsplit(target)
+        split = split_url(target)
         known = bool(split.hostname) and bool(service_of(target))
     except ValueError:
         known = False
@@ -53,9 +48,3 @@ def redirected(address: str, location: str) -> str:
     if split.username is not None:
         raise RedirectionError("a redirection with a login in it")
     return target
-
-
-def _service(address: str) -> tuple[str, str, int]:
-    split = urlsplit(address)
-    port = split.port or (443 if split.scheme == "https" else 80)
-    return split.scheme, (split.hostname or "").lower(), port

@@ -79,7 +79,9 @@ class Arrivals:
         """The next file; what needs no content, or has all of it, is here."""
         while (file := self._next()) is not None:
             begun = self._beginnings.get(file.path, 0)
-            if file.path in self._shared.options.volatile or begun < file.size:
+            is_proved = file.digest is not None or not file.size
+            is_volatile = file.path in self._shared.options.volatile
+            if is_volatile or begun < file.size or not is_proved:
                 return self._job(file, begun)
             target = Target(self._folders, file.path)
             target.begin(file.size)

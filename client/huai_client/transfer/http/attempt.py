@@ -8,21 +8,28 @@ import os
 import time
 from collections.abc import Callable
 
+from huai_client.diff.files import sizes
 from huai_client.transfer.batch import Batch
 from huai_client.transfer.errors import (
     OutOfTimeError,
+    SlowerError,
     TransferError,
+    UnansweredError,
     UpstreamFullError,
     UpstreamSilentError,
 )
 from huai_client.transfer.http.arrivals import Arrivals
 from huai_client.transfer.http.connect import connections_to
 from huai_client.transfer.http.targets import Folders
-from huai_client.transfer.limits import Grant, StallDetector
+from huai_client.transfer.limits import Grant, StallDetector, answer_seconds
+from huai_client.transfer.pace import Pace
 from huai_client.transfer.ranking import note_speed
 from huai_client.transfer.shared import Shared
 from huai_client.transfer.staging import Arrival
 from huai_client.transfer.urls import ContentUrl
+
+_AGAIN = "sync again: files that have arrived are kept"
+_UNANSWERED = "check that its server is well; it accepts connections, and sends nothing"
 
 
 def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
@@ -39,7 +46,8 @@ def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
             arrivals = Arrivals(shared, url, batch.open, (run, folders, beginnings))
             with arrivals, shared.admission.admit(url, processes.pause) as grant:
                 processes.begin()
-                failure = _ask(shared, arrivals, url, stream, grant)
+                asked = url, sum(sizes(batch.open)) - sum(beginnings.values())
+                failure = _ask(shared, arrivals, asked, stream, grant)
             processes.check()
             try:
                 arrivals.verify()
@@ -53,20 +61,26 @@ def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
 
 
 def _ask(
-    shared: Shared, arrivals: Arrivals, url: ContentUrl, stream: int, grant: Grant
+    shared: Shared, arrivals: Arrivals, asked: tuple[ContentUrl, int], stream: int, grant: Grant
 ) -> TransferError | None:
-    """All requests, until the end; what ended them early."""
-    hosts = shared.options.hosts
+    """All requests, until the end; what ended them early.
+
+    `asked`: the URL, and the bytes that have to come.
+    """
+    hosts, (url, size) = shared.options.hosts, asked
     with connections_to(url, shared.options, grant) as connections:
         began = time.monotonic()
         try:
-            failure = connections.run(arrivals, _watch(shared, arrivals, url, stream))
+            failure = connections.run(
+                arrivals, _watch(shared, arrivals, (url, size), stream, grant)
+            )
         except TransferError as error:
             failure = error
         except OutOfTimeError:
             failure = None
         shared.tally.completed(stream, connections.received)
         came, took = connections.received, time.monotonic() - began
+        shared.sources.measured(url, came, took)
         note_speed(url, hosts, came, took, connections.first_byte)
     if isinstance(failure, UpstreamFullError):
         hosts.fewer_requests(url.service)
@@ -74,10 +88,13 @@ def _ask(
 
 
 def _watch(
-    shared: Shared, arrivals: Arrivals, url: ContentUrl, stream: int
+    shared: Shared, arrivals: Arrivals, asked: tuple[ContentUrl, int], stream: int, grant: Grant
 ) -> Callable[[int], None]:
     """What is looked at every tick."""
-    stall = StallDetector(shared.options.timeout)
+    url, size = asked
+    pace = Pace(shared.sources, url, size, shared.options.timeout)
+    timeout = shared.options.timeout
+    stall, unanswered = StallDetector(timeout), StallDetector(answer_seconds(timeout))
     told = 0
 
     def watch(received: int) -> None:
@@ -87,10 +104,12 @@ def _watch(
             told = len(arrivals.here)
             shared.busy.admitted(stream)
         shared.tally.in_flight(stream, max(0, received - arrivals.size))
+        if not received and unanswered.stalled(lambda: received):
+            raise UnansweredError(f"{url}: does not answer", hint=_UNANSWERED)
+        if pace.is_too_slow(received, lambda: received, grant.bwlimit):
+            raise SlowerError(f"{url}: sends too slowly", hint=_AGAIN)
         if stall.stalled(lambda: received):
-            raise UpstreamSilentError(
-                f"{url}: sends too slowly", hint="sync again: files that have arrived are kept"
-            )
+            raise UpstreamSilentError(f"{url}: sends too slowly", hint=_AGAIN)
 
     return watch
 

@@ -27,7 +27,9 @@ def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> C
     check_key(options.tls.files)
     return Connections(
         url,
-        Circumstances(_AGENT, authorities(), options.tls, options.contimeout, grant.bwlimit),
+        Circumstances(
+            _AGENT, authorities(), options.tls, options.contimeout, grant.bwlimit, options.reach
+        ),
         Limits(grant.connections, min(options.hosts.requests(url.service), _files_open(options))),
         headers_for(url, options.http_headers),
     )

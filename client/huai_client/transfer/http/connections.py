@@ -18,15 +18,18 @@ from typing import NamedTuple, Protocol, Self
 
 import pycurl
 
+from huai_client.proxies import Proxy, proxy_for
+from huai_client.reach import HINT, Reach
 from huai_client.tls import Tls
-from huai_client.transfer.errors import TransferError, UpstreamFullError
-from huai_client.transfer.http.address import RedirectionError, redirected, same_service
+from huai_client.transfer.errors import TransferError, UpstreamFullError, UpstreamRefusedError
+from huai_client.transfer.http.address import RedirectionError, redirected
 from huai_client.transfer.http.answer import Answer, Meaning
 from huai_client.transfer.http.failure import failure_of, is_lasting
 from huai_client.transfer.http.job import Job
 from huai_client.transfer.http.loop import Loop
 from huai_client.transfer.http.requests import Circumstances, Request, Traffic
 from huai_client.transfer.urls import ContentUrl
+from huai_schema.program.urls import same_service, split_url
 
 _TICK = 0.1
 _HOPS_MOST = 5
@@ -136,10 +139,13 @@ class Connections:
             else:
                 break
             address = hops[-1] if hops else job.address
-            request = self._free(self._circumstances.tls.at(address))
+            same = same_service(address, self._url.source)
+            reach = None if same and self._url.own else self._circumstances.reach
+            request = self._free(self._circumstances.tls.at(address), reach)
             request.hops = hops
-            own = same_service(address, str(self._url))
-            request.begin(job, address, self._headers if own else ())
+            if reach is not None:
+                request.set_proxy(_proxy_for(address))
+            request.begin(job, address, self._headers if same else ())
             self._busy[request.curl] = request, self._epoch
             self._loop.begin(request.curl)
         return bool(self._busy)
@@ -153,12 +159,12 @@ class Connections:
         connections, requests = self._limits.connections, self._limits.requests
         return requests if multiplexed else min(connections, requests)
 
-    def _free(self, tls: Tls) -> Request:
+    def _free(self, tls: Tls, reach: Reach | None) -> Request:
         """One with nothing to do."""
         for position in reversed(range(len(self._idle))):
-            if self._idle[position].tls == tls:
+            if (self._idle[position].tls, self._idle[position].reach) == (tls, reach):
                 return self._idle.pop(position)
-        return Request(self._circumstances, tls, self._traffic)
+        return Request(self._circumstances, tls, reach, self._traffic)
 
     def _reap(self, work: Work) -> None:
         """Hear of what has ended."""
@@ -172,6 +178,9 @@ class Connections:
     def _conclude(self, work: Work, request: Request, epoch: int, ending: tuple[int, str]) -> None:
         """One request has ended; `ending`: libcurl's error, 0 for none."""
         number, text = ending
+        if number and request.refusal:
+            self._refused(work, request)
+            return
         if number in (0, pycurl.E_WRITE_ERROR):
             self._strikes = 0
             request.ended()
@@ -179,11 +188,24 @@ class Connections:
             return
         fruitless = request.job.breaks()
         if is_lasting(number) or (fruitless and not self._goes_on(epoch)):
-            self._failure = self._failure or failure_of(number, text, self._url)
+            self._failure = self._failure or failure_of(number, text, self._url, self._proxy())
         elif fruitless < _BREAKS_MOST:
             self._again.append((request.job, []))
         else:
             work.done(request.job, Answer(Meaning.FAILING, f"the connection breaks: {text}"))
+
+    def _refused(self, work: Work, request: Request) -> None:
+        """It leads where nobody may send this program."""
+        if request.hops:
+            reason = f"a redirection to an internal address: {request.refusal}"
+            work.done(request.job, Answer(Meaning.UNFIT, reason))
+        else:
+            said = f"{self._url}: {request.refusal}, and client.toml does not name the URL"
+            self._failure = self._failure or UpstreamRefusedError(said, hint=HINT)
+
+    def _proxy(self) -> Proxy | None:
+        """The one that the environment names."""
+        return _proxy_for(self._url.source)
 
     def _goes_on(self, epoch: int) -> bool:
         """Whether to ask on after a connection broke.
@@ -225,3 +247,10 @@ class Connections:
         """Seconds until the rate allows to read on: meanwhile what comes waits in the network."""
         rate = self._circumstances.rate * _KIBIBYTE
         return began + (self.received - before) / rate - time.monotonic() if rate else 0.0
+
+
+def _proxy_for(address: str) -> Proxy | None:
+    try:
+        return proxy_for(split_url(address), any_scheme=True)
+    except ValueError:
+        return None

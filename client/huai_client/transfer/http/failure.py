@@ -3,10 +3,15 @@
 Pure: by number, so that libcurl need not be loaded.
 """
 
+import re
+
 from huai_client.metadata.http import printable
+from huai_client.proxies import Proxy
+from huai_client.tls import certificate_hint
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
     TransferError,
+    UnreachableError,
     UpstreamRefusedError,
     UpstreamSilentError,
 )
@@ -19,13 +24,10 @@ _SILENT = 28
 _NOT_TRUSTED = frozenset({51, 60, 83, 90, 91})
 _NO_AUTHORITIES = frozenset({77, 82})
 _NO_TLS = frozenset({35})
+_NOISE = re.compile(r" after [0-9]+ ms(?=:|$)|: Could(?:n't| not) connect to server$")
+"""Milliseconds differ from one attempt to the next; the rest repeats "Failed to connect"."""
 _AGAIN = "sync again: files that have arrived are kept"
 _KINDS = (
-    (
-        _NOT_TRUSTED,
-        UpstreamRefusedError,
-        "its certificate is not valid here: tls = {ca = FILE} or SSL_CERT_FILE names an authority",
-    ),
     (
         _NO_AUTHORITIES,
         UpstreamRefusedError,
@@ -33,17 +35,23 @@ _KINDS = (
     ),
     (_NOT_HTTP, UpstreamRefusedError, "check the content URL: what answers is not HTTP"),
     (_NO_TLS, ConnectionBrokenError, "check that what answers there speaks TLS"),
-    (
-        _NO_HOST,
-        ConnectionBrokenError,
-        "check the content URL, and the proxy that the environment names",
-    ),
+    (_NO_HOST, UnreachableError, "check the content URL, and that its server is running"),
 )
 
 
-def failure_of(number: int, text: str, url: ContentUrl) -> TransferError:
-    """The error that libcurl's `number` and `text` stand for at `url`."""
-    said = f"{url}: {printable(text) or 'the connection broke'} (libcurl {number})"
+def failure_of(
+    number: int, text: str, url: ContentUrl, proxy: Proxy | None = None
+) -> TransferError:
+    """Return the error that libcurl's `number` and `text` stand for at `url`.
+
+    `proxy`: the one that libcurl was to connect to.
+    """
+    reason = _NOISE.sub("", printable(text)) or "the connection broke"
+    said = f"{url}: {reason} (libcurl {number})"
+    if proxy is not None and (number in _NO_HOST or "CONNECT" in reason):
+        return UnreachableError(f"{url}: {proxy}: {reason} (libcurl {number})", hint=proxy.hint)
+    if number in _NOT_TRUSTED:
+        return UpstreamRefusedError(said, hint=certificate_hint(reason))
     if number == _SILENT:
         return UpstreamSilentError(said, hint=_AGAIN)
     for numbers, kind, hint in _KINDS:

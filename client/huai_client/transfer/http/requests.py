@@ -4,12 +4,15 @@ The rule to keep: no exception leaves a callback, as libcurl would not know what
 is kept in `broken`, and raised by whoever runs the loop.
 """
 
+import socket
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pycurl
 
+from huai_client.proxies import Proxy
+from huai_client.reach import Reach
 from huai_client.tls import Tls, TlsFiles
 from huai_client.transfer.http.answer import Answer, Meaning, judge, read_head
 from huai_client.transfer.http.job import Job
@@ -39,6 +42,30 @@ class Circumstances(NamedTuple):
     """Seconds."""
     rate: int
     """KiB/s of all together; 0: no limit."""
+    reach: Reach | None = None
+    """The addresses that requests to other URLs than the administrator's may lead to; None: any."""
+
+
+class _SocketAddress(Protocol):
+    """The address that pycurl is about to connect to."""
+
+    family: int
+    socktype: int
+    protocol: int
+    addr: tuple[str | int, ...]
+
+
+class _Opened:
+    """A socket that pycurl takes a duplicate of."""
+
+    def __init__(self, opened: socket.socket) -> None:
+        self._socket = opened
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def __del__(self) -> None:
+        self._socket.close()
 
 
 class Traffic:
@@ -57,8 +84,13 @@ class Traffic:
 class Request:
     """A handle, and the job that it is busy with."""
 
-    def __init__(self, circumstances: Circumstances, tls: Tls, traffic: Traffic) -> None:
-        """Nothing is asked yet."""
+    def __init__(
+        self, circumstances: Circumstances, tls: Tls, reach: Reach | None, traffic: Traffic
+    ) -> None:
+        """Nothing is asked yet.
+
+        `reach`: where a connection may lead, unless it is one to a proxy; None: anywhere.
+        """
         self.curl = pycurl.Curl()
         self.tls = tls
         """Own certificates: it asks only where they are for."""
@@ -67,6 +99,9 @@ class Request:
         self.job: Job
         self.hops: list[str] = []
         """The addresses that redirections led to."""
+        self.refusal = ""
+        """Why an address was not connected to."""
+        self.reach = reach
         self._traffic = traffic
         self._head = bytearray()
         self._answer: Answer | None = None
@@ -105,9 +140,22 @@ class Request:
             curl.setopt(pycurl.SSLKEY, self.tls.key)
             curl.setopt(pycurl.KEYPASSWD, "")  # else the terminal would be asked
 
+    def set_proxy(self, proxy: Proxy | None) -> None:
+        """Go through `proxy`, which then decides where that leads, or else where `reach` allows.
+
+        libcurl would read the environment by rules of its own, and connect past both.
+        """
+        self.curl.setopt(pycurl.NOPROXY, "")
+        self.curl.setopt(pycurl.PROXY, proxy.url.geturl() if proxy else "")
+        if proxy:
+            self.curl.unsetopt(pycurl.OPENSOCKETFUNCTION)
+        else:
+            self.curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
+
     def begin(self, job: Job, address: str, headers: Sequence[str]) -> None:
         """Ask `address` for what `job` wants; `headers` go there."""
         self.job = job
+        self.refusal = ""
         self._head.clear()
         self._answer, self._body, self.broken = None, 0, None
         self.curl.setopt(pycurl.URL, address)
@@ -141,6 +189,16 @@ class Request:
     def overflow(self, reason: str) -> None:
         """More came than was asked for."""
         self._answer = Answer(Meaning.UNFIT, reason)
+
+    def _open_socket(self, _purpose: int, address: _SocketAddress) -> _Opened | int:
+        try:
+            self.refusal = self.reach.refusal(str(address.addr[0])) if self.reach else ""
+            if not self.refusal:
+                family, kind, protocol = address.family, address.socktype, address.protocol
+                return _Opened(socket.socket(family, kind, protocol))
+        except BaseException as error:  # noqa: BLE001 - see above
+            self.broken = error
+        return pycurl.SOCKET_BAD
 
     def _hear_head(self, line: bytes) -> int | None:
         self._traffic.received += len(line)

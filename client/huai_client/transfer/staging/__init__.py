@@ -6,9 +6,9 @@
         partial/HASH-OF-PATH    what an interrupted run left: a basis for deltas, never trusted
         ready/KEY               links to files of the tree whose content is known, and what was
                                 verified and could not stay where it arrived
-        unverified/KEY          was ready before the machine went down; verified again on demand
+        unverified/KEY          was ready in an earlier run; verified again on demand
         patches/HASH-OF-PATH    what changes in a file of the tree that is changed where it stands
-        boot, lock              the boot that `ready` belongs to; held while rsync may write
+        boot, lock              the boot and client that left this; held while rsync may write
 
 What the engine copies has its final permission bits already, where the umask lets it; from a path
 of this machine, owner and mode.
@@ -19,16 +19,19 @@ the engine has checked while it made it.
 
 from huai_client.transfer.staging.area import Staging
 from huai_client.transfer.staging.content import Arrival, by_arrival
+from huai_client.transfer.staging.journals import Journals
 from huai_client.transfer.staging.patches import Patch, finish_patches
-from huai_client.transfer.staging.ready_store import key_of
+from huai_client.transfer.staging.ready_store import boot_id, key_of
 from huai_client.transfer.staging.root import StagingBusyError, StagingError
 
 __all__ = [
     "Arrival",
+    "Journals",
     "Patch",
     "Staging",
     "StagingBusyError",
     "StagingError",
+    "boot_id",
     "by_arrival",
     "finish_patches",
     "key_of",

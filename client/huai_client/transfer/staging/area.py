@@ -12,10 +12,11 @@ from typing import Self
 
 from huai_client.diff.files import having, paths
 from huai_client.transfer.staging.incoming import Incoming
+from huai_client.transfer.staging.journals import Journals
 from huai_client.transfer.staging.partials import Partials
 from huai_client.transfer.staging.patches import Patch, Patches
 from huai_client.transfer.staging.ready_store import ReadyStore, boot_id, key_of
-from huai_client.transfer.staging.root import StagingError, locked_file, open_root, opened_tree
+from huai_client.transfer.staging.root import locked_file, open_root, opened_tree, unusable
 from huai_client.transfer.staging.write_back import WriteBack
 from huai_client.tree import Finish, handles
 from huai_native import _native
@@ -28,14 +29,21 @@ class Staging:
     """`root` is DEST/.~tmp~/huai; made 0700, never through a symlink below DEST."""
 
     def __init__(
-        self, root: Path, *, boot: bytes | None = None, finish: Finish | None = None
+        self,
+        root: Path,
+        *,
+        boot: bytes | None = None,
+        finish: Finish | None = None,
+        journals: Journals | None = None,
     ) -> None:
         """Opens the area.  `boot` names this boot of the machine (default: ask the kernel).
 
         `finish`: what copies get owner and mode by, as soon as they are made, and what arrives as
-        soon as it is verified; None: this is left for later.
+        soon as it is verified; None: this is left for later.  `journals`: those of changes to files
+        where they stand; None: no file may be changed there.
         """
         self.root = root
+        self._journals = journals
         self.finish = finish
         self._root = open_root(root)
         self._write_back = WriteBack(self._root)
@@ -43,16 +51,14 @@ class Staging:
             self._open(boot_id() if boot is None else boot)
         except OSError as error:
             os.close(self._root)
-            raise StagingError(
-                f"{root}: {error.strerror}", hint="check that the disk can be written"
-            ) from error
+            raise unusable(root, error) from error
 
     def _open(self, boot: bytes) -> None:
         self._boot = boot
         self._ready = ReadyStore(self._root, boot)
         self._partials = Partials(self._root)
         self.incoming = Incoming(self._root, self._ready, self._partials, self.finish)
-        self._patches = Patches(self._root)
+        self._patches = Patches(self._root, self._journals)
         self._folders = ExitStack()  # which closes each but once, wherever a signal cuts in
         for each in (self._ready, self._partials, self.incoming):
             self._folders.callback(each.close)
@@ -187,9 +193,13 @@ class Staging:
         """Drop everything, the area's own directories too, and close it."""
         self._write_back.close()
         self._folders.close()
-        for name in handles.list_names(self._root):
-            _native.remove_all(self._root, name)
-        self.close()
+        try:
+            for name in handles.list_names(self._root):
+                _native.remove_all(self._root, name)
+        except OSError as error:
+            raise unusable(self.root, error) from error
+        finally:
+            self.close()
         with suppress(OSError):  # something else lives beside it: not ours to remove
             self.root.rmdir()
             self.root.parent.rmdir()

@@ -6,6 +6,7 @@ verified.  Only this process knows what was verified; after a crash the next one
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -29,6 +30,8 @@ from huai_schema.paths import RelPath, basename, join, parent
 
 _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EACCES}
 _OURS = 0o600
+_RUN = re.compile(rb"[1-9][0-9]{0,8}|0")
+"""The name of a run's folder."""
 _PATH_MOST = 4095
 """Bytes of the longest path that a system call takes (PATH_MAX less its NUL)."""
 
@@ -52,7 +55,7 @@ class Incoming:
         self._arrived = _native.Arrived()
         self._unsettled = set(handles.list_names(self._handle))
         """Folders in which there may be more than verified files."""
-        numbers = (int(name) for name in self._unsettled if name.isdigit())
+        numbers = (int(name) for name in self._unsettled if _RUN.fullmatch(name))
         self._numbers = count(1 + max(numbers, default=0))
 
     def close(self) -> None:
@@ -130,7 +133,12 @@ class Incoming:
         """A new run of a writer that goes on where a file ends.
 
         Where earlier ones left something of `files`, it lies there as it is: the sizes, by path.
+        What they left of a file without a digest goes: nothing would prove it.
         """
+        files = list(files)
+        for file in files if self._partials else ():
+            if file.digest is None:
+                self._partials.drop(file.path)
         run = next(self._numbers)
         self._unsettled.add(b"%d" % run)
         with handles.opened(self._handle, b"%d" % run, make=True) as top:
@@ -234,7 +242,7 @@ class Incoming:
             return
         wanted = {file.path: file for file in files}
         for name in sorted(self._unsettled):
-            if not name.isdigit() or b"%d" % int(name) != name:
+            if not _RUN.fullmatch(name):
                 _native.remove_all(self._handle, name)
                 self._unsettled.discard(name)
                 continue

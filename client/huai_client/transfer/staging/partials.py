@@ -7,7 +7,6 @@ two runs (a file where a directory was) finds nothing in its way.
 
 import os
 import re
-import stat
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -18,8 +17,6 @@ from huai_schema.paths import basename, join, parent
 
 _TEMPORARY = re.compile(rb"\.(.+)\.[A-Za-z0-9]{6}", re.DOTALL)
 _CHUNK = 64 << 20
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def intended_path(path: bytes, wanted: Container[bytes]) -> bytes:
@@ -37,7 +34,7 @@ class Partials:
     def __init__(self, root: int) -> None:
         """Opens the folder, made if absent."""
         self._handle = handles.own_directory(root, b"partial")
-        self._names = set(handles.list_names(self._handle))
+        self._names = handles.own_files(self._handle)
 
     def keep(self, path: bytes, handle: int, name: bytes) -> None:
         """Take the regular file `name` in `handle` as a beginning of `path`.
@@ -72,11 +69,8 @@ class Partials:
         if name not in self._names:
             yield None
             return
-        handle = os.open(name, _READ, dir_fd=self._handle)
-        try:
+        with handles.opened_file(self._handle, name) as handle:
             yield handle
-        finally:
-            os.close(handle)
 
     def drop(self, path: bytes) -> None:
         """Drop what is kept for `path`."""
@@ -106,18 +100,13 @@ class Partials:
 
 def append_rest(handle: int, name: bytes, other: int, longer: bytes) -> None:
     """Append to `name` in `handle` what `longer` in `other` holds beyond its length."""
-    source = os.open(longer, _READ, dir_fd=other)
-    try:
-        found = os.fstat(source)
-        target = os.open(name, _WRITE, dir_fd=handle)
-        try:
-            position = os.fstat(target).st_size
-            while stat.S_ISREG(found.st_mode) and position < found.st_size:
-                count = os.copy_file_range(source, target, _CHUNK, position, position)
-                if not count:
-                    break
-                position += count
-        finally:
-            os.close(target)
-    finally:
-        os.close(source)
+    with (
+        handles.opened_file(other, longer) as source,
+        handles.opened_file(handle, name, os.O_WRONLY) as target,
+    ):
+        size, position = os.fstat(source).st_size, os.fstat(target).st_size
+        while position < size:
+            count = os.copy_file_range(source, target, _CHUNK, position, position)
+            if not count:
+                break
+            position += count

@@ -1,24 +1,24 @@
 """Patches: what changes in a large file of the tree that is changed where it stands.
 
 A patch is a file as large as the new version that holds the changed bytes, and holes elsewhere; its
-journal says where they belong.  Order of writes: the patch, on the disk; its journal, on the disk;
-the file of the tree, on the disk; then the journal goes.  So after any cut there is either no
-journal, and the old file, or a journal by which `finish_patches` makes the new one, however much of
-it was done.  It leaves the time of the change: whoever compares the tree next reads what it made.
+journal (`journals`) says where they belong.  Order of writes: the room for the change; the patch,
+on the disk; its journal, on the disk; a new time of the file, on the disk; the file's content, on
+the disk; then the journal goes.  So after any cut there is either no journal, and the old file, or
+a journal by which `finish_patches` makes the new one, however much of it was done.  A journal that
+does not fit is dropped: the time of the file is not that of any commit, so it is compared.
 """
 
 import errno
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
+from huai_client.transfer.staging.journals import Journal, Journals, PatchState
 from huai_client.transfer.staging.names import hashed
-from huai_client.transfer.staging.root import open_root, opened_tree
-from huai_client.tree import STAGING, PathError, View, handles
+from huai_client.transfer.staging.root import opened_tree
+from huai_client.tree import STAGING, PathError, handles
 from huai_client.tree.errors import at
 from huai_native import _native
 from huai_schema.entries import File
@@ -26,16 +26,12 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath, basename, join, parent, show
 
 FOLDER = b"patches"
-_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO)
-"""Nothing stands there, or no regular file."""
-_JOURNAL, _NEW = b".journal", b".new"
-_CHANGE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_DISK = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM)
+"""The disk refuses, whatever stands at the path."""
 
 
 class PatchError(HuaiError):
-    """A file of the tree cannot be changed where it stands."""
+    """The change of a file of the tree that an interrupted run began cannot be finished."""
 
     exit_code = ExitCode.FILE_IO
 
@@ -51,19 +47,15 @@ class Patch(NamedTuple):
     """Size, mtime and ctime (ns) of the old version."""
 
 
-class _Journal(msgspec.Struct, frozen=True):
-    path: bytes
-    ranges: list[tuple[int, int]]
-
-
 class Patches:
     """The folder `patches` below the staging area's handle; made when there is one."""
 
-    def __init__(self, root: int) -> None:
-        """Looks what interrupted runs left."""
+    def __init__(self, root: int, journals: Journals | None) -> None:
+        """Look what interrupted runs left.  `journals`: None if no file may be changed."""
         self._root = root
+        self._journals = journals
         self._kept: dict[RelPath, Patch] = {}
-        self._left = set(_without_journal(root))
+        self._left = set(_without_journal(root, journals))
 
     def __bool__(self) -> bool:
         """Whether any was kept in this run."""
@@ -88,7 +80,7 @@ class Patches:
         if name not in self._left:
             yield None
             return
-        with self._opened() as here, _opened(here, name, _READ) as handle:
+        with self._opened() as here, handles.opened_file(here, name) as handle:
             yield handle
 
     def drop_left_of(self, path: bytes) -> None:
@@ -117,54 +109,44 @@ class Patches:
     def apply(self, file: File, ready: int, key: bytes) -> None:
         """Change the file of the tree, and link it as `key` into the directory `ready`.
 
-        Raises `PatchError` if it is not what it was, `StorageError` if the disk takes no changes.
+        Raises:
+            PathError: it cannot be opened, or is not what it was.
+            StorageError: the disk takes no changes.
         """
-        try:
-            with at(file.path):
-                self._apply(self._kept.pop(file.path), ready, key)
-        except PathError as error:
-            raise PatchError(
-                f"{show(file.path)}: {error.reason}",
-                hint="look at the file and its permissions, and sync again",
-            ) from error
+        with at(file.path):
+            self._apply(self._kept.pop(file.path), ready, key)
 
     def _apply(self, patch: Patch, ready: int, key: bytes) -> None:
-        file = patch.file
+        assert self._journals is not None  # noqa: S101 - else no patch is made
+        file, name = patch.file, basename(patch.file.path)
         with opened_tree(self._root) as dest, self._opened() as here:
             with handles.opened(dest, parent(file.path)) as above:
-                name = basename(file.path)
-                target = os.open(name, _CHANGE, dir_fd=above)
-                try:
-                    if state_of(os.fstat(target)) != patch.state:
-                        raise PatchError(
-                            f"{show(file.path)}: it was changed while the sync ran",
-                            hint="sync again",
-                        )
-                    self._write_journal(here, patch)
-                    _patch(here, target, _Journal(file.path, patch.ranges))
+                with handles.opened_file(above, name, os.O_RDWR) as target:
+                    found = os.fstat(target)
+                    if state_of(found) != patch.state or found.st_nlink != 1:
+                        raise PathError(file.path, "it was changed while the sync ran")
+                    with handles.opened_file(here, hashed(file.path)) as content:
+                        _native.reserve_patch(target, content, patch.ranges)
+                        self._write_journal(self._journals, patch, found, content)
+                        _change(target, content, patch.ranges)
                     os.utime(target, ns=(file.mtime, file.mtime))
-                finally:
-                    os.close(target)
                 with suppress(FileNotFoundError):
                     os.unlink(key, dir_fd=ready)
                 os.link(name, key, src_dir_fd=above, dst_dir_fd=ready, follow_symlinks=False)
-            _drop(here, hashed(file.path))
+            self._journals.drop(hashed(file.path))
+            _native.remove_all(here, hashed(file.path))
 
-    def _write_journal(self, here: int, patch: Patch) -> None:
-        name = hashed(patch.file.path)
-        with _opened(here, name, _READ) as handle:
-            os.fsync(handle)
-        data = msgspec.msgpack.encode(_Journal(patch.file.path, patch.ranges))
-        with _opened(here, name + _NEW, _WRITE) as handle:
-            with open(handle, "wb", closefd=False) as file:
-                file.write(data)
-            os.fsync(handle)
-        os.rename(name + _NEW, name + _JOURNAL, src_dir_fd=here, dst_dir_fd=here)
-        os.fsync(here)
+    def _write_journal(
+        self, journals: Journals, patch: Patch, target: os.stat_result, content: int
+    ) -> None:
+        os.fsync(content)
         # The directories above may be as new.
-        for above in (b".", b"..", b"../.."):
-            with _opened(self._root, above, handles.DIRECTORY) as handle:
+        for above in (FOLDER, b".", b"..", b"../.."):
+            with _opened(self._root, above) as handle:
                 os.fsync(handle)
+        state = PatchState.of(os.fstat(content))
+        path, ranges = patch.file.path, patch.ranges
+        journals.write(Journal(journals.dest, path, target.st_ino, target.st_size, state, ranges))
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
@@ -175,75 +157,71 @@ class Patches:
             os.close(handle)
 
 
-def finish_patches(view: View) -> None:
-    """Finish what an interrupted run had begun to change in the tree that is viewed.
+def finish_patches(journals: Journals) -> list[str]:
+    """Finish what an interrupted run had begun to change; name the files that were not finished.
 
-    A file that is gone, or no regular one any more, is left as it is.  Raises `PatchError` if the
-    disk refuses.
+    Those are not, or no longer, what their journals say.  The next sync compares them.
+
+    Raises:
+        PatchError: the disk refuses.
     """
-    if view.stat(RelPath(join(STAGING, FOLDER))) is None:
-        return
-    root = open_root(view.dest / os.fsdecode(STAGING))
-    try:
-        with _opened(root, FOLDER, handles.DIRECTORY) as here:
-            for name in sorted(handles.list_names(here)):
-                if name.endswith(_JOURNAL):
-                    _finish_one(root, here, name.removesuffix(_JOURNAL))
-    except OSError as error:
-        raise PatchError(
-            f"{view.dest}: a file that was being changed where it stands is half changed: "
-            f"{error.strerror}",
-            hint="make room, or repair the disk, and sync again",
-        ) from error
-    finally:
-        os.close(root)
+    refused: list[str] = []
+    for name, path, journal in journals.read():
+        try:
+            finished = journal is not None and _finish(journal, name, path)
+        except OSError as error:
+            raise PatchError(
+                f"{show(path)}: half changed where it stands: {error.strerror}",
+                hint="make room, or repair the disk, and sync again",
+            ) from error
+        if not finished:
+            refused.append(show(path) if journal else "a file whose journal is damaged")
+        journals.drop(name)
+    return refused
 
 
-def _finish_one(root: int, here: int, name: bytes) -> None:
-    with _opened(here, name + _JOURNAL, _READ) as handle, open(handle, "rb", closefd=False) as file:
-        journal = msgspec.msgpack.decode(file.read(), type=_Journal)
-    path = RelPath(journal.path)
+def _finish(journal: Journal, name: bytes, path: RelPath) -> bool:
+    """Finish one change; False if the patch or its target is not what the journal says."""
+    dest = Path(os.fsdecode(journal.dest))
     with (
-        _gone_is_fine(),
-        opened_tree(root) as dest,
-        handles.opened(dest, parent(path)) as above,
-        _opened(above, basename(path), _CHANGE) as target,
+        _refused_is_fine(),
+        _opened_path(dest) as top,
+        handles.opened(top, join(STAGING, FOLDER)) as here,
+        handles.opened_file(here, name) as content,
+        handles.opened(top, parent(path)) as above,
+        handles.opened_file(above, basename(path), os.O_RDWR) as target,
     ):
-        if stat.S_ISREG(os.fstat(target).st_mode):
-            _patch(here, target, journal)
-    _drop(here, name)
+        fits = PatchState.of(os.fstat(content)) == journal.patch
+        if fits and journal.is_of(os.fstat(target), os.fstat(top)):
+            _change(target, content, journal.ranges)
+            return True
+    return False
 
 
 @contextmanager
-def _gone_is_fine() -> Iterator[None]:
+def _refused_is_fine() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _GONE:
+        if error.errno in _DISK:
             raise
 
 
-def _without_journal(root: int) -> list[bytes]:
-    """The patches by which nothing is being changed, and journals that were never finished."""
+def _without_journal(root: int, journals: Journals | None) -> set[bytes]:
+    """Return the names of patches by which nothing is being changed."""
     try:
-        with _opened(root, FOLDER, handles.DIRECTORY) as here:
-            names = {*handles.list_names(here)}
-    except FileNotFoundError:
-        return []
-    return [name for name in names if name + _JOURNAL not in names and not name.endswith(_JOURNAL)]
+        with _opened(root, FOLDER) as here:
+            names = handles.own_files(here)
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
+    return names - journals.names() if journals else names
 
 
-def _patch(here: int, target: int, journal: _Journal) -> None:
-    with _opened(here, hashed(journal.path), _READ) as patch:
-        _native.patch_file(target, patch, journal.ranges)
-
-
-def _drop(here: int, name: bytes) -> None:
-    """The journal first: without it, the patch is nothing."""
-    for each in (name + _JOURNAL, name):
-        with suppress(FileNotFoundError):
-            os.unlink(each, dir_fd=here)
-        os.fsync(here)
+def _change(target: int, content: int, ranges: list[tuple[int, int]]) -> None:
+    # A power cut may keep content that is newer than its time.
+    os.utime(target)
+    os.fsync(target)
+    _native.patch_file(target, content, ranges)
 
 
 def state_of(found: os.stat_result) -> tuple[int, int, int]:
@@ -252,8 +230,17 @@ def state_of(found: os.stat_result) -> tuple[int, int, int]:
 
 
 @contextmanager
-def _opened(folder: int, name: bytes, flags: int) -> Iterator[int]:
-    handle = os.open(name, flags, 0o600, dir_fd=folder)
+def _opened(folder: int, name: bytes) -> Iterator[int]:
+    handle = os.open(name, handles.DIRECTORY, dir_fd=folder)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _opened_path(path: Path) -> Iterator[int]:
+    handle = os.open(path, handles.DIRECTORY)
     try:
         yield handle
     finally:

@@ -1,13 +1,13 @@
-"""What is ready: verified content under keys, and whether its verification still counts.
+"""Ready files: verified content under keys, and whether its verification still counts.
 
-After the machine went down, data that was never flushed may be gone from files whose
-rename survived.  So what was ready in another boot is moved to `unverified` and looked at
-once more, when and if it is asked for.
+After the machine went down, data that was never flushed may be gone from files whose rename
+survived, and whatever brings files into a tree may bring some here.  So what another run left is
+moved to `unverified` and verified once more, when and if it is asked for.  Without a digest that
+says little: such a file counts only if this client left it in this boot.
 """
 
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
@@ -27,28 +27,34 @@ def key_of(file: File) -> str:
     return blake2b(text, digest_size=20).hexdigest()
 
 
-def boot_id() -> bytes:
-    """This boot's name; empty, and so never trusted, where the kernel tells none."""
+def boot_id(secret: bytes = b"") -> bytes:
+    """Return a name of this boot, which only the owner of `secret` knows.
+
+    Empty, and so never trusted, where the kernel has none.
+    """
     try:
-        return BOOT_ID.read_bytes().strip()
+        boot = BOOT_ID.read_bytes().strip()
     except OSError:
         return b""
+    return blake2b(boot, key=secret, digest_size=20).hexdigest().encode()
 
 
 class ReadyStore:
     """The folders `ready` and `unverified` below the staging area's handle."""
 
     def __init__(self, root: int, boot: bytes) -> None:
-        """Opens both folders and moves what another boot left from the one to the other."""
+        """Opens both folders and moves what another run left from the one to the other."""
         self.same_boot = bool(boot) and _read(root, b"boot") == boot
         self.handle = handles.own_directory(root, b"ready")
         self._unverified = handles.own_directory(root, b"unverified")
+        self._keys: set[bytes] = set()
+        self._unverified_keys = handles.own_files(self._unverified)
+        for name in handles.own_files(self.handle):
+            _native.remove_all(self._unverified, name)
+            os.rename(name, name, src_dir_fd=self.handle, dst_dir_fd=self._unverified)
+            self._unverified_keys.add(name)
         if not self.same_boot:
-            for name in handles.list_names(self.handle):
-                os.rename(name, name, src_dir_fd=self.handle, dst_dir_fd=self._unverified)
             _write(root, b"boot", boot)
-        self._keys = set(handles.list_names(self.handle))
-        self._unverified_keys = set(handles.list_names(self._unverified))
 
     def __bool__(self) -> bool:
         """Whether there may be anything."""
@@ -61,7 +67,7 @@ class ReadyStore:
         key = os.fsencode(key_of(file))
         if key in self._keys:
             return True
-        if key not in self._unverified_keys or file.digest is None:
+        if key not in self._unverified_keys or (file.digest is None and not self.same_boot):
             return False
         left = file._replace(path=RelPath(key))
         if verify(self._unverified, [left], cut=True).arrivals != [Arrival.ARRIVED]:
@@ -120,18 +126,14 @@ class ReadyStore:
 
 def _read(handle: int, name: bytes) -> bytes:
     try:
-        source = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
+        with handles.opened_file(handle, name) as source:
+            return os.read(source, _BOOT_BYTES)
     except OSError:
         return b""
-    try:
-        return os.read(source, _BOOT_BYTES)
-    finally:
-        os.close(source)
 
 
 def _write(handle: int, name: bytes, content: bytes) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(name, dir_fd=handle)
+    _native.remove_all(handle, name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     target = os.open(name, flags, 0o600, dir_fd=handle)
     try:

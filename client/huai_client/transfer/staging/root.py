@@ -1,14 +1,18 @@
 """The staging area's own folder: opened, and held by one run at a time."""
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from huai_client.tree.errors import StorageError, is_storage
 from huai_client.tree.handles import DIRECTORY
 from huai_client.tree.reserved import open_own
+from huai_native import _native
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.paths import join, show
+from huai_schema.paths import RelPath, join, show
 from huai_schema.program.locking import open_lock, take_within, try_lock
 
 
@@ -47,11 +51,17 @@ def open_root(root: Path) -> int:
         finally:
             os.close(dest)
     except OSError as error:
-        raise StagingError(
-            f"{root}: {error.strerror}",
-            hint="the destination has to be a directory that huai may write, not a symlink",
-        ) from error
+        raise unusable(root, error) from error
     return handle
+
+
+def unusable(root: Path, error: OSError) -> HuaiError:
+    """Return the error of a staging area at `root` at which a system call failed."""
+    code = error.errno or errno.EIO
+    if is_storage(code):
+        return StorageError(RelPath(os.fsencode(root)), code)
+    hint = "the destination has to be a directory that huai may write, not a symlink"
+    return StagingError(f"{root}: {error.strerror}", hint=hint)
 
 
 @contextmanager
@@ -70,6 +80,9 @@ def locked_file(handle: int, name: bytes, patience: float) -> Iterator[int]:
 
     Raises `StagingBusyError` after `patience` seconds.
     """
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+            _native.remove_all(handle, name)
     lock = open_lock(name, folder=handle)
     try:
         if take_within(lambda: try_lock(lock) or None, patience) is None:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from huai_schema.errors import ExitCode
 from huai_schema.program.humanize import counted, moment
+from huai_schema.program.quoting import quoted
 
 _VERSION = 1
 _MOST = 1000
@@ -107,10 +108,7 @@ class Notification(NamedTuple):
 
 def one_line(text: str) -> str:
     """`text` without control characters and what begins a line, cut where it is too long."""
-    shown = "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
-    )
-    return shown if len(shown) <= _MOST else shown[: _MOST - 3] + "..."
+    return quoted(text, _MOST)
 
 
 def meaning(code: int) -> str:

@@ -111,7 +111,7 @@ def _faults(notify: Notify) -> list[tuple[str, str]]:
         found += [("mail", reason) for reason in _mail_faults(notify.mail)]
     if notify.web:
         if not _URL.fullmatch(notify.web.url):
-            found.append(("web", f"{notify.web.url!r} is no URL of http or https"))
+            found.append(("web", "its url is not one of http or https"))
         found += [("web", reason) for reason in _path_faults("secret_file", notify.web.secret_file)]
     if notify.command is not None:
         program = next(iter(notify.words), "")

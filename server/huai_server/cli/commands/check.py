@@ -8,10 +8,11 @@ from huai_schema.errors import ExitCode
 from huai_schema.program.humanize import counted
 from huai_server.cli.console import Console
 from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
+from huai_server.closed_folder import is_open
 from huai_server.config import load
 from huai_server.paths import module_places
-from huai_server.store.check import check_repository
-from huai_server.store.repository import Repository
+from huai_server.store.check import CheckReport, check_repository
+from huai_server.store.repository import DAMAGE_HINT, Repository
 
 
 @click.command()
@@ -32,7 +33,17 @@ def command(root: Path, names: tuple[str, ...], every: bool, console: Console) -
 
 
 def _check(console: Console, root: Path, name: str) -> int:
-    report = check_repository(name, Repository(module_places(root, name).repository))
+    places, module = module_places(root, name), load(root).modules.get(name)
+    private = module is not None and module.is_private and places.folder.exists()
+    if private and is_open(places.folder):
+        console.warning(
+            f"{name} is private, and every user of this machine may read {places.folder}: "
+            f"commit it, or run: chmod o= {places.folder}"
+        )
+    if places.repository.exists():
+        report = check_repository(name, Repository(places.repository))
+    else:
+        report = CheckReport(0, 0, 0, ())
     console.event(
         "check",
         module=name,
@@ -43,9 +54,13 @@ def _check(console: Console, root: Path, name: str) -> int:
     )
     for fault in report.faults:
         console.result(f"{name}: {fault}")
-    verdict = counted(len(report.faults), "fault") if report.faults else "sound"
+    verdict = "sound" if report.commits else "no commit yet"
+    if report.faults:
+        verdict = counted(len(report.faults), "fault")
     console.result(
         f"{name}: {counted(report.commits, 'commit')}, {counted(report.objects, 'object')}, "
         f"{counted(report.entries, 'entry', 'entries')}: {verdict}"
     )
+    if report.is_damaged:
+        console.error(f"{name}: {DAMAGE_HINT}")
     return ExitCode.UNSOUND if report.faults else ExitCode.OK

@@ -83,7 +83,7 @@ def command(
 
     Exit code 41 says that some paths could not be committed as they are: they are named, their old
     entries stay, everything else is committed. Of several modules a failed one does not keep back
-    the others; the exit code is then that of the first that failed.
+    the others; the exit code is then the worst, as it is where several steps of one fail.
     """
     if sources:
         if len(names) != 1 or every:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from huai_schema.errors import ExitCode
+from huai_schema.errors import worst_exit_code
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
@@ -29,22 +29,23 @@ def command(root: Path, /, names: tuple[str, ...], every: bool, console: Console
     probe_files of each URL, and probe_bytes of each mirror at most. What is found stands in the
     API and on the page of the module until the next run. Run it from a timer.
 
-    Exit code 48 says that a mirror serves other content than it attests.
+    Exit code 48 says that a mirror serves other content than it attests. After a run that did not
+    find it good either, 47 says that it lacks what it attests, 10 that it could not be reached.
     """
     config = load(root)
 
     def one(name: str) -> int:
-        worst = ExitCode.OK
+        codes = []
         for probed in probe_mirrors(root, config, name):
             _tell(console, name, probed)
-            worst = probed.exit_code or worst
-        return worst
+            codes.append(probed.exit_code)
+        return worst_exit_code(codes)
 
     return each(one, chosen(config, names, every=every), console)
 
 
 def _tell(console: Console, name: str, probed: Probed) -> None:
-    mirror, found = probed
+    mirror, found = probed.mirror, probed.probe
     console.event(
         "probe",
         module=name,

@@ -28,6 +28,9 @@ from huai_server.store.scrub_record import Damage
 
 _SHOWN = 20
 """Damaged files that are named one by one; --json names all."""
+_NOT_SCHEDULED = (
+    'no file is due, because `scrub` is not set in server.toml: set scrub = "30d", or give --full'
+)
 _ADVICE = (
     "put a sound copy in place of what is damaged, with its old time; if the content is meant to "
     "be new, touch the file and commit"
@@ -73,7 +76,8 @@ def command(
         found: list[ScrubResult] = []
 
         def run() -> int:
-            found.append(_scrub(console, root, name, limits, full=full))
+            scheduled = full or every or config.committed(name).scrub_span is not None
+            found.append(_scrub(console, root, name, limits, full=full, scheduled=scheduled))
             return found[0].exit_code
 
         return notifying(console, root, name, "scrub", run, lambda: _failure_text(found[0]))
@@ -82,7 +86,13 @@ def command(
 
 
 def _scrub(
-    console: Console, root: Path, name: str, limits: ReadLimits, *, full: bool
+    console: Console,
+    root: Path,
+    name: str,
+    limits: ReadLimits,
+    *,
+    full: bool,
+    scheduled: bool,
 ) -> ScrubResult:
     started = time.monotonic()
     result = modules.scrub(root, name, limits, full=full)
@@ -100,6 +110,8 @@ def _scrub(
         console.error(f"{name}: {_ADVICE}")
     console.event("scrub", module=name, **_values(result, spent))
     console.result(f"{name}: {_line(result, spent)}")
+    if not scheduled:
+        console.warning(f"{name}: {_NOT_SCHEDULED}")
     return result
 
 

@@ -1,18 +1,20 @@
 """`huai-server status`: what is committed."""
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import click
 
-from huai_schema.errors import ExitCode
+from huai_schema.errors import ExitCode, worst_exit_code
+from huai_schema.program.locking import holder
 from huai_server.cli.console import Console
 from huai_server.cli.content_report import content_state, content_text, content_values
 from huai_server.cli.options import console_options, modules_argument
 from huai_server.cli.relay_report import relay_state, relay_text, relay_values
 from huai_server.cli.report import status_line, status_values, watched_text, watched_values
 from huai_server.config import load
-from huai_server.paths import module_places
+from huai_server.paths import module_places, unconfined_file
 from huai_server.store.module_state import module_state
 from huai_server.watch.record import read_watched
 
@@ -37,10 +39,16 @@ def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -
         return _watch(root, names)
     config = load(root)
     modules = {name: config.module(name) for name in names or sorted(config.modules)}
-    code = ExitCode.OK
+    codes = []
+    mark = unconfined_file(Path(config.fallback.folder))
+    if holder(mark):  # a service that was killed leaves it
+        with suppress(OSError):
+            reason = mark.read_text(encoding="utf-8").partition("\n")[2]
+            console.warning(f"fallback: connections are not confined: {reason}")
     for name, module in modules.items():
         state = module_state(module_places(root, name))
-        code = state.problem.exit_code if state.problem else code
+        if state.problem:
+            codes.append(state.problem.exit_code)
         watched = read_watched(module_places(root, name))
         content = content_state(name, module, module_places(root, name), state)
         relay = relay_state(name, module)
@@ -53,7 +61,7 @@ def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -
         )
         line = status_line(name, module, state) + content_text(content)
         console.result(line + watched_text(watched) + relay_text(relay, state))
-    return code
+    return worst_exit_code(codes)
 
 
 def _watch(root: Path, names: tuple[str, ...]) -> int:

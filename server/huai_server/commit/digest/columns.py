@@ -50,7 +50,10 @@ _Answer: TypeAlias = tuple[int | None, bytes] | int | None
 """Time of birth and digest, an errno (0: it changed), or None: what is known holds."""
 
 LATER = "its digest is computed later"
-_NO_PROBLEM = (LATER, VOLATILE)
+HOLES = "more of it is in holes than a commit reads"
+WITHOUT_DIGEST = "it is committed without a digest"
+_NO_PROBLEM = (LATER, VOLATILE, HOLES)
+"""Reasons for which an old entry does not stay."""
 DAMAGED = "its content is damaged, as a scrub found"
 
 _IDENTITY_BYTES = 40
@@ -99,6 +102,8 @@ class ReadingPolicy(NamedTuple):
     """Of path, size, mtime and digest: whether a scrub has found that, and it is no new content.
 
     None: none has found any."""
+    holes: int | None = None
+    """Bytes in holes of files that are hashed at most; None: all."""
 
 
 class DigestColumns:
@@ -126,6 +131,8 @@ class DigestColumns:
         self._policy = policy or ReadingPolicy()
         self.hashed_files = 0
         self.hashed_bytes = 0
+        self.without_digest: list[Problem] = []
+        """Files that are committed as they are, but for their digests."""
 
     def fill_looked(
         self,
@@ -174,7 +181,10 @@ class DigestColumns:
     def _open_contents(self) -> None:
         try:
             self._contents = Contents(
-                os.fsencode(self._root_path), self._threads, self._policy.pace
+                os.fsencode(self._root_path),
+                self._threads,
+                self._policy.pace,
+                self._policy.holes,
             )
         except OSError as error:
             raise root_error(self._root_path, error) from None
@@ -200,7 +210,16 @@ class DigestColumns:
         directories = [item for item in window if isinstance(item, ScannedDirectory)]
         with self._keeping():
             doubts = self._digests.look_up(
-                [(item.listing.leaves, item.identities, item.inode) for item in directories]
+                [
+                    (
+                        item.listing.leaves,
+                        item.identities,
+                        item.inode,
+                        item.device,
+                        item.file_system,
+                    )
+                    for item in directories
+                ]
             )
         files = [_file(directories[number], file, known) for number, file, known in doubts]
         results = self._find_out(files)
@@ -228,7 +247,9 @@ class DigestColumns:
             found = {key: LATER for key, file in wanted.items() if not _stays(file, past)}
         for file, answer in self._read([file for key, file in wanted.items() if key not in found]):
             if isinstance(answer, int):
-                found[file.identity] = self._reason(file, answer)
+                reason = found[file.identity] = self._reason(file, answer)
+                if reason == HOLES:
+                    self.without_digest.append(Problem(file.path, reason, WITHOUT_DIGEST))
             elif answer is not None:
                 size = file.size
                 damaged = is_damage and is_damage(file.path, size, file.mtime, answer[1])
@@ -257,6 +278,8 @@ class DigestColumns:
     def _reason(self, file: _File, number: int) -> str:
         if number == errno.ECANCELED:
             return LATER
+        if number == errno.EFBIG:
+            return HOLES
         if number:
             return os.strerror(number)
         return VOLATILE if self._volatile(file.path) else CHANGED

@@ -1,13 +1,15 @@
 """The owner of an attr tree: it belongs to one state root, and lists one path.
 
-All state roots use the same folder for the fallback, unless server.toml names another one.  So a
-trial with a second root meets the attr trees of production.  Rule to keep: call one of these checks
-before an attr tree is changed, replaced or deleted.
+Two state roots may name the same folder for the fallback.  So a trial with a second root may meet
+the attr trees of production.  The attr tree of a root that is gone may be replaced or deleted by
+any other.  Rule to keep: call one of these checks before an attr tree is changed, replaced or
+deleted.
 """
 
 import os
 
 from huai_server.config_tables import Module
+from huai_server.fallback.attr.generations import replace_link
 from huai_server.fallback.kind import AttrTreeError
 from huai_server.paths import FallbackPlaces, ModulePlaces
 
@@ -35,16 +37,25 @@ def is_own(places: ModulePlaces, fallback: FallbackPlaces) -> bool:
 
 
 def check_own(name: str, places: ModulePlaces, fallback: FallbackPlaces) -> None:
-    """Raise `ForeignTreeError` for an attr tree of another state root."""
+    """Raise `ForeignTreeError` for an attr tree of another state root that exists."""
     found = owner(fallback)
-    if found not in (None, _root(places)):
+    if found not in (None, _root(places)) and not is_orphan(fallback):
         raise ForeignTreeError(name, fallback, found)
 
 
+def is_orphan(fallback: FallbackPlaces) -> bool:
+    """True if the state root that the attr tree belongs to is gone."""
+    found = owner(fallback)
+    return found is not None and not os.path.lexists(found)
+
+
 def check_path(name: str, module: Module, fallback: FallbackPlaces) -> None:
-    """Raise `AttrTreeError` for an attr tree that lists another path than the module's."""
+    """Raise `AttrTreeError` for an attr tree that lists another path than the module's.
+
+    The path that an orphan lists does not count.
+    """
     listed = _target(os.fspath(fallback.real))
-    if listed not in (None, module.path):
+    if listed not in (None, module.path) and not is_orphan(fallback):
         raise AttrTreeError(
             f"{fallback.folder}: this attr tree of {name!r} lists {listed}, and the module's "
             f"path is {module.path}",
@@ -56,7 +67,7 @@ def check_path(name: str, module: Module, fallback: FallbackPlaces) -> None:
 def claim(places: ModulePlaces, fallback: FallbackPlaces) -> None:
     """Record that the attr tree belongs to the state root of `places`."""
     if not is_own(places, fallback):
-        fallback.root.symlink_to(_root(places))
+        replace_link(fallback.root, _root(places))
 
 
 def _root(places: ModulePlaces) -> str:

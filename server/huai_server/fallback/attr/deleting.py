@@ -17,7 +17,7 @@ def delete_tree(top: Path) -> None:
     An interrupted run leaves folders beside `top`, whose names begin with `gone.`; they go with
     the next `delete_tree` in the same parent.
     """
-    waiting = sorted(top.parent.glob("gone.*"))
+    waiting = [each for each in sorted(top.parent.glob("gone.*")) if each != top]
     number = 1 + max((int(each.suffix[1:]) for each in waiting), default=0)
     if top.is_dir() and not top.is_symlink():
         waiting.append(top.rename(top.with_name(f"gone.{number}")))

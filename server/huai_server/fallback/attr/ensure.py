@@ -108,6 +108,7 @@ def ensure(  # noqa: PLR0913 (what is wanted, and on what terms)
             belonging.check_own(name, places, fallback)
             if not rebuild:
                 belonging.check_path(name, module, fallback)
+            generations.make_own_folder(fallback)
             ready = _Ensure(name, module, places, fallback, building)
             return ready.run(rebuild=rebuild, look=look)
 

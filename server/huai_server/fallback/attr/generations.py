@@ -23,6 +23,18 @@ def make_folder(folder: Path) -> None:
         folder.chmod(0o755)
 
 
+def make_own_folder(places: FallbackPlaces) -> None:
+    """Make the folder of the generations, which only this user and root can enter.
+
+    Directories of an attr tree have the owners and modes of the mirror's: else an uploader could
+    write into it.  A daemon enters it before it gives up root.
+    """
+    make_folder(places.folder)
+    places.generations.mkdir(mode=0o700, exist_ok=True)
+    if places.generations.stat().st_mode & 0o077:
+        places.generations.chmod(0o700)
+
+
 def served_generation(places: FallbackPlaces) -> str | None:
     """The name of the generation that is served; None: none is."""
     target = _target(places.tree)
@@ -44,13 +56,13 @@ def is_sealed(places: FallbackPlaces) -> bool:
 
 def seal(places: FallbackPlaces, mtime: int) -> None:
     """Record the mtime, in nanoseconds, that the root has or is about to get."""
-    _link(places.seal, str(mtime))
+    replace_link(places.seal, str(mtime))
 
 
 def serve_generation(places: FallbackPlaces, name: str, real: str) -> None:
     """Serve the generation `name`, with content from `real`."""
-    _link(places.real, real)
-    _link(places.tree, f"{places.generations.name}/{name}")
+    replace_link(places.real, real)
+    replace_link(places.tree, f"{places.generations.name}/{name}")
     seal(places, (places.generations / name).stat().st_mtime_ns)
     places.updating.unlink(missing_ok=True)
 
@@ -87,7 +99,6 @@ def updating(places: FallbackPlaces) -> Iterator[None]:
 
 def next_name(places: FallbackPlaces) -> str:
     """A name that no generation has."""
-    make_folder(places.generations)
     names = (each.name for each in places.generations.iterdir())
     return str(1 + max((int(name) for name in names if name.isdecimal()), default=0))
 
@@ -101,6 +112,14 @@ def discard_old(places: FallbackPlaces, discard: Callable[[Path], None]) -> None
         # This also deletes the folders of an interrupted deletion.
         if generation.name != current and generation.exists() and _let_go(generation):
             discard(generation)
+
+
+def replace_link(link: Path, target: str) -> None:
+    """Let the symlink `link` lead to `target`, in one step."""
+    new = link.with_name(f"{link.name}.new")
+    new.unlink(missing_ok=True)
+    new.symlink_to(target)
+    new.replace(link)
 
 
 def _let_go(generation: Path) -> bool:
@@ -117,10 +136,3 @@ def _target(link: Path) -> str | None:
         return os.readlink(link)
     except OSError:
         return None
-
-
-def _link(link: Path, target: str) -> None:
-    new = link.with_name(f"{link.name}.new")
-    new.unlink(missing_ok=True)
-    new.symlink_to(target)
-    new.replace(link)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from huai_schema.program.durable import replace_file
+
 _VERSION = 2
 
 
@@ -42,6 +44,5 @@ def load(path: Path) -> AttrState | None:
 
 def save(path: Path, state: AttrState) -> None:
     """Replace the state in one step."""
-    new = path.with_suffix(".new")
-    new.write_bytes(msgspec.json.encode(state))
-    new.replace(path)
+    content = msgspec.json.encode(state)
+    replace_file(path, content, path.with_suffix(".new"), durable=False)

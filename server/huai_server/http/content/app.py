@@ -21,7 +21,7 @@ from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
 from huai_server.http.asgi.limiter import Limiter
-from huai_server.http.asgi.responder import Send, as_json
+from huai_server.http.asgi.responder import Send
 from huai_server.http.asgi.threads import in_thread
 from huai_server.http.content.answer import BLOCK_BYTES, FileAnswer
 from huai_server.http.content.files import CommittedFiles, FileChangedError, OpenFile
@@ -54,12 +54,10 @@ class ContentApp:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="content")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """One request; `HttpError` for one that is not served."""
         try:
             check_method(scope["method"], *READ_METHODS)
             await self._answer(scope, receive, send)
-        except HttpError as error:
-            await as_json(error)(scope, receive, send)
         except ClientGoneError:
             pass  # leaving the answer unfinished makes the server drop the connection
         except FileChangedError as error:

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from huai_server.http.access import Access
+from huai_server.http.asgi.allowance import Allowance
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
@@ -48,6 +49,10 @@ _CONTENT = b"huai-content"
 _ADVERT_PREFIX = b"001e# service=git-upload-pack\n0000"
 _VERSION = re.compile(rb"(?:^|:)version=([012])(?=:|$)")
 _PROTOCOL_BYTES = 256
+_GIT_SECONDS, _GIT_GROWTH, _GIT_SECONDS_EACH = 120.0, 0.2, 10.0
+"""Seconds of git's work for one address: at once, gained in a second, and for one fetch.
+
+A fetch that waits for its reader takes long, and little work."""
 _DUMB = ("HEAD", "objects/", "packed-refs")
 
 Scope = dict[str, Any]
@@ -71,6 +76,7 @@ class GitApp:
         self._ready = ReadyPacks(settings.spool_folder, settings.spool_bytes // 2)
         self.answers = SingleFlight(Git(timeout), self._cache, spool, timeout)
         self.transfers = Limiter(settings.max_transfers, settings.queue, timeout)
+        self._allowance = Allowance(_GIT_SECONDS, _GIT_GROWTH, most=_GIT_SECONDS_EACH)
         # Their own slots: a poll must not wait behind packs that take minutes.
         self._listings = Limiter(settings.max_transfers, settings.queue, timeout)
         self._handlers = {_SERVICE: self._upload_pack}
@@ -161,10 +167,13 @@ class GitApp:
         body = self._body(headers, inbox)
         await body.open()
         version = protocol_version(scope["headers"])
-        key, limiter, fetch = None, self.transfers, None
+        key, fetch = None, None
+        limiter = self.transfers
+        allowance: Allowance | None = self._allowance
         if body.complete:
             request = parse_request(body.head, version)
-            limiter = self._listings if request.command == b"ls-refs" else limiter
+            if request.command == b"ls-refs":
+                limiter, allowance = self._listings, None
             state = read_branch_state(repository)
             if state is not None:
                 key = Key(repository, state, version, advert=False, request=request.digest)
@@ -176,7 +185,8 @@ class GitApp:
             await out.whole(ready)
             return
         call = Call(repository, version, advert=False)
-        question = Question(call, key, body, limiter, client_address(scope, self._address_of))
+        address = client_address(scope, self._address_of)
+        question = Question(call, key, body, limiter, address, allowance)
         await race(self._fetched(question, fetch, out), body.gone())
 
     async def _fetched(self, question: Question, fetch: PlainFetch | None, out: Responder) -> None:

@@ -8,12 +8,15 @@ small answer that comes soon is sent along.  An answer is shared if it has at mo
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from huai_schema.program.quoting import quoted
+from huai_server.http.asgi.allowance import Allowance
 from huai_server.http.asgi.body import Body, race
 from huai_server.http.asgi.errors import ClientGoneError, HttpError
 from huai_server.http.asgi.limiter import Limiter
@@ -64,6 +67,8 @@ class Question:
     """Gives the slot for its process."""
     address: str
     """Of the client, for the limits; empty: unknown."""
+    allowance: Allowance | None = None
+    """The allowance of the address; None if the request costs little."""
 
 
 class SingleFlight:
@@ -144,6 +149,8 @@ class _Run:
             self.flight.set_result(result)
 
     async def go(self) -> None:
+        if self._question.allowance is not None:
+            self._question.allowance.check(self._question.address)
         self._answers.answered["git"] += 1
         async with self._answers.spool.answer() as spooled:
             await race(self._send(spooled), self._produce(spooled))
@@ -151,11 +158,14 @@ class _Run:
     async def _produce(self, spooled: Spooled) -> None:
         """Put git's whole answer into the spool; then the slot is free again."""
         question = self._question
-        async with (
-            question.limiter.slot(question.address),
-            self._answers.start(question.call) as child,
-        ):
-            await race(self._relay(child, spooled), child.feed(question.body))
+        async with question.limiter.slot(question.address):
+            begun = time.monotonic()
+            try:
+                async with self._answers.start(question.call) as child:
+                    await race(self._relay(child, spooled), child.feed(question.body))
+            finally:
+                if question.allowance is not None:
+                    question.allowance.spend(question.address, time.monotonic() - begun)
 
     async def _relay(self, child: UploadPack, spooled: Spooled) -> None:
         kept: list[bytes] = []
@@ -201,11 +211,14 @@ class _Run:
         if not code:
             return True
         repository = self._question.call.repository
-        _log.warning("git upload-pack on %s ended with %d: %s", repository, code, talk)
+        fault = _is_fault_of_client(talk)
+        level = logging.INFO if fault else logging.WARNING
+        _log.log(level, "git upload-pack on %s ended with %d: %s", repository, code, quoted(talk))
         if self._streaming:
             raise ClientGoneError("git failed inside its answer")
         if not spooled.size:
-            raise _failure(talk)
+            # Not git's own text, which holds paths.
+            raise _misunderstood() if fault else _unreadable()
         return False  # an ERR packet: git's own words to its client
 
     def _share(self, key: Key, answer: bytes, *, clean: bool) -> None:
@@ -224,8 +237,13 @@ async def _follow(flight: _Flight) -> _Result:
         return _Outcome.LARGE
 
 
-def _failure(talk: str) -> HttpError:
-    """The error for a process without an answer; not its own text, which holds paths."""
-    if any(sign in talk for sign in _CLIENT_FAULTS):
-        return HttpError(400, "git does not understand this request")
+def _is_fault_of_client(talk: str) -> bool:
+    return any(sign in talk for sign in _CLIENT_FAULTS)
+
+
+def _misunderstood() -> HttpError:
+    return HttpError(400, "git does not understand this request")
+
+
+def _unreadable() -> HttpError:
     return HttpError(500, "the metadata repository cannot be read", hint="see the server's log")

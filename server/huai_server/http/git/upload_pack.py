@@ -14,7 +14,7 @@ from pathlib import Path
 
 from huai_schema.git.objects import BRANCH
 from huai_server.http.asgi.body import Body
-from huai_server.store.git_program import find_git, git_environment
+from huai_server.store.git_program import find_git, git_environment, git_options
 
 _CHUNK = 64 << 10
 _TALK_BYTES = 4096
@@ -132,12 +132,10 @@ class Git:
     def command(self, call: Call) -> list[str]:
         """The whole command line."""
         repository = os.path.realpath(call.repository)
-        # The repository may belong to the user who commits, and git run as another one.
-        options = [f"safe.directory={repository}", *_OPTIONS]
         advert = ["--http-backend-info-refs"] if call.advert else []
         return [
             self._program,
-            *(part for option in options for part in ("-c", option)),
+            *git_options(repository, _OPTIONS),
             "upload-pack",
             "--stateless-rpc",
             "--strict",

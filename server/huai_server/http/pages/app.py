@@ -5,6 +5,8 @@ An error is a page too: whoever follows a link reads no JSON.
 
 import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 
@@ -22,6 +24,7 @@ _DAMAGED = "its metadata cannot be read; the server's log says why"
 _ABOVE = 5
 """How many parts of the address stand before a path."""
 _NUMBER = re.compile(r"[0-9]{1,19}")
+_UNKEPT = {"Cache-Control": "no-store"}
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
@@ -43,7 +46,7 @@ def router(registry: Registry, access: Access, now: Now) -> APIRouter:
         page, serial = Page(request), _number(before)
 
         async def build() -> Response:
-            row = name, access.repository(request.scope, name)
+            row = name, _repository(access, request, page, name)
             return await module_page(page, row, recent, serial, now)
 
         return await _guarded(page, build)
@@ -59,8 +62,8 @@ def router(registry: Registry, access: Access, now: Now) -> APIRouter:
         async def build() -> Response:
             # People write a slash behind a directory.
             raw = request.scope["raw_path"].removesuffix(b"/")
+            repository = _repository(access, request, page, name)
             asked = Asked(name, commit, asked_path(raw, _ABOVE))
-            repository = access.repository(request.scope, name)
             return await browser.tree_page(page, repository, asked, _number(start) or 0, q)
 
         return await _guarded(page, build)
@@ -72,7 +75,7 @@ def router(registry: Registry, access: Access, now: Now) -> APIRouter:
         begin = _number(start) or 0
 
         async def build() -> Response:
-            repository = access.repository(request.scope, name)
+            repository = _repository(access, request, page, name)
             return await browser.diff_page(page, repository, name, both, begin)
 
         return await _guarded(page, build)
@@ -85,7 +88,30 @@ def router(registry: Registry, access: Access, now: Now) -> APIRouter:
             raise HttpError(404, "there is nothing at this address")
         return Response(found.content, media_type=found.media_type, headers=_FOREVER)
 
+    _add_login(routes, access)
     return routes
+
+
+def _add_login(routes: APIRouter, access: Access) -> None:
+    @routes.get("/login")
+    async def login(request: Request, to: str = "") -> Response:
+        """Ask for a token, and lead back: browsers send it from here on by themselves."""
+
+        async def build() -> Response:
+            access.check_login(request.scope)
+            # On this server, whatever `to` holds: it begins with neither a slash nor a scheme.
+            place = "./" + quote(to.lstrip("/"), safe="/%?=&")
+            return Response(status_code=303, headers={"Location": place, **_UNKEPT})
+
+        return await _guarded(Page(request), build)
+
+
+def _repository(access: Access, request: Request, page: Page, name: str) -> Path:
+    """Return the repository of the module that a page is about."""
+    repository = access.repository(request.scope, name)
+    page.module = name
+    page.client = access.client(request.scope)
+    return repository
 
 
 def _number(text: str) -> int | None:
@@ -98,11 +124,15 @@ async def _guarded(page: Page, build: Callable[[], Awaitable[Response]]) -> Resp
     try:
         return await build()
     except HttpError as error:
-        status, message, hint = error.status, error.message, error.hint
-        headers = error.headers
+        return error_page(page, error)
     except HuaiError:
-        status, message, hint, headers = 500, _DAMAGED, "", {}
-    values = {"status": status, "message": message, "hint": hint}
-    answer = page.render("problem.html", values, status)
-    answer.headers.update(headers)
+        return error_page(page, HttpError(500, _DAMAGED))
+
+
+def error_page(page: Page, error: HttpError) -> Response:
+    """The page that says why there is none, with the way back."""
+    values = {"status": error.status, "message": error.message, "hint": error.hint}
+    answer = page.render("problem.html", values, error.status)
+    answer.headers.update(error.headers)
+    answer.headers.add_vary_header("Accept")
     return answer

@@ -1,7 +1,7 @@
 """The pages of what commits hold: directories and files, searches, and comparisons.
 
-What costs reading is done in threads, so many at a time and no more: others wait their turn, and
-get status 503 if it does not come.
+What costs reading is done in threads, so many at a time and no more, of one address half of them:
+others wait their turn, and get status 503 if it does not come.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ class Browser:
                 return values | {"hits": search(opened, commit.path, needle)}
             return values | _shown(opened, commit.path, start)
 
-        values = await self._read(read)
+        values = await self.read(page.client, read)
         template = "search.html" if needle else "entry.html" if "entry" in values else "tree.html"
         above = [each for each in ancestors(commit.path)[::-1] if each]
         common = {"name": commit.name, "path": commit.path, "above": above}
@@ -68,15 +68,16 @@ class Browser:
 
         def read() -> dict[str, object]:
             old, new = open_commit(repository, before), open_commit(repository, after)
-            found = differences(old, new, start)
-            rows = [_row(each) for each in found.found]
-            later = start + ROWS if found.more else None
-            return {"old": old.head, "new": new.head, "rows": rows, "start": start, "later": later}
+            part = differences(old, new, start)
+            values = {"old": old.head, "new": new.head, "rows": [_row(row) for row in part.rows]}
+            return {**values, "touched": part.touched, "later": part.later}
 
-        return page.render("diff.html", {"name": name, "both": both, **await self._read(read)})
+        values = await self.read(page.client, read)
+        return page.render("diff.html", {"name": name, "both": both, **values})
 
-    async def _read(self, work: Callable[[], _T]) -> _T:
-        async with self._turns.slot():
+    async def read(self, client: str, work: Callable[[], _T]) -> _T:
+        """Return what `work` reads, in its turn; `client` is the address of the reader."""
+        async with self._turns.slot(client):
             return await asyncio.to_thread(work)
 
 

@@ -1,16 +1,18 @@
 """What pages read of commits: a directory, a search, a comparison; each a page at a time.
 
-Runs in threads.  Rule: one look has a bound in time or entries, whatever a commit holds.
+Runs in threads.  Rules: one look has a bound in time or entries, whatever a commit holds; and what
+may take long pauses, since a thread at work keeps the event loop from running.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from huai_schema.codec.escaping import escape, unescape
 from huai_schema.codec.listing import Listing
+from huai_schema.diff.changes import Change, is_touched_directory
 from huai_schema.diff.diff import Difference, diff
 from huai_schema.entries import Entry, File, Symlink
 from huai_schema.layout.snapshot import EntryLimit, Snapshot, leaves_from
@@ -22,9 +24,11 @@ from huai_server.store.repository import Head, Repository
 ROWS = 200
 """Names, hits or differences on one page."""
 _SEARCH_SECONDS = 3.0
+_WORK_SECONDS, _PAUSE_SECONDS = 0.002, 0.001
 _FURTHEST = 100_000
 """How many differences are passed over for a later page; who wants more has git."""
 _FEWEST_DIGITS = 6
+_T = TypeVar("_T")
 
 
 class Opened(NamedTuple):
@@ -55,8 +59,11 @@ class Hits(NamedTuple):
 class Differences(NamedTuple):
     """A part of what differs between two commits."""
 
-    found: list[Difference]
-    more: bool
+    rows: list[Difference]
+    touched: int
+    """Directories among them with another time only, which have no row."""
+    later: int | None
+    """The place where the next part begins; None for the last part."""
 
 
 def open_commit(repository: Path, name: str) -> Opened:
@@ -101,7 +108,7 @@ def search(opened: Opened, path: RelPath, text: bytes) -> Hits:
     name_needle = escape(needle.rpartition(b"/")[2])
     end = time.monotonic() + _SEARCH_SECONDS
     found: list[tuple[RelPath, bool]] = []
-    for listing in opened.snapshot.subtree(path):
+    for listing in with_pauses(opened.snapshot.subtree(path)):
         if needle in _compared(listing.path, whole=whole):
             found.append((listing.path, True))
         for name in _names_with(listing.leaves, name_needle):
@@ -113,6 +120,20 @@ def search(opened: Opened, path: RelPath, text: bytes) -> Hits:
         if len(found) >= ROWS or time.monotonic() > end:
             return Hits(found[:ROWS], complete=False)
     return Hits(found, complete=True)
+
+
+def with_pauses(
+    items: Iterable[_T],
+    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
+) -> Iterator[_T]:
+    """Yield `items`, with a pause after each few milliseconds of work, in which the loop runs."""
+    begun = clock()
+    for item in items:
+        yield item
+        if clock() - begun >= _WORK_SECONDS:
+            pause(_PAUSE_SECONDS)
+            begun = clock()
 
 
 def _names_with(leaves: bytes, needle: bytes) -> Iterator[bytes]:
@@ -133,11 +154,21 @@ def _compared(path: bytes, *, whole: bool) -> bytes:
 
 
 def differences(old: Opened, new: Opened, start: int) -> Differences:
-    """`ROWS` differences between two commits, from the `start`-th on."""
+    """`ROWS` differences between two commits, from the `start`-th on, and what follows unshown."""
     if start > _FURTHEST:
         raise HttpError(404, "too many differences for a page", hint="see them with git")
-    found = [*islice(diff(old.snapshot, new.snapshot), start, start + ROWS + 1)]
-    return Differences(found[:ROWS], len(found) > ROWS)
+    rows: list[Difference] = []
+    touched = 0
+    steps = with_pauses(diff(old.snapshot, new.snapshot))
+    for place, step in enumerate(islice(steps, start, None), start):
+        is_touched = isinstance(step, Change) and is_touched_directory(step.old, step.new)
+        if (len(rows) == ROWS and not is_touched) or place - start == _FURTHEST:
+            return Differences(rows, touched, place)
+        if is_touched:
+            touched += 1
+        else:
+            rows.append(step)
+    return Differences(rows, touched, None)
 
 
 def entry_at(opened: Opened, path: RelPath) -> Entry | None:

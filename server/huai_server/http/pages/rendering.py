@@ -5,7 +5,7 @@ no control character, broken byte or change of direction in a name reaches the p
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -83,14 +83,22 @@ def _environment() -> Environment:
 class Page:
     """One request for a page: its language, and addresses as seen from where it stands."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, clock: Callable[[], float] = time.time) -> None:
         """Addresses are relative, so that a proxy may put all of it below any folder."""
+        self.module: str | None = None
+        """The module that the page is about, once it is sure that the reader may see it."""
+        self.follows = "huai-follows" in request.headers
+        """True if a page that gets events itself asked for it (`live.js`)."""
+        self.client = ""
+        """The reader's address, for limits; empty: unknown."""
         self._request = request
+        self._clock = clock
         asked = request.query_params.get("lang")
         self._explicit = asked if asked in LANGUAGES else None
         tag = self._explicit or preferred(request.headers.get("accept-language"))
         self.words = load_words(__package__, tag)
         # The path as it came: an escaped slash separates nothing for a browser either.
+        self._place = request.scope["raw_path"].decode("latin-1").lstrip("/")
         self._base = "../" * (request.scope["raw_path"].count(b"/") - 1) or "./"
 
     def render(self, template: str, values: Mapping[str, object], status: int = 200) -> Response:
@@ -104,8 +112,11 @@ class Page:
                 language=self.words.tag,
                 to=self.address,
                 asset=self._asset,
+                module_of_page=self.module,
+                place=self._place,
                 query=dict(self._request.query_params),
                 age=self.age,
+                until=self.until,
             )
         )
         body = text.encode()
@@ -134,7 +145,7 @@ class Page:
 
     def age(self, seconds: int) -> str:
         """How long ago that was, in one unit, so that a page stays the same for a while."""
-        past = max(0, int(time.time()) - seconds)
+        past = max(0, int(self._clock()) - seconds)
         for size, text in (
             (86400, "{n} days ago"),
             (3600, "{n} h ago"),
@@ -143,6 +154,15 @@ class Page:
             if past >= 2 * size:
                 return self.words.say(text, n=past // size)
         return self.words.say("just now") if past < 60 else self.words.say("1 min ago")
+
+    def until(self, seconds: int) -> tuple[bool, str]:
+        """Return whether a moment has passed, and how long ago or ahead it is."""
+        left = seconds - int(self._clock())
+        if abs(left) < 60:
+            return False, self.words.say("next about now")
+        if left < 0:
+            return True, self.words.say("overdue by {span}", span=_span(-left, least=60))
+        return False, self.words.say("next in {span}", span=_span(left, least=60))
 
     def _asset(self, name: str) -> str:
         return f"{self._base}pages/{name}?v={ASSETS[name].version}"
@@ -154,9 +174,12 @@ def _stamp(seconds: int) -> str:
     return f"{when:%Y-%m-%d %H:%M}"
 
 
-def _span(seconds: int) -> str:
-    """A span of time in one unit, whose symbol is the same in all languages."""
+def _span(seconds: int, least: int = 1) -> str:
+    """A span of time in one unit, whose symbol is the same in all languages.
+
+    `least`: the seconds of the smallest unit.
+    """
     for unit, size in _UNITS:
-        if seconds >= 2 * size:
+        if seconds >= 2 * size or size == least:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"

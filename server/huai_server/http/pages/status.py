@@ -67,7 +67,8 @@ async def front_page(page: Page, modules: Mapping[str, Path], recent: Recent, no
         "modules": rows,
         "entries": sum(each.entries for each in totals),
         "bytes": sum(each.bytes for each in totals),
-        "subscribers": now.traffic.running["events"],
+        # Who looks at the page does not count.
+        "subscribers": max(0, now.traffic.running["events"] - page.follows),
         "fetches": now.traffic.running["git"] + now.traffic.running["content"],
         "fallback_clients": sum(row.fallback_clients for row in rows),
     }

@@ -9,7 +9,7 @@ from huai_server.cli.options import console_options, module_argument
 from huai_server.cli.report import show_attr_tree
 from huai_server.config import load
 from huai_server.fallback.attr import ensure
-from huai_server.fallback.conf import check_names
+from huai_server.fallback.conf import clashing_names
 from huai_server.paths import fallback_places, module_places
 
 
@@ -28,7 +28,8 @@ def command(root: Path, name: str, rebuild: bool, console: Console) -> None:
     """
     config = load(root)
     module = config.module(name)
-    check_names(config.fallback_modules)
+    if clash := clashing_names(config.fallback_modules).get(name):
+        raise clash
     places = fallback_places(Path(config.fallback.folder), name)
     result = ensure(name, module, module_places(root, name), places, rebuild=rebuild, look=True)
     show_attr_tree(console, name, result)

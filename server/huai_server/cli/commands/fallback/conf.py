@@ -20,7 +20,9 @@ def command(root: Path, no_test: bool, console: Console) -> None:
     are left out, which is said: see `fallback build`. Without fallback.log_file rsync logs to
     syslog.
     """
-    text, library, left_out = configuration(root, test=not no_test)
+    text, library, left_out, unconfined = configuration(root, test=not no_test)
+    if unconfined is not None:
+        console.warning(f"connections are not confined: {unconfined}")
     for name, reason in left_out:
         console.warning(f"{name}: left out: {reason}")
     console.event("rsyncd_conf", text=text, environment={"LD_PRELOAD": str(library)})

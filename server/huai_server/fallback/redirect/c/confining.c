@@ -9,10 +9,13 @@
 
 #include "redirect.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #ifndef AT_RECURSIVE
 #define AT_RECURSIVE 0x8000
@@ -72,22 +75,54 @@ static bool allow(long rules, int folder, uint64_t what) {
     return huai_system(ADD_RULE, rules, (long)PATH_BENEATH, &rule, 0L, 0L, 0L) == 0;
 }
 
-/* Called once the chroot is entered: nothing outside of it is needed any more. */
-void huai_confine(void) {
-    confined = true;
+/* From here on this process opens nothing but what lies below `listed`, and files below `content`;
+ * false: it has no Landlock. */
+static bool restrict_to(int listed, int content) {
     long version = huai_system(CREATE_RULESET, 0L, 0L, (long)RULESET_VERSION, 0L, 0L, 0L);
     if (version < 1) {
-        return;
+        return false;
     }
     struct ruleset wanted = {handled_by(version)};
     long rules = huai_system(CREATE_RULESET, &wanted, (long)sizeof wanted, 0L, 0L, 0L, 0L);
     if (rules < 0) {
-        return;
+        return false;
     }
-    if (allow(rules, huai_generation_root(), READ_FILE | READ_FOLDER) &&
-        allow(rules, huai_real_root(), READ_FILE) &&
-        huai_system(SYS_prctl, (long)PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L, 0L) == 0) {
-        huai_system(RESTRICT_SELF, rules, 0L, 0L, 0L, 0L, 0L);
-    }
+    bool restricted =
+        allow(rules, listed, READ_FILE | READ_FOLDER) && allow(rules, content, READ_FILE) &&
+        huai_system(SYS_prctl, (long)PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L, 0L) == 0 &&
+        huai_system(RESTRICT_SELF, rules, 0L, 0L, 0L, 0L, 0L) == 0;
     huai_close((int)rules);
+    return restricted;
+}
+
+/* Called once the chroot is entered: nothing outside of it is needed any more. */
+void huai_confine(void) {
+    confined = true;
+    restrict_to(huai_generation_root(), huai_real_root());
+}
+
+/* For the service, before it starts rsync: 1 if a process that it starts can be confined by detached
+ * mounts or by Landlock, 0 if not, -1 if that cannot be tried.  A child tries Landlock. */
+EXPORT int huai_can_confine(void) {
+    int opened = huai_open_at(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int root = huai_detached(opened);
+    if (root != opened) {
+        huai_close(root);
+        return 1;
+    }
+    if (root < 0) {
+        return -1;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(restrict_to(root, root) ? 0 : 1);
+    }
+    huai_close(root);
+    int status = 0;
+    while (child > 0 && waitpid(child, &status, 0) < 0) {
+        if (errno != EINTR) {
+            return -1;
+        }
+    }
+    return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) == 0 : -1;
 }

@@ -8,6 +8,10 @@
 
   const tell = (key) => { if (state.dataset.now !== key) { state.dataset.now = key; state.textContent = state.dataset[key]; } };
 
+  // What grows old without a change of its own is no news.
+  const parts = (block) => [...block.querySelectorAll("tr, p, dl > div")];
+  const content = (part) => part.innerHTML.replace(/(<time[^>]*>)[^<]*/g, "$1");
+
   const take = (text) => {
     const page = new DOMParser().parseFromString(text, "text/html");
     for (const old of document.querySelectorAll("[data-live]")) {
@@ -16,16 +20,22 @@
       const focus = old.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
       const fresh = document.adoptNode(now);
       old.replaceWith(fresh);
-      fresh.classList.add("fresh");
+      const known = new Set(parts(old).map(content));
+      for (const part of parts(fresh)) part.classList.toggle("fresh", !known.has(content(part)));
       if (focus) [...fresh.querySelectorAll("a")].find((link) => link.getAttribute("href") === focus)?.focus();
     }
   };
+
+  const asked = () => ({
+    ...(etag && { "If-None-Match": etag }),
+    ...(events?.readyState === EventSource.OPEN && { "Huai-Follows": "events" }),
+  });
 
   const look = async () => {
     if (busy) { again = true; return; }
     busy = true;
     try {
-      const answer = await fetch(location.href, { headers: etag ? { "If-None-Match": etag } : {}, cache: "no-store" });
+      const answer = await fetch(location.href, { headers: asked(), cache: "no-store" });
       if (answer.ok) { etag = answer.headers.get("ETag"); take(await answer.text()); }
       tell(answer.ok || answer.status === 304 ? "fresh" : "lost");
     } catch { tell("lost"); }

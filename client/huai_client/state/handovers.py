@@ -1,0 +1,65 @@
+"""The calls of `huai-rsync` in a row that the real rsync carried out in the tree of a module.
+
+One small file for people, which no decision depends on.  The next call that huai carries out
+removes it.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from huai_client.state.run_record import REASON_MOST, Number
+from huai_schema.program.durable import replace_file
+from huai_schema.program.humanize import counted, moment
+
+_DAY = 86_400
+
+
+class Handovers(msgspec.Struct, frozen=True):
+    """Calls in a row; times in seconds since the epoch."""
+
+    since: Number
+    calls: Number
+    reason: str
+    """The reason of the last one."""
+    told: Number
+    """When the first one of a day was reported."""
+
+    def __str__(self) -> str:
+        """In one sentence, for people."""
+        calls = counted(self.calls, "call", "calls")
+        return (
+            f"huai-rsync left {calls} to the real rsync since {moment(self.since)}: {self.reason}"
+        )
+
+
+def load(path: Path) -> Handovers | None:
+    """Return the calls; None if there are none, or the file is damaged."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Handovers)
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+def add(path: Path, reason: str, now: int) -> bool:
+    """Record a call; return True if it is the first of a day."""
+    before = load(path) or Handovers(since=now, calls=0, reason="", told=0)
+    first = not before.told <= now < before.told + _DAY
+    record = Handovers(
+        since=before.since,
+        calls=before.calls + 1,
+        reason=reason[:REASON_MOST],
+        told=now if first else before.told,
+    )
+    with suppress(OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        data = msgspec.json.encode(record) + b"\n"
+        replace_file(path, data, path.with_suffix(".new"), permissions=0o600, durable=False)
+    return first
+
+
+def clear(path: Path) -> None:
+    """Forget the calls: huai has carried one out."""
+    with suppress(OSError):
+        path.unlink(missing_ok=True)

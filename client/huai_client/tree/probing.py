@@ -1,0 +1,37 @@
+"""A folder in DEST in which the abilities of its file system are tried out."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from shutil import rmtree
+
+from huai_client.tree.handles import handle_path
+from huai_client.tree.reserved import STAGING_NAME, open_own
+from huai_schema.paths import RelPath
+
+_PROBES = RelPath(STAGING_NAME + b"/huai-probe")
+
+
+@contextmanager
+def probe_folder(handle: int, dest: Path) -> Iterator[Path]:
+    """Make a folder next to the staging area, and remove it afterwards.
+
+    `handle` is that of `dest`, which gets its times back.  The caller holds the module's lock.
+
+    Raises:
+        NotOursError: another user can write to the folder, or it is not a directory.
+        OSError: it cannot be made.
+    """
+    before = os.fstat(handle)
+    try:
+        folder = open_own(handle, dest, _PROBES)
+        try:
+            yield handle_path(folder)
+        finally:
+            os.close(folder)
+    finally:
+        rmtree(dest / os.fsdecode(_PROBES), ignore_errors=True)
+        with suppress(OSError):  # something else is in it
+            os.rmdir(STAGING_NAME, dir_fd=handle)
+        os.utime(handle, ns=(before.st_atime_ns, before.st_mtime_ns))

@@ -1,0 +1,14 @@
+"""Text of others, as it may stand in a log, a message or a header: in one line, and not long.
+
+Pure.  Rule: what a client, an upstream or another program sent passes here before it is logged.
+"""
+
+from huai_schema.paths import escape_controls
+
+_MOST = 300
+
+
+def quoted(text: str, most: int = _MOST) -> str:
+    """Return `text` with control characters and line ends escaped, cut to `most` characters."""
+    text = escape_controls(text[: most + 1])
+    return text if len(text) <= most else text[: most - 3] + "..."

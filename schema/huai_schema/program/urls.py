@@ -1,0 +1,93 @@
+"""URLs as administrators write them: one way to take them apart, and one to show them.
+
+Pure.  Rule: whatever shows a URL shows `masked(url)`, and no error of this module quotes any part
+of a URL, since the host of a malformed one may be half of a password.
+"""
+
+import re
+from urllib.parse import SplitResult, urlsplit
+
+_USUAL_PORTS = {"http": 80, "https": 443, "rsync": 873}
+_PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)(?:([^/?#]*)@)?([^/?#@]*)(.*)", re.DOTALL)
+"""Scheme, login, host with port, and everything behind."""
+_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.%A-Za-z_-]+\]|[^\s:@\[\]]*)(:[0-9]*)?")
+_HIDDEN = "…"
+
+
+def split_url(url: str) -> SplitResult:
+    """Return the parts of a URL, whose port is a number; raise `ValueError` if it has none."""
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - raises
+    except ValueError:
+        raise ValueError("the host or the port is malformed") from None
+    return parts
+
+
+def service_of(url: str) -> str:
+    """Return scheme, host and port as they are named in `url`; empty if it needs no network."""
+    try:
+        parts = split_url(url)
+    except ValueError:
+        return ""
+    if not parts.scheme or not parts.hostname:
+        return ""
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port else "")
+
+
+def same_service(url: str, other: str) -> bool:
+    """Return True if scheme, host and port are the same: only there is a login sent."""
+    return _service(url) == _service(other)
+
+
+def login_of(url: str) -> str | None:
+    """Return the USER:PASSWORD of a URL, still percent-encoded."""
+    found = _PARTS.match(url)
+    return found[2] if found else None
+
+
+def without_login(url: str) -> str:
+    """Return the URL to request; for people there is `masked`."""
+    found = _PARTS.match(url)
+    return found[1] + found[3] + found[4] if found else url
+
+
+def masked(url: str) -> str:
+    """Return a URL, or what was meant to be one, without login, query and fragment.
+
+    Of a text in which a password may end anywhere, no more than the scheme is left.
+    """
+    text = url.strip()
+    found = _PARTS.match(text)
+    if found is None:
+        return _masked_without_scheme(text)
+    scheme, login, host, rest = found.groups()
+    path, secret, _ = (
+        re.split(r"([?#])", rest, maxsplit=1) if re.search("[?#]", rest) else (rest, "", "")
+    )
+    named = _HOST.fullmatch(host)
+    # The first slash may be one of a password, as in "me:1/2@host"; that of "host/@scope" is none.
+    more = login is not None or (named and named[1])
+    doubtful = "@" in rest if more else re.search("[^/]@", rest)
+    if named is None or doubtful:
+        return f"{scheme}{_HIDDEN}" if "@" in text or secret else text
+    return f"{scheme}{host}{path}{secret}{_HIDDEN if secret else ''}"
+
+
+def _masked_without_scheme(text: str) -> str:
+    """Mask a path, `HOST::MODULE`, `[USER@]HOST:PATH`, or a URL whose scheme was forgotten."""
+    if text.startswith("/") and not text.startswith("//"):
+        return text
+    if "@" in text.partition(":")[2]:
+        return _HIDDEN
+    return re.sub(r"([?#]).*", rf"\1{_HIDDEN}", text, flags=re.DOTALL)
+
+
+def _service(url: str) -> tuple[str, str, int | None]:
+    parts = split_url(url)
+    return (
+        parts.scheme,
+        (parts.hostname or "").lower(),
+        parts.port or _USUAL_PORTS.get(parts.scheme),
+    )

@@ -1,0 +1,25 @@
+"""The folders of private modules, which only their owner and one group may enter.
+
+The folder is closed, not each file in it: what is written there later is closed as well.  A folder
+whose module becomes public stays as it is.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+_OTHERS = 0o007
+_PERMISSIONS = 0o7777
+
+
+def close_folder(folder: Path, like: Path) -> None:
+    """Take all rights of other users on `folder`, and give it the group of the folder `like`."""
+    if is_open(folder):
+        with suppress(PermissionError):  # not a group of this user's: the one that it has stays
+            os.chown(folder, -1, like.stat().st_gid)
+        folder.chmod(folder.stat().st_mode & _PERMISSIONS & ~_OTHERS)
+
+
+def is_open(folder: Path) -> bool:
+    """Return True if any user may enter `folder` or read its names."""
+    return bool(folder.stat().st_mode & _OTHERS)

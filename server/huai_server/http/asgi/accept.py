@@ -1,0 +1,39 @@
+"""The preferences of a request: the lists of its Accept headers (RFC 9110, section 12.5).
+
+Pure.
+"""
+
+from collections.abc import Iterable, Iterator
+
+_HEADER_LENGTH = 256
+"""Longer text is not such a list: a header may hold anything."""
+_HTML, _JSON = "text/html", "application/json"
+
+
+def weights(header: str) -> Iterator[tuple[str, float]]:
+    """Each value of a list, in lower case, and its weight from 0 to 1."""
+    for part in header[:_HEADER_LENGTH].split(","):
+        value, *parameters = part.split(";")
+        yield value.strip().lower(), _weight(parameters)
+
+
+def _weight(parameters: Iterable[str]) -> float:
+    for parameter in parameters:
+        name, _, value = parameter.strip().partition("=")
+        if name.strip().lower() == "q":
+            try:
+                return float(value)
+            except ValueError:
+                return 0.0
+    return 1.0
+
+
+def prefers_html(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """True if a person asks: browsers name HTML, programs JSON, anything or nothing."""
+    accepted = {_HTML: 0.0, _JSON: 0.0}
+    for name, value in headers:
+        if name == b"accept":
+            for media_type, weight in weights(value.decode("latin-1")):
+                if media_type in accepted:
+                    accepted[media_type] = max(accepted[media_type], weight)
+    return accepted[_HTML] > accepted[_JSON]
