@@ -9,11 +9,11 @@
 # `docker image inspect --format '{{.RepoDigests}}' debian:12-slim` tells of the one that is here.
 ARG BASE_IMAGE=debian:12-slim
 
-# pygit2 does not even start without certificates.
 FROM ${BASE_IMAGE} AS programs
+COPY requirements/debian.txt /usr/share/huai/
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
-    ca-certificates git python3 rsync \
+    $(awk '$2 == "run" {print $1}' /usr/share/huai/debian.txt) \
  && rm -rf /var/lib/apt/lists/*
 
 # The compilers stay behind in this stage. Debian 12 has the newer Rust under names of its own;
@@ -22,7 +22,7 @@ FROM programs AS build
 ARG RUST_PACKAGES="cargo-web rustc-web"
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
-    gcc libc6-dev python3-venv ${RUST_PACKAGES} \
+    $(awk '$2 == "build" {print $1}' /usr/share/huai/debian.txt) ${RUST_PACKAGES} \
  && rm -rf /var/lib/apt/lists/*
 ARG PIP_INDEX_URL
 ARG PIP_EXTRA_INDEX_URL
