@@ -5,7 +5,9 @@ Rule to keep: with `CI=true` a test that is skipped has failed, for whatever rea
 
 import os
 import signal
+import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -13,16 +15,28 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest.register_assert_rewrite("tests.support")
+
 CI = os.environ.get("CI") == "true"
 
-# A shell starts what it puts in the background with SIGINT ignored, and programs under test
-# would inherit that.
+# A shell starts what it puts in the background with SIGINT ignored, and nohup ignores SIGHUP:
+# programs under test would inherit that.  A handler does not survive exec(2); pytest itself goes on
+# without its terminal.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
-# No deadlines: a slow machine is no bug.  In CI a failure has to come again.
+# Settings of the machine's own huai, which programs under test would inherit too.
+for _name in list(os.environ):
+    if _name.startswith("HUAI_") and not _name.startswith("HUAI_TEST_"):
+        del os.environ[_name]
+
+# No deadlines: a slow machine is no bug.  While editing a few examples do, which are others each
+# time; in CI there are more, and a failure has to come again.  `tests.support.examples` scales
+# the numbers of single tests with these.
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("local", _COMMON, max_examples=100)
+settings.register_profile("local", _COMMON, max_examples=25)
 settings.register_profile("ci", _COMMON, max_examples=100, derandomize=True, print_blob=True)
 settings.register_profile("thorough", _COMMON, max_examples=10_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if CI else "local"))
@@ -55,6 +69,55 @@ def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
     if CI and report.outcome == "skipped":
         report.outcome = "failed"
         report.longrepr = f"skipped, and a skipped test proves nothing: {report.longrepr}"
+
+
+class _Guard:
+    """Fails tests of some folders that listen on a port or mount, as far as Python sees it."""
+
+    FOLDERS = ("unit", "property", "golden")
+    active = False
+
+    def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
+        """Look at one audit event."""
+        if self.active and (_listens(event, arguments) or _mounts(event, arguments)):
+            pytest.fail(f"tests of {self.FOLDERS} need no server and no mount: move this one")
+
+
+def _listens(event: str, arguments: tuple[object, ...]) -> bool:
+    families = (socket.AF_INET, socket.AF_INET6)
+    return event == "socket.bind" and getattr(arguments[0], "family", None) in families
+
+
+def _mounts(event: str, arguments: tuple[object, ...]) -> bool:
+    if event == "subprocess.Popen":
+        return os.path.basename(str(arguments[0])) in {"mount", "umount"}
+    return event == "ctypes.dlsym" and arguments[1] == "mount"
+
+
+_GUARD = _Guard()
+sys.addaudithook(_GUARD)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Let the guard look at the tests of its folders, fixtures included."""
+    below = item.path.relative_to(item.config.rootpath).parts
+    _GUARD.active = below[:1] == ("tests",) and below[1:2][0] in _Guard.FOLDERS
+    try:
+        return (yield)
+    finally:
+        _GUARD.active = False
+
+
+@pytest.fixture
+def disk_path() -> Iterator[Path]:
+    """An empty folder on a disk, for what a tmpfs does not do.
+
+    The usual temporary files may be on a tmpfs, which never uses the number of an inode again, has
+    other limits, and neither punches holes nor shares blocks as a disk's file system does.
+    """
+    with tempfile.TemporaryDirectory(prefix="h", dir="/var/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

@@ -82,16 +82,6 @@ def make_crowd(root: Path, files: int, size: int = 1) -> None:
         os.close(handle)
 
 
-def change_crowd(root: Path, fraction: float, seed: int = 1) -> None:
-    """Put a new file in the place of some of those of `make_crowd`."""
-    rng = random.Random(seed)
-    crowd = root / "crowd"
-    names = sorted(os.listdir(crowd))
-    for name in rng.sample(names, int(len(names) * fraction)):
-        _write(f"{crowd}/{name}.part", rng.randbytes(rng.randrange(1, 100)), _today(rng))
-        os.replace(f"{crowd}/{name}.part", crowd / name)
-
-
 def copy_real(root: Path, files: int) -> int:
     """Copy so many small files of this machine below `root`, in their directories; how many."""
     root.mkdir(parents=True)

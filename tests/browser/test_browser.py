@@ -1,6 +1,11 @@
-"""The pages in a browser: for everybody, live, across a restart, with the keyboard, on a phone."""
+"""The pages in a browser: for everybody, live, across a restart, with the keyboard, on a phone.
 
-from collections.abc import Callable
+They need the packages chromium and chromium-driver.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +14,8 @@ from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
+from huai_server import config as server_config
+from huai_server.config_tables import Module
 from tests.support.upstream import Upstream, serving
 
 SECONDS = 100
@@ -84,6 +91,24 @@ def test_a_page_follows_the_commits(browser: Chrome, own: Upstream) -> None:
         assert errors(browser) == []
 
 
+def test_only_what_changed_flashes(browser: Chrome, own: Upstream, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    server_config.add_module(own.root, "unchanged", Module(path=str(other)))
+    Upstream("unchanged", other, own.root).put(b"a")
+    Upstream("unchanged", other, own.root).commit()
+    with serving(own.root) as (_, url), counting(browser):
+        browser.get(url)
+        wait(browser, lambda: browser.execute_script("return window.fetched > 0"))
+        own.put(b"more")
+        own.commit()
+        until_serial(browser, "2")
+        fresh = browser.find_elements(By.CSS_SELECTOR, ".fresh")
+        assert "unchanged" not in " ".join(each.text for each in fresh)
+        assert "m" in [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".fresh th")]
+        assert "0 waiting for events" in text(browser, "#modules")
+
+
 def test_a_page_outlives_its_server(browser: Chrome, own: Upstream) -> None:
     with serving(own.root) as (process, url):
         browser.get(url)
@@ -151,8 +176,7 @@ def test_everybody_can_use_the_page_of_a_downstream(
 
 def test_a_tab_that_is_open_for_a_day_does_not_grow(browser: Chrome, own: Upstream) -> None:
     """A thousand events of a server that comes and goes, as the script sees them."""
-    with serving(own.root) as (_, url):
-        browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": COUNTED})
+    with serving(own.root) as (_, url), counting(browser):
         browser.get(url)
         wait(browser, lambda: browser.execute_script("return window.fetched > 0"))
         before = grown(browser)
@@ -185,6 +209,16 @@ window.EventSource = class extends Source {
 };
 window.fetch = (...given) => { window.fetched++; return ask(...given); };
 """
+
+
+@contextmanager
+def counting(browser: Chrome) -> Iterator[None]:
+    """Let each page that is loaded count its requests and event streams."""
+    script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": COUNTED})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
 
 
 def grown(browser: Chrome) -> dict[str, int]:

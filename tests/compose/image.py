@@ -57,7 +57,7 @@ def wheels() -> None:
     with tempfile.TemporaryDirectory() as folder:
         build_lock = Path(folder, _BUILD_LOCK)
         build_lock.write_text(_builders(locks[1].read_text(encoding="utf-8")), encoding="utf-8")
-        run(_download(locks[0], build_lock), seconds=300)
+        download(_WHEELS, locks[0], build_lock)
     stamp.write_text(wanted)
 
 
@@ -74,17 +74,19 @@ def crates() -> None:
     stamp.write_text(wanted)
 
 
-def _download(*locks: Path) -> list[str]:
+def download(folder: Path, *locks: Path, python: str = _PYTHON) -> None:
+    """Fetch the packages of the lock files, as a Python of version `python` needs them."""
     machine = platform.machine()
     systems = ("manylinux2014", "manylinux_2_17", "manylinux_2_28")
-    return [
+    command = [
         *(sys.executable, "-m", "pip", "download", "--quiet", "--require-hashes"),
-        *("--only-binary=:all:", f"--python-version={_PYTHON}", "--implementation=cp"),
-        *(f"--abi={abi}" for abi in (f"cp{_PYTHON.replace('.', '')}", "abi3", "none")),
+        *("--only-binary=:all:", f"--python-version={python}", "--implementation=cp"),
+        *(f"--abi={abi}" for abi in (f"cp{python.replace('.', '')}", "abi3", "none")),
         *(f"--platform={system}_{machine}" for system in systems),
         *(f"--requirement={lock}" for lock in locks),
-        f"--dest={_WHEELS}",
+        f"--dest={folder}",
     ]
+    run(command, seconds=300)
 
 
 def _builders(lock: str) -> str:
@@ -104,7 +106,7 @@ def _debootstrap() -> None:
         run(["apt-get", "-qq", "install", "--yes", "debootstrap"], seconds=120)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "root")
-        command = ["debootstrap", "--variant=minbase", _RELEASE, str(root), *_mirror()]
+        command = ["debootstrap", "--variant=minbase", _RELEASE, str(root), *apt_mirror()]
         run(command, seconds=1200)
         for leftover in ("var/cache/apt/archives", "var/lib/apt/lists"):
             shutil.rmtree(root / leftover)
@@ -112,12 +114,10 @@ def _debootstrap() -> None:
         _import(root)
 
 
-def _mirror() -> list[str]:
-    """Where this machine's apt finds Debian; nothing, for the default, if it does not."""
-    targets = run(
-        ["apt-get", "indextargets", "--format", "$(LABEL) $(CODENAME) $(REPO_URI)"], seconds=60
-    )
-    found = re.search(rf"^Debian {_RELEASE} (\S+)$", targets, re.MULTILINE)
+def apt_mirror() -> list[str]:
+    """Return the URL from which this machine's apt has Debian; nothing if it has none."""
+    targets = run(["apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)"], seconds=60)
+    found = re.search(r"^Debian (\S+)$", targets, re.MULTILINE)
     return [found[1]] if found else []
 
 

@@ -78,6 +78,8 @@ def make_tree(tree: Path, processes: Processes, most: int) -> Size:
             place = Path(target, *source.parts[1:])
             place.mkdir(parents=True)
             processes.run("cp", "-a", "-t", place, "--", *(source / name for name in names))
+        # A downstream applies set-id bits only where its administrator says so.
+        processes.run("chmod", "-R", "ug-s", "--", target)
     _add_odd_names(tree)
     _add_hardlinks(tree)
     _drop_temporary(os.fsencode(tree))

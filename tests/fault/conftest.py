@@ -3,10 +3,12 @@
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests.fault.killing import Ground
 from tests.fault.story import Story, four_commits
 from tests.integration.conftest import down, upstream
 from tests.support.memory_disk import memory_folder
@@ -38,9 +40,16 @@ def place(disk_folder: Path) -> Iterator[Site]:
         yield found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def story(place: Site) -> Story:
     return four_commits(place)
+
+
+@pytest.fixture
+def ground(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Ground]:
+    """The place of a scenario."""
+    with ExitStack() as stack:
+        yield Ground(tmp_path, request, stack)
 
 
 @pytest.fixture

@@ -25,6 +25,11 @@ class Story:
     down: Downstream
     commits: dict[str, str]
 
+    @property
+    def first_tree(self) -> Path:
+        """The upstream's tree as it was first."""
+        return self.up.tree.with_name(f"{self.up.name}-a")
+
     def publish(self, which: str) -> Upstream:
         """Let the upstream be at one of its commits; the upstream as it was then."""
         git = pygit2.Repository(str(self.up.places.repository))
@@ -87,7 +92,7 @@ def first(up: Upstream) -> None:
     up.at(b"h/two").hardlink_to(up.at(b"h/one"))
     up.put(b"closed/file", b"1")
     up.at(b"closed").chmod(0o555)
-    up.put(b"dists/Release", b"1")
+    up.put(b"dists/stable/Release", b"1")
     os.symlink("stays", up.at(b"link"))
 
 
@@ -112,7 +117,7 @@ def second(up: Upstream) -> None:
     up.put(b"stays/1", b"rewritten 2", mtime=2)
     up.at(b"stays/2").chmod(0o600)
     up.put(b"only-in-b", b"2")
-    up.put(b"dists/Release", b"22", mtime=2)
+    up.put(b"dists/stable/Release", b"22", mtime=2)
     up.at(b"link").unlink()
     os.symlink("h", up.at(b"link"))
 
@@ -127,14 +132,15 @@ def third(up: Upstream) -> None:
     up.put(b"becomes-file/again", b"3")
     up.put(b"stays/1", b"3", mtime=3)
     up.at(b"h/one").unlink()
-    up.put(b"dists/Release", b"333", mtime=3)
+    up.put(b"dists/stable/Release", b"333", mtime=3)
 
 
 def finish(down: Downstream, up: Upstream) -> None:
     """One more run, and all is as it should be."""
     done = down.run("sync", down.name)
     assert done.code == 0, done
-    assert rsync_differences(up, down) == ""
+    differences = rsync_differences(up, down)
+    assert differences == "", differences
     verified = down.verify("--content")
     assert verified.code == 0, verified
     assert not (down.dest / ".~tmp~").exists()

@@ -1,6 +1,6 @@
-"""A disk that is full, read-only, or ends where another begins."""
+"""A plan on a disk that is full, read-only or ends where another begins; on an older kernel."""
 
-import os
+import errno
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -14,10 +14,12 @@ from huai_client.plan.operations import Plan, Stage
 from huai_client.publish.executor import execute
 from huai_client.tree import DestinationError, StorageError, Tree
 from huai_schema.errors import ExitCode
+from tests.fault.killing import Ground
+from tests.fault.scenarios.publishing import Changing
 from tests.support.comparing import verify
 from tests.support.local_trees import Staged, at, directory, file, symlink
-
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+from tests.support.mounting import needs_mounts
+from tests.support.system_calls import supervise
 
 
 def mount(*arguments: str) -> None:
@@ -34,6 +36,7 @@ def small_disk(short_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(disk)], check=True, timeout=30)
 
 
+@needs_mounts
 def test_a_full_disk_stops_at_once_and_deletes_nothing(small_disk: Path) -> None:
     (small_disk / "gone").touch()
     plan = Plan(
@@ -56,6 +59,7 @@ def test_a_full_disk_stops_at_once_and_deletes_nothing(small_disk: Path) -> None
     assert stat.S_IMODE((small_disk / "00").stat().st_mode) == 0o500
 
 
+@needs_mounts
 def test_a_disk_that_became_read_only(small_disk: Path) -> None:
     (small_disk / "a").touch()
     with Tree(small_disk) as tree:
@@ -68,6 +72,7 @@ def test_a_disk_that_became_read_only(small_disk: Path) -> None:
     assert (small_disk / "a").stat().st_size == 0
 
 
+@needs_mounts
 def test_a_dest_on_a_read_only_disk_is_refused(small_disk: Path) -> None:
     (small_disk / "dest").mkdir()
     mount("-o", "remount,ro", str(small_disk))
@@ -76,17 +81,23 @@ def test_a_dest_on_a_read_only_disk_is_refused(small_disk: Path) -> None:
     assert str(small_disk) in caught.value.hint
 
 
+@needs_mounts
 def test_another_file_system_inside_is_not_entered(small_disk: Path) -> None:
     dest = small_disk.parent
     (small_disk / "f").touch()
+    with Tree(small_disk) as tree:
+        assert tree.settle_directories([directory(b"")]).failure is None
     with Tree(dest) as tree:
-        assert tree.settle_directories([directory(b"disk"), directory(b"")]).failure is None
+        assert tree.settle_directories([directory(b"")]).failure is None
+        refused = tree.settle_directories([directory(b"disk")]).failure
+        assert "another file system" in str(refused)
         wanted = (directory(b""), directory(b"disk"), file(b"disk/f"), file(b"disk/g"))
         found = list(verify(tree, wanted, content=False, owners=True))
-    reason = "on another file system, which is not entered"
+    reason = "on another file system or in a bind mount, which is not entered"
     assert found == [Difference(at(b"disk"), Kind.UNREADABLE, reason=reason)]
 
 
+@needs_mounts
 def test_content_cannot_be_renamed_to_another_file_system(small_disk: Path) -> None:
     dest = small_disk.parent
     stage = Stage("payload", fetches=[file(b"disk/f"), file(b"g")])
@@ -95,3 +106,15 @@ def test_content_cannot_be_renamed_to_another_file_system(small_disk: Path) -> N
     assert [problem.path for problem in report.problems] == [b"disk/f"]
     assert "another file system" in report.problems[0].reason
     assert report.counts.published == 1
+
+
+@pytest.mark.parametrize("lacking", ["open beneath", "rename by flags"])
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM])
+def test_a_kernel_without_a_call(ground: Ground, lacking: str, number: int) -> None:
+    if (lacking, number) == ("rename by flags", errno.EPERM):
+        number = errno.EINVAL  # a file system without the flag
+    scene = Changing(ground)
+    outcome = supervise((lacking,), scene.run, lambda _: number)
+    assert outcome.calls
+    assert outcome.result == "done"
+    assert scene.differing() == []

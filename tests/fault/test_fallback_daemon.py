@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
+from tests.fault.killing import Ground
+from tests.fault.scenarios import fallback
 from tests.support.committing import SECONDS, run_server
 from tests.support.fallback_service import Service, configure, service, upstream
 from tests.support.processes import until
+from tests.support.redirecting import contents
 from tests.support.rsyncd import rsync_daemon
+from tests.support.system_calls import CHANGING, Call, supervise
 
 BIG = os.urandom(3_000_000)
 
@@ -131,12 +135,9 @@ def test_a_hidden_module_is_not_served_under_another_s_name(root: Path, name: st
     with service(root) as running:
         configure(root, tree, modules=module)
         until(lambda: "cannot tell the module" in (root.parent / "log").read_text())
-        listed = rsync(running.url)
-        assert listed.returncode == 0
-        assert "secret" not in listed.stdout
-    done = run_server(root, "fallback", "serve")
-    assert done.returncode == ExitCode.CONFIG
-    assert "listening" not in done.stdout
+        # Not even the other of the two is served: it would stand for both.
+        until(lambda: (rsync(running.url).returncode == 0) == (name == "global"))
+        assert "secret" not in rsync(running.url).stdout
 
 
 def test_modules_count_their_own_connections(root: Path) -> None:
@@ -150,3 +151,20 @@ def test_modules_count_their_own_connections(root: Path) -> None:
         assert "@ERROR: max connections (1) reached -- try again later" in refused.stderr
         assert rsync(running.url.replace("/m/", "/n/")).returncode == 0
         assert client.wait(SECONDS) == 0
+
+
+def test_an_update_that_runs_is_served(ground: Ground) -> None:
+    """The mark alone refuses nobody: what holds its lock is at work."""
+    scene = fallback.Served(ground)
+    module, listed = scene.module, list[int]()
+
+    def look(call: Call) -> None:
+        if module.attr.updating.exists() and len(listed) < 5 and call.name == "rename":
+            listed.append(fallback.copy(scene.url, scene.client))
+
+    outcome = supervise(CHANGING, lambda: fallback.run(scene), look)
+    assert outcome.result == "updated"
+    assert listed
+    assert set(listed) <= {0, fallback.VANISHED, fallback.PARTIAL}
+    assert fallback.copy(scene.url, scene.client) == 0
+    assert contents(scene.client) == contents(module.tree)

@@ -1,4 +1,4 @@
-"""A large file that is changed where it stands, and a kill or a power cut in the middle of that.
+"""A large file that is changed in place, and a kill or a power cut in the middle of that.
 
 The next run makes the new version of it, or it still is the old one: never a mix of both.
 """
@@ -6,62 +6,57 @@ The next run makes the new version of it, or it still is the old one: never a mi
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from huai_client.transfer.staging import finish_patches
-from huai_client.tree import View
+from huai_client import config as client_config
+from huai_client.transfer.staging import Journals, finish_patches
+from huai_client.transfer.staging.journals import PatchState
+from huai_client.transfer.staging.names import hashed
 from huai_schema.errors import ExitCode
-from tests.fault.sampling import CUTS, LONG
+from tests.fault.sampling import LONG, spread
+from tests.fault.scenarios.patch import (
+    NAME,
+    NEW,
+    OLD,
+    changed_image,
+    check,
+    image,
+    journals,
+    journals_of,
+)
 from tests.fault.story import finish
-from tests.support.crash_states import Moment, Recorder, crash_states, lay
-from tests.support.nginx import nginx
+from tests.support.crash_states import Moment, Recorder, State, crash_states, lay
 from tests.support.reflinks import shares_blocks
-from tests.support.system_calls import CHANGING, Call, Cut, supervise
-from tests.support.upstream import T0, Downstream, Site, Upstream, refresh
-
-BLOCK = 64 << 10
-NAME = b"disk.img"
-OLD = os.urandom(5 * BLOCK) + bytes(BLOCK) + os.urandom(BLOCK + 99)
-NEW = OLD[BLOCK : 2 * BLOCK] + OLD[BLOCK : 3 * BLOCK] + bytes(BLOCK) + os.urandom(4 * BLOCK)
-"""Moved, the same, zeros, and what has to come; shorter than before."""
-POINTS = CUTS
+from tests.support.system_calls import CHANGING, KILL, Call, Cut, supervise
+from tests.support.upstream import Downstream, Site, Upstream, refresh
 
 
 @pytest.fixture(name="pair")
 def upstream_and_downstream(place: Site) -> Iterator[tuple[Upstream, Downstream]]:
-    up = place.upstream(block_index=128 << 10)
-    up.put(NAME, OLD)
-    up.put(b"other", b"old")
-    with nginx(up.tree.parent) as web:
-        url = f"{web.url}/{up.name}"
-        down = place.synced_downstream(up, content_urls=(url,), in_place=["*.img"])
-        up.put(NAME, NEW, mtime=T0 + 10**9)
-        up.put(b"other", b"new content", mtime=T0 + 10**9)
-        up.commit()
-        yield up, down
+    with changed_image(place) as pair:
+        yield pair
 
 
-def image(dest: Path) -> bytes:
-    return (dest / os.fsdecode(NAME)).read_bytes()
-
-
-def journals(dest: Path) -> int:
-    return len([*dest.glob(".~tmp~/huai/patches/*.journal")])
-
-
-def check(dest: Path) -> int:
-    """It is one version or the other, at least once the journal is obeyed; how many there were."""
-    found = journals(dest)
-    if not found:
-        assert image(dest) in (OLD, NEW)
-    with View(dest) as view:
-        finish_patches(view)
-    assert image(dest) in (OLD, NEW)
-    assert journals(dest) == 0
-    return found
+def bind(folder: Path, state: State, dest: Path) -> None:
+    """Let the journals name the files of `dest`, where `state` was laid, and not the former."""
+    staged = os.fsdecode(b".~tmp~/huai/patches/" + hashed(NAME))
+    former = state.paths()
+    for path in folder.glob("*[0-9a-f]"):
+        journal = Journals(folder, dest)._load(os.fsencode(path.name))
+        assert journal is not None
+        target, patch = former.get(os.fsdecode(NAME)), former.get(staged)
+        if target == journal.inode and patch == journal.patch.inode:
+            inode = (dest / os.fsdecode(NAME)).stat().st_ino
+            patched = PatchState.of((dest / staged).stat())
+            bound = msgspec.structs.replace(
+                journal, dest=os.fsencode(dest), inode=inode, patch=patched
+            )
+            Journals(folder, dest).write(bound)
 
 
 def sync(down: Downstream) -> int:
@@ -74,54 +69,27 @@ class Record:
     def __init__(self, down: Downstream) -> None:
         self._count = Cut(0)
         self._numbers: list[int] = []
-        with Recorder(down.dest) as self._recorder:
+        self._journals: list[Moment] = []
+        folder = journals_of(down)
+        folder.mkdir(exist_ok=True)
+        with Recorder(down.dest) as self._recorder, Recorder(folder) as self._beside:
             assert supervise(CHANGING, lambda: sync(down), self._before).result == 0
-        self.moments = self._recorder.moments
+        self.moments = [*zip(self._recorder.moments, self._journals, strict=True)]
 
     def _before(self, call: Call) -> None:
         self._count(call)
+        # First the journals, so that each is seen with what came to the disk before it.
+        self._beside.before(call)
         self._recorder.before(call)
-        passed = [self._count.passed] * (len(self._recorder.moments) - len(self._numbers))
-        self._numbers.extend(passed)
+        new = len(self._recorder.moments) - len(self._numbers)
+        self._numbers.extend([self._count.passed] * new)
+        self._journals.extend([self._beside.moments[-1]] * new)
 
-    @property
-    def calls(self) -> int:
-        """How many there were, elsewhere too."""
-        return self._count.passed
-
-    def in_the_middle(self) -> Iterator[tuple[int, Moment]]:
+    def in_the_middle(self) -> Iterator[tuple[int, tuple[Moment, Moment]]]:
         """The moments at which there is a journal, with the number of the call that follows."""
         for number, moment in zip(self._numbers, self.moments, strict=True):
-            (now, *_) = crash_states(moment)
-            if any(path.endswith(".journal") for path in now.paths()):
+            if any(not path.endswith(".new") for path in moment[1].now.paths()):
                 yield number, moment
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(LONG)
-def test_a_kill_at_many_points(pair: tuple[Upstream, Downstream], tmp_path: Path) -> None:
-    up, down = pair
-    places = {down.dest: tmp_path / "dest", down.root: tmp_path / "root"}
-    for path, copy in places.items():
-        shutil.copytree(path, copy, symlinks=True)
-
-    def restore() -> None:
-        for path, copy in places.items():
-            shutil.rmtree(path)
-            shutil.copytree(copy, path, symlinks=True)
-
-    restore()  # as it is for each cut
-    record = Record(down)
-    middle = [number for number, _ in record.in_the_middle()]
-    everywhere = range(1, record.calls + 1)
-    met = 0
-    for point in [*everywhere[:: len(everywhere) // POINTS], *middle[:: 1 + len(middle) // POINTS]]:
-        restore()
-        assert supervise(CHANGING, lambda: sync(down), Cut(point)).killed
-        met += check(down.dest) if point % 2 else journals(down.dest)
-        finish(down, up)
-        assert image(down.dest) == NEW
-    assert met or shares_blocks(down.dest), "no cut was in the middle of it"
 
 
 @pytest.mark.slow
@@ -130,12 +98,16 @@ def test_a_power_cut_at_any_moment(pair: tuple[Upstream, Downstream], tmp_path: 
     _, down = pair
     record = Record(down)
     met = 0
-    laid = tmp_path / "laid"
-    for moment in record.moments[:: max(1, len(record.moments) // (2 * POINTS))]:
-        for state in crash_states(moment):
+    laid, folder = tmp_path / "laid", tmp_path / "journals"
+    middle = [moment for _, moment in record.in_the_middle()]
+    for moment, beside in (*spread(record.moments), *spread(middle)):
+        for state, written in product(crash_states(moment), crash_states(beside)):
             refresh(laid)
             lay(state, laid)
-            met += check(laid)
+            refresh(folder)
+            lay(written, folder)
+            bind(folder, state, laid)
+            met += check(laid, folder)
     assert met or shares_blocks(down.dest), "no moment was in the middle of it"
     assert image(down.dest) == NEW
 
@@ -146,7 +118,7 @@ def test_a_disk_that_refuses_in_the_middle(pair: tuple[Upstream, Downstream]) ->
     refused: list[str] = []
 
     def decide(call: Call) -> int | None:
-        if call.name == "truncate" and not refused and journals(down.dest):
+        if call.name == "truncate" and not refused and journals(journals_of(down)):
             refused.append(call.name)
             return errno.ENOSPC
         return None
@@ -169,17 +141,114 @@ def test_a_file_that_is_gone_is_left_alone(
     if not middle:
         assert shares_blocks(down.dest)
         return
-    (state, *_) = crash_states(middle[0][1])
+    (state, *_), (written, *_) = map(crash_states, middle[0][1])
+    folder = tmp_path / "journals"
     place = laid / os.fsdecode(NAME)
     for stands in ("nothing", "symlink", "directory"):
         refresh(laid)
         lay(state, laid)
+        refresh(folder)
+        lay(written, folder)
+        bind(folder, state, laid)
         place.unlink()
         if stands == "symlink":
             place.symlink_to(up.at(NAME))
         elif stands == "directory":
             place.mkdir()
-        with View(laid) as view:
-            finish_patches(view)
-        assert journals(laid) == 0
+        assert finish_patches(Journals(folder, laid)) == [os.fsdecode(NAME)]
+        assert journals(folder) == 0
         assert up.at(NAME).read_bytes() == NEW
+
+
+def kill_in_the_middle(down: Downstream) -> bool:
+    """Kill a sync that has changed a part of the file; False: it is changed in no such way."""
+    written: list[Call] = []
+
+    def decide(call: Call) -> int | None:
+        if call.name in ("copy", "write") and journals(journals_of(down)):
+            written.append(call)
+        return KILL if len(written) > 1 else None
+
+    killed = supervise(CHANGING, lambda: sync(down), decide).killed
+    assert killed or shares_blocks(down.dest)
+    return killed
+
+
+def stop(down: Downstream) -> None:
+    """No address answers any more: the change is finished all the same."""
+    url = client_config.load(down.root).module(down.name).url
+    down.configure(url="http://127.0.0.1:1")
+    assert down.sync().code == ExitCode.NETWORK
+    assert (image(down.dest), journals(journals_of(down))) == (NEW, 0)
+    down.configure(url=url)
+
+
+def damage(down: Downstream) -> None:
+    (journal,) = journals_of(down).glob("*[0-9a-f]")
+    os.truncate(journal, journal.stat().st_size - 1)
+
+
+def empty(down: Downstream) -> None:
+    (journal,) = journals_of(down).glob("*[0-9a-f]")
+    journal.unlink()
+    os.mkfifo(journal)
+
+
+def lose_the_patch(down: Downstream) -> None:
+    shutil.rmtree(down.dest / ".~tmp~")
+
+
+def link(down: Downstream) -> None:
+    """As `cp -al` of the tree does: its copy keeps what it has."""
+    copy = down.dest.parent / f"copy-{down.name}"
+    copy.hardlink_to(down.dest / os.fsdecode(NAME))
+    before = copy.read_bytes()
+    assert "half changed where it stands, and is compared" in down.sync().err
+    assert copy.read_bytes() == before
+
+
+def replace(down: Downstream) -> None:
+    place = down.dest / os.fsdecode(NAME)
+    place.rename(down.dest.parent / f"kept-{down.name}")  # so that its number is not given again
+    place.write_bytes(OLD)
+
+
+@pytest.mark.parametrize("act", [stop, damage, empty, lose_the_patch, link, replace])
+def test_a_file_that_a_kill_left_half_changed_is_made_whole(
+    pair: tuple[Upstream, Downstream], act: Callable[[Downstream], None]
+) -> None:
+    _, down = pair
+    if not kill_in_the_middle(down):
+        return
+    assert image(down.dest) not in (OLD, NEW)
+    assert "1 file is half changed in place" in down.run("status").out
+    act(down)
+    done = down.sync()
+    assert done.code == 0
+    said = "was half changed where it stands, and is compared" in done.err
+    assert said == (act not in (stop, link))
+    assert image(down.dest) == NEW
+    assert down.verify("--content").code == 0
+    assert "half changed" not in down.run("status").out
+
+
+def test_what_only_looks_leaves_a_half_changed_file_alone(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    _, down = pair
+    if not kill_in_the_middle(down):
+        return
+    mix, folder = image(down.dest), journals_of(down)
+    for command in (["plan"], ["undo", "--dry-run"], ["verify", "--content"], ["diff"], ["doctor"]):
+        down.run(command[0], down.name, *command[1:])
+        assert (image(down.dest), journals(folder)) == (mix, 1), command
+
+
+def test_a_module_that_is_removed_leaves_no_half_changed_file(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    _, down = pair
+    if not kill_in_the_middle(down):
+        return
+    assert down.run("remove", down.name).code == 0
+    assert image(down.dest) == NEW

@@ -14,6 +14,7 @@ from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.http_connection import Route
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.served import list_modules
+from huai_client.reach import Reach
 from huai_schema.errors import HuaiError
 from tests.fuzz.target import Target
 from tests.support.scripted_upstream import RESULT, advert, reply
@@ -31,7 +32,7 @@ class _Upstream:
         self._answers = answers
         self._open_ends = open_ends
 
-    def connect(self, timeout: float) -> socket.socket:
+    def connect(self, timeout: float, _reach: Reach | None = None) -> socket.socket:
         """As `Route.connect`; the last answer is that to all later questions."""
         ours, theirs = map(self._open_ends.enter_context, socket.socketpair())
         theirs.sendall(self._answers[0])

@@ -10,8 +10,15 @@ import pytest
 
 from tests.support.archive import Signer, signing
 from tests.support.http_fixtures import Repository, Server, large_repository, running
+from tests.support.short_waits import shorten
 from tests.support.transfers import Downstream
 from tests.support.upstream import Site, site
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the product's pauses, for the tests of this folder alone."""
+    shorten("huai_client", "huai_schema", "huai_server", replace=monkeypatch.setattr)
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,12 @@
 """`huai-client add` writes nothing that a sync would refuse, and errors name module and key."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from huai_schema.errors import ExitCode
+from tests.support.scripted_http import Reply, scripted
 from tests.support.upstream import Downstream, Site
-
-HTTP = "did you mean http://"
 
 
 @pytest.fixture
@@ -18,77 +16,35 @@ def down(tmp_path: Path) -> Downstream:
     return Downstream("m", tmp_path / "dest", root)
 
 
-def add(down: Downstream, url: str, dest: object, *options: str, name: str = "m") -> str:
-    """What `add` says while it refuses; nothing is written then."""
-    done = down.run("add", *options, "--no-check", "--", name, url, str(dest))
-    assert done.code == ExitCode.CONFIG, done
-    assert not (down.root / "client.toml").exists()
-    assert "metadata is damaged" not in done.err
-    return done.err
+def test_a_mistake_is_refused_and_nothing_is_written(down: Downstream) -> None:
+    """One of each kind; tests/unit/client/test_config.py has the tables."""
+    mistakes = {
+        ("m", "ftp://user:secret@h/", "/srv/m"): ("[modules.m]: url: ", "did you mean http://h:"),
+        ("m", "http://h", ""): ("[modules.m]: dest: ", "variables of the shell"),
+        ("m", "http://h", f"{down.root}/modules/m"): ("[modules.m]: dest: ", "one in the other"),
+        ("../x", "http://h", "/srv/m"): ("cannot be a module's name",),
+        ("m", "http://h", "/srv/m", "--other-url="): ("url: the address is empty",),
+    }
+    for (name, url, dest, *options), words in mistakes.items():
+        done = down.run("add", *options, "--no-check", "--", name, url, dest)
+        assert done.code == ExitCode.CONFIG, done
+        assert [word for word in words if word not in done.err] == [], done.err
+        assert not (down.root / "client.toml").exists()
+        assert "secret" not in done.err
+        assert "metadata is damaged" not in done.err
 
 
-@pytest.mark.parametrize(
-    ("url", "meant"),
-    [
-        ("", "check that the variables of the shell are set"),
-        ("mirror.example:8440", f"{HTTP}mirror.example:8440?"),
-        ("mirror.example", f"{HTTP}mirror.example:8440?"),
-        ("[::1]:8440", f"{HTTP}[::1]:8440?"),
-        ("htp://mirror.example:8440", "did you mean 'http'?"),
-        ("rsync://mirror.example/tools", f"{HTTP}mirror.example:8440?"),
-        ("ftp://user:secret@mirror.example/", f"{HTTP}mirror.example:8440?"),
-        ("http://", "names no host"),
-        ("http://h:port/", "port"),
-        ("http://h/ b", "a space"),
-    ],
-)
-def test_an_address_that_is_none_is_refused(down: Downstream, url: str, meant: str) -> None:
-    said = add(down, url, "/srv/m")
-    assert meant in said
-    assert "[modules.m]: url: " in said
-    assert "secret" not in said
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        *("http://h", "https://u:p@h:1/x", "ssh://h/x.git", "git://h/x.git", "file:///srv/x.git"),
-        *("/srv/x.git", "git@h:x.git", "h:x/y.git", "http://[::1]:8440/"),
-    ],
-)
-def test_an_address_that_git_understands_is_taken(down: Downstream, url: str) -> None:
-    assert down.run("add", "--no-check", "m", url, str(down.dest)).code == 0
+def test_an_address_that_git_understands_is_taken(down: Downstream) -> None:
+    assert down.run("add", "--no-check", "m", "git@h:x.git", str(down.dest)).code == 0
     assert down.run("status").code == 0
 
 
-@pytest.mark.parametrize("dest", ["", " ", "/", "//", "/srv/.."])
-def test_a_dest_that_nothing_should_be_mirrored_to_is_refused(down: Downstream, dest: str) -> None:
-    assert "[modules.m]: dest: " in add(down, "http://h", dest)
-
-
-def test_a_dest_beside_the_state_is_refused(down: Downstream) -> None:
-    for dest in (down.root, down.root / "modules/m", down.root.parent):
-        assert "one in the other" in add(down, "http://h", dest)
-
-
-@pytest.mark.parametrize("name", ["bad name", "../x", "", ".x", "x.git"])
-def test_a_name_that_is_none_is_a_mistake_made_here(down: Downstream, name: str) -> None:
-    said = add(down, "http://h", "/srv/m", name=name)
-    assert "cannot be a module's name" in said
-
-
-def test_trees_of_two_modules_are_apart(down: Downstream) -> None:
+def test_a_tree_inside_another_one_is_refused_and_the_file_stays(down: Downstream) -> None:
     assert down.run("add", "--no-check", "one", "http://h", str(down.dest)).code == 0
     before = (down.root / "client.toml").read_bytes()
-    for dest in (down.dest, down.dest / "below", f"{down.dest}/x/.."):
-        done = down.run("add", "--no-check", "two", "http://h", str(dest))
-        assert done.code == ExitCode.CONFIG
-        assert "the tree of one" in done.err
+    done = down.run("add", "--no-check", "two", "http://h", f"{down.dest}/below")
+    assert (done.code, "the tree of one" in done.err) == (ExitCode.CONFIG, True)
     assert (down.root / "client.toml").read_bytes() == before
-    text = before.decode() + 'protect = ["/below"]\n'
-    (down.root / "client.toml").write_text(text, encoding="utf-8")
-    done = down.run("add", "--no-check", "two", "http://h", str(down.dest / "below"))
-    assert done.code == 0, done
 
 
 def test_a_relative_dest_is_made_absolute(
@@ -97,10 +53,6 @@ def test_a_relative_dest_is_made_absolute(
     monkeypatch.chdir(tmp_path)
     added = down.run("add", "--no-check", "m", "http://h", "some/../dest", "--json")
     assert added.events("added")[0]["dest"] == str(down.dest)
-
-
-def test_an_empty_other_url_is_refused(down: Downstream) -> None:
-    assert "url: the address is empty" in add(down, "http://h", "/srv/m", "--other-url", "")
 
 
 def test_a_module_that_the_upstream_lacks_is_warned_of(place: Site, down: Downstream) -> None:
@@ -152,106 +104,46 @@ def test_tls_where_there_is_none_is_said_so(place: Site) -> None:
     assert "_ssl.c" not in done.err
 
 
-WRONG: list[tuple[str, str, str]] = [
-    ('streams = "2"', "streams: expected a whole number", "streams = 2"),
-    ("timeout = 0", "timeout: expected a whole number >= 1", "timeout = 600"),
-    ("timeout = -1", "timeout: expected a whole number >= 1", "timeout = 600"),
-    ("batch_size = 0", "batch_size: expected a whole number >= 1", "batch_size = 1073741824"),
-    ("streams = 100000", "streams: expected a whole number <= 64", "streams = 2"),
-    ('trash = "7x"', "trash: is no span of time", 'trash = "7d"'),
-    ("trash = -5", "trash: is no span of time", 'trash = "7d"'),
-    ('duplicates = "link"', "duplicates: invalid enum value 'link'", '"hardlink"'),
-    ('filter = "- x"', "filter: expected a list in brackets", 'filter = ["- *.iso"]'),
-    ('max_delet = "5"', "unknown key 'max_delet'", "did you mean 'max_delete'?"),
-    ('content_urls = ["mirror.example/tools"]', "content_urls: not a content URL", "rsync://HOST"),
-    ("content_urls = [5]", "content_urls: expected a text in quotes or a table", "priority"),
-    ('content_urls = [{ uri = "/" }]', "content_urls: object contains unknown field", "priority"),
-    ("content_urls = [{ priority = 2 }]", "content_urls: ", "url ="),
-    ('content_urls = [{ url = "/", priority = 0 }]', "content_urls: expected a whole", "priority"),
-    ('content_urls = [{ url = "/", share = -1 }]', "content_urls: expected a whole", "priority"),
-    ('content_urls = [{ url = "nowhere" }]', "content_urls: not a content URL", "rsync://HOST"),
-    (
-        'rsync_options = ["--delete"]',
-        "rsync_options: rsync option '--delete'",
-        "huai itself selects",
-    ),
-    ('rsync_options = ["-vn"]', "rsync_options: rsync option '-vn'", "huai itself selects"),
-    ('rsync_options = ["--bogus"]', "rsync_options: rsync: --bogus: unknown option", "rsync(1)"),
-    ('reuse_from = ["nosuch"]', "reuse_from: no other module 'nosuch'", "known are"),
-    ('protect = ["["]', "protect: '[' can match no path", "after rsync's --exclude"),
-    ('protect = [""]', "protect: '' can match no path", "after rsync's --exclude"),
-    ('max_delete = "ten"', "max_delete: 'ten' is neither a count nor a share", "5000 or 10%"),
-    ('max_delete_in = {"/" = 5}', "max_delete_in: '/' is the whole tree", "max_delete"),
-    ('max_delete_in = {"/a" = "x"}', "max_delete_in: max_delete: 'x' is neither", "10%"),
-    ('filter = ["nonsense"]', "filter: ", "rule"),
-    ('publish = ["nonsense x"]', "publish: publish rule", "pointer"),
-    ("url = 5", "url: expected", "http://"),
-]
-
-
-@pytest.mark.parametrize(("line", "said", "hint"), WRONG, ids=[each[0] for each in WRONG])
-def test_what_is_wrong_in_the_file_is_found_by_a_poll_with_nothing_new(
-    place: Site, line: str, said: str, hint: str
-) -> None:
+def test_what_is_wrong_in_the_file_is_found_by_a_poll_with_nothing_new(place: Site) -> None:
+    """By every command; tests/unit/client/test_config.py has what can be wrong."""
     up = place.upstream()
     up.put(b"a")
     down = place.synced_downstream(up)
     file = down.root / "client.toml"
-    lines = file.read_text(encoding="utf-8").splitlines()
-    key = line.partition(" ")[0]
-    kept = [each for each in lines if not each.startswith(f"{key} ")]
-    file.write_text("\n".join([*kept, line]) + "\n", encoding="utf-8")
-    for command in ("sync", "plan", "doctor"):
-        done = down.run(command, up.name)
-        assert done.code == ExitCode.CONFIG, done
-        assert f"[modules.{up.name}]: {said}" in done.err + done.out
-        assert hint in done.err + done.out
-        assert "hostile" not in done.err
+    whole = file.read_text(encoding="utf-8")
+    for line, said, hint in (
+        ('trash = "7x"', "trash: is no span of time", 'trash = "7d"'),
+        ('filter = ["nonsense"]', "filter: ", "rule"),
+        ('rsync_options = ["--bogus"]', "rsync_options: rsync: --bogus: unknown", "rsync(1)"),
+    ):
+        file.write_text(f"{whole}{line}\n", encoding="utf-8")
+        for command in ("sync", "plan", "doctor"):
+            done = down.run(command, up.name)
+            assert done.code == ExitCode.CONFIG, done
+            assert f"[modules.{up.name}]: {said}" in done.err + done.out
+            assert hint in done.err + done.out
+            assert "hostile" not in done.err
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        *(("delete_after", 3600), ("trash", 7), ("max_age", 60), ("queue_time", 60)),
-        *(("max_delete", 5), ("max_age", "1w"), ("max_delete_in", {"/a": 5, "/*": "5%"})),
-        *(("rsync_options", ["-z", "--rsh=ssh -p 22"]), ("protect", ["[a]x", "/b[", "a\\[b"][:1])),
-    ],
-)
-def test_values_may_be_spelt_as_the_page_says(place: Site, key: str, value: Any) -> None:
-    import json
-
+def test_values_may_be_spelt_as_the_page_says(place: Site) -> None:
     up = place.upstream()
     up.put(b"a")
     up.commit()
     down = place.downstream(up)
-    told = json.dumps(value).replace(": ", " = ") if isinstance(value, dict) else json.dumps(value)
     with (down.root / "client.toml").open("a", encoding="utf-8") as file:
-        file.write(f"{key} = {told}\n")
+        file.write('delete_after = 3600\ntrash = 7\nmax_age = "1w"\nqueue_time = 60\n')
+        file.write('max_delete = 5\nmax_delete_in = {"/a" = 5, "/*" = "5%"}\n')
+        file.write('protect = ["[a]x"]\nrsync_options = ["-z"]\n')
     assert down.run("plan", up.name).code == 0
-    if key != "rsync_options":
-        down.synced()
+    down.synced()
 
 
-@pytest.mark.parametrize(
-    ("text", "hint"),
-    [
-        ('[modules.m]\nurl = "a"\nurl = "b"\n', "line 3: url stands twice"),
-        ('[modules.m]\nurl = "a\n', "is a quote missing?"),
-        ("[modules.m]\nurl = a\n", "texts stand in quotes"),
-        ("[modules.m]\n[modules.m]\n", "line 2: [modules.m] stands twice, first in line 1"),
-        ("modules = 5\n", "[modules.NAME]"),
-        ("[modules.m]\nurl = 'http://h'\n", "dest = "),
-        ("[modules.'a b']\nurl = 'http://h'\ndest = '/srv/m'\n", "for example: debian"),
-    ],
-)
-def test_a_file_that_cannot_be_read_says_what_to_look_for(
-    down: Downstream, text: str, hint: str
-) -> None:
+def test_a_file_that_cannot_be_read_says_what_to_look_for(down: Downstream) -> None:
     down.root.mkdir()
-    (down.root / "client.toml").write_text(text, encoding="utf-8")
+    (down.root / "client.toml").write_text('[modules.m]\nurl = "a\n', encoding="utf-8")
     done = down.run("status")
     assert done.code == ExitCode.CONFIG
-    assert hint in done.err
+    assert "is a quote missing?" in done.err
     assert "client.toml" in done.err
 
 
@@ -261,3 +153,43 @@ def test_all_of_no_modules_is_no_success(down: Downstream) -> None:
         assert done.code == ExitCode.CONFIG
         assert "client.toml" in done.err
         assert "huai-client add NAME URL DEST" in done.err
+
+
+def test_what_is_not_a_directory_is_refused_as_by_a_sync(down: Downstream) -> None:
+    file, link = down.dest.with_name("file"), down.dest.with_name("link")
+    file.touch()
+    down.dest.mkdir()
+    link.symlink_to(down.dest)
+    for dest, reason in ((file, "is not a directory"), (link, "is a symlink")):
+        done = down.run("add", "--no-check", "m", "http://h", str(dest))
+        assert (done.code, reason in done.err) == (ExitCode.DESTINATION, True), done
+        assert not (down.root / "client.toml").exists()
+
+
+def test_a_missing_directory_is_warned_of(down: Downstream) -> None:
+    done = down.run("add", "--no-check", "m", "http://h", str(down.dest))
+    assert (done.code, f"mkdir -p {down.dest}" in done.err) == (0, True), done
+    other = down.dest.with_name("other")
+    done = down.run("add", "--no-check", "--json", "n", "http://h", str(other))
+    assert "does not exist" in done.events("added")[0]["warning"]
+    there = down.dest.with_name("there")
+    there.mkdir()
+    assert down.run("add", "--no-check", "o", "http://h", str(there)).err == ""
+
+
+def test_the_upstream_is_asked_unless_told_otherwise(down: Downstream) -> None:
+    down.dest.mkdir()
+    with scripted(lambda _: Reply("404 Not Found")) as upstream:
+        added = down.run("add", "--no-check", "quiet", upstream.url, f"{down.dest}/q")
+        assert (added.code, upstream.questions) == (0, [])
+        assert "warning: " not in added.err
+        for name, options in (("usual", ()), ("asked", ("--check",))):
+            added = down.run("add", *options, name, upstream.url, f"{down.dest}/{name}")
+            assert added.code == 0
+            assert f"huai-client: {name}: warning: {upstream.url}" in added.err
+            assert "look at the URL and the module's name" in added.err
+            assert upstream.questions
+            upstream.questions.clear()
+    added = down.run("add", "--check", "--json", "gone", upstream.url, f"{down.dest}/gone")
+    assert added.code == 0
+    assert "Connection refused" in added.events("added")[0]["warning"]

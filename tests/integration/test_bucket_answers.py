@@ -4,17 +4,15 @@ They were recorded from Garage 2.5.0.
 """
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from huai_schema.errors import ExitCode
 from huai_server.static.bucket import Bucket, BucketDownError, BucketRefusedError
 from huai_server.static.place import NoBucketError, bucket_place
+from tests.support.answering import QuietHandler, answering
 from tests.support.buckets import CREDENTIALS
 
 QUOTA = (
@@ -31,14 +29,13 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-@contextmanager
-def service(answers: dict[str, Answer]) -> Iterator[str]:
+def service(answers: dict[str, Answer]) -> AbstractContextManager[str]:
     """One that fails as is said for a method, and does all else; yields the address.
 
     `COMPLETE` is the POST that ends an upload.
     """
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
 
         def _answer(self) -> None:
@@ -57,19 +54,9 @@ def service(answers: dict[str, Answer]) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_PUT = do_POST = do_DELETE = _answer  # noqa: N815 - http.server has them
+        do_GET = do_PUT = do_POST = do_DELETE = _answer
 
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    return answering(Handler)
 
 
 def target(endpoint: str, folder: Path) -> Bucket:
@@ -121,3 +108,12 @@ def test_an_answer_cannot_steer_the_terminal(tmp_path: Path) -> None:
     ):
         target(endpoint, tmp_path).replace("static/head", b"x")
     assert failed.value.message == "s3://mirror/huai: 403 Forbidden: X: a\\x1b[2J b"
+
+
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT"])
+def test_an_endpoint_of_the_environment_may_be_http(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    with service({}) as url:
+        monkeypatch.setenv(name, url)
+        target("", tmp_path).replace("static/head", b"1")

@@ -102,6 +102,19 @@ def test_another_url_stands_in(own: Site) -> None:
         assert second.poll() is None
 
 
+def test_a_watcher_under_nohup_reloads_at_a_signal(place: Site) -> None:
+    _, down = mirrored(place)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with watching(down, PYTHONUNBUFFERED="1") as watch:  # a variable: a child of this process
+            watch.wait("subscribed")
+            configure(down, "[modules\n")
+            watch.process.send_signal(signal.SIGHUP)
+            until(lambda: "stay as they were" in watch.errors)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_a_new_module_is_taken_at_a_signal(place: Site) -> None:
     up, down = mirrored(place)
     other = place.upstream()
@@ -145,6 +158,7 @@ def test_a_crash_of_a_sync_or_a_listener_ends_nothing_else(place: Site, tmp_path
             os.kill(each, signal.SIGKILL)
         watch.wait("ended", module=down.name, code=137, name=None)
         until(lambda: "ended (137); it is started again" in watch.errors)
+        watch.wait("subscribed")
         assert watch.process.poll() is None
 
 

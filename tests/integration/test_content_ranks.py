@@ -11,7 +11,7 @@ from huai_client.content_place import ContentPlace
 from tests.support.nginx import Nginx, nginx
 from tests.support.upstream import Site, Upstream, assert_equal
 
-FILES = 1600
+FILES = 480
 
 
 @pytest.fixture(name="up", scope="module")

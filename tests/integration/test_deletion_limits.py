@@ -1,5 +1,7 @@
 """No directory loses more than its limit, and paths that are in no snapshot stay."""
 
+import pytest
+
 from huai_client.state import delayed_record
 from tests.support.local_trees import fingerprint
 from tests.support.upstream import T0, Site, rsync_differences
@@ -23,6 +25,44 @@ def test_limits_of_directories(place: Site) -> None:
     assert down.run("plan", down.name).code == 25
     assert down.sync("--max-delete-in", "/pool=3").code == 0
     assert rsync_differences(up, down) == ""
+
+
+def test_a_limit_of_a_directory_that_does_not_exist_is_warned_of(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"pool/a", b"text")
+    up.put(b"dists/sid/InRelease", b"pointer")
+    limits: dict[str, str | int] = {"/pool": 0, "/nosuch": 0, "/pool/a": 1, "/*": "100%"}
+    down = place.downstream(up, max_delete_in=limits)
+    up.commit()
+    ended = down.sync()
+    assert ended.code == 0
+    for path in ("nosuch", "pool/a"):
+        assert f"the tree has no directory /{path}: its limit limits nothing" in ended.err
+    assert ended.err.count("limits nothing") == 2
+    assert "published 1 file of the payload in" in ended.err
+    assert ", 1 pointer in" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--max-delete", "ten"), 40),
+        (("--max-delete-in", "/pool=ten"), 40),
+        (("--max-delete-in", "pool"), 40),
+        (("--bwlimit", "fast"), 1),
+        (("--bwlimit", "10m"), 0),
+        (("--bwlimit", "1.5MB"), 0),
+    ],
+)
+def test_options_are_checked_also_where_nothing_is_new(
+    place: Site, options: tuple[str, ...], code: int
+) -> None:
+    up = place.upstream()
+    up.put(b"a", b"text")
+    down = place.synced_downstream(up)
+    ended = down.sync(*options)
+    assert ended.code == code
+    assert ("nothing new" in ended.err) == (code == 0)
 
 
 def test_limits_when_it_is_put_off_and_when_it_is_due(place: Site) -> None:

@@ -19,6 +19,8 @@ from tests.demo.stage import MODULE, PROGRAMS, environment
 TOP = Path(__file__).parents[2]
 DEMO = [sys.executable, str(TOP / "tests" / "demo" / "demo.py")]
 SMALL = ["--entries", "1500"]
+SECONDS = 300
+"""It starts some forty programs, one after the other."""
 
 
 def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -28,7 +30,7 @@ def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         errors="surrogateescape",
-        timeout=110,
+        timeout=SECONDS,
         check=False,
     )
 
@@ -53,6 +55,7 @@ def named_in_processes(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2 * SECONDS)
 def test_the_whole_way_leaves_nothing_behind() -> None:
     done = demo(*SMALL)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -64,6 +67,7 @@ def test_the_whole_way_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2 * SECONDS)
 def test_kept_it_goes_on_until_it_is_stopped() -> None:
     kept = demo(*SMALL, "--keep")
     assert kept.returncode == 0, kept.stdout + kept.stderr

@@ -4,11 +4,8 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.request import urlopen
 
@@ -17,6 +14,8 @@ import pytest
 from huai_client.state.lock import module_lock
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_schema.errors import ExitCode
+from tests.support.answering import QuietHandler, answering
+from tests.support.mounting import needs_mounts
 from tests.support.nginx import nginx
 from tests.support.rsyncd import rsync_daemon
 from tests.support.upstream import T0, Downstream, Site, Upstream, serving
@@ -198,6 +197,22 @@ def test_settings_that_cannot_be_obeyed(
     assert found["content"][0]["result"] == "skipped"
 
 
+@needs_mounts
+def test_room_is_needed_for_what_is_new_alone(place: Site, tmp_path: Path) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "none", str(tmp_path)], check=True)
+    try:
+        up = place.upstream()
+        up.put(b"a", os.urandom(8 << 20))
+        down = place.synced_downstream(up, tmp_path)
+        assert set(results(down, "space", code=0)) <= {"warn", "ok"}
+        up.put(b"b", os.urandom(8 << 20))
+        up.commit()
+        assert down.sync().code == ExitCode.NO_SPACE  # its metadata are here now
+        assert "fail" in results(down, "space", code=ExitCode.NO_SPACE)
+    finally:
+        subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
+
+
 # State
 
 
@@ -217,6 +232,14 @@ def test_the_lock_and_who_holds_it(pair: tuple[Upstream, Downstream]) -> None:
     assert examined(down)["lock"][0]["message"] == "free"
 
 
+def test_what_several_checks_say_is_one_line(pair: tuple[Upstream, Downstream]) -> None:
+    _, down = pair
+    with module_lock(places(down), wait=0):
+        text = down.run("doctor", down.name).out
+    assert text.count("another run holds the lock") == 1
+    assert "  skipped  reflinks, noreplace, times, modes, names: as hardlinks\n" in text
+
+
 @pytest.mark.parametrize("kind", ["directory", "symlink"])
 def test_a_lock_that_is_none(pair: tuple[Upstream, Downstream], kind: str) -> None:
     _, down = pair
@@ -225,7 +248,9 @@ def test_a_lock_that_is_none(pair: tuple[Upstream, Downstream], kind: str) -> No
         places(down).lock.mkdir()
     else:
         places(down).lock.symlink_to("elsewhere")
-    assert down.sync().code == ExitCode.FILE_IO
+    ended = down.sync()
+    assert (ended.code, str(places(down).lock) in ended.err) == (ExitCode.FILE_IO, True)
+    assert "move away what stands" in ended.err
     assert results(down, "lock", code=ExitCode.FILE_IO) == ["fail"]
 
 
@@ -508,11 +533,10 @@ def test_the_file_that_is_compared(pair: tuple[Upstream, Downstream]) -> None:
     assert "no small file to compare" in examined(down, code=0)["content"][0]["message"]
 
 
-@contextmanager
-def another_time(upstream: str, ahead: float) -> Iterator[str]:
+def another_time(upstream: str, ahead: float) -> AbstractContextManager[str]:
     """The server at `upstream`, with a clock that is so many seconds ahead."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             with urlopen(upstream + self.path, timeout=30) as answer:  # noqa: S310
                 body = answer.read()
@@ -524,17 +548,7 @@ def another_time(upstream: str, ahead: float) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join(30)
+    return answering(Handler)
 
 
 @pytest.mark.parametrize(

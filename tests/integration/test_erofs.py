@@ -11,6 +11,9 @@ from huai_server.config_tables import ModuleFallback
 from huai_server.fallback.erofs import DamagedImageError, verify_image
 from huai_server.fallback.owners import OwnerIds
 from tests.support.attr_trees import Fallback, seen
+from tests.support.mounting import needs_mounts
+
+pytestmark = needs_mounts
 
 
 @pytest.fixture

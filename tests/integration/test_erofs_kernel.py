@@ -22,8 +22,11 @@ from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.fallback.erofs.loop import loop_device
 from huai_server.fallback.owners import OwnerIds
 from tests.support.erofs_trees import OWNERS, make_image, mounted, seen, wanted
-from tests.support.scanners import as_nobody
+from tests.support.mounting import needs_mounts
 from tests.support.schema.trees import directory, file, files, snapshot, tree_of
+from tests.support.unprivileged import as_nobody
+
+pytestmark = needs_mounts
 
 TREE = tree_of(*files(b"d", 300), directory(b"d"), file(b"f", 5 << 40))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
+from huai_server.config import load
 from tests.support.attr_trees import Seen, seen
 from tests.support.committing import NAME, SECONDS, run_server
 from tests.support.fallback_service import configure, service
@@ -95,6 +96,38 @@ def test_another_root_is_refused(ours: Path, theirs: Path, folder: Path) -> None
     assert run_server(theirs, "remove", NAME).returncode == 0
     assert held(folder) == before
     assert run_server(ours, "fallback", "check", NAME).returncode == 0
+
+
+def test_each_root_has_a_folder_of_its_own(ours: Path, theirs: Path) -> None:
+    for root in (ours, theirs):
+        text = (root / "server.toml").read_text()
+        lines = [line for line in text.splitlines() if not line.startswith("folder")]
+        (root / "server.toml").write_text("\n".join(lines))
+        done = run_server(root, "fallback", "build", NAME)
+        assert done.returncode == 0, done.stderr
+        assert (root / "fallback" / NAME / "tree").is_symlink()
+        again = run_server(root, "commit", NAME)
+        assert (again.returncode, again.stderr) == (0, "")
+
+
+def test_only_the_packaged_root_uses_the_folder_of_the_machine() -> None:
+    assert load(Path("/var/lib/huai")).fallback.folder == "/run/huai/fallback"
+
+
+def test_the_attr_tree_of_a_root_that_is_gone_is_taken_over(
+    ours: Path, theirs: Path, folder: Path
+) -> None:
+    ours.rename(ours.with_name("moved"))
+    committed = run_server(theirs, "commit", NAME)
+    assert "which is gone: run huai-server fallback build" in committed.stderr
+    done = run_server(theirs, "fallback", "build", NAME)
+    assert done.returncode == 0, done.stderr
+    assert (folder / NAME / "root").readlink() == theirs
+    assert run_server(theirs, "fallback", "check", NAME).returncode == 0
+    theirs.rename(theirs.with_name("moved-too"))
+    ours.with_name("moved").rename(ours)
+    assert run_server(ours, "fallback", "remove", NAME).returncode == 0
+    assert not (folder / NAME).exists()
 
 
 def test_another_root_s_service_does_not_serve_it(ours: Path, theirs: Path, folder: Path) -> None:
@@ -207,6 +240,16 @@ def test_names_that_rsync_cannot_tell_apart_are_told_before_they_matter(ours: Pa
     built = run_server(ours, "fallback", "build", NAME)
     assert built.returncode == ExitCode.CONFIG
     assert "cannot tell the module" in built.stderr
+    other = ours.with_name("other")
+    other.mkdir()
+    (other / "file").touch()
+    assert run_server(ours, "add", "apart", str(other)).stderr == ""
+    assert run_server(ours, "commit", "apart").returncode == 0
+    assert run_server(ours, "fallback", "build", "apart").returncode == 0
+    text = run_server(ours, "fallback", "conf", "--no-test")
+    assert "[apart]" in text.stdout
+    assert f"[{NAME}]" not in text.stdout
+    assert text.stderr.count("cannot tell the module") == 2
 
 
 def test_a_new_module_is_served_soon_after_its_first_commit(ours: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,14 +19,16 @@ from huai_server.fallback.attr import is_current
 from huai_server.fallback.kind import AttrTreeError
 from tests.support.attr_trees import Fallback, seen
 from tests.support.committing import NAME, run_server
+from tests.support.mounting import needs_mounts
 from tests.support.processes import until
 from tests.support.redirecting import is_held
+from tests.support.unprivileged import as_nobody
 
 Kind = Literal["sparse", "erofs"]
 KINDS: list[Kind] = ["sparse", "erofs"]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=["sparse", pytest.param("erofs", marks=needs_mounts)])
 def module(request: pytest.FixtureRequest, short_path: Path) -> Fallback:
     made = Fallback(short_path)
     made.configure(fallback=ModuleFallback(kind=request.param))
@@ -57,14 +60,12 @@ def fill(tree: Path) -> None:
     ):
         Path(os.fsdecode(os.path.join(os.fsencode(tree), b"folder", name))).write_bytes(name)
     (tree / "closed").write_text("x")
-    (tree / "closed").chmod(0)
     (tree / "program").write_text("x")
     (tree / "program").chmod(0o4755)
     (tree / "sticky").mkdir()
     (tree / "sticky").chmod(0o1777)
     (tree / "shut").mkdir()
     (tree / "shut/inside").write_text("x")
-    (tree / "shut").chmod(0)
     (tree / "large").touch()
     os.truncate(tree / "large", 5 << 40)
     os.link(tree / "folder/plain", tree / "folder/deep/linked")
@@ -74,7 +75,9 @@ def fill(tree: Path) -> None:
     (tree / "empty").mkdir()
     os.utime(tree / "large", ns=(0, -12_345_678_901))
     os.utime(tree / "folder/odd", ns=(0, 1_234_567_890_123_456_789), follow_symlinks=False)
-    if os.geteuid() == 0:
+    if os.geteuid() == 0:  # nobody else reads what nobody may
+        (tree / "closed").chmod(0)
+        (tree / "shut").chmod(0)
         os.chown(tree / "program", 70_000, 80_000)
         (tree / "program").chmod(0o4755)
 
@@ -222,6 +225,7 @@ def test_an_old_generation_stays_while_a_client_holds_it(module: Fallback) -> No
     assert old not in module.attr.generations.iterdir()
 
 
+@needs_mounts
 @pytest.mark.parametrize(("before", "after"), [KINDS, KINDS[::-1]])
 def test_the_kind_may_change(short_path: Path, before: Kind, after: Kind) -> None:
     module = Fallback(short_path)
@@ -249,7 +253,7 @@ def test_what_a_cut_update_left_goes_with_the_next_build(short_path: Path) -> No
     module.assert_equal()
 
 
-def test_a_daemon_without_rights_can_pass_through(short_path: Path) -> None:
+def test_its_folder_is_open_to_all_whatever_the_umask(short_path: Path) -> None:
     module = Fallback(short_path)
     module.write("f")
     module.commit()
@@ -258,7 +262,7 @@ def test_a_daemon_without_rights_can_pass_through(short_path: Path) -> None:
         module.ensure()
     finally:
         os.umask(before)
-    for folder in (module.attr.folder.parent, module.attr.folder, module.attr.generations):
+    for folder in (module.attr.folder.parent, module.attr.folder):
         assert folder.stat().st_mode & 0o777 == 0o755, folder
 
 
@@ -286,6 +290,24 @@ def test_every_look_at_it_finds_old_or_new_entries(short_path: Path) -> None:
     module.assert_equal()
 
 
+def test_another_user_cannot_write_into_it(short_path: Path) -> None:
+    """The uploader of a mirror owns directories of the attr tree, too."""
+    short_path.chmod(0o755)
+    module = Fallback(short_path)
+    module.write("incoming/file")
+    (module.tree / "incoming").chmod(0o777)
+    module.commit()
+    for action in ("built", "none"):
+        assert module.ensure().action == action
+        assert stat.S_IMODE(module.attr.generations.stat().st_mode) == 0o700
+        if os.geteuid() == 0:
+            with pytest.raises(AssertionError, match="PermissionError"):
+                as_nobody((module.attr.tree / "incoming/new").mkdir)
+        module.attr.generations.chmod(0o755)  # as older versions made it
+    module.assert_equal()
+
+
+@needs_mounts
 def test_no_room(short_path: Path) -> None:
     module = Fallback(short_path)
     for number in range(200):

@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
+from huai_server.config import load
 from huai_server.fallback.attr.foreign_changes import ForeignChanges, begin
+from huai_server.fallback.attr.generations import is_sealed
+from huai_server.fallback.trees import Trees
+from huai_server.paths import fallback_places
 from tests.support.attr_trees import Fallback
 from tests.support.committing import NAME, SECONDS, run_server
 from tests.support.fallback_service import configure, service, upstream
@@ -184,3 +188,39 @@ def test_a_service_stops_serving_it_and_builds_anew(root: Path) -> None:
         assert listed.returncode == 0
         assert "a/b1/f9" in listed.stdout
     assert run_server(root, "fallback", "check", NAME).returncode == ExitCode.OK
+
+
+def test_an_attr_tree_that_is_damaged_again_is_refused_for_a_while(root: Path) -> None:
+    seconds = [0.0]
+    said: list[str] = []
+    trees = Trees(
+        root,
+        load(root),
+        on_update=lambda _, result: said.append(result.action),
+        on_failure=lambda _, error: said.append(error.message),
+        on_message=lambda _: None,
+        clock=lambda: seconds[0],
+    )
+    trees.refresh()
+    assert said == ["built"]
+    tree = fallback_places(root.parent / "fallback", NAME).tree
+
+    def damage(when: float) -> list[str]:
+        """Return what one look at an attr tree without a folder says."""
+        seconds[0] = when
+        shutil.rmtree(tree / "a/b1")
+        said.clear()
+        trees.look_for_changes()
+        return list(said)
+
+    assert damage(100) == ["built"]
+    (refused,) = damage(399)
+    assert "damaged again: clients are refused for 30 seconds" in refused
+    trees.look_for_changes()
+    trees.refresh()
+    assert (said, (tree / "a/b1").exists()) == ([refused], False)
+    assert not is_sealed(fallback_places(root.parent / "fallback", NAME))
+    seconds[0] += 30
+    trees.refresh()
+    assert said == [refused, "built"]
+    assert damage(430) == ["built"]

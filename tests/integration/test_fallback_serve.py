@@ -15,6 +15,8 @@ import pytest
 
 from huai_schema.errors import ExitCode
 from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
+from tests.support.fallback_service import MAY_CHROOT
+from tests.support.mounting import needs_mounts
 from tests.support.processes import until
 from tests.support.redirecting import contents
 
@@ -52,6 +54,7 @@ class Site:
             "address": "127.0.0.1",
             "port": self.port,
             "shutdown_grace": 20.0,
+            "use_chroot": MAY_CHROOT,
             **self.settings,
         }
         lines = ["[fallback]", *(f"{key} = {json.dumps(each)}" for key, each in settings.items())]
@@ -133,7 +136,7 @@ def serving(site: Site, *, umask: int = -1) -> Iterator[subprocess.Popen[str]]:
         assert not site.listener
 
 
-@pytest.mark.parametrize("chroot", [True, False])
+@pytest.mark.parametrize("chroot", sorted({MAY_CHROOT, False}))
 def test_a_plain_client_follows_each_commit(site: Site, chroot: bool) -> None:
     site.settings["use_chroot"] = chroot
     site.write()
@@ -152,7 +155,7 @@ def test_a_plain_client_follows_each_commit(site: Site, chroot: bool) -> None:
     assert re.search(rf"^.* send \[127\.0\.0\.1\] {NAME} \d+ d1/new 3$", log, re.MULTILINE), log
 
 
-@pytest.mark.parametrize("chroot", [True, False])
+@pytest.mark.parametrize("chroot", sorted({MAY_CHROOT, False}))
 def test_it_serves_whatever_the_umask(site: Site, chroot: bool) -> None:
     site.settings["use_chroot"] = chroot
     site.settings["folder"] = str(site.folder / "not/there/yet")
@@ -243,6 +246,31 @@ def test_who_may_connect(site: Site) -> None:
             assert site.rsync(*with_password, url).returncode == code
 
 
+COMPRESSING = {
+    "-z": "",
+    "-zz": "",
+    "-z --compress-choice=zstd": "",
+    "-z --compress-choice=lz4": "",
+    "-z --protocol=30": "",
+    "--checksum": "--checksum",
+    "-z --compress-level=22": "--compress-level",
+    "-z --remote-option=--compress-level=22": "--compress-level",
+    "-z --remote-option=--zl=22": "--zl",
+    "-z --remote-option=--compress-threads=64": "--compress-threads",
+    "-z --remote-option=--zt=64": "--zt",
+}
+"""Options of clients, and which of them is refused."""
+
+
+def test_a_client_may_compress_and_not_say_how_hard(site: Site) -> None:
+    with serving(site):
+        for options, refused in COMPRESSING.items():
+            ended = site.rsync("-rt", *options.split(), site.url, f"{site.folder}/{options}/")
+            words = f"refuse {refused}" if refused else ""
+            assert (ended.returncode == 0) == (not refused), (options, ended.stderr)
+            assert words in ended.stderr, options
+
+
 def test_many_clients_and_huge_filters(site: Site) -> None:
     (site.folder / "rules").write_text("".join(f"- /no/such/{n}*\n" for n in range(20_000)))
     with serving(site):
@@ -262,6 +290,30 @@ def test_many_clients_and_huge_filters(site: Site) -> None:
                 assert real[name] == data
 
 
+def test_a_service_without_confinement_says_so(site: Site) -> None:
+    site.settings["use_chroot"] = False
+    site.write()
+    said = "connections are not confined: fallback.use_chroot is false"
+    with serving(site) as process:
+        assert said in site.log.read_text()
+        assert said in run_server(site.root, "status").stderr
+        process.kill()
+        process.wait()
+        assert said not in run_server(site.root, "status").stderr
+        until(lambda: not site.listener)
+    with serving(site):
+        assert said in run_server(site.root, "status").stderr
+    assert said not in run_server(site.root, "status").stderr
+    assert said in run_server(site.root, "fallback", "conf", "--no-test").stderr
+    site.settings["confine"] = "require"
+    site.write()
+    for command in (["serve"], ["conf", "--no-test"]):
+        done = run_server(site.root, "fallback", *command)
+        assert done.returncode == ExitCode.REQUIREMENT
+        assert "fallback.confine requires it" in done.stderr
+
+
+@needs_mounts
 def test_an_image_stays_in_memory(site: Site) -> None:
     def is_kept() -> bool:
         """Whether the image, and no other one, is in memory as a whole."""

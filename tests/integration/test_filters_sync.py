@@ -8,7 +8,8 @@ from random import Random
 
 import pytest
 
-from huai_client.modes import Modes, bare_key
+from huai_client.modes import Modes
+from huai_client.settings_record import TreeSettings
 from tests.integration.test_sync_idle import loaded
 from tests.support.counting_proxy import counting
 from tests.support.partial_mirrors import RELEASES, assert_selected, count_of, grown, size_of
@@ -109,7 +110,7 @@ def test_removals_obey_the_limit_of_what_was_mirrored(place: Site) -> None:
     ended = down.sync("--json")
     assert ended.code == 25, ended
     assert (down.dest / "other" / "7").exists()
-    assert down.state.filter == bare_key(Modes.SAFE)
+    assert TreeSettings.parse(down.state.filter)[1:] == (Modes.SAFE, "")
     down.synced("--max-delete", "2501")
     assert_selected(up, down, ["- /other/"])
     # From here on a share is one of the part that is mirrored.
@@ -232,7 +233,7 @@ def test_a_plan_for_a_filter_says_that_the_limit_would_stop_it(place: Site) -> N
     assert "selects 1 of 1,202 entries" in ended.out
     assert "a sync would refuse this: 1,201 of 1,202 entries would be deleted" in ended.err
     assert down.run(*tried, "--max-delete", "1201").err.count("refuse") == 0
-    assert down.state.filter == bare_key(Modes.SAFE)
+    assert TreeSettings.parse(down.state.filter)[1:] == (Modes.SAFE, "")
 
 
 def test_status_says_that_a_filter_is_set(place: Site) -> None:

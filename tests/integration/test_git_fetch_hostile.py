@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Self
 import pytest
 
 from huai_client.deadline import Deadline, TimeUpError
+from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.git import Fetch, LocalRepository
 from huai_client.metadata.git.objects import MissingObjectError
 from huai_client.metadata.git.protocol import ask_for_pack, receive_pack
@@ -50,8 +52,8 @@ class Mirror:
     def __init__(self) -> None:
         self.held = Held()
         blob = self.held.blob(TEXT)
-        tree = self.held.tree(m=blob, t1=self.held.tree(m=self.held.blob(b"x")))
-        self.head = self.held.commit(tree)
+        self.tree = self.held.tree(m=blob, t1=self.held.tree(m=self.held.blob(b"x")))
+        self.head = self.held.commit(self.tree)
         extra = on_name(blob, appended(TEXT, b"y"))
         self.pack = pack([*self.records(), extra])
 
@@ -166,6 +168,7 @@ def test_what_is_wrong_is_not_recorded(script: Script, mirror: Mirror, tmp_path:
     for _ in range(2):
         with pytest.raises(MissingObjectError):
             store.fetch(MetadataUrl(f"{script.url}/m.git"))
+        store.fetch_refused()
     # Nothing of it is there, offered or believed.
     assert not store.has(mirror.head)
     assert [*(tmp_path / "repository" / "objects" / "pack").iterdir()] == []
@@ -173,6 +176,53 @@ def test_what_is_wrong_is_not_recorded(script: Script, mirror: Mirror, tmp_path:
     script.serve(mirror.head, mirror.pack)
     with pytest.raises((FormatError, DamagedRepositoryError), match=r"."):
         store.fetch(MetadataUrl(f"{script.url}/m.git"))  # whole, but no commit of a module
+
+
+def test_a_commit_that_was_refused_is_not_fetched_again(
+    script: Script, mirror: Mirror, tmp_path: Path
+) -> None:
+    url, path = MetadataUrl(f"{script.url}/m.git"), tmp_path / "metadata.git"
+    script.serve(mirror.head, mirror.pack)
+
+    def distrust(*_: object) -> None:
+        raise UntrustedError("signed by another")
+
+    def fetch(facts: str) -> int:
+        """Fail, and return how many packs were asked for so far."""
+        store = Repository(path)
+        store.judge_by(facts)
+        with pytest.raises(UntrustedError, match="signed by another"):
+            store.fetch(url, judge=distrust)
+        return sum(asked.line.startswith("POST") for asked in script.asked)
+
+    assert [fetch("a key"), fetch("a key"), fetch("other keys")] == [1, 1, 2]
+    Repository(path).fetch_refused()
+    assert [fetch("a key"), fetch("a key")] == [3, 3]
+    other = mirror.held.commit(mirror.tree, bytes.fromhex(mirror.head))
+    script.serve(other, pack(mirror.records()))
+    assert [fetch("a key"), fetch("a key")] == [4, 4]
+
+
+def test_a_pack_that_was_refused_is_not_fetched_again(
+    script: Script, mirror: Mirror, tmp_path: Path
+) -> None:
+    url, path = MetadataUrl(f"{script.url}/m.git"), tmp_path / "metadata.git"
+    script.serve(mirror.head, pack(mirror.records(without=mirror.held.blob(b"x"))))
+
+    def fetch() -> int:
+        """Fail, and return how many packs were asked for so far."""
+        with pytest.raises(FormatError, match="left out"):
+            Repository(path).fetch(url)
+        return sum(asked.line.startswith("POST") for asked in script.asked)
+
+    assert [fetch() for _ in range(3)] == [1, 1, 1]
+    Repository(path).fetch_refused()
+    assert [fetch(), fetch()] == [2, 2]
+    os.utime(path / "refused-heads", (0, 0))
+    assert [fetch(), fetch()] == [3, 3]
+    other = mirror.held.commit(mirror.tree, bytes.fromhex(mirror.head))
+    script.serve(other, pack(mirror.records(without=mirror.held.blob(b"x"))))
+    assert [fetch(), fetch()] == [4, 4]
 
 
 def test_a_repository_that_moved(script: Script, mirror: Mirror, down: Downstream) -> None:

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from huai_client.deadline import Deadline
+from huai_client.metadata.http import MetadataUrl, UpstreamError
+from huai_client.metadata.newest import find_newest
 from huai_client.state.hosts import Hosts
 from huai_client.transfer import ConnectionBrokenError, TransferError, UpstreamRefusedError
 from huai_client.transfer.staging import Staging
+from huai_client.transfer.staging.names import hashed
 from huai_schema.paths import RelPath
 from tests.support.certificate import make_certificate
 from tests.support.nginx import nginx
@@ -201,6 +204,21 @@ def _beginning(down: Downstream, path: bytes, content: bytes) -> None:
         place.write_bytes(content)
 
 
+def test_what_no_digest_proves_is_asked_for_as_a_whole(upstream: Path, down: Downstream) -> None:
+    """Even if what an interrupted run left has its size and time."""
+    file = put(upstream, b"plain", b"right\n", mtime=T0)._replace(digest=None)
+    with Staging(down.root) as staging:
+        left = staging.root / "partial" / os.fsdecode(hashed(file.path))
+        left.write_bytes(b"stale\n")
+        os.utime(left, ns=(T0, T0))
+    with nginx(upstream) as server:
+        assert down.fetch([file], server.url).complete
+        assert len(server.requests) == 1
+    with Staging(down.root) as staging:
+        staging.recover([file])
+        assert ready(staging, file).read_bytes() == b"right\n"
+
+
 def test_the_rest_of_a_file_is_asked_for(upstream: Path, down: Downstream) -> None:
     content = os.urandom(3 * MIB)
     file = put(upstream, b"d/large", content)
@@ -321,11 +339,13 @@ def test_a_certificate_of_somebody_else(
     file = put(upstream, b"a", b"1")
     certificate = make_certificate(tmp_path, "DNS:other.example")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
-    with (
-        nginx(upstream, tls=certificate) as server,
-        pytest.raises(UpstreamRefusedError, match="certificate"),
-    ):
-        down.fetch([file], server.url)
+    with nginx(upstream, tls=certificate) as server:
+        with pytest.raises(UpstreamRefusedError, match="certificate") as by_libcurl:
+            down.fetch([file], server.url)
+        with pytest.raises(UpstreamError, match="certificate") as by_openssl:
+            find_newest(MetadataUrl(server.url))
+    assert "other names" in by_libcurl.value.hint
+    assert "other names" in by_openssl.value.hint
 
 
 @pytest.mark.parametrize("to", ["plain", "secured"])
@@ -424,3 +444,19 @@ def test_a_proxy_that_wants_a_login(
         for scheme in ("http", "https"):
             with pytest.raises(TransferError):
                 down.fetch([file], f"{scheme}://mirror.invalid/m")
+
+
+@pytest.mark.parametrize("scheme", ["http", "rsync"])
+def test_a_proxy_that_is_down_is_named(
+    upstream: Path, down: Downstream, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    """With the variable that names it, for content and for metadata."""
+    variable = "RSYNC_PROXY" if scheme == "rsync" else "http_proxy"
+    monkeypatch.setenv(variable, "127.0.0.1:1")
+    with pytest.raises(TransferError, match=f"127.0.0.1:1 of {variable}: ") as found:
+        down.fetch([put(upstream, b"a", b"1")], f"{scheme}://mirror.invalid/m")
+    assert variable in found.value.hint
+    if scheme == "http":
+        with pytest.raises(UpstreamError, match=f"127.0.0.1:1 of {variable}: ") as head:
+            find_newest(MetadataUrl("http://mirror.invalid/m.git"))
+        assert variable in head.value.hint

@@ -20,6 +20,7 @@ from huai_client.transfer import (
     UpstreamSilentError,
     fetch,
 )
+from huai_client.transfer.errors import UnansweredError
 from huai_client.transfer.staging import Staging
 from huai_schema.entries import File
 from tests.support.certificate import make_certificate
@@ -309,9 +310,10 @@ def test_a_file_that_changes_while_its_connection_breaks(down: Downstream, file:
 
 def test_a_server_that_says_nothing(upstream: Path, down: Downstream) -> None:
     file = put(upstream, b"a", b"1")
-    options = replace(TEST_OPTIONS, timeout=1, retries=0)
-    with silent() as line, pytest.raises(UpstreamSilentError):
-        down.fetch([file], f"http://{line}", options)
+    options = replace(TEST_OPTIONS, timeout=1)
+    with silent() as line, pytest.raises(UnansweredError, match="does not answer"):
+        down.fetch([file], f"http://{line}", replace(options, retries=100))
+    assert down.listener.retries == [], "it is tried twice"
 
 
 def test_a_server_that_stops_in_the_middle(upstream: Path, down: Downstream) -> None:

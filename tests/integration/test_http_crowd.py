@@ -110,19 +110,19 @@ def test_without_a_folder_to_spool_in_answers_come_all_the_same(large: Repositor
 
 
 def test_a_trickle_ends_an_answer(large: Repository) -> None:
-    with running(large.path.parent, request_timeout=2) as server, slow_client(server) as slow:
+    with running(large.path.parent, request_timeout=0.5) as server, slow_client(server) as slow:
         slow.sendall(post(fetch_all(large.head())))
         got = 0
         for _ in range(16):
             got += len(slow.recv(1000))
-            time.sleep(0.5)
+            time.sleep(0.125)
         assert got + len(read_all(slow)) < PACK_BYTES
 
 
 def test_a_body_that_trickles_is_refused(large: Repository) -> None:
-    with running(large.path.parent, request_timeout=2) as server, server.connect() as slow:
+    with running(large.path.parent, request_timeout=0.5) as server, server.connect() as slow:
         slow.sendall(post(ls_refs(), length=1000))
         for _ in range(5):
             slow.sendall(b"0")
-            time.sleep(0.5)
+            time.sleep(0.125)
         assert status(read_all(slow)) == 408

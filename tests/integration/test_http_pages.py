@@ -50,7 +50,7 @@ def test_the_front_page_tells_how_each_module_stands(
     assert found[0][1] == "its metadata cannot be read; the server's log says why"
     assert found[1][1] == "no commit yet"
     assert found[2][2:5] == ["2", "3", "5 B"]
-    assert found[2][5].startswith("+1 added")
+    assert found[2][5] == "+1 added"
     assert len(page(client, "/").one("polyline")["points"].split()) == 2
 
 
@@ -63,6 +63,16 @@ def test_the_page_of_a_module_lists_its_commits(
     assert found.one("h1").text == "m"
     assert [row[0] for row in rows(found)] == ["3", "2", "1"]
     assert rows(found)[0][5] == repository.head()[:12]
+
+
+def test_a_commit_that_is_late_is_overdue(repository: Repository, client: httpx.Client) -> None:
+    """The commits of this repository are of the year 2023, and seconds apart."""
+    for _ in range(4):
+        repository.commit(b"more")
+    for path in ("/", "/modules/m"):
+        times = page(client, path).all("time")
+        (due,) = (each for each in times if each.attributes.get("class") == "due bad")
+        assert due.text.startswith("overdue by ")
 
 
 def test_many_commits_are_on_several_pages(repository: Repository, client: httpx.Client) -> None:
@@ -91,6 +101,23 @@ def test_what_is_not_there_has_a_page_too(client: httpx.Client, path: str) -> No
     found = page(client, path, 404)
     assert found.one("h1").text == "no such module"
     assert len(found.all("script")) == 1
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/docs", "/api/v1/nothing", "/content/nope/x"])
+def test_an_unknown_address_is_a_page_for_people(client: httpx.Client, path: str) -> None:
+    answer = client.get(path, headers={"Accept": "text/html,*/*;q=0.8"})
+    assert answer.status_code == 404
+    assert "Accept" in answer.headers.get_list("vary", split_commas=True)
+    error = parse(answer.text)
+    assert "404" in error.one("main").text
+    assert urljoin(path, error.one("main").all("a")[0]["href"]) == "/"
+    assert client.get(path).json().keys() == {"error", "hint"}
+
+
+def test_an_error_leads_back_to_its_module(client: httpx.Client) -> None:
+    path = "/modules/m/tree/999/d"
+    links = page(client, path, 404).one("main").all("a")
+    assert [urljoin(path, link["href"]) for link in links] == ["/", "/modules/m"]
 
 
 def test_names_are_text_and_nothing_else(repository: Repository, client: httpx.Client) -> None:

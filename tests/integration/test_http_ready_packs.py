@@ -4,10 +4,8 @@ import gzip
 import os
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import httpx
@@ -18,6 +16,7 @@ from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.repository import Repository
 from huai_schema.git.pktline import FLUSH_PACKET, packet, split
 from huai_server.store.steps import list_steps
+from tests.support.answering import QuietHandler, answering
 from tests.support.committing import NAME, Upstream
 from tests.support.http_fixtures import ENVIRONMENT, SECONDS, CountingGit, Server, git, running
 
@@ -171,12 +170,11 @@ def test_stock_git_reads_these_files(
     assert git("-C", clone, "ls-tree", "-rt", "main") == upstream.git("ls-tree", "-rt", new)
 
 
-@contextmanager
-def plain_server(url: str) -> Iterator[str]:
+def plain_server(url: str) -> AbstractContextManager[str]:
     """The same repository from a server that offers no more than huai-client makes use of."""
     offered = b"side-band-64k thin-pack ofs-delta no-progress shallow"
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         """Passes everything on."""
 
         def do_GET(self) -> None:
@@ -189,9 +187,6 @@ def plain_server(url: str) -> Iterator[str]:
                 body = gzip.decompress(body)
             got = httpx.post(f"{url}{self.path}", content=body, headers=TYPE, timeout=SECONDS)
             self._answer(got, got.content)
-
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
 
         def _fewer(self, line: bytes | int) -> bytes:
             if isinstance(line, int):
@@ -206,15 +201,7 @@ def plain_server(url: str) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-    listener = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=listener.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.server_address[1]}"
-    finally:
-        listener.shutdown()
-        listener.server_close()
-        thread.join(SECONDS)
+    return answering(Handler)
 
 
 def test_git_answers_what_is_asked_otherwise(

@@ -235,12 +235,31 @@ def test_a_span_that_is_none_is_told(pair: Mirror) -> None:
 def test_a_filter_leaves_the_number_of_files_as_rsync_counts_it(pair: Mirror) -> None:
     pair.down.configure(filter=("- /pool/1*", "- /new/"))
     options = ("-aH", "--delete", "--stats", "--exclude=/pool/1*", "--exclude=/new/")
-    for update in (lambda _: None, change, lambda _: None, grow):
+    for update in (lambda _: None, change, lambda _: None, grow, unlink):
         update(pair)
         ended, real = pair.call(*options), pair.real(*options)
         assert (ended.code, "the real rsync" in ended.err) == (0, False)
         for name in ("Number of files", "Number of created files", "Number of deleted files"):
             assert figure(ended.out, name) == figure(real.out, name)
+
+
+def test_symlinks_that_nobody_upstream_has_are_counted_as_symlinks(pair: Mirror) -> None:
+    options = ("-aH", "--delete", "--stats")
+    for tree in (pair.down.dest, pair.twin):
+        (tree / "extraneous").symlink_to("0")
+        (tree / "pool/dir").mkdir(parents=True)
+        (tree / "pool/dir/link").symlink_to("0")
+    for _ in range(2):
+        ended, real = pair.call(*options), pair.real(*options)
+        assert (ended.code, "the real rsync" in ended.err) == (0, False)
+        name = "Number of deleted files"
+        assert figure(ended.out, name) == figure(real.out, name)
+
+
+def unlink(found: Mirror) -> None:
+    """A symlink goes."""
+    found.up.at(b"pool/second/link").unlink()
+    found.up.commit()
 
 
 def grow(found: Mirror) -> None:

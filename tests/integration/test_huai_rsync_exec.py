@@ -7,8 +7,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from huai_client.cli.rsync.exec_rsync import HIDE
+from huai_client.state import handovers
 from huai_client.state.paths import module_places
 from huai_schema.codec.announcement import FILE_NAME
 from huai_schema.program.locking import locked
@@ -99,7 +102,7 @@ def test_what_is_not_understood_goes_to_rsync_as_it_is(
     ended = pair.call(*options, environment=before(tmp_path))
     real = pair.real(*options)
     assert ended.code == real.code
-    assert recorded() == [[*options, pair.source, f"{pair.down.dest}/"]]
+    assert recorded() == [[HIDE, *options, pair.source, f"{pair.down.dest}/"]]
     assert "the real rsync runs: " in ended.err
     assert picture(pair.down.dest) == picture(pair.twin)
     assert not pair.down.state_file.exists()
@@ -120,7 +123,7 @@ def test_other_sources_and_places_are_no_business_of_huai(
         ended = run(pair.program, *arguments, environment=environment)
         assert (ended.code, ended.err) == (0, "")
     asked = [call for call in recorded() if call[-2:-1] != [f"{pair.source}pool/{FILE_NAME}"]]
-    assert asked == calls
+    assert asked == [call if call == ["--version"] else [HIDE, *call] for call in calls]
     assert run(pair.program, "--oops", environment=environment).code == 1
 
 
@@ -293,6 +296,37 @@ def test_the_filter_of_the_module_may_stand_in_the_call(pair: Mirror) -> None:
     assert "the real rsync runs" in pair.call(*PLAIN).err
 
 
+def test_calls_that_are_left_to_rsync_are_told_until_one_is_not(pair: Mirror) -> None:
+    """As those of a module that was added without the rules of the call."""
+
+    def status() -> str:
+        return pair.down.run("status").out
+
+    assert "real rsync" not in status()
+    for _ in range(2):
+        assert "its filter rules are not those" in pair.call(*PLAIN, "--exclude=/x").err
+    assert "huai-rsync left 2 calls to the real rsync since " in status()
+    assert "its filter rules are not those of the module" in status()
+    assert "left 2 calls to the real rsync" in pair.down.run("doctor", pair.down.name).out
+    assert pair.call(*PLAIN).code == 0
+    assert "real rsync" not in status()
+
+
+def test_the_first_call_of_a_day_that_is_left_to_rsync_is_told(pair: Mirror) -> None:
+    stage = ["-rlptgoH"]
+    assert pair.call(*stage, "--quiet").err == ""
+    begin_another_day(pair)
+    assert "without --delete" in pair.call(*stage).err
+    assert pair.call(*stage).err == ""
+
+
+def begin_another_day(pair: Mirror) -> None:
+    path = module_places(pair.down.root, pair.down.name).handovers
+    before = handovers.load(path)
+    assert before is not None
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(before, told=1)))
+
+
 def test_too_many_deletions_are_refused_with_rsyncs_code(pair: Mirror) -> None:
     assert pair.call(*PLAIN).code == 0
     update(pair)
@@ -397,3 +431,19 @@ def test_metadata_that_nobody_renews_give_way_to_rsync(pair: Mirror) -> None:
         ended = pair.call(*PLAIN)
         assert (ended.code, "more than max_age" in ended.err) == (0, True)
         assert (pair.down.dest / "pool/not committed").exists()
+
+
+def test_an_upstream_puts_nothing_into_the_staging_area(pair: Mirror, tmp_path: Path) -> None:
+    """Nor does the rule that sees to it keep anything in DEST from being deleted."""
+    area = ".~tmp~/huai/patches"
+    (pair.up.tree / area).mkdir(parents=True)
+    (pair.up.tree / area / "planted").write_bytes(b"planted")
+    for deletes in ("--delete", "--delete-excluded"):
+        copy = tmp_path / deletes
+        (copy / area).mkdir(parents=True)
+        call = ("-a", deletes, f"{pair.up.tree}/", f"{copy}/")
+        ended = run(pair.program, *call, environment={"HUAI_CLIENT_ROOT": str(pair.down.root)})
+        assert (ended.code, ended.err) == (0, "")
+        assert [*copy.rglob("planted")] == []
+        assert not (copy / area).exists()
+        assert (copy / "pool/1").is_file()

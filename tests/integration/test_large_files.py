@@ -1,6 +1,7 @@
 """Large files are brought up to date from what their older versions hold."""
 
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -255,6 +256,29 @@ def test_a_file_is_changed_where_it_stands(
     assert (down.dest / "small").stat().st_ctime_ns == others.st_ctime_ns
 
 
+def test_one_that_cannot_be_opened_for_the_change_keeps_no_other_back(
+    up: Upstream, web: Nginx, place: Site
+) -> None:
+    program = Path(shutil.which("sleep") or "").read_bytes() + CONTENT
+    up.put(NAME, program, mode=0o755)
+    down = over_http(up, place, web, in_place=["*.img"])
+    up.put(b"small", b"new", mtime=LATER)
+    changed(up, program + b"more")
+    running = subprocess.Popen([image(down), "600"])
+    try:
+        ended = down.sync()
+    finally:
+        running.kill()
+        running.wait()
+    if not reflinks(down):
+        assert ended.code == 23, ended
+        assert "images/disk.img: Text file busy" in ended.err
+        assert image(down).read_bytes() == program
+    assert (down.dest / "small").read_bytes() == b"new"
+    down.synced()
+    assert_equal(up, down)
+
+
 def test_zeros_become_holes_in_place_too(up: Upstream, web: Nginx, place: Site) -> None:
     down = over_http(up, place, web, in_place=["/images/"])
     changed(up, CONTENT[:BLOCK] + bytes(15 * BLOCK) + CONTENT[16 * BLOCK :])
@@ -447,6 +471,7 @@ def test_the_address_of_an_index(up: Upstream, place: Site) -> None:
     assert found.status_code == 200
     assert found.content == path.read_bytes()
     assert "immutable" in found.headers["cache-control"]
-    for wrong in (f"00/{path.name}", f"{path.name[:2]}/{path.name[:-1]}0", "looked"):
+    other = path.name[:-1] + ("1" if path.name.endswith("0") else "0")
+    for wrong in (f"zz/{path.name}", f"{path.name[:2]}/{other}", "looked"):
         assert httpx.get(f"{address}/{wrong}").status_code == 404
     assert httpx.post(f"{address}/{path.name[:2]}/{path.name}").status_code == 405

@@ -87,6 +87,21 @@ def test_log_tells_of_each_run_newest_first(pair: tuple[Upstream, Downstream]) -
     assert "2 times" in text[0]
 
 
+def test_log_shows_the_newest_lines_only(place: Site) -> None:
+    up = place.upstream()
+    up.put(b"new", b"1")
+    down = place.synced_downstream(up)
+    for number in range(3):
+        up.put(b"new", b"%d" % number)
+        up.commit()
+        down.synced()
+    whole = down.run("log", down.name).out.splitlines()
+    assert len(whole) > 2
+    assert down.run("log", down.name, "--number", "2").out.splitlines() == whole[:2]
+    of_path = down.run("log", down.name, "new").out.splitlines()
+    assert down.run("log", down.name, "new", "-n", "1").out.splitlines() == of_path[:1]
+
+
 def test_polls_that_find_nothing_new_are_not_told_of(place: Site) -> None:
     up = place.upstream()
     up.put(b"a", b"a")
@@ -251,6 +266,22 @@ def test_plan_tells_stages_bytes_and_time(place: Site) -> None:
     assert (stage["fetches"], stage["reused"], stage["reused_bytes"]) == (0, 1, 1000)
     text = down.run("plan", down.name).out
     assert "payload: 1 that are here already (1,000 bytes)" in text
+
+
+def test_a_long_plan_begins_with_its_summary(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"pool", 30)
+    up.commit()
+    down = place.downstream(up)
+    lines = down.run("plan", down.name).out.splitlines()
+    assert lines[0].startswith(f"{down.name}: 30 files to fetch")
+    assert len([line for line in lines if line.startswith("fetch ")]) < 20
+    assert lines[-1].startswith("and ")
+    assert "--list" in lines[-1]
+    listed = down.run("plan", down.name, "--list").out.splitlines()
+    assert listed[: len(lines) - 1] == lines[:-1]
+    assert len([line for line in listed if line.startswith("fetch ")]) == 30
+    assert len(down.run("plan", down.name, "--json").events("operation")) > 30
 
 
 @pytest.mark.parametrize("name", ["9", "previous..x", "abc", "..1.."])

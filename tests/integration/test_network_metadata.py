@@ -187,7 +187,7 @@ def test_what_an_upstream_says_is_nothing_for_a_terminal_to_obey(place: Site, up
         weak.refusals, weak.retry_after, weak.reason = 9, "99", "\x1b[31mred\x07 \x9b" + "x" * 999
         ended = down.sync()
         assert ended.code == 10
-        assert "HTTP 503 ?[31mred? ?xxx" in ended.err
+        assert r"HTTP 503 \x1b[31mred\x07 \x9bxxx" in ended.err
         assert len(ended.err) < 1000
         assert "\x1b" not in down.run("status").out
 

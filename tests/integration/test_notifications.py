@@ -382,7 +382,7 @@ def test_serve_tells_of_a_signature_that_nobody_renews(up: Upstream, tmp_path: P
         ({"mail": {"to": "a@x", "port": 70000}}, "port"),
         ({"mail": {"to": "a@x"}, "after": 0}, "after: 0"),
         ({"mail": {"to": "a@x"}, "timeout": 3600}, "timeout: 3600"),
-        ({"web": {"url": "file:///etc/passwd"}}, "no URL of http"),
+        ({"web": {"url": "file:///etc/passwd"}}, "not one of http"),
         ({"web": {"url": "https://x", "secret_file": "s"}}, "absolute path"),
         ({"command": "alarm"}, "absolute path"),
         ({"comand": "/alarm"}, "did you mean 'command'"),

@@ -167,3 +167,22 @@ def test_other_sites_may_read_what_everybody_may(server: Serving) -> None:
     for path in ("/", "/metrics", f"/content/{NAME}/file"):
         answer = httpx.get(server.url + path, headers=origin)
         assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    ("url", "coding"),
+    [
+        ("/openapi.json", "gzip"),
+        (f"/modules/{NAME}", "gzip"),
+        ("/healthz", None),
+        (f"{ADVERT}?service=git-upload-pack", None),
+        (HEAD, None),
+        (f"/content/{NAME}/file", None),
+    ],
+)
+def test_what_is_described_and_pages_are_compressed(
+    server: Serving, url: str, coding: str | None
+) -> None:
+    answer = httpx.get(server.url + url, headers={"Accept-Encoding": "gzip"})
+    assert answer.status_code == 200
+    assert answer.headers.get("Content-Encoding") == coding

@@ -207,9 +207,9 @@ def test_names_that_the_output_cannot_show_are_escaped(place: Site, encoding: st
     up.put("grüße-猫".encode())
     up.commit()
     environment = {"PYTHONUTF8": "0", "PYTHONIOENCODING": encoding, "PYTHONCOERCECLOCALE": "0"}
-    for command in ("plan", "sync", "diff"):
+    for command, *options in (("plan", "--list"), ("sync",), ("diff",)):
         done = subprocess.run(
-            [*CLIENT, "--root", str(down.root), command, up.name],
+            [*CLIENT, "--root", str(down.root), command, up.name, *options],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             env={**ENVIRONMENT, **environment},

@@ -1,11 +1,9 @@
 """Logins and locks are their owner's only, and a password is never shown."""
 
 import base64
-import http.server
 import os
 import stat
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 
 from huai_schema.program.configuration import ConfigError
 from huai_server.config import load
+from tests.support.answering import QuietHandler, answering
 from tests.support.unprivileged import run_unprivileged
 from tests.support.upstream import ENVIRONMENT, SECONDS, SERVER, Downstream, Site
 
@@ -93,7 +92,7 @@ def test_who_may_not_read_the_state_is_told_whose_it_is(tmp_path: Path) -> None:
     for above in list(tmp_path.parents)[:-1]:
         if above.stat().st_uid == os.geteuid():
             above.chmod(above.stat().st_mode | 0o011)
-    run_unprivileged(__name__, "reads_a_state_of_somebody_else", tmp_path)
+    run_unprivileged(reads_a_state_of_somebody_else, tmp_path)
 
 
 @contextmanager
@@ -101,23 +100,13 @@ def asking_for_a_login() -> Iterator[tuple[str, list[str]]]:
     """A server that lets nobody in, and what it was told."""
     heard: list[str] = []
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             heard.append(self.headers.get("Authorization", ""))
             self.send_error(401)
 
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", heard
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with answering(Handler) as url:
+        yield url, heard
 
 
 def test_a_login_may_stand_in_a_netrc(

@@ -3,14 +3,14 @@
 import json
 from collections.abc import Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from tests.support import prepared
+from tests.support.answering import QuietHandler, answering
 from tests.support.attesting import Attesting, allow, attesting
 from tests.support.json_events import faults
 from tests.support.keys import key
@@ -18,25 +18,8 @@ from tests.support.rsyncd import rsync_daemon
 from tests.support.upstream import ENVIRONMENT, SECONDS, Site, Upstream, site
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
-class Web:
-    """A web server of one folder, which stands for a mirror's."""
-
-    def __init__(self, folder: Path) -> None:
-        handler = partial(_Quiet, directory=str(folder))
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._thread = Thread(target=self._server.serve_forever)
-        self._thread.start()
-        self.host = f"127.0.0.1:{self._server.server_port}"
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+class Files(QuietHandler, SimpleHTTPRequestHandler):
+    """The files of a folder, which stand for a mirror's."""
 
 
 @pytest.fixture(scope="module")
@@ -59,25 +42,28 @@ def up(own: Site) -> Upstream:
 @pytest.fixture
 def two(own: Site, up: Upstream, tmp_path: Path) -> Iterator[tuple[Attesting, Attesting]]:
     """The first is served by HTTP, the second by HTTP and by rsync; both are in step."""
-    first, second = Web(tmp_path / "1"), Web(tmp_path / "2")
-    for number in (1, 2):
-        (tmp_path / str(number)).mkdir()
-    with rsync_daemon({"m": tmp_path / "2"}) as daemon:
+    folders = [tmp_path / "1", tmp_path / "2"]
+    for folder in folders:
+        folder.mkdir()
+    with (
+        answering(partial(Files, directory=str(folders[0]))) as first,
+        answering(partial(Files, directory=str(folders[1]))) as second,
+        rsync_daemon({"m": folders[1]}) as daemon,
+    ):
         rsync_host = daemon.split("/")[2]
-        urls = {1: (f"http://{first.host}/",), 2: (f"http://{second.host}/", f"{daemon}/m")}
+        urls = {1: (f"{first}/",), 2: (f"{second}/", f"{daemon}/m")}
+        hosts = {1: (first.split("/")[2],), 2: (second.split("/")[2], rsync_host)}
         made = []
-        for number, hosts in ((1, [first.host]), (2, [second.host, rsync_host])):
-            allow_all[number] = (f"m-{number}", key(number), tuple(hosts))
+        for number, folder in enumerate(folders, 1):
+            allow_all[number] = (f"m-{number}", key(number), hosts[number])
             one = attesting(own, number, up, urls=urls[number])
-            one.down.configure(dest=str(tmp_path / str(number)))
-            one.down.dest = tmp_path / str(number)
+            one.down.configure(dest=str(folder))
+            one.down.dest = folder
             made.append(one)
         allow(own, *allow_all.values(), internal=True)
         for one in made:
             one.down.synced()
         yield made[0], made[1]
-    for web in (first, second):
-        web.close()
 
 
 allow_all: dict[int, tuple[str, Any, tuple[str, ...]]] = {}
@@ -118,9 +104,13 @@ def test_the_mirror_that_serves_another_byte_is_named(two: tuple[Attesting, Atte
     ]
     place.unlink()
     code, said = probe(one)
-    assert (code, said["m-2"]["verdict"]) == (0, "stale")
+    assert (code, said["m-2"]["verdict"]) == (47, "stale")  # it was not good before
     place.write_bytes(content)
     assert probe(one)[1]["m-2"]["verdict"] == "good"
+    place.unlink()
+    assert [probe(one)[0] for _ in range(2)] == [0, 47]
+    place.write_bytes(content)
+    assert probe(one)[0] == 0
     assert shown(one)["m-2"] == ("good", True)
 
 
@@ -143,6 +133,12 @@ def test_addresses_of_this_network_are_not_asked(
     assert {each["verdict"] for each in said.values()} == {"unreachable"}
     assert "an address of this network" in said["m-1"]["reason"]
     assert shown(one)["m-1"] == ("unreachable", True)
+    # A timer alarms of what lasts.
+    assert probe(one)[0] == 10
+    quiet = ["--root", str(one.up.root), "probe", one.up.name, "--quiet"]
+    done = prepared.ran(prepared.SERVER, quiet, ENVIRONMENT, SECONDS)
+    assert done.returncode == 10
+    assert "m-1: unreachable: " in done.stderr
 
 
 def test_a_run_keeps_to_its_bytes(two: tuple[Attesting, Attesting], own: Site) -> None:

@@ -91,6 +91,24 @@ def test_another_key(up: Upstream, archive: Archive, down: Downstream) -> None:
     assert_equal(up, down)
 
 
+def test_words_of_gpgv_beside_its_status(
+    up: Upstream,
+    archive: Archive,
+    down: Downstream,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its words for people may quote a file, and are not a status."""
+    put_off(up, archive)
+    archive.sign("new")
+    up.commit()
+    program = tmp_path / "gpgv"
+    program.write_text("#!/bin/sh\necho '[GNUPG:] GOODSIG 0123 name' >&2\nexit 0\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    refused(down, "gpgv names no good signature")
+
+
 def test_a_new_key_beside_the_old_one(up: Upstream, archive: Archive, down: Downstream) -> None:
     archive.update("2", "old", "new")
     up.commit()

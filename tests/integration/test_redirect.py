@@ -12,6 +12,7 @@ import pytest
 from huai_server.fallback.redirect import preload_library
 from tests.support.processes import until
 from tests.support.redirecting import SECONDS, Stage, contents, is_held
+from tests.support.rsyncd import CHROOTS
 
 BIG = 4 << 20
 ODD = "odd \n [name]* \udcff"
@@ -29,7 +30,7 @@ def stage(short_path: Path) -> Stage:
     return made
 
 
-@pytest.mark.parametrize("chroot", ["yes", "no"])
+@pytest.mark.parametrize("chroot", CHROOTS)
 @pytest.mark.parametrize(
     "options",
     [
@@ -124,7 +125,7 @@ def _symlink_above(path: Path) -> None:
     path.parent.symlink_to(moved)
 
 
-@pytest.mark.parametrize("chroot", ["yes", "no"])
+@pytest.mark.parametrize("chroot", CHROOTS)
 @pytest.mark.parametrize(
     "change",
     [
@@ -177,7 +178,7 @@ def test_nothing_outside_of_the_module(stage: Stage) -> None:
     (stage.real / "out").symlink_to(secret)
     (stage.real / "etc").symlink_to("/etc/passwd")
     stage.list_it()
-    for chroot in ("yes", "no"):
+    for chroot in CHROOTS:
         with stage.daemon(use_chroot=chroot) as url:
             stage.fetch(f"{url}../secret")
             stage.fetch(f"{url}/../../secret")
@@ -195,7 +196,7 @@ def test_without_the_library_there_is_no_module(stage: Stage, tmp_path: Path) ->
     foreign[18:20] = b"\xf3\x00"  # e_machine of another processor
     broken.write_bytes(foreign)
     for preload in (broken, tmp_path / "missing.so"):
-        for chroot in ("yes", "no"):
+        for chroot in CHROOTS:
             with stage.daemon(preload=preload, use_chroot=chroot) as url:
                 done = stage.fetch(url)
             assert done.returncode == 5

@@ -13,7 +13,11 @@ from pathlib import Path
 import pytest
 
 from huai_server.fallback.redirect import preload_library
+from tests.support.mounting import needs_mounts
 from tests.support.redirecting import SECONDS, Stage
+from tests.support.rsyncd import IS_ROOT
+
+needs_chroot = pytest.mark.skipif(not IS_ROOT, reason="only root can chroot")
 
 OUTSIDE = "what stands outside of the mirror"
 
@@ -164,20 +168,24 @@ def has_landlock() -> bool:
     return int(ctypes.CDLL(None).syscall(444, None, 0, 1)) > 0
 
 
+@needs_mounts
 def test_a_process_that_was_taken_over_stays_in_its_chroot(stage: Stage) -> None:
     assert tried(stage, mounts=True, landlock=True) == []
 
 
+@needs_mounts
 def test_detached_mounts_are_enough(stage: Stage) -> None:
     assert tried(stage, mounts=True, landlock=False) == []
 
 
+@needs_chroot
 @pytest.mark.skipif(not has_landlock(), reason="this kernel has no Landlock")
 def test_landlock_lets_nothing_be_read(stage: Stage) -> None:
     # Looking at a path that is known remains: that is what is documented.
     assert set(tried(stage, mounts=False, landlock=True)) <= {"seen"}
 
 
+@needs_chroot
 def test_with_neither_it_could_leave(stage: Stage) -> None:
     """What is documented too; and the proof that the program above does try."""
     found = tried(stage, mounts=False, landlock=False)

@@ -138,7 +138,7 @@ def test_a_part_of_a_mirror_is_not_handed_on(
     up = place.upstream()
     up.many(b"folder", 10)
     with relaying(place.synced_downstream(up, **settings), tmp_path) as relay:
-        done = relay.run("relay", up.name)
+        done = relay.relayed()
         assert (done.code, reason in done.err) == (47, True), done
         assert relay.serial == 0
         assert relay.downstream().sync().code == 45
@@ -156,13 +156,30 @@ def test_a_path_that_is_only_here_may_be_protected(place: Site, tmp_path: Path) 
         is_handed_on(relay, 1)
 
 
+def test_a_client_that_wrote_no_record_yet_is_relayed_by_its_state(
+    place: Site, tmp_path: Path
+) -> None:
+    up = place.upstream()
+    up.put(b"a", b"1")
+    down = place.synced_downstream(up)
+    record = down.state_file.with_name("applied")
+    record.unlink()
+    with relaying(down, tmp_path) as relay:
+        is_handed_on(relay, 1)
+        up.put(b"a", b"2")
+        up.commit()
+        down.synced()
+        assert record.exists()
+        is_handed_on(relay, 2)
+
+
 def test_a_mirror_that_becomes_a_part_stays_at_what_was_handed_on(tiers: Tiers) -> None:
     relay = tiers.relay
     is_handed_on(relay, 1)
     relay.down.configure(filter=("- folder/",))
     tiers.up.put(b"a", b"2")
     tiers.publish()
-    assert relay.run("relay", tiers.name).code == 47
+    assert relay.relayed().code == 47
     assert relay.serial == 1
     event = json.loads(relay.run("status", tiers.name, "--json").out)
     assert "a filter leaves out a part" in event["relay"]["problem"]
@@ -195,7 +212,7 @@ def test_an_upstream_that_goes_back_is_refused_on_every_tier(tiers: Tiers) -> No
     assert relay.serial == 2
 
     relay.down.synced("--accept-rollback")
-    done = relay.run("relay", tiers.name)
+    done = relay.relayed()
     assert (done.code, "serial 1 is applied here, and serial 2" in done.err) == (46, True), done
     assert (below.sync().code, relay.serial) == (0, 2)
     relay.handed("--accept-rollback")
@@ -216,7 +233,7 @@ def test_another_module_of_that_name_is_refused(tiers: Tiers) -> None:
         up.put(b"a", b"new %d" % each)
         up.commit()
     relay.down.synced("--accept-rollback")
-    done = relay.run("relay", tiers.name)
+    done = relay.relayed()
     assert (done.code, "another module of this name" in done.err) == (46, True), done
     assert relay.serial == 2
 

@@ -14,6 +14,7 @@ import pytest
 
 from huai_native._native import Blake3
 from tests.support.committing import NAME, SECONDS, run_server
+from tests.support.processes import open_paths
 from tests.support.serving import Serving, serving
 
 BIG = bytes(range(256)) * 5000 + b"end"
@@ -350,15 +351,10 @@ def test_who_leaves_early_stops_the_reading(mirror: Mirror) -> None:
             connection.sendall(b"GET /content/m/large HTTP/1.1\r\nHost: x\r\n\r\n")
             assert connection.recv(12) == b"HTTP/1.1 200"
     assert mirror.get("small").content == b"small"
-    handles = Path(f"/proc/{mirror.server.process.pid}/fd")
-    mirror.server.wait_until(lambda: not [each for each in handles.iterdir() if _leads_to(each)])
-
-
-def _leads_to(handle: Path) -> bool:
-    try:
-        return str(handle.readlink()).endswith("/tree/large")
-    except FileNotFoundError:
-        return False
+    server = mirror.server.process.pid
+    mirror.server.wait_until(
+        lambda: not any(path.endswith("/tree/large") for path in open_paths(server))
+    )
 
 
 def test_who_reads_nothing_leaves_room_for_others(short_path: Path) -> None:

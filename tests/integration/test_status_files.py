@@ -1,5 +1,6 @@
 """`[status]`: what a sync writes down of how the modules stand, and never fails about."""
 
+import json
 import re
 from pathlib import Path
 from typing import get_args
@@ -10,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from huai_client.hook_table import Hooks
 from huai_client.inspect import status_page
 from huai_client.inspect.prometheus import MEANINGS
+from huai_client.state import state as states
 from huai_client.state.run_record import Kind
 from huai_schema.errors import ExitCode
 from huai_schema.program.words import load_words
@@ -120,6 +122,22 @@ def test_a_page_of_modules_that_were_never_synced(down: Downstream, tmp_path: Pa
     assert down.run("status", "--html", str(tmp_path)).code == 0
     assert "never synced" in parse((tmp_path / "index.html").read_text()).text
     assert down.run("status", "--html", str(tmp_path / "missing")).code == 11
+
+
+def test_a_first_sync_that_was_interrupted_has_no_serial_yet(
+    down: Downstream, tmp_path: Path
+) -> None:
+    down.state_file.parent.mkdir(parents=True, exist_ok=True)
+    states.save(down.state_file, states.State(serial=6, attempted=("ab" * 20,)))
+    assert down.run("status", "--html", str(tmp_path)).code == 0
+    modules, _ = parse((tmp_path / "index.html").read_text()).all("tbody")
+    labelled = {cell["data-label"]: cell.text for cell in modules.all("td")}
+    assert labelled.pop("State") == "never synced"
+    assert len(labelled) == 5
+    assert set(labelled.values()) == {"\N{EN DASH}"}
+    assert json.loads(down.run("status", "--json").out)["serial"] is None
+    assert down.run("status", "--prometheus", str(tmp_path / "prom")).code == 0
+    assert told(tmp_path / "prom")[down.name]["serial"] == 0
 
 
 def test_a_page_for_each_language_leads_to_the_others(down: Downstream, tmp_path: Path) -> None:

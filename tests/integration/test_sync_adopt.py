@@ -2,10 +2,20 @@
 
 import os
 import subprocess
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from huai_client.state import state as states
+from huai_client.transfer.staging import boot_id, key_of
+from huai_client.transfer.staging.names import hashed
+from huai_client.transfer.staging.ready_store import BOOT_ID
+from huai_native._native import Blake3
+from huai_schema.entries import File
+from huai_schema.paths import RelPath
 from tests.support.local_trees import fingerprint
 from tests.support.upstream import (
     ENVIRONMENT,
@@ -104,6 +114,20 @@ def test_extraneous_files_are_told_and_kept(pair: tuple[Upstream, Downstream]) -
     assert (down.dest / "my" / "own").exists()
     assert down.sync("--adopt", "--delete-extraneous").code == 0
     assert_equal(up, down)
+
+
+@pytest.mark.parametrize("early", [1000, 999_999_999, 5 * 10**9])
+def test_the_time_of_the_top_is_right_to_the_nanosecond(place: Site, early: int) -> None:
+    """Though rsync leaves a directory whose second is right."""
+    up = place.upstream()
+    up.many(b"folder", 3)
+    os.utime(up.tree, ns=(T0, T0))
+    up.commit()
+    down = place.downstream(up)
+    subprocess.run(["rsync", "-a", f"{up.tree}/", f"{down.dest}/"], check=True, timeout=60)
+    os.utime(down.dest, ns=(T0, T0 - early))
+    down.synced()
+    assert down.dest.stat().st_mtime_ns == T0
 
 
 def test_deletions_have_a_limit(pair: tuple[Upstream, Downstream]) -> None:
@@ -269,3 +293,178 @@ def test_quiet_says_nothing_of_symlinks_that_lead_out(place: Site, tmp_path: Pat
     assert "1 symlink leads out of the tree" in log.read_text(encoding="utf-8")
     told = place.downstream(up).sync("--quiet", "--json").events("warning")
     assert ["leads out" in each["message"] for each in told] == [True]
+
+
+def test_nothing_that_an_upstream_put_into_the_staging_area_is_an_order(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    """Such as a journal of an older version, which tells of a file outside."""
+    up, down = pair
+    victim, name = down.dest.parent / "victim", hashed(b"../victim").decode()
+    victim.write_bytes(b"precious")
+    area = up.tree / ".~tmp~/huai"
+    (area / "patches").mkdir(parents=True)
+    (area / "patches" / name).write_bytes(b"planted")
+    journal = {"path": b"../victim", "ranges": [(0, 7)]}
+    (area / "patches" / f"{name}.journal").write_bytes(msgspec.msgpack.encode(journal))
+    os.mkfifo(area / "boot")
+    (area / "partial").mkdir()
+    os.mkfifo(area / "partial" / hashed(b"folder/1").decode())
+    rsync(up, down, "-aH")
+    assert (down.dest / ".~tmp~/huai/boot").is_fifo()
+    (down.dest / "folder/1").unlink()
+    down.synced()
+    assert victim.read_bytes() == b"precious"
+    assert not (down.dest / ".~tmp~").exists()
+    assert (down.dest / "folder/1").read_bytes() == up.at(b"folder/1").read_bytes()
+
+
+def victim(planted: Path) -> Path:
+    return next(above.parent for above in planted.parents if above.name == ".~tmp~") / "victim"
+
+
+PLANTS: dict[str, Callable[[Path], object]] = {
+    "fifo": os.mkfifo,
+    "symlink": lambda path: path.symlink_to(victim(path)),
+    "directory": Path.mkdir,
+    "file": lambda path: path.write_bytes(b"planted"),
+    "hardlink": lambda path: path.hardlink_to(victim(path)),
+}
+PLANTED = (b"large", b"folder/1")
+
+
+def with_digest(up: Upstream, file: File) -> File:
+    return file._replace(digest=Blake3(up.at(file.path).read_bytes()).digest())
+
+
+@pytest.mark.parametrize("inner", [False, True])
+@pytest.mark.parametrize("kind", PLANTS)
+def test_whatever_an_upstream_put_into_the_staging_area_is_cleared(
+    place: Site, kind: str, *, inner: bool
+) -> None:
+    up = place.upstream(block_index=1 << 18)
+    up.many(b"folder", 5)
+    up.put(b"victim", b"precious")
+    up.put(b"large", os.urandom(1 << 20))
+    up.commit()
+    area, top = up.tree / ".~tmp~/huai", up.tree.stat()
+    area.mkdir(parents=True)
+    wanted = [File(RelPath(path), up.at(path).stat().st_size, T0, 0o644) for path in PLANTED]
+    names = ["boot", "lock", "ready", "unverified", "incoming", "partial", "patches"]
+    if inner:
+        names = [f"incoming/{name}" for name in ("0", "1", "9" * 200, "x")]
+        for file in wanted:
+            name, key = hashed(file.path).decode(), key_of(with_digest(up, file))
+            names += [f"partial/{name}", f"patches/{name}", f"ready/{key}", f"unverified/{key}"]
+            names.append(f"incoming/7/{os.fsdecode(file.path)}")
+    for name in names:
+        (area / name).parent.mkdir(parents=True, exist_ok=True)
+        PLANTS[kind](area / name)
+    os.utime(up.tree, ns=(top.st_atime_ns, top.st_mtime_ns))
+    down = place.downstream(up)
+    rsync(up, down, "-aH", "--exclude=/large", "--exclude=/folder/1")
+    assert down.sync().code == 0
+    for tree in (up.tree, down.dest):
+        assert (tree / "victim").read_bytes() == b"precious"
+    assert not (down.dest / ".~tmp~").exists()
+    assert_equal(up, down)
+
+
+@pytest.mark.parametrize("digest", ["now", "off"])
+def test_a_file_that_claims_to_be_verified_is_not_believed(place: Site, digest: str) -> None:
+    """Not even from who knows how this boot of the machine is called."""
+    up = place.upstream(digest=digest)
+    up.many(b"folder", 5)
+    up.commit()
+    file = File(RelPath(b"folder/1"), 10, T0, 0o644)
+    if digest == "now":
+        file = with_digest(up, file)
+    down = place.downstream(up)
+    for boot in (BOOT_ID.read_bytes().strip(), boot_id()):
+        area = down.dest / ".~tmp~/huai"
+        (area / "ready").mkdir(parents=True, mode=0o700)
+        (area.parent).chmod(0o700)
+        (area / "boot").write_bytes(boot)
+        for planted in (area / "ready" / key_of(file), area / "incoming/1/folder/1"):
+            planted.parent.mkdir(parents=True, exist_ok=True)
+            planted.write_bytes(b"planted...")
+            os.utime(planted, ns=(T0, T0))
+        assert down.sync("--adopt").code == 0
+        assert_equal(up, down)
+        (down.dest / "folder/1").unlink()
+
+
+def test_a_lock_in_the_tree_that_is_no_file_is_named(pair: tuple[Upstream, Downstream]) -> None:
+    up, down = pair
+    area = down.dest / ".~tmp~/huai"
+    for make in (lambda path: path.symlink_to("/etc/passwd"), os.mkfifo, Path.mkdir):
+        (area / "incoming/1").mkdir(parents=True, mode=0o700)
+        make(area / "lock")
+        down.synced()
+        assert not area.exists()
+        up.put(b"file", os.urandom(9))
+        up.commit()
+    assert Path("/etc/passwd").is_file()
+
+
+def rewrite(up: Upstream, *paths: bytes) -> None:
+    """Give files other content, and the same size and time."""
+    for path in paths:
+        status = up.at(path).stat()
+        up.at(path).write_bytes(os.urandom(status.st_size))
+        os.utime(up.at(path), ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@pytest.mark.parametrize("option", ["--adopt", "after a mode changed", "after an attempt was lost"])
+def test_adopting_fetches_what_the_commit_says_is_rewritten(
+    pair: tuple[Upstream, Downstream], option: str
+) -> None:
+    up, down = pair
+    down.synced()
+    rewrite(up, b"folder/3", b"file")
+    up.commit()
+    if option == "after a mode changed":
+        (down.dest / "folder" / "3").chmod(0o600)
+        (down.dest / "file").chmod(0o600)
+    if option == "after an attempt was lost":
+        states.save(down.state_file, replace(down.state, attempted=("1" * 40,)))
+    planned = {path for what, path in down.plan("--adopt") if what in ("fetch", "reuse")}
+    assert planned == {"file", "folder/3"}
+    down.synced("--adopt")
+    assert_equal(up, down)
+    assert down.verify("--content").code == 0
+
+
+def test_adopting_fetches_what_is_rewritten_in_a_directory_that_moved(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    up, down = pair
+    up.many(b"other", 50)
+    up.commit()
+    down.synced()
+    for old, new in ((b"folder", b"aside"), (b"other", b"folder"), (b"aside", b"other")):
+        up.at(old).rename(up.at(new))
+    up.commit()
+    down.synced("--adopt")
+    assert_equal(up, down)
+    assert down.verify("--content").code == 0
+
+
+def test_an_adopted_tree_without_a_commit_is_said_to_go_by_size_and_time(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    up, down = pair
+    rsync(up, down, "-aH")
+    (down.dest / "folder" / "3").unlink()
+    ended = down.sync()
+    assert ended.code == 0
+    assert "53 paths that are here are compared by size and time, as rsync does" in ended.err
+    for options in ((), ("--adopt",)):
+        assert "size and time" not in down.sync(*options).err
+
+
+def test_a_first_sync_into_an_empty_tree_says_nothing_of_size_and_time(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    _, down = pair
+    assert "size and time" not in down.sync().err

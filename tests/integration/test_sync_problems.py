@@ -302,3 +302,21 @@ def test_the_share_of_deletions_of_a_first_sync_is_of_what_is_here(place: Site) 
     ended = down.sync("--delete-extraneous", "--adopt", "--max-delete", "50%")
     assert "1,500 of 1,501 entries" in ended.err
     assert down.sync("--delete-extraneous", "--adopt", "--max-delete", "100%").code == 0
+
+
+def test_what_failed_is_named_though_the_applied_commit_is_gone(place: Site) -> None:
+    up = place.upstream()
+    up.many(b"folder", 5)
+    down = place.synced_downstream(up)
+    shutil.rmtree(down.repository)
+    for number in range(6):
+        up.put(b"gone", b"content of it")
+        up.put(b"new/%d" % number, b"1")
+        up.commit()
+        up.at(b"gone").unlink()
+        ended = down.sync()
+        assert ended.code == 24, ended
+        assert "gone: vanished upstream" in ended.err
+    up.put(b"gone", b"content of it")
+    assert down.sync().code == 0
+    assert down.verify("--content").code == 0

@@ -2,15 +2,14 @@
 
 import shutil
 import subprocess
-import threading
 from base64 import b64encode
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from huai_client.metadata.repository import Repository
+from tests.support.answering import QuietHandler, answering
 from tests.support.counting_proxy import counting
 from tests.support.upstream import (
     ENVIRONMENT,
@@ -180,7 +179,7 @@ def test_a_login_in_the_url(place: Site, pair: tuple[Upstream, Downstream], *, u
     host, _, port = place.url.removeprefix("http://").partition(":")
     wanted = "Basic " + b64encode(b"me:p@ss").decode()
 
-    class Guard(BaseHTTPRequestHandler):
+    class Guard(QuietHandler):
         """Passes on what carries the right login."""
 
         def do_GET(self) -> None:
@@ -210,16 +209,11 @@ def test_a_login_in_the_url(place: Site, pair: tuple[Upstream, Downstream], *, u
             self.end_headers()
             self.wfile.write(content)
 
-        def log_message(self, *_: object) -> None:
-            """Quietly."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Guard) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with answering(Guard) as guarded:
         login = "me:p%40ss@" if url else "me:wrong@"
-        down.configure(url=f"http://{login}127.0.0.1:{server.server_port}")
+        down.configure(url=guarded.replace("://", f"://{login}"))
         ended = down.sync()
         again = down.sync()
-        server.shutdown()
     if url:
         assert (ended.code, again.code) == (0, 0), ended
         assert "nothing new" in again.err

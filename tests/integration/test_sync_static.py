@@ -194,6 +194,26 @@ def test_what_is_no_head(published: Published, tmp_path: Path, text: bytes) -> N
     assert refused(published, tmp_path / "copy").exit_code == ExitCode.UNKNOWN_MODULE
 
 
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"huai-static\t1\nnothing known\n", "head, line 2: "),
+        (b"huai-static\t1\n" + bytes(1 << 20), "head: more than 262144 bytes"),
+        (b"huai-static\t2\n", "version 1"),
+        (b"huai-static\t1\n", "head: no commit"),
+    ],
+)
+def test_a_malformed_head_is_named(
+    published: Published, tmp_path: Path, text: bytes, words: str, *, known: bool
+) -> None:
+    if known:
+        published.fetch(tmp_path / "copy")
+    (published.publisher.files / "static/head").write_bytes(text)
+    with pytest.raises(FormatError, match=words):
+        published.fetch(tmp_path / "copy")
+
+
 def test_a_run_that_was_cut_goes_on_from_there(published: Published, tmp_path: Path) -> None:
     """What came whole is not asked for again."""
     publisher, copy = published.publisher, tmp_path / "copy"

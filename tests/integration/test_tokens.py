@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urljoin
 
 import httpx
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from tests.integration.test_events import subscribed
 from tests.support.certificate import make_certificate
 from tests.support.committing import ENVIRONMENT, SECONDS, git, run_server
+from tests.support.html import parse
 from tests.support.nginx import nginx
 from tests.support.prepared import CLIENT, ran
 from tests.support.serving import Serving, serving
@@ -34,6 +36,7 @@ PLACES = (
     "/modules/{}/tree/1/?q=file",
     "/modules/{}/diff/1..1",
 )
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 LISTS = ("/api/v1/modules", "/api/v1/mirrors", "/", "/metrics")
 
 
@@ -94,12 +97,15 @@ def test_without_a_right_to_it_there_is_no_such_module(
     server: Serving, root: Path, token: str, place: str
 ) -> None:
     other, _ = make(root, "open")
-    for headers, status in (({}, 401), (bearer(other), 404)):
+    for headers, status in (({}, 401), (BROWSER, 401), (bearer(other), 404)):
         answers = []
         for name in (HIDDEN, "nobody"):
             answer = httpx.get(server.url + place.format(name), headers=headers)
             status_code, text, more = said(answer)
             assert status_code == status
+            if status == 401:
+                scheme = "Bearer" if headers is BROWSER else "Basic"
+                assert more["www-authenticate"].partition(" ")[0] == scheme
             answers.append((text.replace(name, "NAME"), more | {"content-length": "", "etag": ""}))
         assert answers[0] == answers[1]
     for headers in (bearer(token), basic(token)):
@@ -111,6 +117,31 @@ def test_without_a_right_to_it_there_is_no_such_module(
             assert "Authorization" in answer.headers.get_list("vary", split_commas=True)
 
 
+def test_a_browser_asks_for_a_login_only_where_its_user_wants_one(
+    server: Serving, token: str
+) -> None:
+    address = f"{server.url}/modules/{HIDDEN}/tree/1/a%20b"
+    page = parse(httpx.get(address, headers=BROWSER).text)
+    (login,) = (link for link in page.all("a") if link.text == "Log in with a token")
+    there = urljoin(address, login["href"])
+    asked = httpx.get(there, headers=BROWSER)
+    assert asked.status_code == 401
+    assert asked.headers["www-authenticate"].startswith("Basic ")
+    assert asked.headers["content-type"].startswith("text/html")
+    back = httpx.get(there, headers=BROWSER | basic(token))
+    assert back.status_code == 303
+    assert urljoin(there, back.headers["location"]) == address
+
+
+@pytest.mark.parametrize(
+    "to", ["//evil.example/", "https://evil.example/", "\\\\evil.example", "/"]
+)
+def test_a_login_leads_to_no_other_server(server: Serving, token: str, to: str) -> None:
+    answer = httpx.get(f"{server.url}/login", params={"to": to}, headers=basic(token))
+    assert answer.status_code == 303
+    assert urljoin(server.url + "/login", answer.headers["location"]).startswith(server.url + "/")
+
+
 @pytest.mark.parametrize("text", [b"", b"x", b"x" * 9000])
 def test_an_attestation_finds_out_nothing(server: Serving, text: bytes) -> None:
     answers = []
@@ -120,6 +151,11 @@ def test_an_attestation_finds_out_nothing(server: Serving, text: bytes) -> None:
         assert answer.status_code == 401
         answers.append(said(answer))
     assert answers[0] == answers[1]
+
+
+def test_a_list_says_whose_tokens_they_are(root: Path) -> None:
+    make(root, HIDDEN, "--comment", "mirror1.example")
+    assert "mirror1.example" in run_server(root, "token", "list").stdout
 
 
 def test_files_that_no_token_guards_are_warned_of(root: Path, tmp_path: Path) -> None:
@@ -246,6 +282,21 @@ def test_a_token_in_an_address_is_refused_and_not_logged(
         assert "Authorization: Bearer" in answer.text
         assert token not in answer.text
     server.wait_until(lambda: f"{key}=***" in server.log.read_text())
+
+
+def test_an_encoded_token_in_an_address_is_refused_and_not_logged(
+    server: Serving, token: str
+) -> None:
+    answer = httpx.get(f"{server.url}/api/v1/modules?a=%68{token[1:]}")
+    assert answer.status_code == 400
+    server.wait_until(lambda: "?***" in server.log.read_text())
+    assert token[18:] not in server.log.read_text()
+
+
+@pytest.mark.parametrize("login", [b"Basic \xff\xff", b"\xff", b"Basic ===="])
+def test_a_malformed_login_is_passed_over(server: Serving, login: bytes) -> None:
+    answer = httpx.get(f"{server.url}/api/v1/modules", headers=[(b"authorization", login)])
+    assert answer.status_code < 500
 
 
 def test_no_output_has_a_token(server: Serving, root: Path, token: str) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from huai_client.transfer import TransferOptions
+from huai_client.transfer.fetch import Refused
 from huai_client.transfer.staging import Arrival, Staging
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
-from tests.support.rsyncd import rsync_daemon
+from tests.support.rsyncd import CHROOTS, IS_ROOT, rsync_daemon
 from tests.support.staged import ready
 from tests.support.transfers import BY_RSYNC, Downstream, described, put
 
@@ -37,7 +38,7 @@ ODD_NAMES = [
 ]
 
 
-@pytest.mark.parametrize("chroot", ["yes", "no"])
+@pytest.mark.parametrize("chroot", CHROOTS)
 def test_every_name_and_time_arrives(upstream: Path, down: Downstream, chroot: str) -> None:
     times = [T0, 0, -1_500_000_000, 5_000_000_000 * 10**9 + 1]
     files = [put(upstream, name, name, mtime=times[i % 4]) for i, name in enumerate(ODD_NAMES)]
@@ -68,7 +69,7 @@ def test_what_came_is_written_to_disk_while_more_comes(
     assert len(begun) < 5  # not for what comes last
 
 
-@pytest.mark.parametrize("chroot", ["yes", "no"])
+@pytest.mark.parametrize("chroot", CHROOTS)
 def test_a_tree_may_lie_below_the_module(upstream: Path, down: Downstream, chroot: str) -> None:
     files = [put(upstream, b"pub/linux/" + name, name) for name in (b"a", b"d/b", b"-c")]
     wanted = [file._replace(path=rel_path(file.path[10:])) for file in files]
@@ -97,9 +98,25 @@ def test_many_batches_over_several_streams(upstream: Path, down: Downstream) -> 
     assert outcome.arrived == files
     assert down.listener.sizes == sorted(down.listener.sizes)
     assert down.listener.sizes[-1] == sum(file.size for file in files)
+    assert down.listener.files == sorted(down.listener.files)
+    assert down.listener.files[-1] == len(files)
     left = [path for path in down.root.glob("incoming/**/*") if not path.is_dir()]
     names = [os.fsencode(path.relative_to(down.root)).split(b"/", 2)[2] for path in left]
     assert sorted(names) == sorted(file.path for file in files)
+
+
+@pytest.mark.parametrize("levels", [1023, 1024])
+def test_a_path_that_is_too_long_for_rsync_is_named(
+    upstream: Path, down: Downstream, levels: int
+) -> None:
+    deep = File(rel_path(b"d/" * levels + b"file"), 1, T0)
+    good = put(upstream, b"good", b"1")
+    with rsync_daemon({"m": upstream}) as url:
+        outcome = down.fetch([good, deep], f"{url}/m")
+    assert outcome.arrived == [good]
+    refused = [Refused(deep, "too long: rsync transfers no path of 1,024 directories")]
+    assert outcome.refused == (refused if levels == 1024 else [])
+    assert outcome.missing == ([] if levels == 1024 else [deep])
 
 
 def test_a_small_change_in_a_big_file_costs_little(upstream: Path, down: Downstream) -> None:
@@ -153,7 +170,8 @@ def test_staged_files_are_ours_alone_whatever_their_mode(upstream: Path, down: D
     put(upstream, b"setuid", b"1")
     (upstream / "setuid").chmod(0o6777)
     put(upstream, b"shut/none", b"2")
-    (upstream / "shut/none").chmod(0)
+    # The daemon of an ordinary user has to read it.
+    (upstream / "shut/none").chmod(0 if IS_ROOT else 0o400)
     (upstream / "shut").chmod(0o500)
     put(down.dest, b"setuid", b"0")
     (down.dest / "setuid").chmod(0o4755)
@@ -204,7 +222,7 @@ def test_vanished_and_changed_files_are_told_apart(upstream: Path, down: Downstr
     assert (b"vanishes", Arrival.MISSING) in down.listener.not_arrived
 
 
-@pytest.mark.parametrize("chroot", ["yes", "no"])
+@pytest.mark.parametrize("chroot", CHROOTS)
 def test_a_symlink_in_a_directorys_place_leads_nowhere(
     upstream: Path, down: Downstream, tmp_path: Path, chroot: str
 ) -> None:

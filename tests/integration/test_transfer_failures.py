@@ -3,7 +3,7 @@
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +21,12 @@ from huai_client.transfer import (
     UpstreamRefusedError,
     UpstreamSilentError,
 )
+from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from tests.support.listening import listening
+from tests.support.mounting import needs_mounts
 from tests.support.rsyncd import rsync_daemon
-from tests.support.transfers import BY_RSYNC, TEST_OPTIONS, Downstream, put
+from tests.support.transfers import BY_RSYNC, TEST_OPTIONS, Downstream, Recorder, put
 
 T0 = 1_600_000_000_123_456_789
 
@@ -41,12 +43,44 @@ def _listening(greeting: bytes) -> Iterator[str]:
             yield f"rsync://127.0.0.1:{port}/m"
 
 
-def test_nobody_listens(upstream: Path, down: Downstream) -> None:
-    with pytest.raises(ConnectionBrokenError) as caught:
-        down.fetch([put(upstream, b"a", b"1")], "rsync://127.0.0.1:1/m")
+@pytest.mark.parametrize("scheme", ["rsync", "http"])
+def test_nobody_listens(upstream: Path, down: Downstream, scheme: str) -> None:
+    """Two tries, and what is said of them is the error."""
+    dead, options = f"{scheme}://127.0.0.1:1/m", replace(TEST_OPTIONS, retries=100)
+    with pytest.raises(ConnectionBrokenError, match=r"127\.0\.0\.1") as caught:
+        down.fetch([put(upstream, b"a", b"1")], dead, options)
     assert caught.value.exit_code == ExitCode.NETWORK
-    assert len(down.listener.retries) == 2
+    assert "is running" in caught.value.hint
+    assert down.listener.retries == []
     assert down.listener.ends == 1
+    with pytest.raises(ConnectionBrokenError):
+        down.fetch([put(upstream, b"a", b"1")], [dead, "rsync://127.0.0.1:2/m"], options)
+    assert len(down.listener.retries) == 2, "a line for each"
+
+
+class _Stopping(Recorder):
+    """Stops a server when the first file is here."""
+
+    def __init__(self, stop: Callable[[], object]) -> None:
+        super().__init__()
+        self._stop = stop
+
+    def finished(self, files: Sequence[File]) -> None:
+        super().finished(files)
+        self._stop()
+
+
+def test_who_has_answered_is_asked_as_often_as_ever(upstream: Path, down: Downstream) -> None:
+    """Only what is down from the beginning is given up sooner: a daemon may start again."""
+    options = replace(TEST_OPTIONS, retries=4, streams=1, batch_files=1)
+    # Some runs of rsync may be ahead of the first file's verdict, but not that many.
+    files = [put(upstream, b"%d" % number, b"1") for number in range(30)]
+    with ExitStack() as stack:
+        url = stack.enter_context(rsync_daemon({"m": upstream}))
+        down.listener = _Stopping(stack.close)
+        with pytest.raises(ConnectionBrokenError):
+            down.fetch(files, f"{url}/m", options)
+    assert len(down.listener.retries) >= 5, "of each stream"
 
 
 def test_an_unknown_module_is_not_asked_for_twice(upstream: Path, down: Downstream) -> None:
@@ -186,6 +220,7 @@ def _small_disk(place: Path) -> Iterator[None]:
         subprocess.run(["umount", str(place)], check=True, timeout=30)
 
 
+@needs_mounts
 @pytest.mark.parametrize("extra", [(), BY_RSYNC])
 def test_a_full_disk_ends_it_at_once_and_room_finishes_it(
     upstream: Path, tmp_path: Path, extra: tuple[str, ...]
@@ -206,6 +241,7 @@ def test_a_full_disk_ends_it_at_once_and_room_finishes_it(
         assert down.listener.totals[-1][0] == len(files) - before
 
 
+@needs_mounts
 def test_a_destination_that_cannot_be_written(upstream: Path, tmp_path: Path) -> None:
     file = put(upstream, b"a", b"1")
     with _small_disk(tmp_path / "dest"):

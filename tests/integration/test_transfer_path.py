@@ -15,7 +15,7 @@ from huai_client.transfer import RsyncRequirementError, TransferOptions, Upstrea
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.reflinks import is_shared, shares_blocks
-from tests.support.scanners import without_openat2
+from tests.support.scanners import OPENAT2, without_call
 from tests.support.transfers import Downstream, Recorder, described, put, put_many
 from tests.support.unprivileged import run_unprivileged
 
@@ -217,7 +217,7 @@ def forbidden(folder: Path) -> None:
 
 
 def test_what_may_not_be_read_is_refused(short_path: Path) -> None:
-    run_unprivileged(__name__, forbidden.__name__, short_path)
+    run_unprivileged(forbidden, short_path)
 
 
 def test_a_kernel_without_openat2(upstream: Path, down: Downstream) -> None:
@@ -230,14 +230,14 @@ def test_a_kernel_without_openat2(upstream: Path, down: Downstream) -> None:
         outcome = down.fetch([*files, linked], str(upstream), NONE)
         return (outcome.arrived, outcome.missing) == (files, [linked])
 
-    assert without_openat2(fetch)
+    assert without_call(OPENAT2, fetch)
 
 
 class Interrupted(Recorder):
     """Stands for a person who has seen enough."""
 
-    def progressed(self, size: int) -> None:
-        super().progressed(size)
+    def progressed(self, size: int, files: int) -> None:
+        super().progressed(size, files)
         raise KeyboardInterrupt
 
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -314,9 +315,8 @@ def test_a_module_that_is_not_there(root: Path) -> None:
 
 
 def test_directories_that_cannot_be_watched(root: Path, tree: Path) -> None:
-    """In a user namespace of its own, whose limit is low."""
-    few = 'echo 2 >/proc/sys/user/max_inotify_watches && exec "$@"'
-    with watching(root, prefix=("unshare", "-Ur", "sh", "-c", few, "sh")) as watcher:
+    few = (sys.executable, "-m", "tests.support.few_watches")
+    with watching(root, prefix=few) as watcher:
         event = watcher.next("watching")
         assert (event["directories"], event["unwatched"]) == (2, 1)
         watcher.next("in_step")

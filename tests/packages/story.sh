@@ -1,79 +1,149 @@
 #!/bin/sh
-# The life of the Debian packages on a clean system: story.sh OLD NEW, two versions below /packages.
-# Runs as root in a container that goes away. Rule to keep: every step is looked at after it was done.
+# The life of the Debian packages on a booted machine: story.sh OLD NEW, two versions beside this script.
+# Runs as root on a machine that goes away. Rule to keep: every step is looked at after it was done.
 set -eu
 
 old=$1 new=$2
+place=$(dirname -- "$0")
 export DEBIAN_FRONTEND=noninteractive
 root=/var/lib/huai client=/var/lib/huai-client tree=/srv/mirror/tools copy=/srv/copy/tools
+services='huai-server huai-fallback huai-watch@tools huai-client-watch'
+starters='huai-client.timer huai-client@tools.timer huai-verify@tools.timer huai-server-maintain.timer
+  huai-server-probe.timer huai-server-scrub.timer huai-commit@tools.path huai-commit@tools.timer
+  huai-commit-request@tools.path'
+mount=run-huai-fallback.mount
 
-say() { printf '  %s\n' "$*"; }
+say() { printf '%s\n' "$*"; }
 fail() {
+  for unit in $services; do systemctl status --no-pager --full --lines=5 "$unit" || true; done
   printf 'story: %s\n' "$*" >&2
   exit 1
 }
 as_huai() { setpriv --reuid huai --regid huai --init-groups env HOME=/nonexistent "$@"; }
-install() { apt-get -qq install --yes --no-install-recommends "/packages/huai_$1_"*.deb "/packages/huai-server_$1_"*.deb >/tmp/apt 2>&1 || fail "$(cat /tmp/apt)"; }
-equal() { diff -r --no-dereference --exclude=.~tmp~ "$tree" "$copy" || fail 'the copy differs from the mirror'; }
-
-round() {
-  as_huai env HUAI_ROOT="$root" huai-server commit tools
-  as_huai env HUAI_CLIENT_ROOT="$client" huai-client sync tools
-  equal
+downstream() { as_huai env HUAI_CLIENT_ROOT="$client" huai-client "$@"; }
+install() {
+  apt-get -qq install --yes --no-install-recommends --allow-downgrades "$place/huai_$1_"*.deb "$place/huai-server_$1_"*.deb >/tmp/apt 2>&1 || fail "$(cat /tmp/apt)"
+  dpkg-query -W -f '${Version}\n' huai huai-server | sort -u | grep -Fqx -- "$1" || fail "$1 is not installed"
 }
+wait_for() {
+  for _ in $(seq 600); do
+    "$@" >/dev/null 2>&1 && return
+    sleep 0.2
+  done
+  fail "$* does not come true"
+}
+
+# ------------------------------------------------------------------ what is looked at
+
+equal() { diff -r --no-dereference --exclude=.~tmp~ "$tree" "$copy"; }
+listed() { rsync "rsync://127.0.0.1/tools/pool/" | grep -q " $1\$"; }
+changed() {
+  as_huai touch "$tree/pool/$1"
+  wait_for equal
+  wait_for listed "$1"
+}
+running() {
+  for unit in $services $starters $mount; do
+    systemctl --quiet is-active "$unit" || fail "$unit does not run"
+  done
+}
+processes() { for unit in $services; do systemctl show --property=MainPID --value "$unit"; done; }
+mounted() { sed -n 's|^\([0-9]*\) .* /run/huai/fallback .*|\1|p' /proc/self/mountinfo; }
+programs() { # those of huai and of rsync, by their command lines; this script's folder has another name
+  for process in /proc/[0-9]*; do
+    words=$(tr '\0' ' ' <"$process/cmdline" 2>/dev/null || true)
+    case $words in *huai* | *rsync*) printf '%s %s\n' "${process##*/}" "$words" ;; esac
+  done
+}
+stopped() {
+  [ -z "$(programs)" ] || fail "processes stay: $(programs)"
+  [ -z "$(mounted)" ] && [ ! -e /run/huai ] || fail 'attr trees stay'
+  [ -z "$(systemctl list-units --all --plain --no-legend --state=active,activating,failed 'huai*' 'run-huai*')" ] || fail "units stay: $(systemctl list-units --all 'huai*' 'run-huai*')"
+}
+
+# ------------------------------------------------------------------ installed
 
 apt-get -qq update
 install "$old"
-say "$old is installed, with its dependencies"
 id huai >/dev/null || fail 'there is no user huai'
 for page in huai-client.1 huai-rsync.1 huai-server.1 huai-client.toml.5 huai-server.toml.5; do
   dpkg -L huai huai-server | grep -q "/$page.gz$" || fail "no man page $page"
 done
-for unit in huai-client.timer huai-client@.service huai-verify@.timer huai-client-watch.service huai-server.service huai-server-maintain.timer huai-server-scrub.timer huai-server-probe.timer huai-watch@.service huai-commit@.path huai-commit-request@.path huai-fallback.service; do
-  [ -e "/usr/lib/systemd/system/$unit" ] || [ -e "/lib/systemd/system/$unit" ] || fail "no unit $unit"
-done
-! grep -rl /usr/local/bin /lib/systemd/system/huai* || fail 'a unit names programs of another place'
+! grep -rl /usr/local/bin /usr/lib/systemd/system/huai* || fail 'a unit names programs of another place'
 [ "$(stat -c %a%U "$client" "$root" | sort -u)" = 750huai ] || fail 'the state folders are not the user'"'"'s alone'
+[ "$(stat -c %U:%G /etc/huai)" = root:huai ] || fail 'the configuration is not of root'
+[ -z "$(programs)" ] || fail "the installation starts $(programs)"
+huai-rsync --version | grep -q rsync || fail 'huai-rsync does not run'
+say "$old: installed with its dependencies, nothing started"
 
 mkdir -p "$tree/pool" "$copy"
 echo one >"$tree/pool/one"
 chown -R huai:huai /srv/mirror /srv/copy
-printf 'port = 8730\naddress = 127.0.0.1\nuse chroot = no\n[tools]\npath = %s\nread only = yes\n' "$tree" >/tmp/rsyncd.conf
-rsync --daemon --no-detach --config=/tmp/rsyncd.conf &
-rsyncd=$!
-as_huai env HUAI_ROOT="$root" huai-server add tools "$tree" --content-url rsync://127.0.0.1:8730/tools
-as_huai env HUAI_ROOT="$root" huai-server commit tools
-as_huai env HUAI_ROOT="$root" huai-server serve >/tmp/serve 2>&1 &
-server=$!
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-  python3 -c 'import urllib.request as u; u.urlopen("http://127.0.0.1:8440/healthz")' 2>/dev/null && break
-  sleep 1
-done
-as_huai env HUAI_CLIENT_ROOT="$client" huai-client add tools http://127.0.0.1:8440 "$copy"
-round
-as_huai env HUAI_ROOT="$root" huai-server maintain tools
-say 'a mirror is committed, served, synced and maintained by the user huai'
-huai-rsync --version | grep -q rsync || fail 'huai-rsync does not run'
+huai-server add tools "$tree" --content-url rsync://127.0.0.1/tools
+as_huai huai-server commit tools
+downstream add tools http://127.0.0.1:8440 "$copy"
+# shellcheck disable=SC2086  # several names
+systemctl enable --quiet --now $services $starters
+wait_for equal
+changed two
+as_huai huai-server maintain tools
+running
+say 'four services, nine timers and paths: a change is committed, served, listed and synced'
 
+# ------------------------------------------------------------------ upgraded
+
+processes >/tmp/before
+before=$(mounted)
 install "$new"
-dpkg-query -W -f '${Version}\n' huai huai-server | sort -u | grep -Fqx -- "$new" || fail "not upgraded to $new"
-echo two >"$tree/pool/two"
-round
-say "upgraded to $new: state kept, next commit synced"
+running
+processes >/tmp/after
+! grep -Fxf /tmp/before /tmp/after || fail 'processes of the old version go on'
+[ "$(mounted)" = "$before" ] || fail 'the attr trees were taken away'
+! grep -l '/usr/lib/huai.*(deleted)' /proc/[0-9]*/maps 2>/dev/null || fail 'processes have files of the old version'
+changed three
+say "$new: upgraded, each service restarted, the attr trees kept, the next change synced"
 
-kill "$server" "$rsyncd"
-apt-get -qq remove --yes huai huai-server >/dev/null
+systemctl stop huai-watch@tools
+install "$old"
+! systemctl --quiet is-active huai-watch@tools || fail 'an upgrade starts what was stopped'
+install "$new"
+systemctl start huai-watch@tools
+running
+say 'what was stopped stays so'
+
+# ------------------------------------------------------------------ removed
+
+apt-get -qq remove --yes huai huai-server >/dev/null 2>/tmp/remove || fail "$(cat /tmp/remove)"
+stopped
 ! command -v huai-client huai-server huai-rsync || fail 'programs stay after remove'
-[ -e "$client/client.toml" ] && [ -e "$root/server.toml" ] || fail 'remove took the configuration'
-equal
-say 'removed: programs gone, state and trees stay'
+[ -e "$client/client.toml" ] && [ -e /etc/huai/server.toml ] || fail 'remove took the configuration'
+equal || fail 'the copy differs from the mirror'
+say 'removed: no process, mount or program; configuration, state and trees stay'
 
+# ------------------------------------------------------------------ from the layout of older versions
+
+mv /etc/huai/server.toml "$root/server.toml"
+rmdir --ignore-fail-on-non-empty /etc/huai
+rm -rf /etc/huai
+chown huai:huai "$root/server.toml"
 install "$new"
-huai-client --root "$client" status tools | grep -q tools || fail 'installed again, the state is not known'
-apt-get -qq purge --yes huai huai-server >/tmp/purge
-[ ! -e "$client" ] && [ ! -e /etc/logrotate.d/huai ] || fail 'purge leaves state of the client'
-[ -d "$root" ] || fail 'purge took the history of the metadata'
+grep -q 'server.toml is now /etc/huai/server.toml' /tmp/apt || fail 'nothing is said of the configuration'
+[ ! -e "$root/server.toml" ] && [ "$(stat -c %U /etc/huai/server.toml)" = root ] || fail 'the configuration stays where huai may write it'
+# shellcheck disable=SC2086  # several names
+systemctl start $services $starters
+changed four
+huai-server status >/dev/null || fail 'root cannot read the configuration'
+running
+say 'the configuration of an older version is moved to /etc/huai, and all services go on'
+
+# ------------------------------------------------------------------ purged
+
+apt-get -qq purge --yes huai huai-server >/tmp/purge 2>&1 || fail "$(cat /tmp/purge)"
+stopped
+[ ! -e "$client" ] && [ -d "$root" ] || fail 'purge takes the state of the client alone'
 grep -q "$root stays" /tmp/purge || fail 'purge does not say what stays'
-[ ! -e /usr/lib/huai ] && [ ! -e /usr/lib/huai-server ] || fail "left behind: $(find /usr/lib/huai* | head)"
-equal
-say 'purged: state of the client gone, history of the upstream and trees stay'
+rest=$(find /etc /run /usr /var -xdev -name '*huai*' ! -name Ushuaia ! -path "$root" ! -path '/var/log/journal/*')
+[ -z "$rest" ] || fail "left behind: $rest"
+[ -z "$(find /etc/systemd -xtype l)" ] || fail "links dangle: $(find /etc/systemd -xtype l)"
+equal || fail 'the copy differs from the mirror'
+say 'purged: no process, mount, link or file but the history of the metadata and the trees'

@@ -8,7 +8,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TypeVar
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from huai_client.diff.candidate import Remove
@@ -21,6 +21,7 @@ from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, join, parent, path_order, tree_order
 from tests.support.comparing import verify
+from tests.support.examples import examples
 from tests.support.local_trees import Staged, directory, file, in_order, linked, plan_for, symlink
 from tests.support.memory_disk import memory_folder
 from tests.support.orders import order_of
@@ -70,7 +71,7 @@ def hides(before: list[Entry], after: list[Entry]) -> bool:
     )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(trees(), trees())
 def test_any_tree_becomes_any_other(before: list[Entry], after: list[Entry]) -> None:
     assume(not hides(before, after))
@@ -153,7 +154,7 @@ def staged_plan(tree: Tree, wanted: list[Entry]) -> Plan:
     return replace(plan, stages=stages)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(trees(), trees(), st.data())
 def test_random_failures_lose_nothing_and_keep_the_order(
     before: list[Entry], after: list[Entry], data: st.DataObject

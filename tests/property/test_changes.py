@@ -7,10 +7,11 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.committing import Upstream
+from tests.support.examples import examples
 from tests.support.memory_disk import memory_folder
 
 NAMES = ["a", "b", "c", "d", "e", "x -> y", "new\nline", "\\#101", "\udcff", " lead", "**"]
@@ -178,7 +179,7 @@ def plant(root: Path) -> None:
     (root / "sym").symlink_to("pool/p1")
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.lists(changes, min_size=1, max_size=3))
 def test_the_tree_is_that_of_a_whole_scan(
     rounds: list[list[tuple[Callable[..., None], int, int]]],

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_client.diff.compare import Extraneous, Finding, Match, Missing, Part, TreeComparison
@@ -22,10 +22,11 @@ from huai_schema.paths import ROOT, RelPath, join, tree_order
 from tests.property.test_apply import trees
 from tests.property.test_filters import SENDING, rules_of
 from tests.support.comparing import looked_at, selection_of
+from tests.support.examples import examples
 from tests.support.local_differences import differences_here
 from tests.support.local_trees import Staged, plan_for
 
-FEW = settings(max_examples=60)
+FEW = examples(60)
 
 
 def order(finding: Finding) -> bytes:

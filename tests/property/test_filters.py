@@ -1,13 +1,14 @@
 """Filter rules, with the real rsync as the oracle: generated trees, generated rules."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_client.filters import FilterError, Parser, Rules
 from huai_schema.paths import RelPath, ancestors, join
+from tests.support.examples import examples
 from tests.support.filter_oracle import Tree, copied, left_over, options_of, selected, tree_of
 
-FEW = settings(max_examples=60)
+FEW = examples(60)
 """Each example starts rsync, which starts itself twice."""
 NAMES = st.sampled_from([b"a", b"b", b"ab", b"ba", b"aab", b".b", b"c"])
 ODD = st.sampled_from(

@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_client.metadata.git.incoming import IncomingPack
@@ -14,6 +14,7 @@ from huai_client.metadata.git.protocol import pack_of
 from huai_native._native import Packs, ResolvedPack
 from huai_schema.errors import FormatError, HuaiError
 from huai_schema.git.pktline import packet
+from tests.support.examples import examples
 from tests.support.git_objects import object_id
 from tests.support.http_fixtures import git
 from tests.support.packs import Held, appended, on_name, on_offset, pack, resolve, resolved, whole
@@ -67,7 +68,7 @@ def family(random: Random, size: int) -> list[bytes]:
     return found
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(
     RANDOMS,
     st.sampled_from(["--delta-base-offset", "--no-reuse-delta"]),

@@ -4,11 +4,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_native._native import PackWriter
 from tests.support.committing import ENVIRONMENT, SECONDS
+from tests.support.examples import examples
 from tests.support.git_objects import object_id
 from tests.support.memory_disk import memory_folder
 
@@ -20,7 +21,7 @@ BLOBS = st.lists(
 )
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(blobs=BLOBS, threads=st.integers(1, 3))
 def test_git_indexes_it_to_the_same_bytes(blobs: list[bytes], threads: int) -> None:
     with tempfile.TemporaryDirectory(dir=memory_folder()) as folder:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_client.diff.candidate import Candidate, Move
@@ -17,6 +17,7 @@ from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_schema.diff.changes import differing
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, ancestors, join, path_order
+from tests.support.examples import examples
 from tests.support.memory_tree import Inode, MemoryTree, assert_same, digest_of
 from tests.support.orders import order_of
 
@@ -259,7 +260,7 @@ def test_what_is_not_proven_is_fetched(have: Described, want: Described) -> None
 TOPS = st.sets(st.sampled_from([b"", b"a", b"b", b"a/b", b"c"]), max_size=3)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(described(), described(), TOPS, st.data())
 def test_what_is_withheld(
     have: Described, want: Described, tops: set[bytes], data: st.DataObject

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TypeVar
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_client.plan.order.order import GENERIC, PublishOrder
@@ -17,6 +17,7 @@ from huai_schema.codec.publish_rules import (
 from huai_schema.entries import Directory
 from huai_schema.paths import ROOT, RelPath, ancestors, join, parent
 from tests.property.test_publish_patterns import name_fits, wanted
+from tests.support.examples import examples
 from tests.support.schema.trees import Tree, directory, file, snapshot, tree_of
 
 T = TypeVar("T", StageRule, VolatileRule)
@@ -130,7 +131,7 @@ class PathByPath:
         return 0, "", innermost
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(some_trees(), some_profiles(), RULES, st.data())
 def test_stages(
     tree: Tree, profiles: dict[str, Profile], own: list[str], data: st.DataObject

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from blake3 import blake3
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from huai_client.diff.candidate import TreeDiff
@@ -21,6 +21,7 @@ from huai_client.tree import Tree as LocalTree
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import ROOT, RelPath, join, parent
 from tests.support.comparing import selection_of, verify
+from tests.support.examples import examples
 from tests.support.local_trees import Staged
 from tests.support.memory_disk import memory_folder
 from tests.support.schema.strategies import RANDOMS, Seeded
@@ -210,7 +211,7 @@ NOTHING = selection_of([Directory(ROOT, 0)])
 
 
 @pytest.mark.timeout(600)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(RANDOMS, SIZES, st.lists(st.sampled_from([1, 2, 3, 5, 9, ENDLESS]), min_size=1, max_size=4))
 @example(Seeded(3), 140, [2, 2, 2])
 def test_any_history_of_renames(random: Random, size: int, cuts: list[int]) -> None:

@@ -1,12 +1,13 @@
 from itertools import pairwise
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_schema.diff.changes import Change, Moved
 from huai_schema.diff.diff import diff
 from huai_schema.paths import RelPath
+from tests.support.examples import examples
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.strategies import RANDOMS, trees
 from tests.support.schema.trees import (
@@ -42,20 +43,20 @@ def test_replaying_a_diff_of_unrelated_trees_gives_the_new_one(old: Tree, new: T
     assert_replays(old, new)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(RANDOMS, SIZES, STEPS)
 def test_replaying_a_diff_gives_the_new_tree(random: Random, size: int, steps: int) -> None:
     old = random_tree(random, size)
     assert_replays(old, changed_tree(random, old, steps))
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(RANDOMS, SIZES, SIZES)
 def test_trees_grow_and_shrink(random: Random, one: int, other: int) -> None:
     assert_replays(random_tree(random, one), random_tree(random, other))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(RANDOMS, SIZES)
 def test_equal_trees_read_nothing(random: Random, size: int) -> None:
     objects = MemoryObjects()
@@ -81,7 +82,7 @@ def own_tree(random: Random) -> Tree:
     return tree_of(*entries)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(RANDOMS, st.sampled_from([1, 2, 5]))
 def test_nothing_that_both_sides_have_is_read(random: Random, edits: int) -> None:
     old_objects, new_objects = MemoryObjects(), MemoryObjects()
@@ -97,7 +98,7 @@ def test_nothing_that_both_sides_have_is_read(random: Random, edits: int) -> Non
     assert not shared & set(old_objects.read_ids + new_objects.read_ids)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(RANDOMS, SIZES)
 def test_a_renamed_tree_is_moved_not_read(random: Random, size: int) -> None:
     objects = MemoryObjects()
@@ -120,7 +121,7 @@ def test_a_renamed_tree_is_moved_not_read(random: Random, size: int) -> None:
 PLACES = st.sampled_from([b"old", b"new", b"a/old", b"a/b/new", b"small"])
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(RANDOMS, st.sampled_from([130, 300, 1500]), STEPS, st.lists(PLACES, min_size=2))
 def test_renamed_trees_with_changes_inside(
     random: Random, size: int, steps: int, places: list[bytes]
@@ -138,7 +139,7 @@ def test_renamed_trees_with_changes_inside(
     assert_replays(old, new)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(RANDOMS, st.sampled_from([150, 1000, 5000]), st.integers(0, 3))
 def test_a_renamed_tree_with_few_changes_moves(random: Random, size: int, edits: int) -> None:
     objects = MemoryObjects()

@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_schema.diff.changes import Moved
@@ -12,6 +12,7 @@ from huai_schema.diff.hardlinks import check_hardlinks
 from huai_schema.errors import FormatError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import rel_path
+from tests.support.examples import examples
 from tests.support.schema.damage import damaged
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.strategies import RANDOMS
@@ -39,7 +40,7 @@ def damage_repository(random: Random, objects: MemoryObjects) -> None:
             objects.objects[oid] = kind, damaged(data, random)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(RANDOMS, SIZES)
 def test_a_damaged_snapshot_is_read_or_refused(random: Random, size: int) -> None:
     objects = MemoryObjects()
@@ -67,7 +68,7 @@ def test_a_damaged_snapshot_is_read_or_refused(random: Random, size: int) -> Non
     assert refused is None or (refused.reason and refused.place)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(RANDOMS, SIZES)
 def test_no_missing_object_goes_unseen(random: Random, size: int) -> None:
     objects = MemoryObjects()

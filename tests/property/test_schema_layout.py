@@ -1,12 +1,13 @@
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_schema.entries import Directory
 from huai_schema.layout.layout import build
 from huai_schema.paths import join
+from tests.support.examples import examples
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.oracle import reference
 from tests.support.schema.strategies import RANDOMS, trees
@@ -28,7 +29,7 @@ def test_small_trees_are_laid_out_as_the_page_says(tree: Tree) -> None:
     assert_as_the_page_says(tree)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(RANDOMS, SIZES)
 def test_random_trees_are_laid_out_as_the_page_says(random: Random, size: int) -> None:
     assert_as_the_page_says(random_tree(random, size))
@@ -65,7 +66,7 @@ def test_thresholds_are_where_the_page_says(count: int) -> None:
     assert_as_the_page_says(tree_of(*(file(b"f%03d" % n) for n in range(count))))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(RANDOMS, SIZES)
 def test_the_order_in_which_entries_were_seen_does_not_matter(random: Random, size: int) -> None:
     tree = random_tree(random, size)
@@ -79,7 +80,7 @@ def test_small_trees_are_read_back(tree: Tree) -> None:
     assert {entry.path: entry for entry in snapshot(tree).entries()} == tree
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(RANDOMS, SIZES)
 def test_each_path_is_looked_up(random: Random, size: int) -> None:
     tree = random_tree(random, size)
@@ -89,7 +90,7 @@ def test_each_path_is_looked_up(random: Random, size: int) -> None:
     assert not any(read.entry(join(path, b"!")) for path in tree)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(RANDOMS, SIZES)
 def test_random_trees_are_read_back(random: Random, size: int) -> None:
     tree = random_tree(random, size)
@@ -98,7 +99,7 @@ def test_random_trees_are_read_back(random: Random, size: int) -> None:
     assert list(read.listings()) == list(listings(tree.values()))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(RANDOMS, SIZES)
 def test_any_directory_can_be_looked_up(random: Random, size: int) -> None:
     tree = random_tree(random, size)
@@ -114,7 +115,7 @@ def test_any_directory_can_be_looked_up(random: Random, size: int) -> None:
             break
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(RANDOMS, SIZES)
 def test_what_was_read_is_written_as_it_was(random: Random, size: int) -> None:
     read = snapshot(random_tree(random, size))

@@ -33,6 +33,7 @@ GROUPS: Mapping[str, tuple[int, ...]] = {
         "times": (132, 235, 261, 280),
         "truncate": (76, 77, 285),
         "unlink": (84, 87, 263),
+        "watch": (254,),
         "write": (1, 18, 20, 296, 328),
     },
     "aarch64": {
@@ -58,13 +59,14 @@ GROUPS: Mapping[str, tuple[int, ...]] = {
         "times": (88,),
         "truncate": (45, 46, 47),
         "unlink": (35,),
+        "watch": (27,),
         "write": (64, 66, 68, 70, 287),
     },
 }[_MACHINE]
 """`attributes` are extended ones, `clone` shares blocks by ioctl; `copy` names its target in the
 third argument, `send` in the first.  What a kernel may lack stands alone as well: openat2(2) is
 `open beneath`, renameat2(2) `rename by flags`.  `mark` changes nothing: a child says with it where
-it is."""
+it is; `watch` is inotify_add_watch(2), which changes nothing either."""
 
 REQUESTS: Mapping[str, tuple[int, ...]] = {"clone": (0x4004_9409, 0x4020_940D)}
 """Those of ioctl(2): FICLONE, FICLONERANGE."""

@@ -20,7 +20,7 @@ from huai_server.paths import ModulePlaces, module_places
 from huai_server.store.check import CheckReport, check_repository
 from huai_server.store.repository import Head, Repository
 from tests.support.prepared import SERVER, ran
-from tests.support.scanners import as_nobody
+from tests.support.unprivileged import as_nobody
 
 NAME = "m"
 SECONDS = 60
@@ -108,11 +108,15 @@ class Upstream:
 
     def commit_as_nobody(self) -> CommitResult:
         """Commit in a process without privileges, to whom the state belongs."""
+        self.give_state_to_nobody()
+        return as_nobody(self.commit)
+
+    def give_state_to_nobody(self) -> None:
+        """Let the state belong to whom `as_nobody` is: nobody, or an ordinary user himself."""
         self.places.folder.mkdir(parents=True, exist_ok=True)
         if os.geteuid() == 0:
             for path in [self.root, *self.root.rglob("*")]:
                 os.chown(path, 65534, 65534)
-        return as_nobody(self.commit)
 
     def check(self) -> CheckReport:
         """Read everything back."""

@@ -10,6 +10,9 @@ from pathlib import Path
 from tests.support.committing import NAME, SECONDS, run_server, server_environment
 from tests.support.prepared import SERVER, Started
 from tests.support.processes import children
+from tests.support.rsyncd import CHROOTS
+
+MAY_CHROOT = "yes" in CHROOTS
 
 
 @dataclass
@@ -36,6 +39,7 @@ def configure(
         "folder": str(root.parent / "fallback"),
         "address": "127.0.0.1",
         "port": port,
+        "use_chroot": MAY_CHROOT,
         **values,
     }
     lines = ["[fallback]", *(f"{key} = {json.dumps(value)}" for key, value in settings.items())]

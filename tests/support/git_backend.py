@@ -2,31 +2,20 @@
 
 import os
 import subprocess
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
 from pathlib import Path
 
+from tests.support.answering import QuietHandler, answering
 from tests.support.http_fixtures import ENVIRONMENT, SECONDS
 
 
-@contextmanager
-def git_backend(folder: Path) -> Iterator[str]:
+def git_backend(folder: Path) -> AbstractContextManager[str]:
     """Serve every repository in `folder` as `URL/NAME.git`."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(folder))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(SECONDS)
+    return answering(_handler(folder))
 
 
-def _handler(folder: Path) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(folder: Path) -> type[QuietHandler]:
+    class Handler(QuietHandler):
         """A gateway as in RFC 3875."""
 
         def do_GET(self) -> None:
@@ -34,9 +23,6 @@ def _handler(folder: Path) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             self._run(self.rfile.read(int(self.headers["Content-Length"])))
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-            """Nothing."""
 
         def _run(self, body: bytes) -> None:
             path, _, query = self.path.partition("?")

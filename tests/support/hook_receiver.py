@@ -3,9 +3,10 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
+
+from tests.support.answering import QuietHandler, answering
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -52,7 +53,7 @@ def receiver(*answers: Answer) -> Iterator[Receiver]:
     """Answer one request after the other, the last way from then on; default 204."""
     rest = list(answers)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             size = int(self.headers["Content-Length"])
             headers = {name.lower(): value for name, value in self.headers.items()}
@@ -60,15 +61,6 @@ def receiver(*answers: Answer) -> Iterator[Receiver]:
             answer = rest.pop(0) if len(rest) > 1 else (rest or [status(204)])[0]
             answer(self)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        made = Receiver(f"http://127.0.0.1:{server.server_address[1]}")
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield made
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering(Handler) as url:
+        made = Receiver(url)
+        yield made

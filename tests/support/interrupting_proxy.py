@@ -2,11 +2,12 @@
 
 import http.client
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
+
+from tests.support.answering import QuietHandler, answering
 
 _SECONDS = 60
 _CHANGING = ("PUT", "POST", "DELETE")
@@ -25,14 +26,13 @@ Verdict = Callable[[Moment], bool]
 """Whether the request, or its answer, goes on; otherwise the client gets 503."""
 
 
-@contextmanager
-def interrupting(upstream: str, verdict: Verdict) -> Iterator[str]:
+def interrupting(upstream: str, verdict: Verdict) -> AbstractContextManager[str]:
     """Pass requests on to the server at `upstream`; yields the address."""
     target = urlsplit(upstream).netloc
     lock = threading.Lock()
     seen = 0
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
 
         def handle_one_request(self) -> None:
@@ -72,14 +72,4 @@ def interrupting(upstream: str, verdict: Verdict) -> Iterator[str]:
                 self.end_headers()
                 self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join(_SECONDS)
+    return answering(Handler)

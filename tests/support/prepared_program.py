@@ -4,7 +4,7 @@
 
 A copy has the parent of this process for its parent, who can wait for it.  It runs `main` of the
 module at the end of this one, and ends as the interpreter does, but takes nothing apart: that
-touches all that was loaded, and costs as much as a short run.
+touches all that was loaded, and costs as much as a short run.  `short_waits` shortens its pauses.
 """
 
 import atexit
@@ -19,6 +19,8 @@ import signal
 import socket
 import sys
 import threading
+
+from tests.support.short_waits import shorten
 
 _CLONE = {"x86_64": 56, "aarch64": 220}[platform.machine()]
 _CLONE_PARENT = 0x8000
@@ -92,6 +94,7 @@ def end(code: int) -> None:
 
 if __name__ == "__main__":
     load(sys.argv[2])
+    shorten(sys.argv[2], "huai_schema")
     main = importlib.import_module(sys.argv[3]).main
     gc.freeze()  # no collection of a copy looks at what was loaded
     wait(socket.socket(fileno=int(sys.argv[1])))

@@ -5,6 +5,7 @@ what a slow machine needs, so that no test asserts a time.
 """
 
 import contextlib
+import os
 import subprocess
 import time
 from collections.abc import Callable
@@ -23,6 +24,15 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(_POLL)
 
 
+def open_paths(process: int) -> list[str]:
+    """Return what the handles of a process lead to; one closed meanwhile is left out."""
+    paths: list[str] = []
+    for handle in os.listdir(f"/proc/{process}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            paths.append(os.readlink(f"/proc/{process}/fd/{handle}"))
+    return paths
+
+
 def end_process(process: subprocess.Popen[Any], grace: float) -> None:
     """Ask a process to end; kill it if it has not after `grace` seconds."""
     process.terminate()
@@ -37,7 +47,8 @@ def children(process: int) -> list[int]:
     """The processes that have it for a parent: ended ones stay until they are waited for."""
     found: list[int] = []
     for path in Path(f"/proc/{process}/task").glob("*/children"):
-        found += map(int, path.read_text().split())
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            found += map(int, path.read_text().split())
     return found
 
 

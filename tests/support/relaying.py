@@ -2,7 +2,7 @@
 
 with relaying(up, down, folder) as relay:
     down.sync()
-    relay.run("relay", up.name)
+    relay.relayed()
     below = relay.downstream()
 """
 
@@ -21,7 +21,7 @@ from huai_server.paths import ModulePlaces, module_places
 from huai_server.store.repository import Repository
 from tests.support.prepared import SERVER, Started
 from tests.support.rsyncd import rsync_daemon
-from tests.support.upstream import ENVIRONMENT, Downstream, Ended, ended, serving
+from tests.support.upstream import ENVIRONMENT, SECONDS, Downstream, Ended, ended, serving
 
 
 @dataclass
@@ -68,8 +68,12 @@ class Relay:
 
     def handed(self, *options: str) -> None:
         """`huai-server relay`, which has to go well."""
-        done = self.run("relay", self.name, *options)
+        done = self.relayed(*options)
         assert done.code == 0, done
+
+    def relayed(self, *options: str) -> Ended:
+        """`huai-server relay`, after the server's own one if that is at work."""
+        return self.run("relay", self.name, "--wait", str(SECONDS), *options)
 
     def downstream(self, **settings: Any) -> Downstream:
         """A downstream of the relay, with an empty tree."""

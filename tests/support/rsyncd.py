@@ -9,6 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+IS_ROOT = os.geteuid() == 0
+CHROOTS = ("yes", "no") if IS_ROOT else ("no",)
+"""The value that `use_chroot` may have here."""
 _STARTS = 5
 _POLLS = 500
 _POLL = 0.02
@@ -25,7 +28,7 @@ def rsync_daemon(
     """Serve `modules` (name to folder); yields `rsync://127.0.0.1:PORT`, without a slash.
 
     `preload` is a library that the daemon loads first; `extra` are global settings of rsyncd.conf
-    with `_` for blanks: `use_chroot="no"`.
+    with `_` for blanks: `use_chroot="no"`.  An ordinary user's daemon keeps its user.
     """
     with tempfile.TemporaryDirectory(prefix="rsyncd-") as folder:
         config = Path(folder, "rsyncd.conf")
@@ -40,15 +43,16 @@ def rsync_daemon(
 
 
 def _config(modules: Mapping[str, Path], folder: Path, extra: Mapping[str, str]) -> str:
-    root = os.geteuid() == 0
     settings = {
-        "use chroot": "yes" if root else "no",
+        "use chroot": CHROOTS[0],
         "log file": f"{folder}/log",
         "lock file": f"{folder}/lock",
         "reverse lookup": "no",
-        **({"uid": "root", "gid": "root"} if root else {}),
+        **({"uid": "root", "gid": "root"} if IS_ROOT else {}),
         **{name.replace("_", " "): value for name, value in extra.items()},
     }
+    if not IS_ROOT:
+        settings = {name: value for name, value in settings.items() if name not in ("uid", "gid")}
     lines = [f"{name} = {value}" for name, value in settings.items()]
     for name, path in modules.items():
         lines += [f"[{name}]", f"path = {path}", "read only = yes"]

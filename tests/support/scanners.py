@@ -1,11 +1,8 @@
 """The scanner and its oracle by name, and ways to run them under other conditions."""
 
 import ctypes
-import os
-import pickle
 import struct
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -14,18 +11,28 @@ from huai_schema.entries import File, Symlink
 from huai_server.scan import native
 from huai_server.scan.types import ScannedDirectory, ScanOptions, Unreadable
 from tests.support import scan_oracle
+from tests.support.unprivileged import in_child
 
 Found: TypeAlias = list[ScannedDirectory | Unreadable]
 Scanner: TypeAlias = Callable[[Path, ScanOptions], Found]
 Result = TypeVar("Result")
 
-NOBODY = 65_534
 _NO_NEW_PRIVILEGES, _SECCOMP, _FILTER = 38, 22, 2
-_ENOSYS, _OPENAT2 = 38, 437
+_ENOSYS = 38
+OPEN_TREE, OPENAT2, CREATE_RULESET = 428, 437, 444
+"""System calls that older kernels lack; the last is Landlock's first."""
 
 
 def scan_native(root: Path, options: ScanOptions) -> Found:
-    return list(native.scan(root, options))
+    return comparable(native.scan(root, options))
+
+
+def comparable(found: Iterable[ScannedDirectory | Unreadable]) -> Found:
+    """Return `found` without the numbers of file systems, which the oracle does not know."""
+    return [
+        each._replace(file_system=0) if isinstance(each, ScannedDirectory) else each
+        for each in found
+    ]
 
 
 def scan_python(root: Path, options: ScanOptions) -> Found:
@@ -54,27 +61,14 @@ def leaves(found: Found) -> dict[bytes, File | Symlink]:
     }
 
 
-def as_nobody(work: Callable[[], Result]) -> Result:
-    """What `work` returns in a process without privileges; its arguments must be loaded already."""
-
-    def unprivileged() -> Result:
-        if os.geteuid() == 0:
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
-        return work()
-
-    return in_child(unprivileged)
-
-
-def without_openat2(work: Callable[[], Result]) -> Result:
-    """What `work` returns in a process whose kernel seems to be too old for openat2."""
+def without_call(number: int, work: Callable[[], Result]) -> Result:
+    """Return what `work` returns in a process whose kernel seems to lack a system call."""
 
     def restricted() -> Result:
         filters = struct.pack(
             "HBBIHBBIHBBIHBBI",
             *(0x20, 0, 0, 0),  # load the number of the system call
-            *(0x15, 0, 1, _OPENAT2),  # if it is openat2
+            *(0x15, 0, 1, number),  # if it is the one
             *(0x06, 0, 0, 0x0005_0000 | _ENOSYS),  # answer ENOSYS
             *(0x06, 0, 0, 0x7FFF_0000),  # else allow it
         )
@@ -82,37 +76,12 @@ def without_openat2(work: Callable[[], Result]) -> Result:
         libc = ctypes.CDLL(None, use_errno=True)
         assert libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) == 0
         assert libc.prctl(_SECCOMP, _FILTER, program) == 0
-        assert libc.syscall(_OPENAT2, -1, None, None, 0) == -1
+        assert libc.syscall(number, -1, None, None, 0) == -1
         assert ctypes.get_errno() == _ENOSYS
         del memory
         return work()
 
     return in_child(restricted)
-
-
-def in_child(work: Callable[[], Result]) -> Result:
-    """What `work` returns in a child process, or what it raises."""
-    reader, writer = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # the child calls nothing that locks
-        child = os.fork()
-    if child == 0:
-        answer: tuple[bool, object]
-        try:
-            answer = True, work()
-        except BaseException as error:  # noqa: BLE001 (goes to the parent, whatever it is)
-            answer = False, repr(error)
-        with os.fdopen(writer, "wb") as pipe:
-            pickle.dump(answer, pipe)
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        raw = pipe.read()
-    os.waitpid(child, 0)
-    good, result = pickle.loads(raw)  # noqa: S301 (our own child wrote it)
-    assert good, result
-    returned: Result = result
-    return returned
 
 
 def _memory(content: bytes) -> ctypes.Array[ctypes.c_char]:

@@ -4,10 +4,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
 from huai_schema.git.pktline import FLUSH_PACKET, packet
+from tests.support.answering import QuietHandler, answering
 
 SECONDS = 30
 RESULT = "application/x-git-upload-pack-result"
@@ -67,21 +67,15 @@ def reply(pack: bytes) -> bytes:
 def scripted() -> Iterator[Script]:
     """A server that follows a script, which may still be changed."""
     script = Script()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(script))
-    script.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
     try:
-        yield script
+        with answering(_handler(script)) as script.url:
+            yield script
     finally:
         script.released.set()
-        server.shutdown()
-        server.server_close()
-        thread.join(SECONDS)
 
 
-def _handler(script: Script) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(script: Script) -> type[QuietHandler]:
+    class Handler(QuietHandler):
         """Looks the answer up."""
 
         def do_GET(self) -> None:
@@ -89,9 +83,6 @@ def _handler(script: Script) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             self._answer(self.rfile.read(int(self.headers["Content-Length"])))
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-            """Nothing."""
 
         def _answer(self, body: bytes) -> None:
             login = self.headers.get("Authorization")

@@ -208,12 +208,19 @@ def from_on(step: int, answer: int = errno.ENOSPC) -> Callable[[Call], int | Non
 class Cut:
     """Kills the child before the call with this number; those of its programs are not counted."""
 
-    def __init__(self, point: int, answer: int = KILL) -> None:
-        """0: nothing is killed; `answer`: an errno that the call gets instead."""
+    def __init__(self, point: int, answer: int = KILL, *, onward: bool = False) -> None:
+        """0: nothing is killed; `answer`: an errno that the call gets instead, or all `onward`."""
         self._point = point
         self._answer = answer
+        self._onward = onward
         self._child = 0
-        self.passed = 0
+        self.names: list[str] = []
+        """The groups of the calls so far."""
+
+    @property
+    def passed(self) -> int:
+        """The number of calls."""
+        return len(self.names)
 
     def __call__(self, call: Call) -> int | None:
         """For `supervise`."""
@@ -221,8 +228,10 @@ class Cut:
         self._child = self._child or process
         if process != self._child:
             return None
-        self.passed += 1
-        return self._answer if self.passed == self._point else None
+        self.names.append(call.name)
+        met = self.passed == self._point
+        met |= self._onward and self.passed > self._point > 0
+        return self._answer if met else None
 
 
 def process_of(thread: int) -> int:

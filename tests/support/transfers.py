@@ -53,6 +53,7 @@ class Recorder:
     def __init__(self) -> None:
         self.totals: list[tuple[int, int]] = []
         self.sizes: list[int] = []
+        self.files: list[int] = []
         self.arrived: list[bytes] = []
         self.not_arrived: list[tuple[bytes, Arrival]] = []
         self.retries: list[str] = []
@@ -62,8 +63,9 @@ class Recorder:
     def started(self, files: int, size: int) -> None:
         self.totals.append((files, size))
 
-    def progressed(self, size: int) -> None:
+    def progressed(self, size: int, files: int) -> None:
         self.sizes.append(size)
+        self.files.append(files)
 
     def finished(self, files: Sequence[File]) -> None:
         self.arrived.extend(file.path for file in files)
@@ -98,10 +100,12 @@ class Downstream:
         files: Sequence[File],
         urls: str | Iterable[str],
         options: TransferOptions = TEST_OPTIONS,
+        *,
+        own: bool = True,
     ) -> Outcome:
-        """One transfer from our own `urls`, and what arrived is checked once more."""
+        """One transfer from `urls`, our `own` or not; what arrived is checked once more."""
         texts = [urls] if isinstance(urls, str) else urls
-        parsed = [ContentUrl.parse(url)._replace(own=True) for url in texts]
+        parsed = [ContentUrl.parse(url)._replace(own=own) for url in texts]
         with Staging(self.root, finish=self.finish) as staging:
             outcome = fetch(files, parsed, self.dest, staging, options, self.listener)
             for file in (outcome.newer.get(each.path, each) for each in outcome.arrived):

@@ -1,15 +1,21 @@
-"""Runs a function of a test module, or a program, as an ordinary user in a process of its own.
+"""Runs a function, or a program, as an ordinary user in a process of its own.
 
-`python -m tests.support.unprivileged MODULE FUNCTION FOLDER`: everything is imported before the
-rights are dropped, because the sources may stand where only root can read, as below /root.
+Everything is imported before the rights are dropped, because the sources may be where only root
+can read, as below /root.
 """
 
 import importlib
 import os
+import pickle
 import pkgutil
-import subprocess
-import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 NOBODY = 65534
 _TOP = Path(__file__).parents[2]
@@ -23,22 +29,51 @@ _LATE = {
 """What no module of the package imports when it is imported itself."""
 
 
-def run_unprivileged(module: str, function: str, folder: Path) -> None:
-    """`module.function(folder)` as nobody, who owns `folder` (root's own user if not root)."""
+def run_unprivileged(work: Callable[[Path], object], folder: Path) -> None:
+    """Call `work(folder)` as nobody, who owns `folder` (as this user where that is not root)."""
     if os.geteuid() == 0:
         os.chown(folder, NOBODY, NOBODY)
-    command = [sys.executable, "-m", "tests.support.unprivileged", module, function, str(folder)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        command,
-        env=environment,
-        cwd=_TOP,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    load("huai_client")
+
+    def call() -> None:
+        work(folder)
+
+    as_nobody(call)
+
+
+def as_nobody(work: Callable[[], Result]) -> Result:
+    """Return what `work` returns in a process without privileges; load its arguments before."""
+
+    def unprivileged() -> Result:
+        become_nobody()
+        return work()
+
+    return in_child(unprivileged)
+
+
+def in_child(work: Callable[[], Result]) -> Result:
+    """Return what `work` returns in a child process, or what it raises."""
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the child calls nothing that locks
+        child = os.fork()
+    if child == 0:
+        answer: tuple[bool, object]
+        try:
+            answer = True, work()
+        except BaseException as error:  # noqa: BLE001 (goes to the parent, whatever it is)
+            answer = False, f"{error!r}\n{traceback.format_exc()}"
+        with os.fdopen(writer, "wb") as pipe:
+            pickle.dump(answer, pipe)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        raw = pipe.read()
+    os.waitpid(child, 0)
+    good, result = pickle.loads(raw)  # noqa: S301 (our own child wrote it)
+    assert good, result
+    returned: Result = result
+    return returned
 
 
 def program_as_nobody(package: str) -> str:
@@ -53,6 +88,7 @@ def program_as_nobody(package: str) -> str:
     )
 
 
+@cache
 def load(package: str) -> None:
     """Import all of `package`, and what the libraries that it uses import late."""
     path = importlib.import_module(package).__path__
@@ -73,14 +109,3 @@ def become_nobody() -> None:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
-
-
-def _main(module: str, function: str, folder: str) -> None:
-    load("huai_client")
-    call = getattr(importlib.import_module(module), function)
-    become_nobody()
-    call(Path(folder))
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])

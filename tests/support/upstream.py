@@ -141,7 +141,7 @@ class Downstream:
     def run(self, *arguments: str) -> Ended:
         """`huai-client`, in this process."""
         out, err = io.StringIO(), io.StringIO()
-        before = signal.getsignal(signal.SIGTERM)
+        before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
         with redirect_stdout(out), redirect_stderr(err):
             try:
                 code = conclude(
@@ -154,7 +154,8 @@ class Downstream:
                     as_json="--json" in arguments,
                 )
             finally:
-                signal.signal(signal.SIGTERM, before)
+                for number, handler in before.items():
+                    signal.signal(number, handler)
         assert "Traceback" not in err.getvalue()
         return Ended(code, out.getvalue(), err.getvalue())
 

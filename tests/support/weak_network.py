@@ -8,9 +8,9 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
+from tests.support.answering import QuietHandler, answering
 from tests.support.listening import listening
 
 _SECONDS = 30
@@ -168,20 +168,12 @@ class Busy:
 def busy(upstream: str) -> Iterator[Busy]:
     """The server at `upstream`, behind one that refuses as often as it is told to."""
     state = Busy()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(upstream, state))
-    state.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with answering(_handler(upstream, state)) as state.url:
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(_SECONDS)
 
 
-def _handler(upstream: str, state: Busy) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(upstream: str, state: Busy) -> type[QuietHandler]:
+    class Handler(QuietHandler):
         """Refuses, or passes on."""
 
         def do_GET(self) -> None:
@@ -189,9 +181,6 @@ def _handler(upstream: str, state: Busy) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             self._answer(self.rfile.read(int(self.headers["Content-Length"])))
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-            """Nothing."""
 
         def _answer(self, body: bytes | None) -> None:
             state.asked += 1

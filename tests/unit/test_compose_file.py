@@ -14,9 +14,9 @@ import pytest
 
 from huai_client import config as client
 from huai_server import config as server
+from huai_server.config_tables import Fallback
 from tests.compose.image import BASE
 from tests.compose.stack import SERVICES
-from tests.support.rsyncd import rsync_daemon
 
 TOP = Path(__file__).parents[2]
 HOOKS = TOP / "hooks" / "compose"
@@ -113,7 +113,7 @@ def test_the_configurations_are_read_by_the_programs_and_fit_the_services() -> N
     assert f":{upstream.listen.port}/healthz" in services()["upstream"]
     assert f"127.0.0.1:{upstream.fallback.port}/" in services()["rsyncd"]
     assert f"rsyncd:{upstream.fallback.port}/" in services()["plain"]
-    assert upstream.fallback.folder in services()["rsyncd"]
+    assert Fallback().folder in services()["rsyncd"]
     assert not upstream.fallback.use_chroot
     assert upstream.fallback.port > 1023
 
@@ -240,24 +240,3 @@ def test_repeat_takes_what_is_done_but_for_some_paths_for_a_success(tmp_path: Pa
         assert f"ended with exit code {code}" in errors
         with repeat(tmp_path, "--healthy") as process:
             assert process.wait(timeout=20) == healthy
-
-
-def listed(folder: Path, url: str) -> int:
-    environment = {**os.environ, "TMPDIR": str(folder)}
-    return subprocess.run(
-        [HOOKS / "listed", url], env=environment, capture_output=True, timeout=60, check=False
-    ).returncode
-
-
-def test_a_daemon_is_asked_once_in_a_while_only(tmp_path: Path) -> None:
-    served, stamps = tmp_path / "served", tmp_path / "stamps"
-    served.mkdir()
-    stamps.mkdir()
-    with rsync_daemon({"m": served}) as url:
-        assert listed(stamps, f"{url}/other/") != 0
-        assert list(stamps.iterdir()) == []
-        assert listed(stamps, f"{url}/m/") == 0
-        assert listed(stamps, f"{url}/other/") == 0  # nobody was asked
-        (answered,) = stamps.iterdir()
-        os.utime(answered, (0, 0))
-        assert listed(stamps, f"{url}/other/") != 0

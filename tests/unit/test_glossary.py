@@ -27,11 +27,12 @@ def test_every_row_is_read() -> None:
     assert len(ROWS) > 50
 
 
-@pytest.mark.parametrize(("term", "folders", "name"), ROWS, ids=[row[0] for row in ROWS])
-def test_a_term_lives_where_it_says(term: str, folders: str, name: str) -> None:
-    for folder in folders.strip("`").split("`, `"):
-        assert (TOP / folder).is_dir(), term
-        assert not name or defines(TOP / folder, name), f"{term}: no {name} in {folder}"
+def test_a_term_lives_where_it_says(subtests: pytest.Subtests) -> None:
+    for term, folders, name in ROWS:
+        with subtests.test(term=term, folders=folders, name=name):
+            for folder in folders.strip("`").split("`, `"):
+                assert (TOP / folder).is_dir(), term
+                assert not name or defines(TOP / folder, name), f"{term}: no {name} in {folder}"
 
 
 def test_no_term_stands_twice() -> None:

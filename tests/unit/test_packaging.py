@@ -1,11 +1,13 @@
 """The lock files, the licence and the `dev` script: what a packager relies on."""
 
+import os
 import re
 import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from huai_schema import __version__
 
@@ -61,6 +63,16 @@ def test_every_dependency_is_locked(name: str, wanted: list[str]) -> None:
     assert names(wanted) - set(pins(name)) == set()
 
 
+def test_every_pin_is_within_its_bounds() -> None:
+    """uvicorn has an upper one: a subclass of ours uses what is no interface of it."""
+    locked = pins("dev")
+    required = [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]
+    for requirement in map(Requirement, required):
+        assert requirement.specifier.contains(locked[requirement.name.lower()]), requirement
+    bounded = [requirement for requirement in EXTRAS["server"] if "<" in requirement]
+    assert names(bounded) == {"uvicorn"}
+
+
 def test_a_downstream_installs_no_web_framework() -> None:
     assert set(pins("client")) & {"fastapi", "starlette", "uvicorn", "uvloop", "pydantic"} == set()
 
@@ -110,5 +122,48 @@ def test_an_argument_that_a_command_does_not_take_is_refused(command: str) -> No
     assert f"{command} takes no arguments: typo" in done.stderr
 
 
+def test_uv_takes_packages_from_where_pip_does() -> None:
+    """It reads no setting of pip itself."""
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("UV_")},
+        "PIP_INDEX_URL": "http://127.0.0.1:1/simple",
+        "UV_HTTP_RETRIES": "0",
+    }
+    done = subprocess.run(
+        [TOP / "requirements/uv", "pip", "compile", "--no-cache", "-"],
+        input="no-such-package\n",
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "http://127.0.0.1:1/simple/no-such-package/" in done.stderr
+
+
+def test_a_package_is_named_by_the_tests_that_need_it() -> None:
+    text = (TOP / "requirements/debian.txt").read_text(encoding="utf-8")
+    packages = re.findall(r"^(\S+) +named", text, re.MULTILINE)
+    assert packages
+    tests = [path.read_text(encoding="utf-8") for path in (TOP / "tests").rglob("test_*.py")]
+    unnamed = [name for name in packages if not any(name in text for text in tests)]
+    assert unnamed == []
+
+
 def test_the_programs_know_their_version() -> None:
     assert __version__ == PROJECT["version"]
+
+
+def test_no_library_of_huai_has_a_run_path() -> None:
+    """One of them is preloaded into root's rsync daemon: it looks into no folder of the builder."""
+    libraries = [
+        *(TOP / "server/huai_server/fallback/redirect").glob("_redirect*.so"),
+        *(TOP / "native/python/huai_native").glob("_native*.so"),
+    ]
+    assert len(libraries) == 2
+    for library in libraries:
+        command = ["readelf", "--dynamic", "--wide", str(library)]
+        section = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert "(NEEDED)" in section
+        assert not re.search(r"\((RPATH|RUNPATH)\)", section), library

@@ -12,7 +12,7 @@ from docs.man.pages import PROGRAMS, command_line
 
 TOP = Path(__file__).parents[2]
 DOCS = sorted((TOP / "docs").glob("*.md"))
-PAGES = [*DOCS, *sorted(TOP.glob("*.md"))]
+PAGES = {page: page.read_text(encoding="utf-8") for page in (*DOCS, *sorted(TOP.glob("*.md")))}
 FOLDERS = ["client", "docs", "hooks", "packaging", "requirements", "schema", "server", "tests"]
 
 
@@ -20,37 +20,36 @@ CALL = re.compile(r"\b(huai-client|huai-server) ([a-z][^ #;|]*(?: [^ #;|]+)*)")
 """A program and its words; two blanks end it."""
 
 
-def every_page() -> pytest.MarkDecorator:
-    """The test is run for each page."""
-    names = [page.relative_to(TOP).as_posix() for page in PAGES]
-    return pytest.mark.parametrize("page", PAGES, ids=names)
-
-
 def anchors(page: Path) -> set[str]:
     """What `#` may name in a page, as GitHub makes it of its headings."""
-    prose = re.sub(
-        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
-    )
+    prose = re.sub(r"^```.*?^```", "", PAGES[page], flags=re.DOTALL | re.MULTILINE)
     headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
 
 
 def is_there(page: Path, link: str) -> bool:
     path, _, anchor = link.partition("#")
-    target = page.parent / path if path else page
+    target = (page.parent / path).resolve() if path else page
     return target.exists() and (not anchor or anchor in anchors(target))
 
 
-@every_page()
-def test_links_lead_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if "://" not in link and not is_there(page, link)] == []
+def test_links_lead_somewhere() -> None:
+    links = {
+        (page, link)
+        for page, text in PAGES.items()
+        for link in re.findall(r"\]\(([^)\s]+)\)", text)
+        if "://" not in link
+    }
+    assert {(page.name, link) for page, link in links if not is_there(page, link)} == set()
 
 
-@every_page()
-def test_files_of_the_project_exist(page: Path) -> None:
-    named = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", page.read_text(encoding="utf-8"))
-    assert [file for file in named if not (TOP / file).exists()] == []
+def test_files_of_the_project_exist() -> None:
+    named = {
+        (page.name, file)
+        for page, text in PAGES.items()
+        for file in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", text)
+    }
+    assert {(page, file) for page, file in named if not (TOP / file).exists()} == set()
 
 
 def known_options() -> dict[str, set[str]]:
@@ -88,11 +87,14 @@ def calls(text: str) -> Iterator[tuple[str, set[str]]]:
             yield name, {word for word in words if re.fullmatch(r"--[a-z][a-z-]+", word)}
 
 
-@every_page()
-def test_calls_can_be_made(page: Path) -> None:
-    for name, given in calls(page.read_text(encoding="utf-8")):
-        assert name in KNOWN
-        assert given <= KNOWN[name], name
+def test_calls_can_be_made() -> None:
+    wrong = [
+        (page.name, name, given)
+        for page, text in PAGES.items()
+        for name, given in calls(text)
+        if name not in KNOWN or not given <= KNOWN[name]
+    ]
+    assert wrong == []
 
 
 def test_calls_are_found() -> None:

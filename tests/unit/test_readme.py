@@ -1,4 +1,4 @@
-"""The README says what is so: exit codes, configuration keys, commands, length."""
+"""The pages say what is so: exit codes, configuration keys, commands; and the README is short."""
 
 import re
 from dataclasses import MISSING, fields
@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from docs import picture
 from docs.man.pages import PROGRAMS, command_line
 from huai_client import attest_table, hook_table, proof_table
 from huai_client import config as client
@@ -17,6 +18,8 @@ from huai_server.mirrors import tables
 
 TOP = Path(__file__).parents[2]
 TEXT = (TOP / "README.md").read_text(encoding="utf-8")
+INDEX = (TOP / "docs/README.md").read_text(encoding="utf-8")
+EXIT_CODES = (TOP / "docs/EXIT-CODES.md").read_text(encoding="utf-8")
 CLIENT = (TOP / "docs/CLIENT-CONFIGURATION.md").read_text(encoding="utf-8")
 SERVER = (TOP / "docs/SERVER-CONFIGURATION.md").read_text(encoding="utf-8")
 HOOKS = (TOP / "docs/CLIENT-HOOKS.md").read_text(encoding="utf-8")
@@ -25,10 +28,12 @@ PROOFS = (TOP / "docs/PROOFS.md").read_text(encoding="utf-8")
 NOTIFICATIONS = (TOP / "docs/NOTIFICATIONS.md").read_text(encoding="utf-8")
 MIRRORS = (TOP / "docs/MIRRORS.md").read_text(encoding="utf-8")
 EXPORT = (TOP / "docs/EXPORT.md").read_text(encoding="utf-8")
+SCALE = (TOP / "docs/SCALE.md").read_text(encoding="utf-8")
+BENCH = TOP / "tests" / "bench"
 REQUIRED = object()
 
 
-def section(title: str, text: str = TEXT) -> str:
+def section(title: str, text: str) -> str:
     """What stands under a heading."""
     return text.split(f"\n## {title}\n")[1].split("\n## ", maxsplit=1)[0]
 
@@ -40,9 +45,8 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_the_table_of_exit_codes_is_the_one_of_the_programs() -> None:
-    cells = [cell for row in rows(section("Exit codes"))[1:] for cell in row]
-    shown = [(int(code), text) for code, text in zip(*[iter(cells)] * 2, strict=True) if code]
-    assert sorted(shown) == [(code.value, code.meaning) for code in ExitCode]
+    shown = [(int(code), text) for code, text in rows(EXIT_CODES)[1:]]
+    assert shown == [(code.value, code.meaning) for code in ExitCode]
 
 
 def described(file: str, page: str) -> dict[str, object]:
@@ -125,13 +129,58 @@ def test_every_key_of_mirrors_is_described_with_its_default() -> None:
     )
 
 
-def test_every_command_of_both_programs_is_named() -> None:
+def test_every_command_of_both_programs_is_in_the_index() -> None:
     for program in PROGRAMS:
         group = command_line(program)
         assert isinstance(group, click.Group)
-        named = set(re.findall(r"`(\w+)`", TEXT)) | set(re.findall(rf"{program} (\w+)", TEXT))
+        named = set(re.findall(r"`(\w+)", INDEX)) | set(re.findall(rf"{program} (\w+)", INDEX))
         assert set(group.list_commands(click.Context(group))) - named == set()
 
 
+def test_every_option_is_on_a_page() -> None:
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in (TOP / "docs").glob("*.md"))
+    named = set(re.findall(r"--[a-z][a-z0-9-]*", TEXT + pages))
+    for program in PROGRAMS:
+        assert options(command_line(program)) - named == {"--version"}, program
+
+
+def options(command: click.Command) -> set[str]:
+    """The long names of the options of a command, and of those below it."""
+    found = {max(each.opts, key=len) for each in command.params if isinstance(each, click.Option)}
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            found |= options(below)
+    return found
+
+
 def test_it_is_short() -> None:
-    assert len(TEXT.splitlines()) < 200
+    assert len(TEXT.splitlines()) <= 120
+
+
+def test_the_picture_is_what_its_script_draws() -> None:
+    assert picture.PICTURE.read_text(encoding="utf-8") == picture.svg(), (
+        "run: python -m docs.picture"
+    )
+    assert f"![{picture.TITLE}](docs/{picture.PICTURE.name})" in TEXT
+
+
+def test_each_figure_names_the_bench_that_measures_it() -> None:
+    figures = rows(section("Figures", TEXT))[1:]
+    benches = [re.findall(r"`\./dev bench (\w+)", command) for *_, command in figures]
+    assert len(figures) == 5
+    assert [names for names in benches if not names or not is_bench(names[0])] == []
+
+
+def test_each_bench_has_a_figure_on_a_page() -> None:
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in (TOP / "docs").glob("*.md"))
+    calls = re.findall(r"\./dev bench ([\w ]+)", TEXT + pages)
+    table = [row[-1].strip("`") for row in rows(section("Next to stock tools", SCALE))[1:]]
+    named = {name for call in calls for name in call.split()} | {*table}
+    assert {path.stem.removesuffix("_bench") for path in BENCH.glob("*_bench.py")} - named == set()
+
+
+def is_bench(name: str) -> bool:
+    return (BENCH / f"{name}_bench.py").exists()

@@ -129,38 +129,39 @@ def test_every_hardening_has_its_reason(unit: Path) -> None:
     assert [settings for reason, settings in blocks if not reason] == []
 
 
-@pytest.mark.parametrize(
-    "unit", [unit for unit in SERVICES if unit != REQUEST], ids=lambda unit: unit.name
-)
-def test_it_starts_a_command_that_exists(unit: Path) -> None:
-    (command,) = values(unit, "ExecStart")
-    program, *words = command.removeprefix(INSTALLED).split()
-    assert program in PROGRAMS
-    called = command_line(program)
-    while words and isinstance(called, click.Group):
-        found = called.get_command(click.Context(called), words.pop(0))
-        assert found is not None, command
-        called = found
-    assert not isinstance(called, click.Group), command
-    known = {option for parameter in called.params for option in parameter.opts}
-    assert {word for word in words if word.startswith("-")} <= known
+def test_it_starts_a_command_that_exists(subtests: pytest.Subtests) -> None:
+    for unit in [unit for unit in SERVICES if unit != REQUEST]:
+        with subtests.test(unit=unit):
+            (command,) = values(unit, "ExecStart")
+            program, *words = command.removeprefix(INSTALLED).split()
+            assert program in PROGRAMS
+            called = command_line(program)
+            while words and isinstance(called, click.Group):
+                found = called.get_command(click.Context(called), words.pop(0))
+                assert found is not None, command
+                called = found
+            assert not isinstance(called, click.Group), command
+            known = {option for parameter in called.params for option in parameter.opts}
+            assert {word for word in words if word.startswith("-")} <= known
 
 
-@pytest.mark.parametrize("unit", SERVICES, ids=lambda unit: unit.name)
-def test_the_exit_codes_are_those_of_the_programs(unit: Path) -> None:
-    known = {str(code.value) for code in ExitCode}
-    for key in ("SuccessExitStatus", "RestartPreventExitStatus"):
-        for value in values(unit, key):
-            assert value
-            assert set(value.split()) <= known
+def test_the_exit_codes_are_those_of_the_programs(subtests: pytest.Subtests) -> None:
+    for unit in SERVICES:
+        with subtests.test(unit=unit):
+            known = {str(code.value) for code in ExitCode}
+            for key in ("SuccessExitStatus", "RestartPreventExitStatus"):
+                for value in values(unit, key):
+                    assert value
+                    assert set(value.split()) <= known
 
 
-@pytest.mark.parametrize("timer", TIMERS, ids=lambda timer: timer.name)
-@pytest.mark.parametrize("key", ["OnCalendar", "RandomizedDelaySec"])
-def test_the_timer_means_a_time(timer: Path, key: str) -> None:
-    (value,) = values(timer, key)
-    verb = "calendar" if key == "OnCalendar" else "timespan"
-    assert analyze(verb, value).returncode == 0
+def test_the_timer_means_a_time(subtests: pytest.Subtests) -> None:
+    for timer in TIMERS:
+        for key in ["OnCalendar", "RandomizedDelaySec"]:
+            with subtests.test(timer=timer, key=key):
+                (value,) = values(timer, key)
+                verb = "calendar" if key == "OnCalendar" else "timespan"
+                assert analyze(verb, value).returncode == 0
 
 
 def test_one_module_and_all_are_synced_under_the_same_rules() -> None:
@@ -175,6 +176,16 @@ def test_one_module_and_all_are_synced_under_the_same_rules() -> None:
     assert hardened == (FOLDER / "huai-client.service").read_text().split("\n# --")[1].strip()
     timers = [ASSIGNMENT.findall(timer.read_text()) for timer in TIMERS]
     assert timers[0][1:] == timers[1][1:]
+
+
+def test_the_memory_of_clients_is_bounded_beyond_the_attr_trees() -> None:
+    settings = dict(ASSIGNMENT.findall((FOLDER / "huai-fallback.service").read_text()))
+    mount = (FOLDER / "run-huai-fallback.mount").read_text()
+    trees = re.search(r"size=(\d+)%%", mount)
+    bounds = [int(settings[key].removesuffix("%")) for key in ("MemoryHigh", "MemoryMax")]
+    assert trees
+    assert int(trees[1]) < bounds[0] < bounds[1] < 100
+    assert settings["OOMPolicy"] == "continue"
 
 
 def test_the_users_of_the_services_are_made() -> None:

@@ -32,15 +32,19 @@ class Seen(NamedTuple):
     group: int = 0
     folder: int = 7
     name: bytes = b"name"
+    file_system: int = 0
+    directory_device: int = 0
+    """The device of its directory; 0: the same as its own."""
 
     @property
-    def arguments(self) -> tuple[bytes, bytes, int]:
+    def arguments(self) -> tuple[bytes, bytes, int, int, int]:
         """Of a directory that holds this one file, behind a symlink's line."""
         before = b"link\t>target\t1\n"
         identity = self[:5]
         owners = self.mode, self.user, self.group
         record = IDENTITY.pack(*identity, self.links, len(before), *owners)
-        return before + self.name + b"\t3\t4\n", record, self.folder
+        device = self.directory_device or self.device
+        return before + self.name + b"\t3\t4\n", record, self.folder, device, self.file_system
 
 
 Answer: TypeAlias = bytes | tuple[int, bytes] | None
@@ -83,6 +87,80 @@ def test_an_attribute_that_changed_explains_a_new_ctime_and_nothing_else(
     for wrong in others:
         assert ask(tmp_path, other._replace(**wrong)) == [None]
         assert ask(tmp_path, other._replace(ctime=6, **wrong)) == [None]
+
+
+MOUNTED = ONE._replace(file_system=(1 << 63) + 5)
+
+
+def test_a_file_system_that_is_mounted_again_is_the_same(tmp_path: Path) -> None:
+    """It has another device number then."""
+    ask(tmp_path, MOUNTED, digest=DIGEST)
+    before = (tmp_path / "digests").stat()
+    again = MOUNTED._replace(device=6)
+    assert ask(tmp_path, again, digest=OTHER) == [DIGEST]
+    assert (tmp_path / "digests").stat() == before, "the table is as it would be written"
+    assert ask(tmp_path, again._replace(mode=0o600, ctime=6)) == [(BIRTH, DIGEST)]
+
+
+def test_another_file_system_with_the_same_device_number_is_another(tmp_path: Path) -> None:
+    ask(tmp_path, MOUNTED, digest=DIGEST)
+    for other in (MOUNTED.file_system + 1, 0):
+        assert ask(tmp_path, MOUNTED._replace(file_system=other)) == [None]
+
+
+def test_a_file_on_another_device_than_its_directory_keeps_its_device_number(
+    tmp_path: Path,
+) -> None:
+    """As in an overlay of several file systems."""
+    lower = MOUNTED._replace(directory_device=9)
+    ask(tmp_path, lower, digest=DIGEST)
+    assert ask(tmp_path, lower._replace(file_system=0)) == [DIGEST]
+    assert ask(tmp_path, lower._replace(device=6)) == [None]
+
+
+EARLIER = bytes.fromhex(
+    "68756169206469676573747320310a0002000000ca1e6e0c28000000000000000200000000000000030000000000"
+    "0000040000000000000005000000000000000100"
+    "0000a401000000000000000000000700000000000000067e235e000000000b00000000000000"
+    "0101010101010101010101010101010101010101010101010101010101010101"
+    "2800000000000000030000000000000003000000000000000400000000000000050000000000000002000000a401"
+    "000000000000000000000700000000000000067e235e000000000b00000000000000"
+    "0101010101010101010101010101010101010101010101010101010101010101"
+)
+"""A table of a version that kept device numbers: of device 40, inodes 2 and 3 (with two names)."""
+
+
+def earlier_files() -> list[Seen]:
+    files = [Seen(device=40, inode=2), Seen(device=40, inode=3, links=2)]
+    return [file._replace(file_system=MOUNTED.file_system) for file in files]
+
+
+@pytest.mark.parametrize("name", ["digests", "digests.left", "digests.new"])
+def test_a_table_of_an_earlier_version_is_used(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(EARLIER)
+    files = earlier_files()
+    chmod = [file._replace(mode=0o600, ctime=6) for file in files]
+    assert ask(tmp_path, *chmod) == [(BIRTH, DIGEST)] * 2
+    assert ask(tmp_path, *files, digest=OTHER) == [DIGEST] * 2
+    again = [file._replace(device=6) for file in files]
+    assert ask(tmp_path, *again) == [DIGEST] * 2, "it is written with the number that stays"
+
+
+def test_a_table_of_an_earlier_version_says_nothing_of_another_device(tmp_path: Path) -> None:
+    (tmp_path / "digests").write_bytes(EARLIER)
+    others = [file._replace(device=41) for file in earlier_files()]
+    assert ask(tmp_path, *others) == [None] * 2
+
+
+def test_a_killed_commit_after_an_update_loses_nothing(tmp_path: Path) -> None:
+    """The table of an earlier version is merged with that of this one."""
+    (tmp_path / "digests.left").write_bytes(EARLIER)
+    new = MOUNTED._replace(inode=99)
+    digests = Digests(bytes(tmp_path))
+    digests.look_up([new.arguments])
+    digests.settle([(BIRTH, OTHER)])
+    digests.flush()
+    assert ask(tmp_path, *earlier_files(), new) == [DIGEST, DIGEST, OTHER]
 
 
 @pytest.mark.parametrize("field", ["device", "inode", "size", "mtime", "ctime"])

@@ -10,7 +10,7 @@ import pytest
 from huai_native._native import Packs, pack_index
 from huai_schema.errors import FormatError
 from tests.support.git_objects import object_id
-from tests.support.packs import appended, on_name, on_offset, pack, record, whole
+from tests.support.packs import appended, delta, insert, on_name, on_offset, pack, record, whole
 
 TEXT = b"a line of text\n" * 20
 NAME = object_id("blob", TEXT)
@@ -94,6 +94,31 @@ def test_a_wrong_record_is_refused(tmp_path: Path, packed: bytes, reason: str) -
     with pytest.raises(FormatError, match=reason) as caught:
         opened(tmp_path).find(NAME)
     assert NAME.hex() in str(caught.value)
+
+
+def test_small_objects_of_large_ones_cost_a_bounded_sum(tmp_path: Path) -> None:
+    base = bytes(1 << 20)
+    records = {object_id("tree", base): whole(base, "tree")}
+    small = [b"first", b"second"]
+    for content in small:
+        made = delta(len(base), len(content), insert(content))
+        records[object_id("tree", content)] = on_name(object_id("tree", base), made)
+    written(tmp_path, records)
+    trusted, bounded = opened(tmp_path), Packs(0, 1 << 20)
+    bounded.add(os.fsencode(tmp_path))
+    for content in small:
+        assert trusted.find(object_id("tree", content)) == ("tree", content)
+    assert bounded.find(object_id("tree", small[0])) == ("tree", small[0])
+    with pytest.raises(FormatError, match="small objects made from large ones"):
+        bounded.find(object_id("tree", small[-1]))
+
+
+def test_a_chain_of_objects_of_one_size_costs_nothing_to_spare(tmp_path: Path) -> None:
+    written(tmp_path, chain())
+    packs = Packs(0, 0)
+    packs.add(os.fsencode(tmp_path))
+    for content in (LONGEST, TEXT, LONGER) * 8:
+        assert packs.find(object_id("tree", content)) == ("tree", content)
 
 
 def test_every_byte_of_a_record_counts(tmp_path: Path) -> None:
@@ -190,8 +215,17 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         packs.find(NAME)
     path.unlink()
     packs.forget()
-    with pytest.raises(FileNotFoundError):
-        packs.find(NAME)
+    assert packs.find(NAME) is None
+
+
+def test_an_index_whose_pack_is_gone_hides_no_other_pack(tmp_path: Path) -> None:
+    written(tmp_path, {NAME: whole(TEXT)}, "pack-2")
+    packs = opened(tmp_path)
+    for name in ("pack-1", "pack-3"):
+        written(tmp_path, {NAME: whole(TEXT)}, name).unlink()
+    assert NAME in packs
+    assert packs.find(NAME) == ("blob", TEXT)
+    assert packs.record(NAME) is not None
 
 
 def test_what_is_no_id(tmp_path: Path) -> None:

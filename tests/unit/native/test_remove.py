@@ -74,5 +74,5 @@ def refused(folder: Path) -> None:
 
 
 def test_what_may_not_be_removed_is_an_error_and_stays(short_path: Path) -> None:
-    run_unprivileged(__name__, refused.__name__, short_path)
+    run_unprivileged(refused, short_path)
     assert (short_path / "top/closed/file").read_text() == "x"

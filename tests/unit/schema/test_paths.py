@@ -4,12 +4,11 @@ from huai_schema.errors import FormatError
 from huai_schema.paths import ROOT, ancestors, basename, join, parent, path_order, rel_path, show
 
 
-@pytest.mark.parametrize(
-    "raw", [b"/a", b"a/", b"a//b", b".", b"a/./b", b"..", b"a/..", b"a\0b", b"n" * 256]
-)
-def test_unsafe_paths_are_refused(raw: bytes) -> None:
-    with pytest.raises(FormatError):
-        rel_path(raw)
+def test_unsafe_paths_are_refused(subtests: pytest.Subtests) -> None:
+    for raw in [b"/a", b"a/", b"a//b", b".", b"a/./b", b"..", b"a/..", b"a\0b", b"n" * 256]:
+        with subtests.test(raw=raw):
+            with pytest.raises(FormatError):
+                rel_path(raw)
 
 
 @pytest.mark.parametrize("name", [b".~tmp~", b".~TMP~", b".~tMp~"])
@@ -28,9 +27,10 @@ def test_a_path_is_bounded() -> None:
         rel_path(b"a/" * 2047 + b"aa")
 
 
-@pytest.mark.parametrize("raw", [b"", b"a", b"...", b"..a/-/ ", b"a\n\t\\\xff", b"n" * 255])
-def test_any_other_bytes_are_a_path(raw: bytes) -> None:
-    assert rel_path(raw) == raw
+def test_any_other_bytes_are_a_path(subtests: pytest.Subtests) -> None:
+    for raw in [b"", b"a", b"...", b"..a/-/ ", b"a\n\t\\\xff", b"n" * 255]:
+        with subtests.test(raw=raw):
+            assert rel_path(raw) == raw
 
 
 def test_paths_come_apart_and_together() -> None:

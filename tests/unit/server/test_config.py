@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from huai_schema.errors import ExitCode
 from huai_schema.program.configuration import ConfigError, UnknownModuleError
 from huai_server.config import ServerConfig, add_module, config_path, load, remove_module
-from huai_server.config_tables import Listen, Module
+from huai_server.config_tables import Fallback, Listen, Module
 from huai_server.serve import settings_of
 from tests.support.committing import SECONDS, server_command, server_environment
 
@@ -20,8 +19,12 @@ def written(root: Path, text: str) -> Path:
     return root
 
 
+def expected(root: Path, listen: Listen, modules: dict[str, Module]) -> ServerConfig:
+    return ServerConfig(listen, modules, Fallback(folder=str(root / "fallback")))
+
+
 def test_a_missing_file_is_an_empty_configuration(tmp_path: Path) -> None:
-    assert load(tmp_path) == ServerConfig(Listen(), {})
+    assert load(tmp_path) == expected(tmp_path, Listen(), {})
 
 
 def test_everything_that_can_be_set(tmp_path: Path) -> None:
@@ -52,8 +55,8 @@ def test_everything_that_can_be_set(tmp_path: Path) -> None:
         serve_content=True,
         mirrors=("https://o/m", "o::m"),
     )
-    assert load(written(tmp_path, text)) == ServerConfig(
-        Listen("::1", 0, 1, 2.0, 0.5), {"m": module}
+    assert load(written(tmp_path, text)) == expected(
+        tmp_path, Listen("::1", 0, 1, 2.0, 0.5), {"m": module}
     )
 
 
@@ -148,15 +151,15 @@ MISTAKES: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("text", MISTAKES)
-def test_mistakes_are_named(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load(written(tmp_path, text))
-    said = f"{caught.value.message} {caught.value.hint}"
-    for word in ("server.toml", *MISTAKES[text]):
-        assert word in said
-    assert caught.value.exit_code == 40
-    assert caught.value.hint
+def test_mistakes_are_named(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for text, words in MISTAKES.items():
+        with subtests.test(text=text):
+            with pytest.raises(ConfigError) as caught:
+                load(written(tmp_path, text))
+            said = f"{caught.value.message} {caught.value.hint}"
+            assert [word for word in ("server.toml", *words) if word not in said] == []
+            assert caught.value.exit_code == 40
+            assert caught.value.hint
 
 
 def test_what_is_not_utf_8_is_named(tmp_path: Path) -> None:
@@ -243,7 +246,7 @@ def test_every_way_to_write_the_tables(tmp_path: Path, text: str) -> None:
     assert after.listen == before.listen
     for name in after.modules:
         remove_module(tmp_path, name)
-    assert load(tmp_path) == ServerConfig(before.listen, {})
+    assert load(tmp_path) == expected(tmp_path, before.listen, {})
 
 
 def test_a_name_is_taken_once(tmp_path: Path) -> None:
@@ -289,22 +292,17 @@ def test_a_new_file_may_be_read_by_everybody(tmp_path: Path) -> None:
     assert stat.S_IMODE(config_path(tmp_path).stat().st_mode) == 0o644
 
 
-@pytest.mark.parametrize("command", [("status",), ("commit", "m"), ("add", "n", "/")])
-def test_a_key_that_stands_twice_is_named(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_a_key_that_stands_twice_is_named(tmp_path: Path) -> None:
     text = '[modules.m]\npath = "/a"\nowners = true\npath = "/b"\n'
     written(tmp_path, text)
-    done = subprocess.run(
-        server_command(tmp_path, *command),
-        env=server_environment(),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    assert done.returncode == ExitCode.CONFIG
-    place = f"{config_path(tmp_path)}: line 4: path stands twice in [modules.m], first in line 2"
-    assert place in done.stderr
-    assert "leave one of them" in done.stderr
+    for act in (load, lambda root: add_module(root, "n", Module("/"))):
+        with pytest.raises(ConfigError) as caught:
+            act(tmp_path)
+        place = (
+            f"{config_path(tmp_path)}: line 4: path stands twice in [modules.m], first in line 2"
+        )
+        assert caught.value.message == place
+        assert "leave one of them" in caught.value.hint
     assert config_path(tmp_path).read_text() == text
 
 

@@ -19,21 +19,22 @@ def naive(history: LagHistory, now: int, lag: int) -> tuple[int, ...]:
     return tuple(found[-(-len(found) * each // 100) - 1] for each in PERCENTILES)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_percentiles_are_those_of_each_second(seed: int) -> None:
-    random = Random(seed)
-    commits: dict[int, tuple[str, int]] = {1: ("", 1000)}
-    history, held, now = LagHistory(1000), 1, 1000
-    for _ in range(random.randrange(1, 30)):
-        now += random.randrange(1, 50)
-        if random.random() < 0.5:
-            commits[len(commits) + 1] = ("", now)
-        else:
-            history = history.extended(now, Commits("", commits).lag(held, now))
-            held = random.choice((held, len(commits)))
-    lag = Commits("", commits).lag(held, now)
-    if now > history.begun:
-        assert history.percentiles(now, lag) == naive(history, now, lag)
+def test_percentiles_are_those_of_each_second(subtests: pytest.Subtests) -> None:
+    for seed in range(20):
+        with subtests.test(seed=seed):
+            random = Random(seed)
+            commits: dict[int, tuple[str, int]] = {1: ("", 1000)}
+            history, held, now = LagHistory(1000), 1, 1000
+            for _ in range(random.randrange(1, 30)):
+                now += random.randrange(1, 50)
+                if random.random() < 0.5:
+                    commits[len(commits) + 1] = ("", now)
+                else:
+                    history = history.extended(now, Commits("", commits).lag(held, now))
+                    held = random.choice((held, len(commits)))
+            lag = Commits("", commits).lag(held, now)
+            if now > history.begun:
+                assert history.percentiles(now, lag) == naive(history, now, lag)
 
 
 def test_a_mirror_that_is_always_in_step_has_one_row() -> None:

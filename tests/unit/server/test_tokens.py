@@ -5,6 +5,7 @@ import os
 import time
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
 import pytest
 
@@ -112,3 +113,24 @@ def test_a_log_has_no_token(tmp_path: Path) -> None:
         assert text[18:] not in without_tokens(line)
     assert without_tokens("/a?token=anything&b=c") == "/a?token=***&b=c"
     assert without_tokens("/modules/huai_server?q=token") == "/modules/huai_server?q=token"
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o660, 0o602])
+def test_tokens_that_others_may_write_are_refused(tmp_path: Path, mode: int) -> None:
+    _, text = new_token(tmp_path, ["m"], ["read"])
+    tokens_path(tmp_path).chmod(mode)
+    with pytest.raises(ConfigError) as caught:
+        Tokens(tmp_path).find(text)
+    assert f"chmod go-w {tokens_path(tmp_path)}" in (caught.value.hint or "")
+
+
+def test_no_log_has_an_encoded_token(tmp_path: Path) -> None:
+    _, text = new_token(tmp_path, ["m"], ["read"])
+    every = "".join(f"%{byte:02X}" for byte in text.encode())
+    first = f"%68{text[1:]}"
+    for line in (f"/a?x={every}&b=c", f"/a/{first}/b?b=c", f"/a?to%6ben={text[5:]}&b=c"):
+        shown = without_tokens(line)
+        assert text[18:] not in unquote(shown)
+        assert shown.startswith("/a")
+        assert shown.endswith("b=c")
+    assert without_tokens("/a%20b?q=%7e") == "/a%20b?q=%7e"

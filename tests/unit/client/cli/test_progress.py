@@ -41,7 +41,7 @@ def _whole_transfer(listener: Listener, clock: _Clock) -> None:
     listener.started(2, 1500)
     for size in (100, 200, 1000):
         clock.now += 20
-        listener.progressed(size)
+        listener.progressed(size, size // 1000)
     listener.retried("it broke")
     listener.waiting("it is full")
     listener.finished([ODD])

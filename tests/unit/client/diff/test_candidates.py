@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from huai_client.diff.candidate import Candidate, TreeDiff
-from huai_client.diff.candidates import UnreadableTreeError, diff_whole
+from huai_client.diff.candidates import UnreadableTreeError, diff_changes, diff_whole
 from huai_client.diff.selection import Selection
 from huai_client.filters import Rules
 from huai_client.modes import Kept, Modes, Reduced
 from huai_client.tree import Tree, View
 from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.errors import FormatError
 from huai_schema.paths import ROOT, RelPath
 from tests.support.comparing import selection_of
 from tests.support.local_trees import T0, at, directory, file, linked, symlink
@@ -221,7 +222,7 @@ def steps_in_directories_that_are_opened_up(folder: Path) -> None:
 
 
 def test_whoever_writes_opens_up_closed_directories(short_path: Path) -> None:
-    run_unprivileged(__name__, "steps_in_directories_that_are_opened_up", short_path)
+    run_unprivileged(steps_in_directories_that_are_opened_up, short_path)
 
 
 class Useless(Tree):
@@ -242,7 +243,7 @@ def steps_in_a_directory_that_stays_closed(folder: Path) -> None:
 
 
 def test_a_directory_that_stays_closed_is_an_error(short_path: Path) -> None:
-    run_unprivileged(__name__, "steps_in_a_directory_that_stays_closed", short_path)
+    run_unprivileged(steps_in_a_directory_that_stays_closed, short_path)
 
 
 def ends_with(tick: Callable[[], None], folder: Path) -> None:
@@ -274,3 +275,45 @@ def test_many_entries_are_compared_step_by_step(
         )
     assert list(by_path(diff)) == [each.path for each in wanted]
     assert len(asked) > 8
+
+
+def entry_by_entry(view: View, wanted: Selection) -> TreeDiff:
+    return diff_whole(view, [], wanted, delete_extraneous=False)
+
+
+def since_a_snapshot(view: View, wanted: Selection) -> TreeDiff:
+    return diff_changes(view, [selection_of([*TOP, file(b"0")])], wanted)
+
+
+@pytest.mark.parametrize(
+    "leader",
+    [
+        None,
+        symlink(b"a"),
+        directory(b"a"),
+        file(b"a", size=11),
+        file(b"a")._replace(digest=b"e" * 32),
+        linked(b"a", file(b"0")),
+    ],
+)
+@pytest.mark.parametrize("compare", [entry_by_entry, since_a_snapshot])
+def test_a_hardlink_to_what_is_not_a_listed_file_of_its_group_is_refused(
+    short_path: Path, leader: Entry | None, compare: Callable[[View, Selection], TreeDiff]
+) -> None:
+    """Its content would not be proved, although the file stands there with the attributes."""
+    put(short_path / "a")
+    link = linked(b"b", file(b"a"))._replace(digest=b"d" * 32)
+    listed = [] if leader is None else [leader]
+    wanted = selection_of([*TOP, file(b"0"), *listed, link])
+    refused = pytest.raises(FormatError, match=r"^b: a hardlink (to what|differs) .* a$")
+    with View(short_path) as view, refused:
+        compare(view, wanted)
+
+
+def test_a_hardlink_to_a_file_that_did_not_change_is_a_candidate_alone(short_path: Path) -> None:
+    put(short_path / "a")
+    link = linked(b"b", file(b"a"))
+    with View(short_path) as view:
+        past, wanted = selection_of([*TOP, file(b"a")]), selection_of([*TOP, file(b"a"), link])
+        diff = diff_changes(view, [past], wanted)
+    assert list(by_path(diff)) == [b"b"]

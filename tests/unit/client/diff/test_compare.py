@@ -70,7 +70,7 @@ def steps_in_unreadable_directories(folder: Path) -> None:
 
 
 def test_unreadable_directories_are_said(short_path: Path) -> None:
-    run_unprivileged(__name__, "steps_in_unreadable_directories", short_path)
+    run_unprivileged(steps_in_unreadable_directories, short_path)
 
 
 def test_a_disk_that_fails_ends_it(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,9 +43,8 @@ def example(number: int) -> Rules:
     return Rules.parse(blocks[number].strip().encode().splitlines())
 
 
-@pytest.mark.parametrize(
-    ("number", "path", "mirrored"),
-    [
+def test_what_the_examples_mirror(subtests: pytest.Subtests) -> None:
+    for number, path, mirrored in [
         (0, "dists/bookworm/InRelease", True),
         (0, "dists/bookworm/main/binary-amd64/Packages.xz", True),
         (0, "dists/bookworm/main/source/Sources.xz", True),
@@ -65,7 +64,6 @@ def example(number: int) -> Rules:
         (2, "releases/8/os/x", False),
         (2, "keys/a", True),
         (2, "README", False),
-    ],
-)
-def test_what_the_examples_mirror(number: int, path: str, *, mirrored: bool) -> None:
-    assert example(number).reaches(RelPath(path.encode()), directory=False) == mirrored
+    ]:
+        with subtests.test(number=number, path=path, mirrored=mirrored):
+            assert example(number).reaches(RelPath(path.encode()), directory=False) == mirrored

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from huai_client.inspect import comparison
 from huai_client.inspect.comparison import (
@@ -15,6 +15,7 @@ from huai_client.inspect.comparison import (
 )
 from huai_schema.diff.changes import differing
 from huai_schema.paths import RelPath
+from tests.support.examples import examples
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.strategies import RANDOMS
 from tests.support.schema.trees import (
@@ -45,7 +46,7 @@ def carried(path: RelPath, found: list[SnapshotChange]) -> RelPath:
     return path
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(RANDOMS)
 def test_all_steps_together_lead_from_one_tree_to_the_other(random: Random) -> None:
     old = random_tree(random, 150)
@@ -152,6 +153,15 @@ def test_bytes_are_those_of_other_content() -> None:
     }
     assert str(tally) == "1 added (100 B), 1 removed (30 B), 2 changed (5 B)"
     assert str(ChangeTotals()) == "nothing differs"
+
+
+def test_directories_with_another_time_only_are_counted_apart() -> None:
+    changed = directory(b"d")
+    tally = ChangeTotals()
+    for new in (changed._replace(mtime=changed.mtime + 1), changed._replace(mode=0o700)):
+        tally.add(SnapshotChange(Sign.CHANGED, RelPath(b"d"), changed, new))
+    assert str(tally) == "1 changed (0 B), the times of 1 directory"
+    assert tally.values()["changed"] == 2
 
 
 def test_a_directory_has_no_bytes() -> None:

@@ -7,9 +7,8 @@ import pytest
 from huai_client.inspect.path_argument import PathArgumentError, parse_path_argument
 
 
-@pytest.mark.parametrize(
-    ("text", "path"),
-    [
+def test_a_path_as_the_module_names_it(subtests: pytest.Subtests) -> None:
+    for text, path in [
         ("a/b", b"a/b"),
         ("./a//b/", b"a/b"),
         ("/srv/tree/a", b"a"),
@@ -18,10 +17,9 @@ from huai_client.inspect.path_argument import PathArgumentError, parse_path_argu
         ("/srv/treehouse/a", b"srv/treehouse/a"),
         (".", b""),
         (os.fsdecode(b"\xff\n"), b"\xff\n"),
-    ],
-)
-def test_a_path_as_the_module_names_it(text: str, path: bytes) -> None:
-    assert parse_path_argument(text, "/srv/tree/") == path
+    ]:
+        with subtests.test(text=text, path=path):
+            assert parse_path_argument(text, "/srv/tree/") == path
 
 
 @pytest.mark.parametrize("text", ["..", "a/../b", "/srv/tree/../x"])

@@ -5,9 +5,8 @@ import pytest
 from huai_client.metadata.http import MetadataUrl, retry_after
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
+def test_where_the_repository_is(subtests: pytest.Subtests) -> None:
+    for url, expected in [
         ("http://host", "http://host/git/m.git"),
         ("http://host/", "http://host/git/m.git"),
         ("https://host/mirror", "https://host/mirror/git/m.git"),
@@ -16,10 +15,9 @@ from huai_client.metadata.http import MetadataUrl, retry_after
         ("file:///srv/m.git", "file:///srv/m.git"),
         ("/srv/m", "/srv/m"),
         ("ssh://git@host/m", "ssh://git@host/m"),
-    ],
-)
-def test_where_the_repository_is(url: str, expected: str) -> None:
-    assert MetadataUrl.of(url, "m").url == expected
+    ]:
+        with subtests.test(url=url, expected=expected):
+            assert MetadataUrl.of(url, "m").url == expected
 
 
 def test_a_login_is_not_shown() -> None:
@@ -27,9 +25,8 @@ def test_a_login_is_not_shown() -> None:
     assert str(MetadataUrl("/srv/a@b")) == "/srv/a@b"
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
+def test_when_to_come_back(subtests: pytest.Subtests) -> None:
+    for text, seconds in [
         (None, 0),
         ("120", 120),
         (" 0 ", 0),
@@ -40,7 +37,6 @@ def test_a_login_is_not_shown() -> None:
         ("1.5", 0),
         ("9" * 5000, 0),
         ("Wed, 21 Oct 99999999999 07:28:00 GMT", 0),
-    ],
-)
-def test_when_to_come_back(text: str | None, seconds: float) -> None:
-    assert retry_after(text, 1445412390.0) == seconds
+    ]:
+        with subtests.test(text=text, seconds=seconds):
+            assert retry_after(text, 1445412390.0) == seconds

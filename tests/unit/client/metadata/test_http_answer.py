@@ -20,21 +20,19 @@ def answer(data: bytes, size: int = 1 << 16) -> tuple[Head, bytes]:
     return head, b"".join(iter(lambda: body.read(size), b""))
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 1 << 16])
-@pytest.mark.parametrize(
-    ("head", "body", "expected"),
-    [
-        (b"Content-Length: 5\r\n\r\n", b"hello more", b"hello"),
-        (b"Content-Length: 5, 5\r\n\r\n", b"hello", b"hello"),
-        (b"Content-Length: 9\r\n\r\n", b"hello", b"hello"),
-        (b"\r\n", b"hello", b"hello"),
-        (b"Content-Length: 0\r\n\r\n", b"hello", b""),
-        (CHUNKED + b"\r\n", b"3;a=b\r\nhel\r\n02\r\nlo\r\n0\r\nX: y\r\n\r\n", b"hello"),
-        (CHUNKED + b"Content-Length: 1\r\n\r\n", b"2\r\nhi\r\n0\r\n\r\n", b"hi"),
-    ],
-)
-def test_where_a_body_ends(head: bytes, body: bytes, expected: bytes, size: int) -> None:
-    assert answer(OK + head + body, size)[1] == expected
+def test_where_a_body_ends(subtests: pytest.Subtests) -> None:
+    for size in [1, 2, 3, 1 << 16]:
+        for head, body, expected in [
+            (b"Content-Length: 5\r\n\r\n", b"hello more", b"hello"),
+            (b"Content-Length: 5, 5\r\n\r\n", b"hello", b"hello"),
+            (b"Content-Length: 9\r\n\r\n", b"hello", b"hello"),
+            (b"\r\n", b"hello", b"hello"),
+            (b"Content-Length: 0\r\n\r\n", b"hello", b""),
+            (CHUNKED + b"\r\n", b"3;a=b\r\nhel\r\n02\r\nlo\r\n0\r\nX: y\r\n\r\n", b"hello"),
+            (CHUNKED + b"Content-Length: 1\r\n\r\n", b"2\r\nhi\r\n0\r\n\r\n", b"hi"),
+        ]:
+            with subtests.test(size=size, head=head, body=body, expected=expected):
+                assert answer(OK + head + body, size)[1] == expected
 
 
 def test_a_head() -> None:
@@ -49,9 +47,8 @@ def test_interim_answers_are_passed_over() -> None:
     assert answer(interim + b"HTTP/1.1 204\r\n\r\nrest") == (Head(204, "", {}, stays=True), b"")
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+def test_what_is_no_answer(subtests: pytest.Subtests) -> None:
+    for data in [
         b"",
         b"SSH-2.0-x\r\n\r\n",
         b"HTTP/2 200\r\n\r\n",
@@ -70,11 +67,10 @@ def test_interim_answers_are_passed_over() -> None:
         OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhel",
         OK + b"Transfer-Encoding: chunked\r\n\r\n3\r\nhello\r\n0\r\n\r\n",
         OK + b"Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n",
-    ],
-)
-def test_what_is_no_answer(data: bytes) -> None:
-    with pytest.raises(AnswerError):
-        answer(data)
+    ]:
+        with subtests.test(data=data):
+            with pytest.raises(AnswerError):
+                answer(data)
 
 
 PARTS = st.sampled_from(

@@ -13,20 +13,18 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-@pytest.mark.parametrize(
-    ("url", "host", "target"),
-    [
+def test_without_a_proxy(subtests: pytest.Subtests) -> None:
+    for url, host, target in [
         ("http://h", "h", "/"),
         ("http://h:80/a?b=c#d", "h", "/a?b=c"),
         ("https://h:443/a", "h", "/a"),
         ("https://me:secret@h:8443/a", "h:8443", "/a"),
         ("http://[::1]:8080/", "[::1]:8080", "/"),
         ("http://bücher.example/", "xn--bcher-kva.example", "/"),
-    ],
-)
-def test_without_a_proxy(url: str, host: str, target: str) -> None:
-    route = Route.of(url)
-    assert (host_and_port(route.url), route.target, route.proxy) == (host, target, None)
+    ]:
+        with subtests.test(url=url, host=host, target=target):
+            route = Route.of(url)
+            assert (host_and_port(route.url), route.target, route.proxy) == (host, target, None)
 
 
 @pytest.mark.parametrize("url", ["ftp://h/", "http://", "http:///x", "h/x", "http://h:99999/"])
@@ -53,7 +51,11 @@ def test_a_proxy_for_https_passes_on(environment: pytest.MonkeyPatch, proxy: str
     route = Route.of("https://h/a")
     assert (route.target, route.tunnels, route.secured_host) == ("/a", True, "h")
     assert route.proxy is not None
-    assert (route.proxy.hostname, route.proxy.port, route.proxy_login) == ("proxy", 3128, "")
+    assert (route.proxy.url.hostname, route.proxy.url.port, route.proxy_login) == (
+        "proxy",
+        3128,
+        "",
+    )
 
 
 def test_a_proxy_of_another_kind_is_refused(environment: pytest.MonkeyPatch) -> None:

@@ -76,25 +76,25 @@ def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) 
     assert {item.path for item in found.plan.removals} == {b"a", b"b"}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "target"),
-    [
+def test_where_a_directory_went(subtests: pytest.Subtests) -> None:
+    for old, new, target in [
         (b"a", b"b", b"b"),
         (b"x/a", b"b", b"../b"),
         (b"a", b"x/b", b"x/b"),
         (b"x/y/a", b"x/z/b", b"../z/b"),
         (b"x/a", b"x/b/c", b"b/c"),
         (b"a/b", b"a", b"../a"),
-    ],
-)
-def test_where_a_directory_went(old: bytes, new: bytes, target: bytes) -> None:
-    found = delay_deletions(removals(moves=(Move(at(old), at(new)),)), [], rules())
-    assert found.plan.forwards[RelPath(old)].target == target
-    assert found.pending == [file(old)]
-    assert (
-        delay_deletions(removals(moves=(Move(at(old), at(new)),)), [], rules(named=(old,))).pending
-        == []
-    )
+    ]:
+        with subtests.test(old=old, new=new, target=target):
+            found = delay_deletions(removals(moves=(Move(at(old), at(new)),)), [], rules())
+            assert found.plan.forwards[RelPath(old)].target == target
+            assert found.pending == [file(old)]
+            assert (
+                delay_deletions(
+                    removals(moves=(Move(at(old), at(new)),)), [], rules(named=(old,))
+                ).pending
+                == []
+            )
 
 
 def test_the_record_comes_back(tmp_path: Path) -> None:

@@ -43,26 +43,27 @@ def test_counts() -> None:
     assert NOTHING.nothing
 
 
-@pytest.mark.parametrize(
-    ("limit", "entries", "allowed"),
-    [
+def test_what_is_allowed(subtests: pytest.Subtests) -> None:
+    for limit, entries, allowed in [
         ("0", 10, 0),
         ("5000", 10, 5000),
         ("10%", 10, 1000),
         ("10%", 50_000, 5000),
         ("0%", 50_000, 1000),
         ("100%", 50_000, 50_000),
-    ],
-)
-def test_what_is_allowed(limit: str, entries: int, allowed: int) -> None:
-    assert allowed_deletions(limit, entries) == allowed
-    check_deletions(allowed, limit, entries)
-    with pytest.raises(TooManyDeletionsError, match=f"{allowed + 1:,} of {entries:,}") as caught:
-        check_deletions(allowed + 1, limit, entries)
-    assert f"--max-delete {allowed + 1}" in caught.value.hint
+    ]:
+        with subtests.test(limit=limit, entries=entries, allowed=allowed):
+            assert allowed_deletions(limit, entries) == allowed
+            check_deletions(allowed, limit, entries)
+            with pytest.raises(
+                TooManyDeletionsError, match=f"{allowed + 1:,} of {entries:,}"
+            ) as caught:
+                check_deletions(allowed + 1, limit, entries)
+            assert f"--max-delete {allowed + 1}" in caught.value.hint
 
 
-@pytest.mark.parametrize("limit", ["", "%", "ten", "-1", "1.5%", "10 %", "٣"])
-def test_no_limit_at_all(limit: str) -> None:
-    with pytest.raises(DeleteLimitError, match="neither a count nor a share"):
-        allowed_deletions(limit, 10)
+def test_no_limit_at_all(subtests: pytest.Subtests) -> None:
+    for limit in ["", "%", "ten", "-1", "1.5%", "10 %", "٣"]:
+        with subtests.test(limit=limit):
+            with pytest.raises(DeleteLimitError, match="neither a count nor a share"):
+                allowed_deletions(limit, 10)

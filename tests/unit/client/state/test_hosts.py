@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.state.hosts import ConnectionLimit, ConnectionLimitError, Hosts, service_of
+from huai_client.state.hosts import ConnectionLimit, ConnectionLimitError, Hosts
 from tests.support.upstream import ENVIRONMENT
 
 SECONDS = 20
@@ -155,18 +155,3 @@ def test_one_host_in_any_spelling_has_one_limit(tmp_path: Path) -> None:
     assert other is not None
     with one.slot(never), pytest.raises(_EnoughError), other.slot(never):
         pass
-
-
-@pytest.mark.parametrize(
-    ("url", "service"),
-    [
-        ("https://user:secret@Host.Example/git/m.git", "https://host.example"),
-        ("http://host:8440", "http://host:8440"),
-        ("rsync://[::1]:873/m/", "rsync://[::1]:873"),
-        ("/srv/m.git", ""),
-        ("git@host:m", ""),
-        ("http://host:port/", ""),
-    ],
-)
-def test_services(url: str, service: str) -> None:
-    assert service_of(url) == service

@@ -1,6 +1,7 @@
 """Who failed lately: asked last for a while, forgotten in the end, and never trusted too far."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,13 @@ def test_a_folder_that_is_not_there_costs_the_memory_only(tmp_path: Path, clock:
     health = UpstreamHealth(tmp_path / "absent" / "upstreams.json", clock)
     health.failed(A, "refused")
     assert health.failed_lately(A)
+
+
+def test_others_may_not_read_what_failed(tmp_path: Path) -> None:
+    """Whatever the umask: what an upstream said was for this user."""
+    before = os.umask(0)
+    try:
+        UpstreamHealth(tmp_path / "upstreams.json").failed("https://a", "reason")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "upstreams.json").stat().st_mode & 0o777 == 0o600

@@ -1,5 +1,6 @@
 import pytest
 
+from huai_client.proxies import rsync_proxy
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
     DiskFullError,
@@ -7,6 +8,8 @@ from huai_client.transfer.errors import (
     LocalWriteError,
     NameRefusedError,
     OptionRefusedError,
+    UnansweredError,
+    UnreachableError,
     UpstreamFullError,
     UpstreamRefusedError,
     UpstreamSilentError,
@@ -32,8 +35,22 @@ def test_a_run_that_was_ended_for_its_trickle() -> None:
     talk = _talk(b"rsync error: received SIGINT, SIGTERM, or SIGHUP (code 20)\n")
     talk.trickles = True
     failure = classify_exit(20, talk, URL)
-    assert isinstance(failure, UpstreamSilentError)
+    assert isinstance(failure, UnansweredError)
+    assert failure.message == "rsync://h/m/: does not answer, or sends too slowly"
+    talk.progress = 1
+    failure = classify_exit(20, talk, URL)
+    assert type(failure) is UpstreamSilentError
     assert failure.message == "rsync://h/m/: sends too slowly"
+
+
+def test_a_proxy_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RSYNC_PROXY", "me:secret@proxy:3128")
+    talk = _talk(b"rsync: [Receiver] failed to connect to proxy (::1): Connection refused (111)\n")
+    failure = classify_exit(10, talk, URL, rsync_proxy())
+    assert isinstance(failure, UnreachableError)
+    assert "proxy:3128 of RSYNC_PROXY: " in failure.message
+    assert "RSYNC_PROXY" in failure.hint
+    assert "secret" not in failure.message
 
 
 @pytest.mark.parametrize("option", ["--inplace", "--sparse", "--sparse (-S)"])
@@ -61,9 +78,8 @@ def _talk(errors: bytes) -> RsyncOutput:
     return talk
 
 
-@pytest.mark.parametrize(
-    ("code", "said", "expected"),
-    [
+def test_every_end_has_its_meaning(subtests: pytest.Subtests) -> None:
+    for code, said, expected in [
         (0, b"", None),
         (23, GONE, None),
         (23, DENIED, None),
@@ -80,21 +96,18 @@ def _talk(errors: bytes) -> RsyncOutput:
         (12, b"", ConnectionBrokenError),
         (20, b"", ConnectionBrokenError),
         (-9, b"", ConnectionBrokenError),
-        (255, b"ssh: connect to host h port 22: refused\n", ConnectionBrokenError),
-        (30, b"", UpstreamSilentError),
-        (35, b"", UpstreamSilentError),
+        (255, b"ssh: connect to host h port 22: refused\n", UnreachableError),
+        (30, b"", UnansweredError),
+        (35, b"", UnansweredError),
         (11, NO_ROOM, DiskFullError),
         (12, NO_ROOM_313, DiskFullError),
         (23, QUOTA, DiskFullError),
         (23, READ_ONLY, LocalWriteError),
         (11, b"", LocalWriteError),
-    ],
-)
-def test_every_end_has_its_meaning(
-    code: int, said: bytes, expected: type[HuaiError] | None
-) -> None:
-    error = classify_exit(code, _talk(said), URL)
-    assert type(error) is (expected or type(None))
+    ]:
+        with subtests.test(code=code, said=said, expected=expected):
+            error = classify_exit(code, _talk(said), URL)
+            assert type(error) is (expected or type(None))
 
 
 def test_errors_carry_what_a_person_and_a_wrapper_need() -> None:
@@ -113,14 +126,15 @@ def test_errors_carry_what_a_person_and_a_wrapper_need() -> None:
 
 def test_progress_and_stats_are_read_in_any_pieces() -> None:
     said = (
-        b"     1000   1%  100.00kB/s    0:00:09\r   8519680  28%    3.91MB/s    0:00:05\r\n"
+        b"     1000   1%  100.00kB/s    0:00:09 (xfr#12, to-chk=3/20)\r"
+        b"   8519680  28%    3.91MB/s    0:00:05\r\n"
         b"Total bytes received: 123456\n"
     )
     for cut in range(len(said)):
         talk = RsyncOutput()
         talk.hear_output(said[:cut])
         talk.hear_output(said[cut:])
-        assert (talk.progress, talk.received) == (8519680, 123456)
+        assert (talk.progress, talk.files, talk.received) == (8519680, 12, 123456)
 
 
 def test_an_upstream_cannot_write_to_the_terminal_or_fill_memory() -> None:

@@ -5,7 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
-from huai_client.transfer.limits import Bandwidth, BusyBackoff, StallDetector, bytes_read
+from huai_client.transfer.limits import (
+    Bandwidth,
+    BusyBackoff,
+    StallDetector,
+    answer_seconds,
+    bytes_read,
+)
 
 
 class Clock:
@@ -148,3 +154,8 @@ def test_the_sum_never_exceeds_the_limit(limit: int, streams: int) -> None:
     for others in range(-1, streams + 1):
         hold(others, lambda: fill(streams - 1))
     assert held == []
+
+
+@pytest.mark.parametrize(("timeout", "seconds"), [(600, 120), (3600, 720), (60, 30), (5, 5)])
+def test_the_first_byte_has_less_time(timeout: float, seconds: float) -> None:
+    assert answer_seconds(timeout) == seconds

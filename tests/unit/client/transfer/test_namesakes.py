@@ -11,9 +11,8 @@ NAMES = (
 LEAVES = b"".join(name + b"\t5\t0\n" for name in NAMES) + b"a-1.8.iso\t>a-1.9.iso\t0\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
+def test_the_next_older_ones_come_first(subtests: pytest.Subtests) -> None:
+    for name, found in [
         (b"a-1.11.iso", [b"a-1.10.iso", b"a-1.9.iso", b"a-1.8.iso"]),
         (b"a-1.9.iso", [b"a-1.8.iso", b"a-1.2.iso", b"a-1.10.iso"]),
         (b"a-0.1.iso", [b"a-1.2.iso", b"a-1.8.iso", b"a-1.9.iso"]),
@@ -22,7 +21,6 @@ LEAVES = b"".join(name + b"\t5\t0\n" for name in NAMES) + b"a-1.8.iso\t>a-1.9.is
         (b"no-number", []),
         (b"c-1.9.iso", []),
         (b"9" * 5000, []),
-    ],
-)
-def test_the_next_older_ones_come_first(name: bytes, found: list[bytes]) -> None:
-    assert namesakes(name, LEAVES) == found
+    ]:
+        with subtests.test(name=name, found=found):
+            assert namesakes(name, LEAVES) == found

@@ -10,6 +10,7 @@ from huai_client.transfer.errors import (
     UpstreamRefusedError,
     WrongContentError,
 )
+from huai_client.transfer.pace import Pace
 from huai_client.transfer.sources import Sources
 from huai_client.transfer.urls import ContentUrl
 
@@ -82,3 +83,44 @@ def test_shares_are_taken_by_turns() -> None:
 def test_without_shares_the_order_stays() -> None:
     sources = Sources([B, A], UpstreamHealth(None))
     assert [sources.turn(10) for _ in range(3)] == [[B, A]] * 3
+
+
+def test_one_that_drips_is_left_once_for_one_that_is_not_known() -> None:
+    sources = Sources([A, B], UpstreamHealth(None))
+    assert not sources.leave(A, 100_000)
+    assert sources.leave(A, 300)
+    sources.measured(A, 3000, 10)
+    assert not sources.leave(B, 200)
+    sources.measured(B, 2000, 10)
+    assert not sources.leave(A, 300)
+
+
+def test_one_is_left_for_another_that_has_given_four_times_as_much() -> None:
+    sources = Sources([A, B], UpstreamHealth(None))
+    sources.measured(B, 50_000_000, 10)
+    assert sources.leave(A, 1_000_000)
+    assert not sources.leave(A, 2_000_000)
+    sources.measured(B, 10, 0.1)  # tells nothing
+    assert sources.leave(A, 1_000_000)
+
+
+def test_the_only_one_is_never_left() -> None:
+    assert not Sources([A], UpstreamHealth(None)).leave(A, 0)
+
+
+@pytest.mark.parametrize(
+    ("size", "moved", "bwlimit", "slow"),
+    [
+        (10_000_000, 3000, 0, True),
+        (10_000, 3000, 0, False),  # it ends soon
+        (10_000_000, 300_000, 11, False),  # of our own limit
+        (10_000_000, 3_000_000, 0, False),
+        (10_000_000, None, 0, False),
+    ],
+)
+def test_the_rate_of_an_attempt(size: int, moved: int | None, bwlimit: int, *, slow: bool) -> None:
+    now = [0.0]
+    pace = Pace(Sources([A, B], UpstreamHealth(None)), A, size, 10, lambda: now[0])
+    assert not pace.is_too_slow(0, lambda: 0, bwlimit)
+    now[0] = 10
+    assert pace.is_too_slow(moved or 0, lambda: moved, bwlimit) is slow

@@ -10,9 +10,8 @@ from huai_client.transfer.urls import (
 from huai_schema.codec.descriptor import Descriptor
 
 
-@pytest.mark.parametrize(
-    ("text", "transport", "source"),
-    [
+def test_what_is_asked_for_content(subtests: pytest.Subtests) -> None:
+    for text, transport, source in [
         ("rsync://h/m", Transport.DAEMON, "rsync://h/m/"),
         (
             "rsync://u@h.example:8730/m/sub dir/",
@@ -27,11 +26,10 @@ from huai_schema.codec.descriptor import Descriptor
         ("/srv/mir:ror*", Transport.LOCAL, "/srv/mir:ror*/"),
         ("https://h.example", Transport.HTTP, "https://h.example/"),
         ("http://[::1]:8080/a%20b/~c", Transport.HTTP, "http://[::1]:8080/a%20b/~c/"),
-    ],
-)
-def test_what_is_asked_for_content(text: str, transport: Transport, source: str) -> None:
-    assert ContentUrl.parse(text) == ContentUrl(transport, source)
-    assert str(ContentUrl.parse(text)) == source
+    ]:
+        with subtests.test(text=text, transport=transport, source=source):
+            assert ContentUrl.parse(text) == ContentUrl(transport, source)
+            assert str(ContentUrl.parse(text)) == source
 
 
 @pytest.mark.parametrize(
@@ -48,9 +46,8 @@ def test_a_daemons_module_is_told_from_what_lies_below(text: str, module: object
     assert ContentUrl.parse(text).module == module
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_could_be_taken_for_something_else_is_refused(subtests: pytest.Subtests) -> None:
+    for text in [
         "",
         "mirror",
         "relative/path",
@@ -100,19 +97,17 @@ def test_a_daemons_module_is_told_from_what_lies_below(text: str, module: object
         "https://h/ä",
         "ftp://h/m",
         "file:///etc",
-    ],
-)
-def test_what_could_be_taken_for_something_else_is_refused(text: str) -> None:
-    with pytest.raises(ContentUrlError) as caught:
-        ContentUrl.parse(text)
-    assert "\n" not in caught.value.message
-    assert "\0" not in caught.value.message
-    assert "secret@" not in caught.value.message or text.startswith("rsync")
+    ]:
+        with subtests.test(text=text):
+            with pytest.raises(ContentUrlError) as caught:
+                ContentUrl.parse(text)
+            assert "\n" not in caught.value.message
+            assert "\0" not in caught.value.message
+            assert "secret@" not in caught.value.message or text.startswith("rsync")
 
 
-@pytest.mark.parametrize(
-    ("text", "host", "service"),
-    [
+def test_who_answers_there(subtests: pytest.Subtests) -> None:
+    for text, host, service in [
         ("rsync://h/m", "h", "rsync://h"),
         ("rsync://u@H.example:8730/m", "H.example", "rsync://h.example:8730"),
         ("rsync://[::1]:873/m", "[::1]", "rsync://[::1]:873"),
@@ -123,11 +118,10 @@ def test_what_could_be_taken_for_something_else_is_refused(text: str) -> None:
         ("/srv/h:x", "", ""),
         ("https://H.example:8443/a/b", "H.example", "https://h.example:8443"),
         ("http://[::1]/a", "[::1]", "http://[::1]"),
-    ],
-)
-def test_who_answers_there(text: str, host: str, service: str) -> None:
-    url = ContentUrl.parse(text)
-    assert (url.host, url.service) == (host, service)
+    ]:
+        with subtests.test(text=text, host=host, service=service):
+            url = ContentUrl.parse(text)
+            assert (url.host, url.service) == (host, service)
 
 
 def test_an_upstream_may_name_what_gives_nothing_of_this_machine_away() -> None:

@@ -129,7 +129,7 @@ def steps_in_a_closed_directory(folder: Path) -> None:
 
 
 def test_modes_come_back_where_a_directory_is_then(short_path: Path) -> None:
-    run_unprivileged(__name__, "steps_in_a_closed_directory", short_path)
+    run_unprivileged(steps_in_a_closed_directory, short_path)
 
 
 def test_after_close_nothing_is_opened(short_path: Path) -> None:

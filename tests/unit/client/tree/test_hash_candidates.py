@@ -134,7 +134,7 @@ def steps_without_permission(folder: Path) -> None:
 
 
 def test_who_opens_up_directories_does_so_here(short_path: Path) -> None:
-    run_unprivileged(__name__, "steps_without_permission", short_path)
+    run_unprivileged(steps_without_permission, short_path)
 
 
 def test_a_disk_that_fails_ends_it(short_path: Path) -> None:

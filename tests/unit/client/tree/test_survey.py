@@ -48,8 +48,8 @@ def steps_that_open_up(folder: Path) -> None:
 
 
 def test_a_path_that_cannot_be_read_is_never_taken_for_absent(short_path: Path) -> None:
-    run_unprivileged(__name__, "steps_that_are_refused", short_path)
+    run_unprivileged(steps_that_are_refused, short_path)
 
 
 def test_whoever_writes_opens_up_directories(short_path: Path) -> None:
-    run_unprivileged(__name__, "steps_that_open_up", short_path)
+    run_unprivileged(steps_that_open_up, short_path)

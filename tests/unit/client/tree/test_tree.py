@@ -95,15 +95,18 @@ def test_dest_may_lie_below_a_symlink(short_path: Path) -> None:
 
 
 def steps_in_a_dest_of_root(folder: Path) -> None:
+    roots = folder / "roots"
+    if roots.stat().st_uid:  # an ordinary user runs the tests, and can make none
+        roots = Path("/usr")
     with pytest.raises(DestinationError, match="belongs to root"):
-        SingleTree(folder / "roots")
-    with View(folder / "roots") as view:
+        SingleTree(roots)
+    with View(roots) as view:
         assert view.stat(ROOT) is not None
 
 
 def test_a_dest_of_another_user_can_be_read_but_not_changed(short_path: Path) -> None:
     (short_path / "roots").mkdir()
-    run_unprivileged(__name__, "steps_in_a_dest_of_root", short_path)
+    run_unprivileged(steps_in_a_dest_of_root, short_path)
 
 
 def test_no_handle_stays_open(short_path: Path) -> None:
@@ -267,7 +270,6 @@ def test_a_hardlink_is_made_of_nothing_but_what_the_metadata_state(
 RESERVED_PATHS = [b".~tmp~", b".~tmp~/huai/ready", b"d/.~TMP~", b".~Tmp~/huai-trash/1-x/f"]
 
 
-@pytest.mark.parametrize("path", RESERVED_PATHS)
 @pytest.mark.parametrize(
     "operation",
     [
@@ -285,7 +287,7 @@ RESERVED_PATHS = [b".~tmp~", b".~tmp~/huai/ready", b"d/.~TMP~", b".~Tmp~/huai-tr
     ],
 )
 def test_no_path_leads_into_the_staging_area(
-    tree: SingleTree, operation: Callable[[SingleTree, RelPath], None], path: bytes
+    tree: SingleTree, operation: Callable[[SingleTree, RelPath], None]
 ) -> None:
     tree.make_directory(at(b"d"))
     publish(tree, file(b"f"))
@@ -293,8 +295,9 @@ def test_no_path_leads_into_the_staging_area(
         place = tree.dest / os.fsdecode(name)
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
     before = fingerprint(tree.dest / ".~tmp~/huai/ready"), fingerprint(tree.dest / "d")
-    with pytest.raises(PathError, match="reserved"):
-        operation(tree, at(path))
+    for path in RESERVED_PATHS:
+        with pytest.raises(PathError, match="reserved"):
+            operation(tree, at(path))
     assert (fingerprint(tree.dest / ".~tmp~/huai/ready"), fingerprint(tree.dest / "d")) == before
 
 
@@ -513,7 +516,7 @@ def steps_in_read_only_directories(folder: Path) -> None:
 
 
 def test_read_only_directories_are_opened_up_and_closed_again(short_path: Path) -> None:
-    run_unprivileged(__name__, "steps_in_read_only_directories", short_path)
+    run_unprivileged(steps_in_read_only_directories, short_path)
 
 
 def steps_of_a_view(folder: Path) -> None:
@@ -524,4 +527,4 @@ def steps_of_a_view(folder: Path) -> None:
 
 
 def test_a_view_opens_nothing_up(short_path: Path) -> None:
-    run_unprivileged(__name__, "steps_of_a_view", short_path)
+    run_unprivileged(steps_of_a_view, short_path)

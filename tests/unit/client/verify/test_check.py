@@ -212,4 +212,4 @@ def steps_with_unreadable_paths(folder: Path) -> None:
 
 
 def test_what_is_below_an_unreadable_directory_is_not_missing(short_path: Path) -> None:
-    run_unprivileged(__name__, "steps_with_unreadable_paths", short_path)
+    run_unprivileged(steps_with_unreadable_paths, short_path)

@@ -34,9 +34,8 @@ def test_addresses(url: str) -> None:
     assert Announcement.of(url, "m").url == url
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_no_addresses(subtests: pytest.Subtests) -> None:
+    for url in [
         "",
         "ftp://h",
         "/srv/x",
@@ -45,11 +44,10 @@ def test_addresses(url: str) -> None:
         "http://h/ x",
         "http://h\n",
         "http://h/\x9b",
-    ],
-)
-def test_no_addresses(url: str) -> None:
-    with pytest.raises(FormatError):
-        Announcement.of(url, "m")
+    ]:
+        with subtests.test(url=url):
+            with pytest.raises(FormatError):
+                Announcement.of(url, "m")
 
 
 @given(st.binary(max_size=200) | st.binary(max_size=100).map(lambda tail: TEXT + tail))

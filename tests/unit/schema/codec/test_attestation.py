@@ -17,9 +17,8 @@ def test_it_reads_back() -> None:
         assert SignedAttestation.decode(said.signed(key(1).sign)) == (said, key(1).public)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
+def test_what_is_spelt_otherwise_is_refused(subtests: pytest.Subtests) -> None:
+    for old, new in [
         (b"serial 3", b"serial 03"),
         (b"serial 3", b"serial 9223372036854775808"),
         (b"time 1700000000", b"time 0"),
@@ -34,11 +33,10 @@ def test_it_reads_back() -> None:
         (b"url http://h/m", b"url http://h/m/../.."),
         (b"huai-attestation 1", b"huai-attestation 2"),
         (b"\n", b"\r\n"),
-    ],
-)
-def test_what_is_spelt_otherwise_is_refused(old: bytes, new: bytes) -> None:
-    with pytest.raises(FormatError):
-        Attestation.decode(SAID.encode().replace(old, new))
+    ]:
+        with subtests.test(old=old, new=new):
+            with pytest.raises(FormatError):
+                Attestation.decode(SAID.encode().replace(old, new))
 
 
 @given(st.binary(max_size=300), st.integers(0, 400))
@@ -51,9 +49,8 @@ def test_any_bytes_are_refused(noise: bytes, place: int) -> None:
             SignedAttestation.decode(data)
 
 
-@pytest.mark.parametrize(
-    ("url", "served"),
-    [
+def test_urls(subtests: pytest.Subtests) -> None:
+    for url, served in [
         ("https://h:8443/a/b/", True),
         ("rsync://h/m", True),
         ("rsync://[::1]:873/m/deep/", True),
@@ -64,7 +61,6 @@ def test_any_bytes_are_refused(noise: bytes, place: int) -> None:
         ("rsync://h:99999/m", False),
         ("ftp://h/m", False),
         ("https://h/" + "a" * 600, False),
-    ],
-)
-def test_urls(url: str, served: bool) -> None:
-    assert is_served_url(url) is served
+    ]:
+        with subtests.test(url=url, served=served):
+            assert is_served_url(url) is served

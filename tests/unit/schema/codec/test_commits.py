@@ -23,9 +23,8 @@ def test_other_lines_are_ignored() -> None:
     assert CommitInfo.decode(more) == INFO
 
 
-@pytest.mark.parametrize(
-    ("message", "reason"),
-    [
+def test_a_message_that_breaks_a_rule_is_refused(subtests: pytest.Subtests) -> None:
+    for message, reason in [
         ("", "subject and trailers"),
         (MESSAGE.replace("\n\n", "\n"), "subject and trailers"),
         (MESSAGE.rstrip("\n"), "subject and trailers"),
@@ -41,11 +40,10 @@ def test_other_lines_are_ignored() -> None:
         (MESSAGE.replace("Huai-Bytes: 4", f"Huai-Bytes: {1 << 63}"), "Huai-Bytes is not a number"),
         (MESSAGE.replace("Huai-Files: 1", f"Huai-Files: {1 << 32}"), "entries are announced"),
         (MESSAGE + "x" * 65_536 + "\n", "too long"),
-    ],
-)
-def test_a_message_that_breaks_a_rule_is_refused(message: str, reason: str) -> None:
-    with pytest.raises(FormatError, match=f"commit: .*{reason}"):
-        CommitInfo.decode(message)
+    ]:
+        with subtests.test(message=message, reason=reason):
+            with pytest.raises(FormatError, match=f"commit: .*{reason}"):
+                CommitInfo.decode(message)
 
 
 def written(date: str = "1700000000 +0000", headers: str = "", message: str = MESSAGE) -> bytes:
@@ -66,9 +64,8 @@ def test_a_commit_as_git_writes_it() -> None:
     assert decode_commit(written(f"{COMMIT_TIME_MAX} -1200")).time == COMMIT_TIME_MAX
 
 
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
+def test_a_commit_that_breaks_a_rule_is_refused(subtests: pytest.Subtests) -> None:
+    for data, reason in [
         (b"", "as git writes it"),
         (b"tree x\n", "as git writes it"),
         (written().partition(b"\n\n")[0] + b"\n", "as git writes it"),
@@ -78,11 +75,10 @@ def test_a_commit_as_git_writes_it() -> None:
         (written("0 +0000"), "date out of range"),
         (written(f"{COMMIT_TIME_MAX + 1} +0000"), "date out of range"),
         (written(message="x" * 131_072), "more than 131072 bytes"),
-    ],
-)
-def test_a_commit_that_breaks_a_rule_is_refused(data: bytes, reason: str) -> None:
-    with pytest.raises(FormatError, match=f"commit: .*{reason}"):
-        decode_commit(data)
+    ]:
+        with subtests.test(data=data, reason=reason):
+            with pytest.raises(FormatError, match=f"commit: .*{reason}"):
+                decode_commit(data)
 
 
 def test_a_message_in_another_encoding() -> None:

@@ -14,9 +14,8 @@ def test_unknown_keys_in_lower_case_are_ignored() -> None:
     assert Descriptor.decode(text) == Descriptor("centos", ("rsync://h/centos/",))
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_a_descriptor_that_breaks_a_rule_is_refused(subtests: pytest.Subtests) -> None:
+    for text, reason in [
         (b"", "too long, or cut"),
         (GOOD[:-1], "too long, or cut"),
         (GOOD + b"x\t" + b"y" * 65536 + b"\n", "too long, or cut"),
@@ -53,11 +52,10 @@ def test_unknown_keys_in_lower_case_are_ignored() -> None:
         (GOOD + b"\n", "key, tab, value"),
         (GOOD + b"k\t\\x41\n", "stray backslash"),
         (b"digest\tblake3\nformat\t1\nmodule\tcentos\n", "out of order"),
-    ],
-)
-def test_a_descriptor_that_breaks_a_rule_is_refused(text: bytes, reason: str) -> None:
-    with pytest.raises(FormatError, match=f"^descriptor: .*{reason}"):
-        Descriptor.decode(text)
+    ]:
+        with subtests.test(text=text, reason=reason):
+            with pytest.raises(FormatError, match=f"^descriptor: .*{reason}"):
+                Descriptor.decode(text)
 
 
 def test_an_identity_is_told_or_not() -> None:
@@ -68,10 +66,11 @@ def test_an_identity_is_told_or_not() -> None:
         assert Descriptor.decode(descriptor.encode()) == descriptor
 
 
-@pytest.mark.parametrize("name", ["", ".git", "-x", "a/b", "a b", "x.git", "ü", "a\n", "a" * 129])
-def test_names_that_are_no_modules(name: str) -> None:
-    with pytest.raises(FormatError):
-        check_module(name)
+def test_names_that_are_no_modules(subtests: pytest.Subtests) -> None:
+    for name in ["", ".git", "-x", "a/b", "a b", "x.git", "ü", "a\n", "a" * 129]:
+        with subtests.test(name=name):
+            with pytest.raises(FormatError):
+                check_module(name)
 
 
 def test_the_root_comes_back() -> None:

@@ -25,9 +25,8 @@ TWO = signed(1, (1, 2, 3), (1, 2), 2)
 """Two of three have to sign."""
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+def test_a_right_chain_comes_back(subtests: pytest.Subtests) -> None:
+    for data in [
         FIRST,
         signed(7, (1, 2), (2,)),
         FIRST + signed(2, (2,), (1, 2)),
@@ -38,15 +37,13 @@ TWO = signed(1, (1, 2, 3), (1, 2), 2)
         TWO + signed(2, (1, 2, 4), (1, 2, 4), 2) + signed(3, (4, 5), (2, 4, 5), 2),
         FIRST + signed(2, (1, 2, 3), (1, 2, 3), 3),
         TWO + signed(2, (4,), (1, 3, 4)),
-    ],
-)
-def test_a_right_chain_comes_back(data: bytes) -> None:
-    assert KeyChain.decode(data).encode() == data
+    ]:
+        with subtests.test(data=data):
+            assert KeyChain.decode(data).encode() == data
 
 
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
+def test_a_wrong_chain_is_refused(subtests: pytest.Subtests) -> None:
+    for data, reason in [
         (b"", "none"),
         (FIRST + b"x" * KEYS_BYTES, "too many"),
         (FIRST + b"\n", "not a version"),
@@ -69,11 +66,10 @@ def test_a_right_chain_comes_back(data: bytes) -> None:
         (signed(1, tuple(range(1, KEYS_MAX + 2)), (1,)), f"more than {KEYS_MAX}"),
         (FIRST.replace(b"ssh-ed25519 ", b"ssh-ed25519  "), "not of these bytes|OpenSSH"),
         (FIRST.replace(b"\n-----BEGIN", b" comment\n-----BEGIN", 1), "another way"),
-    ],
-)
-def test_a_wrong_chain_is_refused(data: bytes, reason: str) -> None:
-    with pytest.raises(FormatError, match=reason):
-        KeyChain.decode(data)
+    ]:
+        with subtests.test(data=data, reason=reason):
+            with pytest.raises(FormatError, match=reason):
+                KeyChain.decode(data)
 
 
 def test_a_signature_of_a_commit_is_none_of_keys() -> None:

@@ -27,9 +27,8 @@ def test_every_field_has_its_place() -> None:
     assert decode(encode_leaf(leaf)) == [leaf]
 
 
-@pytest.mark.parametrize(
-    ("nanoseconds", "text"),
-    [
+def test_times_are_floored_and_the_rest_added(subtests: pytest.Subtests) -> None:
+    for nanoseconds, text in [
         (0, b"0"),
         (1, b"0.000000001"),
         (10**9, b"1"),
@@ -37,16 +36,14 @@ def test_every_field_has_its_place() -> None:
         (-1_500_000_000, b"-2.5"),
         (-(10**9), b"-1"),
         (-1, b"-1.999999999"),
-    ],
-)
-def test_times_are_floored_and_the_rest_added(nanoseconds: int, text: bytes) -> None:
-    assert encode_mtime(nanoseconds) == text
-    assert decode_directory(HERE, text) == Directory(HERE, nanoseconds)
+    ]:
+        with subtests.test(nanoseconds=nanoseconds, text=text):
+            assert encode_mtime(nanoseconds) == text
+            assert decode_directory(HERE, text) == Directory(HERE, nanoseconds)
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
+def test_a_line_that_breaks_a_rule_is_refused_with_its_place(subtests: pytest.Subtests) -> None:
+    for line, reason in [
         (b"a\t5\t1", "canonical line"),
         (b"a\t05\t1\n", "canonical line"),
         (b"a\t-5\t1\n", "canonical line"),
@@ -103,20 +100,20 @@ def test_times_are_floored_and_the_rest_added(nanoseconds: int, text: bytes) -> 
         (b"b\t5\t1\thc\n", "canonical hardlink"),
         (b"b\t5\t1\thdeep/a\n", "canonical hardlink"),
         (b"b\t5\t1\th../zoo/a\n", "canonical hardlink"),
-    ],
-)
-def test_a_line_that_breaks_a_rule_is_refused_with_its_place(line: bytes, reason: str) -> None:
-    with pytest.raises(FormatError, match=re.escape(reason)) as caught:
-        decode(line)
-    assert caught.value.place.startswith("pool/main/")
+    ]:
+        with subtests.test(line=line, reason=reason):
+            with pytest.raises(FormatError, match=re.escape(reason)) as caught:
+                decode(line)
+            assert caught.value.place.startswith("pool/main/")
 
 
-@pytest.mark.parametrize("link", [b"../../a", b"../a", b"a", b"../a/x", b"../a/zzz", b"../../0/x"])
-def test_a_leader_may_stand_anywhere_before_its_link(link: bytes) -> None:
-    (found,) = decode(b"b\t5\t1\th" + link + b"\n")
-    assert isinstance(found, File)
-    assert found.link
-    assert link_field(found.path, found.link) == b"\th" + link
+def test_a_leader_may_stand_anywhere_before_its_link(subtests: pytest.Subtests) -> None:
+    for link in [b"../../a", b"../a", b"a", b"../a/x", b"../a/zzz", b"../../0/x"]:
+        with subtests.test(link=link):
+            (found,) = decode(b"b\t5\t1\th" + link + b"\n")
+            assert isinstance(found, File)
+            assert found.link
+            assert link_field(found.path, found.link) == b"\th" + link
 
 
 @pytest.mark.parametrize("names", [(b"b", b"a"), (b"a", b"a"), (b"\\x0a", b"\\x09")])
@@ -186,9 +183,8 @@ def test_a_line_may_be_as_long_as_all_its_parts() -> None:
     assert decode(encode_leaf(leaf)) == [leaf]
 
 
-@pytest.mark.parametrize(
-    "attributes", [b"", b"1\n", b"1\tm755", b"1\tha", b"x", b"1\t", b"1.50", b"1\tZ"]
-)
-def test_directory_attributes_are_canonical_too(attributes: bytes) -> None:
-    with pytest.raises(FormatError, match="pool/main"):
-        decode_directory(HERE, attributes)
+def test_directory_attributes_are_canonical_too(subtests: pytest.Subtests) -> None:
+    for attributes in [b"", b"1\n", b"1\tm755", b"1\tha", b"x", b"1\t", b"1.50", b"1\tZ"]:
+        with subtests.test(attributes=attributes):
+            with pytest.raises(FormatError, match="pool/main"):
+                decode_directory(HERE, attributes)

@@ -19,19 +19,17 @@ from huai_schema.errors import FormatError
 GOOD = ("pointers /latest", "indices a/", "payload *.db@", "profile apt /debian", "later on 1")
 
 
-@pytest.mark.parametrize(
-    ("text", "pattern"),
-    [
+def test_a_pattern(subtests: pytest.Subtests) -> None:
+    for text, pattern in [
         ("/a", Pattern(("a",), symlinks=False)),
         ("a", Pattern(("**", "a"), symlinks=False)),
         ("/a/b c/", Pattern(("a", "b c", "**"), symlinks=False)),
         ("a/*/?", Pattern(("**", "a", "*", "?"), symlinks=False)),
         ("/a/**/b@", Pattern(("a", "**", "b"), symlinks=True)),
         ("/**", Pattern(("**",), symlinks=False)),
-    ],
-)
-def test_a_pattern(text: str, pattern: Pattern) -> None:
-    assert parse_rule(f"indices {text}") == StageRule(1, pattern, f"indices {text}")
+    ]:
+        with subtests.test(text=text, pattern=pattern):
+            assert parse_rule(f"indices {text}") == StageRule(1, pattern, f"indices {text}")
 
 
 @pytest.mark.parametrize(("path", "wanted"), [("/", b""), ("/a/b", b"a/b"), ("/a/", b"a")])
@@ -41,9 +39,8 @@ def test_a_profile(path: str, wanted: bytes) -> None:
     assert (rule.profile, rule.path) == ("apt", wanted)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_no_rule(subtests: pytest.Subtests) -> None:
+    for text in [
         "",
         "pointers",
         "pointers ",
@@ -64,13 +61,12 @@ def test_a_profile(path: str, wanted: bytes) -> None:
         "profile Apt /debian",
         "profile apt /a/../b",
         "profile apt /a//b",
-    ],
-)
-def test_what_is_no_rule(text: str) -> None:
-    with pytest.raises(FormatError):
-        parse_rule(text)
-    with pytest.raises(FormatError):
-        Descriptor.decode(Descriptor("m", (), (text,)).encode())
+    ]:
+        with subtests.test(text=text):
+            with pytest.raises(FormatError):
+                parse_rule(text)
+            with pytest.raises(FormatError):
+                Descriptor.decode(Descriptor("m", (), (text,)).encode())
 
 
 def test_rules_come_back_in_their_order() -> None:

@@ -38,9 +38,8 @@ def test_apart_and_together() -> None:
     assert split_commit(PAYLOAD) is None
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+def test_another_form_is_refused(subtests: pytest.Subtests) -> None:
+    for data in [
         HEAD + LINES + LINES + b"\n" + MESSAGE,
         HEAD + LINES + b"encoding latin1\n\n" + MESSAGE,
         HEAD + b"encoding latin1\n" + LINES + b"\n" + MESSAGE,
@@ -50,11 +49,10 @@ def test_apart_and_together() -> None:
         HEAD + b"gpgsig \n" + b"\n" + MESSAGE,
         HEAD + b"gpgsig",
         COMMIT + b"x" * 131_072,
-    ],
-)
-def test_another_form_is_refused(data: bytes) -> None:
-    with pytest.raises(FormatError):
-        split_commit(data)
+    ]:
+        with subtests.test(data=data):
+            with pytest.raises(FormatError):
+                split_commit(data)
 
 
 def test_a_signature_of_another_commit_proves_nothing() -> None:
@@ -80,9 +78,8 @@ def test_a_promise_comes_back() -> None:
     assert Promise.decode("m 1: +0\n\nHuai-Moved: 0\n" + PROMISE.encode() + "More: 1\n") == PROMISE
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
+def test_a_wrong_promise_is_refused(subtests: pytest.Subtests) -> None:
+    for message in [
         "",
         PROMISE.encode() * 2,
         PROMISE.encode() + "Huai-Valid-Until: 1\n",
@@ -92,11 +89,10 @@ def test_a_promise_comes_back() -> None:
         PROMISE._replace(identity="").encode(),
         PROMISE.encode().replace("blake3", "sha1"),
         PROMISE.encode().replace("Huai-Valid", " Huai-Valid"),
-    ],
-)
-def test_a_wrong_promise_is_refused(message: str) -> None:
-    with pytest.raises(FormatError):
-        Promise.decode(message)
+    ]:
+        with subtests.test(message=message):
+            with pytest.raises(FormatError):
+                Promise.decode(message)
 
 
 COSIGNATURES = [key(number).sign(COSIGNED, PAYLOAD).encode() for number in (2, 3)]

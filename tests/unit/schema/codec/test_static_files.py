@@ -58,9 +58,8 @@ COMMIT = "commit\t" + "a" * 40
 DIGEST = "b" * 64
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_none(subtests: pytest.Subtests) -> None:
+    for text in [
         "",
         "huai-static\t1\n",
         "huai-static\t2\ncommit\t" + "a" * 40 + "\t1\n",
@@ -78,11 +77,10 @@ DIGEST = "b" * 64
         f"huai-static\t1\n{COMMIT}\t1\nUPPER\t0\n",
         f"huai-static\t1\n{COMMIT}\t1\n\n",
         f"huai-static\t1\n{COMMIT}\t1\n" + "x\n" * STATIC_BYTES,
-    ],
-)
-def test_what_is_none(text: str) -> None:
-    with pytest.raises(FormatError):
-        Static.decode(text.encode(), "head")
+    ]:
+        with subtests.test(text=text):
+            with pytest.raises(FormatError):
+                Static.decode(text.encode(), "head")
 
 
 def test_other_keys_are_passed_over() -> None:

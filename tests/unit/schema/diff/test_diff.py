@@ -30,17 +30,17 @@ def paths(found: list[Change | Moved]) -> set[bytes]:
     return {each.path for each in found if isinstance(each, Change)}
 
 
-@pytest.mark.parametrize("count", [126, 127, 128, 254, 255, 256])
-@pytest.mark.parametrize("step", [1, 2, -2])
-def test_crossing_a_threshold_is_no_change(count: int, step: int) -> None:
-    # Inlined or own, cut or not: only the entries that came or went differ.
-    inside = files(b"d", max(count, count + step))
-    fewer, more = sorted((count, count + step))
-    small = tree_of(directory(b"d"), *inside[:fewer], file(b"z"))
-    large = tree_of(directory(b"d"), *inside[:more], file(b"z"))
-    names = {each.path for each in inside[fewer:more]}
-    assert paths(compare(small, large)) == names
-    assert paths(compare(large, small)) == names
+def test_crossing_a_threshold_is_no_change(subtests: pytest.Subtests) -> None:
+    for count in [126, 127, 128, 254, 255, 256]:
+        for step in [1, 2, -2]:
+            with subtests.test(count=count, step=step):
+                inside = files(b"d", max(count, count + step))
+                fewer, more = sorted((count, count + step))
+                small = tree_of(directory(b"d"), *inside[:fewer], file(b"z"))
+                large = tree_of(directory(b"d"), *inside[:more], file(b"z"))
+                names = {each.path for each in inside[fewer:more]}
+                assert paths(compare(small, large)) == names
+                assert paths(compare(large, small)) == names
 
 
 KINDS: list[list[Entry]] = [
@@ -55,17 +55,16 @@ KINDS: list[list[Entry]] = [
 ]
 
 
-@pytest.mark.parametrize("before", KINDS)
-@pytest.mark.parametrize("after", KINDS)
-@pytest.mark.parametrize("neighbours", [0, 140, 300])
-def test_types_change_in_all_directions(
-    before: list[Entry], after: list[Entry], neighbours: int
-) -> None:
-    around = files(b"", neighbours)
-    found = compare(tree_of(*around, *before), tree_of(*around, *after))
-    assert paths(found) == {e.path for e in before} ^ {e.path for e in after} | {
-        e.path for e in before for f in after if e.path == f.path and e != f
-    }
+def test_types_change_in_all_directions(subtests: pytest.Subtests) -> None:
+    for before in KINDS:
+        for after in KINDS:
+            for neighbours in [0, 140, 300]:
+                with subtests.test(before=before, after=after, neighbours=neighbours):
+                    around = files(b"", neighbours)
+                    found = compare(tree_of(*around, *before), tree_of(*around, *after))
+                    assert paths(found) == {e.path for e in before} ^ {e.path for e in after} | {
+                        e.path for e in before for f in after if e.path == f.path and e != f
+                    }
 
 
 def test_a_file_that_became_a_directory_is_one_change_when_joined() -> None:

@@ -34,9 +34,8 @@ def test_git_sorts_a_tree_as_if_it_ended_in_a_slash() -> None:
     assert list(decode_tree(blob(b"a.b") + tree(b"a"))) == names[::-1]
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+def test_a_git_tree_that_breaks_a_rule_is_refused(subtests: pytest.Subtests) -> None:
+    for data in [
         b"x",
         blob(b"a")[:-1],
         blob(b""),
@@ -51,16 +50,14 @@ def test_git_sorts_a_tree_as_if_it_ended_in_a_slash() -> None:
         tree(b"a") + blob(b"a.b"),
         blob(b"a") + tree(b"a"),
         blob(b"a") + blob(b"a.b") + tree(b"a"),
-    ],
-)
-def test_a_git_tree_that_breaks_a_rule_is_refused(data: bytes) -> None:
-    with pytest.raises(FormatError, match=r"place: a .*git tree"):
-        list(decode_tree(data, "place"))
+    ]:
+        with subtests.test(data=data):
+            with pytest.raises(FormatError, match=r"place: a .*git tree"):
+                list(decode_tree(data, "place"))
 
 
-@pytest.mark.parametrize(
-    "items",
-    [
+def test_an_own_directory_that_breaks_a_rule_is_refused(subtests: pytest.Subtests) -> None:
+    for items in [
         b"",
         tree(b"=a"),
         tree(b"m"),
@@ -76,11 +73,10 @@ def test_a_git_tree_that_breaks_a_rule_is_refused(data: bytes) -> None:
         tree(b"=.") + blob(b"m"),
         tree(b"=..") + blob(b"m"),
         tree(b"=" + b"n" * 256) + blob(b"m"),
-    ],
-)
-def test_an_own_directory_that_breaks_a_rule_is_refused(items: bytes) -> None:
-    with pytest.raises(FormatError, match=r"^pool: "):
-        read_own_directory(HERE, items)
+    ]:
+        with subtests.test(items=items):
+            with pytest.raises(FormatError, match=r"^pool: "):
+                read_own_directory(HERE, items)
 
 
 def test_the_depth_of_own_directories_is_bounded_by_their_path() -> None:

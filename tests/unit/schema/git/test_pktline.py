@@ -33,10 +33,11 @@ def test_a_cut_is_seen_at_its_byte() -> None:
                 list(split(data[:end]))
 
 
-@pytest.mark.parametrize("header", [b"", b"004", b"0003", b"fff1", b"ffff", b"-001", b"0x10"])
-def test_what_begins_no_packet_is_refused(header: bytes) -> None:
-    with pytest.raises(FormatError, match="does not begin a packet"):
-        packet_length(header)
+def test_what_begins_no_packet_is_refused(subtests: pytest.Subtests) -> None:
+    for header in [b"", b"004", b"0003", b"fff1", b"ffff", b"-001", b"0x10"]:
+        with subtests.test(header=header):
+            with pytest.raises(FormatError, match="does not begin a packet"):
+                packet_length(header)
 
 
 def test_the_longest_packet_is_taken() -> None:

@@ -18,9 +18,8 @@ def listing(path: bytes, leaves: bytes = b"") -> Listing:
     return Listing(RelPath(path), b"0", leaves)
 
 
-@pytest.mark.parametrize(
-    "order",
-    [
+def test_listings_come_in_tree_order(subtests: pytest.Subtests) -> None:
+    for order in [
         [b"a"],
         [b"", b""],
         [b"", b"a/b"],
@@ -29,11 +28,10 @@ def listing(path: bytes, leaves: bytes = b"") -> Listing:
         [b"", b"a", b"b", b"a/c"],
         [b"", b"a", b"a/c", b"a/b"],
         [b"", b"a", b"ab/c"],
-    ],
-)
-def test_listings_come_in_tree_order(order: list[bytes]) -> None:
-    with pytest.raises(FormatError, match="tree order"):
-        build(map(listing, order), MemoryObjects())
+    ]:
+        with subtests.test(order=order):
+            with pytest.raises(FormatError, match="tree order"):
+                build(map(listing, order), MemoryObjects())
 
 
 def in_parts(path: bytes, leaves: list[bytes], size: int) -> Iterator[Listing]:
@@ -45,17 +43,20 @@ def in_parts(path: bytes, leaves: list[bytes], size: int) -> Iterator[Listing]:
         yield part._replace(digests=digests if start // size % 2 else b"")
 
 
-@pytest.mark.parametrize("size", [1, 50, 100, 255, 256, 300, 1000])
-@pytest.mark.parametrize("count", [100, 255, 256, 1000])
-def test_a_directory_may_come_in_parts(count: int, size: int) -> None:
-    leaves = [b"%04d\t1\t0\n" % number for number in range(count)]
-    parts = list(in_parts(b"d", leaves, size))
-    zeros = [(part.leaves.count(b"\n"), part.digests) for part in parts]
-    whole = listing(b"d", b"".join(leaves))._replace(digests=join_digests(zeros))
-    rest = [listing(b"d/sub", b"leaf\t1\t0\n"), listing(b"e")]
-    assert build([listing(b""), *parts, *rest], None) == build([listing(b""), whole, *rest], None)
-    top = [listing(b"", b"".join(leaves))._replace(digests=whole.digests), *rest[1:]]
-    assert build([*in_parts(b"", leaves, size), *rest[1:]], None) == build(top, None)
+def test_a_directory_may_come_in_parts(subtests: pytest.Subtests) -> None:
+    for size in [1, 50, 100, 255, 256, 300, 1000]:
+        for count in [100, 255, 256, 1000]:
+            with subtests.test(size=size, count=count):
+                leaves = [b"%04d\t1\t0\n" % number for number in range(count)]
+                parts = list(in_parts(b"d", leaves, size))
+                zeros = [(part.leaves.count(b"\n"), part.digests) for part in parts]
+                whole = listing(b"d", b"".join(leaves))._replace(digests=join_digests(zeros))
+                rest = [listing(b"d/sub", b"leaf\t1\t0\n"), listing(b"e")]
+                assert build([listing(b""), *parts, *rest], None) == build(
+                    [listing(b""), whole, *rest], None
+                )
+                top = [listing(b"", b"".join(leaves))._replace(digests=whole.digests), *rest[1:]]
+                assert build([*in_parts(b"", leaves, size), *rest[1:]], None) == build(top, None)
 
 
 @pytest.mark.parametrize(

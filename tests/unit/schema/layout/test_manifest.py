@@ -17,9 +17,8 @@ def test_a_manifest_comes_apart_into_directories() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_a_manifest_that_breaks_a_rule_is_refused_with_its_place(subtests: pytest.Subtests) -> None:
+    for text, reason in [
         (b"", "begins with no name"),
         (b"\n", "begins with no name"),
         (b"\t1\n", "begins with no name"),
@@ -47,12 +46,11 @@ def test_a_manifest_comes_apart_into_directories() -> None:
         (OWN + b"d" * 256 + b"/\t0\n", "255"),
         (OWN + b"d/\t0\n" + b"".join(b"%03d\t1\t0\n" % n for n in range(128)), "128 entries"),
         (OWN + b"\n" * 16_384, "16384 lines"),
-    ],
-)
-def test_a_manifest_that_breaks_a_rule_is_refused_with_its_place(text: bytes, reason: str) -> None:
-    with pytest.raises(FormatError, match=reason) as caught:
-        read_manifest(text, b"", b"some/place")
-    assert caught.value.place.startswith("some/place")
+    ]:
+        with subtests.test(text=text, reason=reason):
+            with pytest.raises(FormatError, match=reason) as caught:
+                read_manifest(text, b"", b"some/place")
+            assert caught.value.place.startswith("some/place")
 
 
 @pytest.mark.parametrize(

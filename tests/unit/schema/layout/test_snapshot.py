@@ -292,9 +292,8 @@ def test_a_path_through_trees_and_manifests_is_bounded() -> None:
     forge.refused(forge.own(OWN, **{name: tree}), "4095 bytes")
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_hardlink_groups_are_whole(subtests: pytest.Subtests) -> None:
+    for text, reason in [
         (b"a\t1\t0\nb\t1\t0\tha\nc\t1\t0\thb\n", "not the first file of a group"),
         (b"b\t1\t0\tha\n", "not the first file of a group"),
         (b"a\t>t\t0\nb\t1\t0\tha\n", "not the first file of a group"),
@@ -302,11 +301,10 @@ def test_a_path_through_trees_and_manifests_is_bounded() -> None:
         (b"a\t1\t0\nb\t1\t0\tm600\tha\n", "differs from its group"),
         (b"a\t1\t0\nb\t1\t0\tha\nc\t1\t9\tha\n", "differs from its group"),
         (b"d/\t0\nd/e/\t0\nb\t1\t0\th../d\n", "canonical|not the first"),
-    ],
-)
-def test_hardlink_groups_are_whole(text: bytes, reason: str) -> None:
-    forge = Forge()
-    forge.refused(forge.own(OWN + text), reason)
+    ]:
+        with subtests.test(text=text, reason=reason):
+            forge = Forge()
+            forge.refused(forge.own(OWN + text), reason)
 
 
 def test_a_sound_hardlink_group_may_span_directories() -> None:

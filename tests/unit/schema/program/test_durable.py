@@ -1,5 +1,7 @@
 """Files that are replaced as a whole."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,3 +39,27 @@ def test_what_is_not_written_to_its_end_leaves_the_old_file_alone(tmp_path: Path
         write()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        lambda victim, at: at.symlink_to(victim),
+        lambda victim, at: at.hardlink_to(victim),
+        lambda _victim, at: os.mkfifo(at),
+    ],
+    ids=["symlink", "hardlink", "fifo"],
+)
+def test_a_planted_temporary_file_is_not_opened(
+    tmp_path: Path, plant: Callable[[Path, Path], None]
+) -> None:
+    victim, path, temporary = (tmp_path / name for name in ("victim", "file", "file.new"))
+    victim.write_bytes(b"kept")
+    victim.chmod(0o600)
+    plant(victim, temporary)
+    replace_file(path, b"content", temporary, permissions=0o644)
+    assert victim.read_bytes() == b"kept"
+    assert victim.stat().st_mode & 0o777 == 0o600
+    assert path.read_bytes() == b"content"
+    assert path.is_file()
+    assert not path.is_symlink()

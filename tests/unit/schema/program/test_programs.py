@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from huai_schema.program import programs
 from huai_schema.program.locking import locked
 from huai_schema.program.programs import run_program
 from tests.support.processes import until
@@ -36,6 +37,20 @@ def is_alive(process: int) -> bool:
 
 def test_both_streams_are_heard_line_by_line() -> None:
     assert shell("echo one; echo two >&2; printf three") == ("", ["one", "two", "three"])
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_errors_are_heard_apart(code: int) -> None:
+    lines, errors = list[str](), list[str]()
+    failure = run_program(
+        ("/bin/sh", "-c", f"echo one; echo two >&2; echo three; printf four >&2; exit {code}"),
+        ENVIRONMENT,
+        seconds=LONG,
+        hear=lines.append,
+        hear_errors=errors.append,
+    )
+    assert (lines, errors) == (["one", "three"], ["two", "four"])
+    assert failure == (f"exit code {code}: four" if code else "")
 
 
 @pytest.mark.parametrize(
@@ -78,9 +93,12 @@ def test_a_hanging_program_is_ended_with_all_that_it_started(tmp_path: Path) -> 
     until(lambda: not any(is_alive(each) for each in started))
 
 
-def test_one_that_heeds_no_signal_is_killed(tmp_path: Path) -> None:
+def test_one_that_heeds_no_signal_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "_GRACE", 0.2)
     pid = tmp_path / "pid"
-    failure, _ = shell(f"echo $$ >{pid}; trap '' TERM INT; while :; do sleep 0.1; done", 1)
+    failure, _ = shell(f"trap '' TERM INT; echo $$ >{pid}; while :; do sleep 0.1; done", 1)
     assert "was over" in failure
     assert not is_alive(int(pid.read_text()))
 

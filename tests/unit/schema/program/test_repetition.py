@@ -9,9 +9,8 @@ from huai_schema.program.repetition import repetition
 MODULE = '[modules.m]\npath = "/a"\n'
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_it_is_named_with_its_lines(subtests: pytest.Subtests) -> None:
+    for text, said in [
         (MODULE + 'path = "/b"\n', "line 3: path stands twice in [modules.m], first in line 2"),
         (MODULE + 'path = "/b"', "line 3: path stands twice in [modules.m], first in line 2"),
         (
@@ -27,9 +26,8 @@ MODULE = '[modules.m]\npath = "/a"\n'
         ("[a]\nb = {c = 1}\nb.c = 2", "line 3: b.c stands twice in [a]"),
         ("[a]\nb = \n", ""),
         ("= 1\n", ""),
-    ],
-)
-def test_it_is_named_with_its_lines(text: str, said: str) -> None:
-    with pytest.raises(tomllib.TOMLDecodeError) as error:
-        tomllib.loads(text)
-    assert repetition(text, str(error.value)) == said
+    ]:
+        with subtests.test(text=text, said=said):
+            with pytest.raises(tomllib.TOMLDecodeError) as error:
+                tomllib.loads(text)
+            assert repetition(text, str(error.value)) == said

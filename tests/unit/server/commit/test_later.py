@@ -18,7 +18,7 @@ from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.reading import NoDigestsError
 from huai_server.scan import native
 from tests.support.committing import NAME, Upstream
-from tests.support.scanners import as_nobody
+from tests.support.unprivileged import as_nobody
 
 ALL = ReadLimits()
 
@@ -147,8 +147,7 @@ def test_what_changes_while_it_is_read_gets_no_digest(
 def test_what_cannot_be_read_is_named(upstream: Upstream) -> None:
     (upstream.tree / "a/old").chmod(0)
     upstream.commit()
-    for path in [upstream.root, *upstream.root.rglob("*")]:
-        os.chown(path, 65534, 65534)
+    upstream.give_state_to_nobody()
     result = as_nobody(lambda: digest(upstream))
     assert [problem.path for problem in result.problems] == [b"a/old"]
     assert result.missing == 1

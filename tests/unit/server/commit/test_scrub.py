@@ -17,8 +17,8 @@ from huai_server.commit.reading import NoDigestsError
 from huai_server.commit.scrub import OTHER_CONTENT, ScrubResult, TooMuchDamageError, scrub_tree
 from huai_server.scan.root import EmptyRootError
 from huai_server.store.scrub_record import Round, ScrubRecord, read_record, write_record
-from tests.support.committing import NAME, Upstream
-from tests.support.scanners import as_nobody
+from tests.support.committing import NAME, Upstream, run_server
+from tests.support.unprivileged import as_nobody
 
 ALL = ReadLimits()
 SOUND = ("a", "b/c", "b/d/e", "f")
@@ -190,6 +190,31 @@ def test_only_what_is_due_is_read(upstream: Upstream) -> None:
     assert run(upstream, full=False).files == 3
 
 
+def test_an_edit_in_place_that_no_commit_notices_is_found(upstream: Upstream) -> None:
+    """With size and time put back, and a mode that explains the new ctime."""
+    rot(upstream, "a")
+    (upstream.tree / "a").chmod(0o600)
+    result = upstream.commit()
+    assert (result.hashed_files, result.changed) == (0, True)
+    assert upstream.file("a").digest == blake3(b"content of a").digest()
+    assert damaged(run(upstream)) == ["a"]
+    os.utime(upstream.tree / "a")
+    upstream.commit()
+    assert upstream.file("a").digest == blake3(b"????????????").digest()
+    assert damaged(run(upstream, full=False)) == []
+
+
+@pytest.mark.parametrize(("options", "says"), [([], True), (["--full"], False), (["--all"], False)])
+def test_a_run_that_has_nothing_to_read_says_so(
+    upstream: Upstream, options: list[str], says: bool
+) -> None:
+    run_server(upstream.root, "add", NAME, str(upstream.tree))
+    done = run_server(upstream.root, "scrub", *([] if "--all" in options else [NAME]), *options)
+    assert done.returncode == 0, done.stderr
+    assert ("`scrub` is not set in server.toml" in done.stderr) is says
+    assert ("4 files" in done.stdout) is ("--full" in options)
+
+
 def test_without_a_span_nothing_is_due(upstream: Upstream) -> None:
     write_record(upstream.places.scrub, ScrubRecord(Round(1)))
     assert (run(upstream, full=False).files, run(upstream, full=False).due) == (0, 0)
@@ -212,8 +237,7 @@ def test_what_is_volatile_is_no_damage(upstream: Upstream) -> None:
 def test_what_cannot_be_read_is_named(upstream: Upstream) -> None:
     (upstream.tree / "a").chmod(0)
     upstream.commit()
-    for path in [upstream.root, *upstream.root.rglob("*")]:
-        os.chown(path, 65534, 65534)
+    upstream.give_state_to_nobody()
     result = as_nobody(lambda: run(upstream))
     assert [problem.path for problem in result.problems] == [b"a"]
     assert result.exit_code == ExitCode.INCOMPLETE

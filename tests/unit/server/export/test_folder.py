@@ -152,3 +152,28 @@ def test_only_some_files(exporter: Exporter) -> None:
     assert {bytes(file.path).decode() for file in result.files} == {
         *("lastupdate", "lastsync", f"project/trace/{HOST}", "project/trace/_traces")
     }
+
+
+@pytest.mark.parametrize("name", ["huai-export.lastupdate", "huai-export.fullfiletimelist-m"])
+def test_what_an_uploader_planted_for_an_export_is_not_opened(
+    exporter: Exporter, short_path: Path, name: str
+) -> None:
+    victim = short_path / "victim"
+    victim.write_bytes(b"kept")
+    staging = exporter.upstream.tree / ".~tmp~"
+    staging.mkdir()
+    os.mkfifo(staging / name)
+    (staging / f"{name}.").hardlink_to(victim)
+    exporter.export()
+    assert victim.read_bytes() == b"kept"
+    assert not staging.exists()
+
+
+def test_a_staging_folder_that_others_may_write_to_is_refused(exporter: Exporter) -> None:
+    staging = exporter.upstream.tree / ".~tmp~"
+    staging.mkdir()
+    staging.chmod(0o777)
+    with pytest.raises(FolderError) as caught:
+        exporter.export()
+    assert caught.value.exit_code == ExitCode.DESTINATION
+    assert "0777" in caught.value.message

@@ -2,7 +2,9 @@
 
 import gzip
 import os
+import re
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -38,13 +40,20 @@ def real(tree: Path) -> bytes:
 
 
 def blocks(text: bytes) -> bytes:
-    """The text without what metadata do not hold: how many blocks files take."""
+    """The text without what metadata do not hold: blocks of files, and sizes of directories.
+
+    On ext4 most directories have the size that an export gives them, 4096: there columns count.
+    """
+    if Path(tempfile.gettempdir()).stat().st_size < 4096:
+        text = re.sub(rb"(?m)^(d\S+ +\d+ \S+ +\S+) +\d+", rb"\1 size", text)
+        text = re.sub(rb"(?m)^([-l]\S+ +\d+ \S+ +\S+) +", rb"\1 ", text)
     lines = text.split(b"\n")
     return b"\n".join(b"total" if line.startswith(b"total ") else line for line in lines)
 
 
 def test_it_is_what_ls_says(exporter: Exporter) -> None:
     upstream = exporter.upstream
+    upstream.configure(digest="off")  # some have a mode that shuts out an ordinary user
     now = time.time()
     ages = (0, 1, 100, 181, 184, 366, 4000, 25_000)
     for number, age in enumerate(ages):

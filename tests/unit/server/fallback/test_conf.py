@@ -29,7 +29,7 @@ def test_the_customs() -> None:
         "timeout = 600",
         "ignore nonreadable = yes",
         "reverse lookup = no",
-        "refuse options = checksum",
+        "refuse options = checksum compress-level compress-threads",
     ]
     assert lines[11].startswith("dont compress = *.gz *.tgz ")
     assert lines[-4:-1] == [
@@ -40,6 +40,17 @@ def test_the_customs() -> None:
     assert lines[-1] == "list = yes"
     assert "log format = %o [%a] %m %b %f %l" in lines
     assert "transfer logging = yes" in lines
+
+
+def test_what_an_administrator_says() -> None:
+    """Empty values leave rsync's default."""
+    said = text(Fallback(motd_file="/etc/motd", dont_compress=("*.a", "*.b"), timeout=7))
+    assert {"motd file = /etc/motd", "dont compress = *.a *.b", "timeout = 7"} < set(
+        said.split("\n")
+    )
+    unsaid = text(Fallback(dont_compress=()))
+    assert "motd file" not in unsaid
+    assert "dont compress" not in unsaid
 
 
 def test_who_is_not_root_becomes_nobody_else() -> None:
@@ -71,9 +82,8 @@ def test_what_a_module_says_itself() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "extra",
-    [
+def test_what_more_lines_for_a_module_cannot_say(subtests: pytest.Subtests) -> None:
+    for extra in [
         "path = /",
         "  P a t h=/",
         "exclude = /x\npath = /",
@@ -81,11 +91,10 @@ def test_what_a_module_says_itself() -> None:
         "[other]\npath = /",
         "&include /etc/other.conf",
         "exclude = /x\\",
-    ],
-)
-def test_what_more_lines_for_a_module_cannot_say(extra: str) -> None:
-    with pytest.raises(ConfigError, match="cannot stand there"):
-        text(extra=extra)
+    ]:
+        with subtests.test(extra=extra):
+            with pytest.raises(ConfigError, match="cannot stand there"):
+                text(extra=extra)
 
 
 def test_more_lines_for_all_modules_may_hold_another() -> None:

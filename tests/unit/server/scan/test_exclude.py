@@ -9,7 +9,8 @@ from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath
 from huai_server.scan import exclude
 from huai_server.scan.types import RESERVED, TEMPORARY, Problem, ScanOptions
-from tests.support.scanners import SCANNERS, Scanner, as_nobody, directories, in_child, leaves
+from tests.support.scanners import SCANNERS, Scanner, directories, leaves
+from tests.support.unprivileged import as_nobody, in_child
 
 
 @pytest.fixture(params=list(SCANNERS))
@@ -69,38 +70,41 @@ TEMPORARY_NAMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TEMPORARY_NAMES)
-@pytest.mark.parametrize("mode", [0o600, 0o700, 0o200, 0o400])
-def test_what_rsync_has_not_finished_is_left_out_and_told(
-    scanner: Scanner, tmp_path: Path, name: str, mode: int
-) -> None:
-    touch(tmp_path, name)
-    (tmp_path / name).chmod(mode)
-    os.utime(tmp_path / name, (0, 0))  # an rsync that was killed long ago
-    assert listed(scanner, tmp_path) == set()
-    assert left_out(scanner, tmp_path) == {name.encode(): TEMPORARY}
+def with_modes(root: Path, names: list[str], *modes: int) -> set[bytes]:
+    """Make a file of each name and mode, in a folder of the mode; returns their paths."""
+    paths = {f"{mode:o}/{name}": mode for mode in modes for name in names}
+    touch(root, *paths)
+    for path, mode in paths.items():
+        (root / path).chmod(mode)
+        os.utime(root / path, (0, 0))  # as of an rsync that was killed long ago
+    return {path.encode() for path in paths}
 
 
-@pytest.mark.parametrize("name", TEMPORARY_NAMES)
-@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o755])
-def test_a_name_alone_makes_no_temporary_file(
-    scanner: Scanner, tmp_path: Path, name: str, mode: int
-) -> None:
+def test_what_rsync_has_not_finished_is_left_out_and_told(scanner: Scanner, tmp_path: Path) -> None:
+    paths = with_modes(tmp_path, TEMPORARY_NAMES, 0o600, 0o700, 0o200, 0o400)
+    assert listed(scanner, tmp_path) == {b"600", b"700", b"200", b"400"}
+    assert left_out(scanner, tmp_path) == dict.fromkeys(paths, TEMPORARY)
+
+
+def test_a_name_alone_makes_no_temporary_file(scanner: Scanner, tmp_path: Path) -> None:
     """Such as lists of checksums: they were left out, and deleted downstream."""
-    touch(tmp_path, name)
-    (tmp_path / name).chmod(mode)
-    assert listed(scanner, tmp_path) == {name.encode()}
+    paths = with_modes(tmp_path, TEMPORARY_NAMES, 0o644, 0o640, 0o604, 0o755)
+    assert listed(scanner, tmp_path) == {*paths, b"644", b"640", b"604", b"755"}
     assert left_out(scanner, tmp_path) == {}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [".f.Ab3xY", ".f.Ab3xY9z", "f.Ab3xY9", "..Ab3xY9", ".f.Ab3x-9", ".f.Ab3xY9\n", ".fAb3xY9"],
-)
-def test_a_mode_alone_makes_no_temporary_file(scanner: Scanner, tmp_path: Path, name: str) -> None:
-    touch(tmp_path, name)
-    (tmp_path / name).chmod(0o600)
-    assert listed(scanner, tmp_path) == {name.encode()}
+def test_a_mode_alone_makes_no_temporary_file(scanner: Scanner, tmp_path: Path) -> None:
+    names = [
+        ".f.Ab3xY",
+        ".f.Ab3xY9z",
+        "f.Ab3xY9",
+        "..Ab3xY9",
+        ".f.Ab3x-9",
+        ".f.Ab3xY9\n",
+        ".fAb3xY9",
+    ]
+    paths = with_modes(tmp_path, names, 0o600)
+    assert listed(scanner, tmp_path) == {*paths, b"600"}
 
 
 def test_directories_and_symlinks_are_never_temporary(scanner: Scanner, tmp_path: Path) -> None:

@@ -1,14 +1,16 @@
 """Which steps there are: few of them lead from each commit to the newest, and few are written."""
 
 from collections.abc import Iterable
+from copy import deepcopy
 from itertools import accumulate, pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_schema.codec.static_files import NOTHING, Static, StaticFile, Step, cheapest
 from huai_server.static import catalog
+from tests.support.examples import examples
 
 BYTES = 10_000
 
@@ -78,7 +80,7 @@ def test_few_steps_from_everywhere() -> None:
     assert len(made.steps) < 1398 * 1.2
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(
     st.lists(st.one_of(st.integers(1, 3), st.integers(1, 900)), min_size=1, max_size=100),
     st.integers(1, 200),
@@ -92,21 +94,22 @@ def test_serials_that_leap(leaps: list[int], first: int) -> None:
         assert not way or (way[0].old, way[-1].new) == (serial, made.serials[-1])
 
 
-@pytest.mark.parametrize("floor", [1, 2, 63, 64, 65, 200, 511, 512, 640, 699, 700])
-def test_what_is_cut_is_not_named(floor: int) -> None:
-    made = Made(range(1, 701))
-    made.head = catalog.set_whole(made.head, StaticFile(5, b"w" * 32))
-    made.head = catalog.cut(made.head, floor)
-    Static.decode(made.head.encode(), "head")
-    for serial in range(floor, 701):
-        assert made.way(serial) or serial == 700
-    assert made.way(NOTHING)
-    named = [step.old for step in made.head.steps if step.old]
-    assert min([*named, 700]) >= floor
-    assert all(each.last >= floor for each in made.head.lists)
-    for serial in range(701, 800):  # it goes on from there
-        made.add(serial)
-    assert all(made.way(serial) for serial in range(max(floor, 2), 799))
+def test_what_is_cut_is_not_named(subtests: pytest.Subtests) -> None:
+    whole = Made(range(1, 701))
+    whole.head = catalog.set_whole(whole.head, StaticFile(5, b"w" * 32))
+    for floor in (1, 2, 63, 64, 65, 512, 640, 700):
+        with subtests.test(floor=floor):
+            made = deepcopy(whole)
+            made.head = catalog.cut(made.head, floor)
+            Static.decode(made.head.encode(), "head")
+            assert all(made.way(serial) for serial in range(floor, 700))
+            assert made.way(NOTHING)
+            named = [step.old for step in made.head.steps if step.old]
+            assert min([*named, 700]) >= floor
+            assert all(each.last >= floor for each in made.head.lists)
+            for serial in range(701, 800):  # it goes on from there
+                made.add(serial)
+            assert all(made.way(serial) for serial in range(max(floor, 2), 799))
 
 
 def test_a_pack_of_all_goes_with_its_commit() -> None:

@@ -11,9 +11,8 @@ from huai_server.store.geometric import roll_up
 COUNTS = st.lists(st.integers(1, 10**6), max_size=60).map(sorted)
 
 
-@pytest.mark.parametrize(
-    ("counts", "merged"),
-    [
+def test_examples(subtests: pytest.Subtests) -> None:
+    for counts, merged in [
         ([], 0),
         ([7], 0),
         ([1, 2, 4, 8], 0),
@@ -24,10 +23,9 @@ COUNTS = st.lists(st.integers(1, 10**6), max_size=60).map(sorted)
         ([5, 5, 10, 40, 500], 3),
         ([1, 8, 9, 100], 3),
         ([260] * 60 + [2600], 61),
-    ],
-)
-def test_examples(counts: list[int], merged: int) -> None:
-    assert roll_up(counts) == merged
+    ]:
+        with subtests.test(counts=counts, merged=merged):
+            assert roll_up(counts) == merged
 
 
 def after(counts: list[int]) -> list[int]:

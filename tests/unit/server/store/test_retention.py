@@ -1,6 +1,7 @@
 """Which commits stay, and that none is ever without its parent."""
 
 import os
+import shutil
 import time
 from pathlib import Path
 from unittest import mock
@@ -9,6 +10,7 @@ import pytest
 
 from huai_server.store.maintain import foresee, maintain
 from huai_server.store.repack import Repack
+from huai_server.store.replaced import KEPT
 from huai_server.store.retention import FOREVER, Retention, is_worth_repack
 from tests.support.committing import Upstream, git
 
@@ -171,3 +173,34 @@ def test_the_branch_did_not_move(upstream: Upstream) -> None:
     upstream.prove_sound()
     maintain(upstream.places, upstream.module.retention, now=LATER)
     upstream.prove_sound()
+
+
+@pytest.mark.parametrize("arguments", [[], ["--split"]])
+def test_a_commit_graph_of_git_names_no_commit_that_is_gone(
+    upstream: Upstream, tmp_path: Path, arguments: list[str]
+) -> None:
+    """`git gc` writes one, and `git fsck` fails where it names what is gone."""
+    commits(upstream, 8)
+    upstream.git("commit-graph", "write", "--reachable", *arguments)
+    assert upstream.check().faults == ()
+    info, kept = upstream.places.repository / "objects/info", tmp_path / "info"
+    shutil.copytree(info, kept)
+    retention = upstream.module.retention
+    assert maintain(upstream.places, retention, now=LATER).plan.dropped > 0
+    upstream.prove_sound()
+    shutil.copytree(kept, info, dirs_exist_ok=True)
+    maintain(upstream.places, retention, now=LATER + KEPT)
+    upstream.prove_sound()
+    shutil.copytree(kept, info, dirs_exist_ok=True)
+    (fault,) = upstream.check().faults
+    assert "names commits that are gone" in fault
+
+
+@pytest.mark.parametrize("damage", [b"", b"CGPH\1\1\0\0", b"x" * 2000])
+def test_a_damaged_commit_graph_is_a_fault(upstream: Upstream, damage: bytes) -> None:
+    commits(upstream, 1)
+    graph = upstream.places.repository / "objects/info/commit-graph"
+    graph.parent.mkdir(exist_ok=True)
+    graph.write_bytes(damage)
+    (fault,) = upstream.check().faults
+    assert str(graph) in fault

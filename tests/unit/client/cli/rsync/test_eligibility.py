@@ -171,19 +171,17 @@ def test_a_number_is_not_guessed_from_a_name(monkeypatch: pytest.MonkeyPatch) ->
     check_numbers(asked, plan(b"mirror"))
 
 
-@pytest.mark.parametrize(
-    ("options", "modes"),
-    [
+def test_modes_are_rsyncs(subtests: pytest.Subtests) -> None:
+    for options, modes in [
         ("", Modes.EXACT),
         ("--chmod=D755,F644", Modes.PLAIN),
         ("--chmod=D0755,F644", Modes.PLAIN),
         ("--chmod=D755,F600", Modes.EXACT),
         ("--no-p", Modes.LOCAL),
         ("--no-perms --chmod=D755,F644", Modes.LOCAL),
-    ],
-)
-def test_modes_are_rsyncs(options: str, modes: Modes) -> None:
-    assert modes_of(call(options)) is modes
+    ]:
+        with subtests.test(options=options, modes=modes):
+            assert modes_of(call(options)) is modes
 
 
 def test_modes_have_to_be_the_upstreams() -> None:

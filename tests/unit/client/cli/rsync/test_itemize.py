@@ -16,9 +16,8 @@ def told(stage: Stage, *candidates: Candidate) -> list[bytes | None]:
     return [Format(ITEMIZED).line(item) for each in found.values() for item in each]
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
+def test_no_name_commands_a_terminal(subtests: pytest.Subtests) -> None:
+    for name, shown in [
         (b"plain \xc3\xa4", b"plain \xc3\xa4"),
         (b"a\x1b[2Jb\n", b"a\\#033[2Jb\\#012"),
         (b"\xff", b"\\#377"),
@@ -28,13 +27,12 @@ def told(stage: Stage, *candidates: Candidate) -> list[bytes | None]:
         ("\x85\u2028".encode(), b"\\#302\\#205\\#342\\#200\\#250"),
         (b"\\#033[2J", b"\\#134#033[2J"),
         (b"a\tb\\c", b"a\tb\\c"),
-    ],
-)
-def test_no_name_commands_a_terminal(name: bytes, shown: bytes) -> None:
-    file = File(RelPath(name), 1, 0)
-    assert told(Stage("payload", fetches=[file])) == [b">f+++++++++ " + shown]
-    link = Symlink(RelPath(b"l"), name, 0)
-    assert told(Stage("payload", symlinks=[link])) == [b"cL+++++++++ l -> " + shown]
+    ]:
+        with subtests.test(name=name, shown=shown):
+            file = File(RelPath(name), 1, 0)
+            assert told(Stage("payload", fetches=[file])) == [b">f+++++++++ " + shown]
+            link = Symlink(RelPath(b"l"), name, 0)
+            assert told(Stage("payload", symlinks=[link])) == [b"cL+++++++++ l -> " + shown]
 
 
 def test_a_new_name_of_an_old_file_is_told_as_that() -> None:

@@ -11,9 +11,8 @@ FOLDER = Item(b"cd+++++++++", b"sub/")
 GONE = Item(b"*deleting  ", b"g")
 
 
-@pytest.mark.parametrize(
-    ("text", "item", "line"),
-    [
+def test_lines(subtests: pytest.Subtests) -> None:
+    for text, item, line in [
         (ITEMIZED, NEW, b">f+++++++++ sub/n"),
         (ITEMIZED, MODE, b".f...p..... a"),
         (ITEMIZED, LINK, b"cL+++++++++ l -> a"),
@@ -29,10 +28,9 @@ GONE = Item(b"*deleting  ", b"g")
         ("%o %n", GONE, b"del. g"),
         ("%f|%n", FOLDER, b"sub|sub/"),
         ("", NEW, b""),
-    ],
-)
-def test_lines(text: str, item: Item, line: bytes | None) -> None:
-    assert Format(text).line(item) == line
+    ]:
+        with subtests.test(text=text, item=item, line=line):
+            assert Format(text).line(item) == line
 
 
 @pytest.mark.parametrize(

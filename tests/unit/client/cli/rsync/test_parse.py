@@ -69,12 +69,18 @@ def test_refused(option: str) -> None:
     assert not found.harmless
 
 
-@pytest.mark.parametrize(
-    "option",
-    ["--fancy", "-j", "--chmod=a+r", "--timeout=soon", "--delete=x", "--no-zz", "--bwlimit=fast"],
-)
-def test_not_understood(option: str) -> None:
-    assert not foreign(f"-a {option}").harmless
+def test_not_understood(subtests: pytest.Subtests) -> None:
+    for option in [
+        "--fancy",
+        "-j",
+        "--chmod=a+r",
+        "--timeout=soon",
+        "--delete=x",
+        "--no-zz",
+        "--bwlimit=fast",
+    ]:
+        with subtests.test(option=option):
+            assert not foreign(f"-a {option}").harmless
 
 
 @pytest.mark.parametrize("option", ["-r", "-rl", "-rt", "-lt", "-a --no-links"])
@@ -97,19 +103,17 @@ def test_spellings_of_one_source(source: str, same: bool) -> None:
     assert found.source.same_place(usual.source) is same
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
+def test_sources_that_are_no_folder_of_a_daemon(subtests: pytest.Subtests) -> None:
+    for source in [
         "mirror.example:tools/",
         "/srv/mirror/",
         "rsync://h/m/folder",
         "h::m/*",
         "rsync://h/",
         "h::m/../x/",
-    ],
-)
-def test_sources_that_are_no_folder_of_a_daemon(source: str) -> None:
-    assert "is not a folder of an rsync daemon" in foreign("-a", f"{source} /srv/x").reason
+    ]:
+        with subtests.test(source=source):
+            assert "is not a folder of an rsync daemon" in foreign("-a", f"{source} /srv/x").reason
 
 
 def test_a_port_counts() -> None:
@@ -119,12 +123,18 @@ def test_a_port_counts() -> None:
     assert not foreign("-a --port 8873", ENDS).harmless
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    ["--version", "-a", "", "-a h::m", "--help", "-a a b c h:x", "--server --sender -lte.iL . /x"],
-)
-def test_what_writes_nothing_here_is_harmless(arguments: str) -> None:
-    assert foreign(arguments, "").harmless
+def test_what_writes_nothing_here_is_harmless(subtests: pytest.Subtests) -> None:
+    for arguments in [
+        "--version",
+        "-a",
+        "",
+        "-a h::m",
+        "--help",
+        "-a a b c h:x",
+        "--server --sender -lte.iL . /x",
+    ]:
+        with subtests.test(arguments=arguments):
+            assert foreign(arguments, "").harmless
 
 
 def test_a_dry_run() -> None:
@@ -137,9 +147,8 @@ def test_a_dry_run() -> None:
     assert not call("-aqv").style.names
 
 
-@pytest.mark.parametrize(
-    ("options", "format_", "deletions", "totals", "stats"),
-    [
+def test_what_is_told(subtests: pytest.Subtests) -> None:
+    for options, format_, deletions, totals, stats in [
         ("", "", False, False, False),
         ("-v", NAMED, True, True, False),
         ("-i", ITEMIZED, False, False, False),
@@ -154,14 +163,13 @@ def test_a_dry_run() -> None:
         ("-v --info=NONE", "", False, False, False),
         ("--out-format=%n", "%n", False, False, False),
         ("-i --log-format=%o:%f", "%o:%f", False, False, False),
-    ],
-)
-def test_what_is_told(
-    options: str, format_: str, deletions: bool, totals: bool, stats: bool
-) -> None:
-    style = call(f"-a {options}").style
-    found = (style.format, style.deletions, style.totals, style.stats)
-    assert found == (format_, deletions, totals, stats)
+    ]:
+        with subtests.test(
+            options=options, format_=format_, deletions=deletions, totals=totals, stats=stats
+        ):
+            style = call(f"-a {options}").style
+            found = (style.format, style.deletions, style.totals, style.stats)
+            assert found == (format_, deletions, totals, stats)
 
 
 def test_what_real_mirrors_say_beside_the_point() -> None:

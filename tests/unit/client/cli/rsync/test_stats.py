@@ -7,9 +7,8 @@ from huai_client.cli.rsync.request import OutputStyle
 from huai_client.cli.rsync.stats import Kinds, Stats
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
+def test_the_limits_of_bandwidth(subtests: pytest.Subtests) -> None:
+    for text, value in [
         ("0", 0),
         ("100", 100),
         ("1.5m", 1536),
@@ -19,15 +18,13 @@ from huai_client.cli.rsync.stats import Kinds, Stats
         ("fast", None),
         ("100B", None),
         ("-1", None),
-    ],
-)
-def test_the_limits_of_bandwidth(text: str, value: int | None) -> None:
-    assert kibibytes(text) == value
+    ]:
+        with subtests.test(text=text, value=value):
+            assert kibibytes(text) == value
 
 
-@pytest.mark.parametrize(
-    ("number", "human", "text"),
-    [
+def test_numbers_as_rsync_shows_them(subtests: pytest.Subtests) -> None:
+    for number, human, text in [
         (1234567, 0, "1234567"),
         (1234567, 1, "1,234,567"),
         (1234567, 2, "1.23M"),
@@ -35,10 +32,9 @@ def test_the_limits_of_bandwidth(text: str, value: int | None) -> None:
         (999, 2, "999"),
         (1024, 3, "1.00K"),
         (5 * 10**18, 2, "5000.00P"),
-    ],
-)
-def test_numbers_as_rsync_shows_them(number: int, human: int, text: str) -> None:
-    assert format_number(number, human) == text
+    ]:
+        with subtests.test(number=number, human=human, text=text):
+            assert format_number(number, human) == text
 
 
 def test_closing_lines() -> None:

@@ -1,6 +1,7 @@
 """When which module is synced, by a clock that stands still."""
 
 from huai_client.cli.watch.schedule import FIRST_PAUSE, Rhythm, Schedule
+from huai_client.cli.watch.watch import listener_pause
 
 RHYTHM = Rhythm(spread=30, poll=600, look=3600)
 
@@ -50,16 +51,19 @@ def test_who_is_told_of_is_looked_at_less_often() -> None:
     assert (made.unheard, made.due(700)) == (2, ["one"])
 
 
-def test_pauses_double_and_news_cut_them_short_but_for_the_first() -> None:
-    made = schedule("one")
+def test_pauses_double_and_a_newer_commit_ends_them() -> None:
+    made = Schedule(latest)
+    made.take({"one": RHYTHM._replace(spread=1)}, 0)
     pauses = []
     for _ in range(12):
         made.began("one")
         pauses.append(made.ended("one", 0, failed=True))
     assert pauses[:3] == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE]
     assert pauses[-2:] == [1800, 1800]
+    made.told("one", 0, newer=False)
+    assert made.next_due() == FIRST_PAUSE
     made.told("one", 0)
-    assert made.next_due() == 30
+    assert made.next_due() == 1
     made.began("one")
     made.ended("one", 0, failed=False)
     made.began("one")
@@ -80,3 +84,7 @@ def test_modules_come_and_go() -> None:
     made.take({"three": RHYTHM._replace(spread=1), "two": RHYTHM._replace(poll=10)}, 5)
     assert made.ended("one", 6, failed=True) == 0
     assert (made.due(6), made.due(18), made.size) == (["three"], ["three", "two"], 2)
+
+
+def test_a_listener_that_crashes_again_and_again_rests() -> None:
+    assert [listener_pause(crashes) for crashes in range(8)] == [0, 2, 4, 8, 16, 30, 30, 30]

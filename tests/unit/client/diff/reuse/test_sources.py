@@ -9,16 +9,19 @@ from huai_schema.entries import File
 from tests.support.schema.trees import directory, file, random_tree, snapshot, tree_of
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_what_a_look_at_every_entry_finds(seed: int) -> None:
-    random = Random(seed)
-    tree = random_tree(random, 600)
-    present = [each.digest for each in tree.values() if isinstance(each, File) and each.digest]
-    wanted = {*random.sample(present, len(present) // 3), b"\7" * 32}
-    found = list(files_with(snapshot(tree), set(wanted)))
-    expected = [e for e in tree.values() if isinstance(e, File) and e.digest in wanted]
-    assert found
-    assert sorted(found) == sorted(expected)
+def test_what_a_look_at_every_entry_finds(subtests: pytest.Subtests) -> None:
+    for seed in range(10):
+        with subtests.test(seed=seed):
+            random = Random(seed)
+            tree = random_tree(random, 600)
+            present = [
+                each.digest for each in tree.values() if isinstance(each, File) and each.digest
+            ]
+            wanted = {*random.sample(present, len(present) // 3), b"\7" * 32}
+            found = list(files_with(snapshot(tree), set(wanted)))
+            expected = [e for e in tree.values() if isinstance(e, File) and e.digest in wanted]
+            assert found
+            assert sorted(found) == sorted(expected)
 
 
 def test_it_ends_when_all_is_found() -> None:

@@ -1,5 +1,6 @@
 """How checks are carried out, and what they add up to."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from huai_client.inspect.doctor.checks import CONFIG, MACHINE, MODULE
 from huai_client.inspect.doctor.finding import Finding, Result, fail, ok, skipped, warn
 from huai_client.inspect.doctor.run_checks import Check, FindingTotals, run_checks
 from huai_schema.errors import ExitCode, FormatError
+from huai_schema.program.disk_hints import DISK_HINTS
 from huai_schema.program.locking import LockedError
 
 PAGE = (Path(__file__).parents[5] / "docs/DOCTOR.md").read_text(encoding="utf-8")
@@ -41,6 +43,12 @@ def test_what_goes_wrong_in_a_check_is_what_it_found(
     assert first.finding == ok("so far")
     assert (second.check, second.finding.result, second.finding.code) == ("raises", result, code)
     assert result is not Result.FAIL or second.finding.fix
+
+
+@pytest.mark.parametrize("code", DISK_HINTS)
+def test_the_hint_of_a_disk_follows_its_error(code: int) -> None:
+    _, second = run_checks([raising(OSError(code, os.strerror(code), "/x"))], None)
+    assert second.finding.fix == DISK_HINTS[code]
 
 
 def test_an_error_that_nobody_expected_is_not_hidden() -> None:

@@ -50,7 +50,9 @@ def test_the_pack_is_found(start: bytes) -> None:
 
 def test_what_the_upstream_says_goes_to_the_user_in_one_plain_line() -> None:
     for reply in (START + packet(b"\x03no\x1b[2J\nway\xff"), packet(b"ERR no\x1b[2J\nway\xff")):
-        with pytest.raises(UpstreamError, match=r"^here: the upstream says: no\?\[2J way") as seen:
+        with pytest.raises(
+            UpstreamError, match=r"^here: the upstream says: no\\x1b\[2J way"
+        ) as seen:
             understood(reply)
         assert seen.value.message.isprintable()
 
@@ -61,17 +63,15 @@ def test_a_long_speech_is_cut() -> None:
     assert len(seen.value.message) < 400
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
+def test_anything_else_is_refused(subtests: pytest.Subtests) -> None:
+    for reply in [
         packet(b"hello"),
         packet(b"shallow 12"),
         FLUSH_PACKET + packet(b"\x04what"),
         FLUSH_PACKET + packet(b""),
         START + packet(b"NOK\n"),
         b"<html><body>",
-    ],
-)
-def test_anything_else_is_refused(reply: bytes) -> None:
-    with pytest.raises(FormatError, match="here"):
-        understood(reply + FLUSH_PACKET)
+    ]:
+        with subtests.test(reply=reply):
+            with pytest.raises(FormatError, match="here"):
+                understood(reply + FLUSH_PACKET)

@@ -8,7 +8,7 @@ import pytest
 
 from huai_client.metadata.git.fetch import write_shallow
 from huai_client.metadata.git.incoming import IncomingPack
-from huai_client.metadata.git.limits import Work
+from huai_client.metadata.git.limits import WORK_BYTES, WORK_PER_BYTE, Work
 from huai_client.metadata.git.objects import GitObject, Packed
 from huai_native._native import Packs, ResolvedPack
 from huai_schema.errors import FormatError
@@ -27,6 +27,33 @@ def install(folder: Path, packed: bytes, objects: Packed | None = None) -> Resol
         received = incoming.complete(Held() if objects is None else objects, Work())
         incoming.install()
         return received
+
+
+def test_a_pack_may_unfold_in_proportion_to_its_bytes(tmp_path: Path) -> None:
+    base = bytes(1 << 20)
+    deltas = [appended(base, b"%d" % number) for number in range(8)]
+    packed = pack([whole(base), *(on_name(object_id("blob", base), each) for each in deltas)])
+
+    def left(limit: int) -> int:
+        """Return the rest of a work of `limit`."""
+        work = Work(limit)
+        with IncomingPack(tmp_path) as incoming:
+            incoming.write(packed)
+            incoming.complete(Held(), work)
+        return work.left
+
+    allowed = WORK_PER_BYTE * len(packed)
+    made = (1 << 30) + allowed - left(1 << 30)
+    assert 9 * len(base) < made < 11 * len(base)
+    assert left(made - allowed) == 0
+    with pytest.raises(FormatError, match="unfolds to more"):
+        left(made - allowed - 1)
+
+
+def test_no_pack_unfolds_to_more_than_the_limit() -> None:
+    work = Work()
+    work.allow(1 << 40)
+    assert work.left == WORK_BYTES
 
 
 def test_a_pack_is_installed_as_it_came(tmp_path: Path) -> None:

@@ -30,10 +30,11 @@ def test_a_cut_anywhere_is_seen() -> None:
             list(Packets(stream(data[:end], 100), "here").section())
 
 
-@pytest.mark.parametrize("head", [b"0003", b"fff1", b"ffff", b"<htm", b"-001", b"0x10"])
-def test_what_is_no_packet_is_refused(head: bytes) -> None:
-    with pytest.raises(FormatError, match="does not begin a packet"):
-        Packets(stream(head + b"x" * 70_000, 100_000), "here").next()
+def test_what_is_no_packet_is_refused(subtests: pytest.Subtests) -> None:
+    for head in [b"0003", b"fff1", b"ffff", b"<htm", b"-001", b"0x10"]:
+        with subtests.test(head=head):
+            with pytest.raises(FormatError, match="does not begin a packet"):
+                Packets(stream(head + b"x" * 70_000, 100_000), "here").next()
 
 
 def test_a_special_packet_that_ends_no_section_is_refused() -> None:

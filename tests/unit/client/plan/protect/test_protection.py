@@ -31,9 +31,8 @@ def paths_of(diff: TreeDiff) -> list[bytes]:
     return [each.path for each in diff.candidates]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path", "is_directory", "covered"),
-    [
+def test_what_is_covered(subtests: pytest.Subtests) -> None:
+    for pattern, path, is_directory, covered in [
         ("/project/trace/my.host", b"project/trace/my.host", False, True),
         ("/project/trace/my.host", b"a/project/trace/my.host", False, False),
         ("/project/trace/my.host", b"project/trace", True, False),
@@ -46,10 +45,9 @@ def paths_of(diff: TreeDiff) -> list[bytes]:
         ("/own/**", b"own/a/b", False, True),
         ("*", b"", True, False),
         ("#odd", b"#odd", False, True),
-    ],
-)
-def test_what_is_covered(pattern: str, path: bytes, *, is_directory: bool, covered: bool) -> None:
-    assert Protection([pattern]).covers(at(path), directory=is_directory) is covered
+    ]:
+        with subtests.test(pattern=pattern, path=path, is_directory=is_directory, covered=covered):
+            assert Protection([pattern]).covers(at(path), directory=is_directory) is covered
 
 
 def test_a_pattern_that_is_none() -> None:

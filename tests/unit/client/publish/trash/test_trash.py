@@ -131,7 +131,7 @@ def keep_from_closed_directories(folder: Path) -> None:
 
 
 def test_an_ordinary_user_with_closed_directories(short_path: Path) -> None:
-    run_unprivileged(__name__, "keep_from_closed_directories", short_path)
+    run_unprivileged(keep_from_closed_directories, short_path)
 
 
 def test_nobody_else_can_look_into_it(dest: Path) -> None:

@@ -41,9 +41,8 @@ def test_the_rest_of_a_file() -> None:
     assert meaning(REST, 206, content_range="bytes 400-999/1001") is Meaning.OTHER
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
+def test_a_piece_of_another_range_is_refused(subtests: pytest.Subtests) -> None:
+    for said in [
         "",
         "bytes",
         "bytes 0-99/1000",
@@ -56,10 +55,9 @@ def test_the_rest_of_a_file() -> None:
         "bytes 400-499/1000, 0-1/1000",
         "bytes +400-499/1000",
         "bytes 400-499/" + "9" * 30,
-    ],
-)
-def test_a_piece_of_another_range_is_refused(said: str) -> None:
-    assert meaning(PIECE, 206, content_range=said) is Meaning.UNFIT
+    ]:
+        with subtests.test(said=said):
+            assert meaning(PIECE, 206, content_range=said) is Meaning.UNFIT
 
 
 def test_a_piece() -> None:
@@ -92,9 +90,8 @@ def test_what_may_have_changed() -> None:
     assert judge(Head(200, {}), changes, NOW).most == 1 << 20
 
 
-@pytest.mark.parametrize(
-    ("status", "means"),
-    [
+def test_statuses(subtests: pytest.Subtests) -> None:
+    for status, means in [
         (404, Meaning.MISSING),
         (410, Meaning.MISSING),
         (403, Meaning.DENIED),
@@ -113,10 +110,9 @@ def test_what_may_have_changed() -> None:
         (204, Meaning.UNFIT),
         (0, Meaning.UNFIT),
         (999, Meaning.UNFIT),
-    ],
-)
-def test_statuses(status: int, means: Meaning) -> None:
-    assert meaning(WHOLE, status) is means
+    ]:
+        with subtests.test(status=status, means=means):
+            assert meaning(WHOLE, status) is means
 
 
 def test_how_long_to_leave_a_full_server_alone() -> None:

@@ -1,11 +1,14 @@
 """What libcurl's errors mean: by the numbers that it has them under."""
 
+from urllib.parse import urlsplit
+
 import pycurl
 import pytest
 
+from huai_client.proxies import Proxy
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
-    TransferError,
+    UnreachableError,
     UpstreamRefusedError,
     UpstreamSilentError,
 )
@@ -15,11 +18,10 @@ from huai_client.transfer.urls import ContentUrl
 URL = ContentUrl.parse("https://h/m")
 
 
-@pytest.mark.parametrize(
-    ("number", "kind", "lasting"),
-    [
-        (pycurl.E_COULDNT_RESOLVE_HOST, ConnectionBrokenError, True),
-        (pycurl.E_COULDNT_CONNECT, ConnectionBrokenError, True),
+def test_errors(subtests: pytest.Subtests) -> None:
+    for number, kind, lasting in [
+        (pycurl.E_COULDNT_RESOLVE_HOST, UnreachableError, True),
+        (pycurl.E_COULDNT_CONNECT, UnreachableError, True),
         (pycurl.E_OPERATION_TIMEDOUT, UpstreamSilentError, False),
         (pycurl.E_SSL_CACERT, UpstreamRefusedError, True),
         (pycurl.E_SSL_CACERT_BADFILE, UpstreamRefusedError, True),
@@ -29,11 +31,26 @@ URL = ContentUrl.parse("https://h/m")
         (pycurl.E_RECV_ERROR, ConnectionBrokenError, False),
         (pycurl.E_GOT_NOTHING, ConnectionBrokenError, False),
         (pycurl.E_HTTP2, ConnectionBrokenError, False),
-    ],
-)
-def test_errors(number: int, kind: type[TransferError], lasting: bool) -> None:
-    error = failure_of(number, "it \x1b[31mbroke", URL)
-    assert type(error) is kind
-    assert "\x1b" not in error.message
-    assert error.hint
-    assert is_lasting(number) is lasting
+    ]:
+        with subtests.test(number=number, kind=kind, lasting=lasting):
+            error = failure_of(number, "it \x1b[31mbroke", URL)
+            assert type(error) is kind
+            assert "\x1b" not in error.message
+            assert error.hint
+            assert is_lasting(number) is lasting
+
+
+def test_a_message_is_the_same_at_each_attempt() -> None:
+    for text in (
+        "Failed to connect to h port 1 after 0 ms: Couldn't connect to server",
+        "Failed to connect to h port 1 after 12 ms: Could not connect to server",
+    ):
+        error = failure_of(7, text, URL)
+        assert error.message == "https://h/m/: Failed to connect to h port 1 (libcurl 7)"
+
+
+def test_a_proxy_that_cannot_be_reached_is_named() -> None:
+    proxy = Proxy("https_proxy", urlsplit("http://me:secret@p:3128"))
+    error = failure_of(7, "Failed to connect to p port 3128: Could not connect", URL, proxy)
+    assert error.message.startswith("https://h/m/: the proxy http://p:3128 of https_proxy: Failed")
+    assert "https_proxy" in error.hint

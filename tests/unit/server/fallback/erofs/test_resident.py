@@ -78,4 +78,4 @@ def limited(folder: Path) -> None:
 
 
 def test_an_ordinary_user_is_told_of_the_limit(short_path: Path) -> None:
-    run_unprivileged(__name__, limited.__name__, short_path)
+    run_unprivileged(limited, short_path)

@@ -5,9 +5,8 @@ import pytest
 from huai_server.http.content.ranges import MOST_RANGES, Span, spans_of
 
 
-@pytest.mark.parametrize(
-    ("header", "found"),
-    [
+def test_ranges_of_ten_bytes(subtests: pytest.Subtests) -> None:
+    for header, found in [
         ("bytes=0-0", [(0, 1)]),
         ("BYTES = 0-9", [(0, 10)]),
         ("bytes=3-", [(3, 10)]),
@@ -21,22 +20,19 @@ from huai_server.http.content.ranges import MOST_RANGES, Span, spans_of
         ("bytes=10-,9-", [(9, 10)]),
         ("bytes=10-", []),
         ("bytes=-0", []),
-    ],
-)
-def test_ranges_of_ten_bytes(header: str, found: list[tuple[int, int]]) -> None:
-    assert spans_of(header, 10) == [Span(*each) for each in found]
+    ]:
+        with subtests.test(header=header, found=found):
+            assert spans_of(header, 10) == [Span(*each) for each in found]
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
+def test_what_is_not_understood_asks_for_all(subtests: pytest.Subtests) -> None:
+    for header in [
         *("", "bytes", "bytes=", "bytes= , ", "bytes=-", "bytes=2-1", "bytes=1", "bytes=1-2-3"),
         *("bytes=0-1,x", "lines=0-1", "bytes=0x1-2", "bytes=0-1 2-3", "bytes=\N{SUPERSCRIPT TWO}-"),
         "bytes=" + "1" * 1001 + "-",
-    ],
-)
-def test_what_is_not_understood_asks_for_all(header: str) -> None:
-    assert spans_of(header, 10) is None
+    ]:
+        with subtests.test(header=header):
+            assert spans_of(header, 10) is None
 
 
 def test_an_empty_file_has_no_ranges() -> None:

@@ -8,9 +8,8 @@ from huai_server.http.git.app import protocol_version
 from huai_server.http.git.upload_pack import Call, Git
 
 
-@pytest.mark.parametrize(
-    ("value", "version"),
-    [
+def test_the_protocol_header(subtests: pytest.Subtests) -> None:
+    for value, version in [
         (b"version=2", 2),
         (b"version=1", 1),
         (b"version=0", 0),
@@ -21,10 +20,9 @@ from huai_server.http.git.upload_pack import Call, Git
         (b"xversion=2", 0),
         (b"", 0),
         (b"version=2:" + b"x" * 300, 0),
-    ],
-)
-def test_the_protocol_header(value: bytes, version: int) -> None:
-    assert protocol_version([(b"host", b"x"), (b"git-protocol", value)]) == version
+    ]:
+        with subtests.test(value=value, version=version):
+            assert protocol_version([(b"host", b"x"), (b"git-protocol", value)]) == version
 
 
 def test_without_the_header() -> None:
@@ -45,6 +43,9 @@ def test_the_command_line_has_constants_and_the_repository_only(tmp_path: Path) 
 def test_the_environment_is_made_here(tmp_path: Path) -> None:
     git = Git(30)
     plain = git.environment(Call(tmp_path, 0, advert=True))
-    assert set(plain) == {"PATH", "LC_ALL", "HOME", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL"}
+    assert set(plain) == {
+        *("PATH", "LC_ALL", "HOME", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL"),
+        *("GIT_NO_LAZY_FETCH", "GIT_ALLOW_PROTOCOL"),
+    }
     newer = git.environment(Call(tmp_path, 2, advert=True))
     assert newer == {**plain, "GIT_PROTOCOL": "version=2"}

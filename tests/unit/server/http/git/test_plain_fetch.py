@@ -27,9 +27,8 @@ def test_the_form_itself() -> None:
     assert plain_fetch(request(*PLAIN)) == PlainFetch(ONE, (TWO,))
 
 
-@pytest.mark.parametrize(
-    ("place", "line"),
-    [
+def test_anything_else_is_left_to_git(subtests: pytest.Subtests) -> None:
+    for place, line in [
         (0, f"want {ONE}"),
         (0, f"want {ONE} {CAPABILITIES} multi_ack"),
         (0, f"want {ONE} {CAPABILITIES} filter"),
@@ -50,17 +49,15 @@ def test_the_form_itself() -> None:
         (3, f"shallow {TWO}"),
         (4, ""),
         (4, f"have {TWO}"),
-    ],
-)
-def test_anything_else_is_left_to_git(place: int, line: str) -> None:
-    lines = list(PLAIN)
-    lines[place] = line
-    assert plain_fetch(request(*lines)) is None
+    ]:
+        with subtests.test(place=place, line=line):
+            lines = list(PLAIN)
+            lines[place] = line
+            assert plain_fetch(request(*lines)) is None
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
+def test_more_or_less_is_left_to_git(subtests: pytest.Subtests) -> None:
+    for lines in [
         (PLAIN[0], f"shallow {THREE}", *PLAIN[1:]),
         (PLAIN[0], "filter blob:none", *PLAIN[1:]),
         (*PLAIN[:3], *PLAIN[3:4] * 17, PLAIN[4]),
@@ -70,10 +67,9 @@ def test_anything_else_is_left_to_git(place: int, line: str) -> None:
         ("", "", ""),
         ("",),
         (),
-    ],
-)
-def test_more_or_less_is_left_to_git(lines: tuple[str, ...]) -> None:
-    assert plain_fetch(request(*lines)) is None
+    ]:
+        with subtests.test(lines=lines):
+            assert plain_fetch(request(*lines)) is None
 
 
 def test_other_special_packets_are_left_to_git() -> None:

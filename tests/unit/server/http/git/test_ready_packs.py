@@ -10,6 +10,7 @@ from huai_server.http.git.plain_fetch import PlainFetch
 from huai_server.http.git.ready_packs import ReadyPacks
 from huai_server.store.repository import Repository
 from tests.support.committing import Upstream
+from tests.support.processes import open_paths
 
 
 def upstream(folder: Path) -> Upstream:
@@ -22,11 +23,8 @@ def upstream(folder: Path) -> Upstream:
 
 def open_files(folder: Path) -> int:
     """How many files without a name there are in a folder."""
-    handles = Path("/proc/self/fd")
-    found = [
-        os.readlink(handles / name) for name in os.listdir(handles) if (handles / name).exists()
-    ]
-    return sum(each.startswith(f"{folder}/") and each.endswith(" (deleted)") for each in found)
+    paths = open_paths(os.getpid())
+    return sum(path.startswith(f"{folder}/") and path.endswith(" (deleted)") for path in paths)
 
 
 async def size(ready: ReadyPacks, one: Upstream, want: str = "") -> int | None:

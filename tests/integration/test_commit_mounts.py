@@ -1,0 +1,228 @@
+"""File systems that come and go inside a tree: their files are not taken for deleted."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from huai_server.commit.result import CommitResult
+from huai_server.scan.mounts import MOUNTED_OVER, NOT_ENTERED, NOT_MOUNTED
+from tests.support.committing import NAME, SECONDS, Upstream, run_server
+from tests.support.mounting import needs_mounts
+
+pytestmark = needs_mounts
+
+
+@pytest.fixture
+def upstream(short_path: Path) -> Iterator[Upstream]:
+    found = Upstream(short_path)
+    for number in range(200):
+        found.write(f"pool/main/{number}", str(number))
+    for path in ("pool/f", "pool/sub/f", "top", "zz/f"):
+        found.write(path, path)
+    yield found
+    found.prove_sound()
+
+
+class Disk:
+    """A file system that can be mounted at a place."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self.mounted = False
+
+    def mount(self) -> None:
+        self._run("mount", "-t", "tmpfs", "-o", "size=4m", "none", str(self._place))
+        self.mounted = True
+
+    def unmount(self) -> None:
+        self._run("umount", str(self._place))
+        self.mounted = False
+
+    @staticmethod
+    def _run(*command: str) -> None:
+        subprocess.run(command, check=True, timeout=SECONDS)
+
+
+@pytest.fixture
+def disk(upstream: Upstream) -> Iterator[Callable[[str], Disk]]:
+    made: list[Disk] = []
+
+    def make(path: str) -> Disk:
+        made.append(Disk(upstream.tree / path))
+        return made[-1]
+
+    yield make
+    for each in reversed(made):
+        if each.mounted:
+            each.unmount()
+
+
+def told(result: CommitResult) -> list[tuple[str, str]]:
+    assert result.exit_code == (41 if result.problems else 0)
+    return [(os.fsdecode(each.path), each.reason) for each in result.problems]
+
+
+def below(upstream: Upstream, top: str) -> dict[bytes, object]:
+    return {
+        path: entry for path, entry in upstream.entries().items() if path.startswith(top.encode())
+    }
+
+
+def commit(upstream: Upstream, *, accept: bool = False) -> CommitResult:
+    return upstream.commit(accept_mounts=accept)
+
+
+def test_a_directory_that_is_mounted_over_keeps_its_entries(
+    upstream: Upstream, disk: Callable[[str], Disk]
+) -> None:
+    """The usual way to another disk: copied there, and mounted in its place."""
+    commit(upstream)
+    before = below(upstream, "pool")
+    shutil.copytree(upstream.tree / "pool", upstream.tree.with_name("copy"))
+    disk("pool").mount()
+    shutil.copytree(upstream.tree.with_name("copy"), upstream.tree / "pool", dirs_exist_ok=True)
+    upstream.write("top", "changed")
+    for _ in range(2):
+        result = commit(upstream)
+        assert told(result) == [("pool", NOT_ENTERED)]
+        assert below(upstream, "pool") == before
+        assert upstream.file("top").size == 7
+    assert told(commit(upstream, accept=True)) == []
+    assert set(below(upstream, "pool")) == {b"pool"}
+    assert told(commit(upstream)) == [], "what was accepted is how it is now"
+
+
+def test_a_large_directory_is_judged_as_one(
+    upstream: Upstream, disk: Callable[[str], Disk]
+) -> None:
+    """It comes in parts, which all are of one file system."""
+    upstream.configure(one_file_system=False)
+    commit(upstream)
+    before = below(upstream, "pool/sub")
+    mounted = disk("pool/sub")
+    mounted.mount()
+    for number in range(5000):
+        upstream.write(f"pool/sub/{number}")
+    assert told(commit(upstream)) == [("pool/sub", MOUNTED_OVER)]
+    assert below(upstream, "pool/sub") == before
+    for accept in (True, False):
+        assert told(commit(upstream, accept=accept)) == []
+        assert len(below(upstream, "pool/sub")) == 5001
+    mounted.unmount()
+    (upstream.tree / "pool/sub/f").unlink()
+    assert told(commit(upstream)) == [("pool/sub", NOT_MOUNTED)]
+    assert len(below(upstream, "pool/sub")) == 5001
+
+
+def test_a_mount_that_was_always_there_is_an_empty_directory(
+    upstream: Upstream, disk: Callable[[str], Disk]
+) -> None:
+    disk("pool").mount()
+    upstream.write("pool/inside")
+    for _ in range(2):
+        assert told(commit(upstream)) == []
+        assert set(below(upstream, "pool")) == {b"pool"}
+
+
+@pytest.mark.parametrize("left", [[], ["NOT_MOUNTED"], ["lost+found/x"]])
+def test_a_mount_that_went_keeps_its_entries(
+    upstream: Upstream, disk: Callable[[str], Disk], left: list[str]
+) -> None:
+    """Though it is entered; a marker below the mount point is none of its files."""
+    upstream.configure(one_file_system=False)
+    shutil.rmtree(upstream.tree / "pool")
+    for path in left:
+        upstream.write(f"pool/{path}")
+    (upstream.tree / "pool").mkdir(exist_ok=True)
+    mounted = disk("pool")
+    mounted.mount()
+    for number in range(200):
+        upstream.write(f"pool/main/{number}")
+    assert told(commit(upstream)) == []
+    before = below(upstream, "pool")
+    assert len(before) > 200
+    mounted.unmount()
+    for _ in range(2):
+        assert told(commit(upstream)) == [("pool", NOT_MOUNTED)]
+        assert below(upstream, "pool") == before
+    assert told(commit(upstream, accept=True)) == []
+    assert len(below(upstream, "pool")) < 5
+    assert told(commit(upstream)) == []
+
+
+def test_an_empty_disk_over_files_keeps_their_entries(
+    upstream: Upstream, disk: Callable[[str], Disk]
+) -> None:
+    upstream.configure(one_file_system=False)
+    commit(upstream)
+    before = below(upstream, "pool")
+    mounted = disk("pool")
+    mounted.mount()
+    upstream.write("pool/lost+found/x")
+    for _ in range(2):
+        assert told(commit(upstream)) == [("pool", MOUNTED_OVER)]
+        assert below(upstream, "pool") == before
+    upstream.write("pool/f", "copied again")
+    result = commit(upstream)
+    assert told(result) == []
+    assert result.counts.removed > 200
+    assert upstream.file("pool/f").size == 12
+
+
+def test_changes_inside_of_a_mount_are_changes(
+    upstream: Upstream, disk: Callable[[str], Disk]
+) -> None:
+    upstream.configure(one_file_system=False)
+    disk("pool").mount()
+    upstream.write("pool/a")
+    upstream.write("pool/b")
+    commit(upstream)
+    (upstream.tree / "pool/a").unlink()
+    (upstream.tree / "pool/b").unlink()
+    upstream.write("pool/c")
+    assert told(commit(upstream)) == []
+    assert set(below(upstream, "pool")) == {b"pool", b"pool/c"}
+
+
+def test_mounts_inside_of_one_that_went_are_remembered(
+    upstream: Upstream, disk: Callable[[str], Disk]
+) -> None:
+    """When the outer one is there again, and the inner one is not, its entries stay as well."""
+    upstream.configure(one_file_system=False)
+    shutil.rmtree(upstream.tree / "pool")
+    (upstream.tree / "pool/inner").mkdir(parents=True)
+    inner = disk("pool/inner")
+    inner.mount()
+    upstream.write("pool/inner/f")
+    outer = disk("pool")
+
+    def hide() -> None:
+        inner.unmount()
+        (upstream.tree / "pool").rename(upstream.tree.with_name("aside"))
+        (upstream.tree / "pool").mkdir()
+        outer.mount()
+
+    assert told(commit(upstream)) == []
+    before = below(upstream, "pool")
+    hide()
+    assert told(commit(upstream)) == [("pool", MOUNTED_OVER)]
+    outer.unmount()
+    (upstream.tree / "pool").rmdir()
+    upstream.tree.with_name("aside").rename(upstream.tree / "pool")
+    assert told(commit(upstream)) == [("pool/inner", NOT_MOUNTED)]
+    assert below(upstream, "pool") == before
+
+
+def test_the_command_line_says_what_to_do(upstream: Upstream, disk: Callable[[str], Disk]) -> None:
+    run_server(upstream.root, "add", NAME, str(upstream.tree))
+    assert run_server(upstream.root, "commit", NAME).returncode == 0
+    disk("pool").mount()
+    done = run_server(upstream.root, "commit", NAME)
+    assert done.returncode == 41
+    assert f"pool: {NOT_ENTERED}; its old entry stays" in done.stderr
+    assert "--accept-mounts" in done.stderr
+    assert run_server(upstream.root, "commit", NAME, "--accept-mounts").returncode == 0

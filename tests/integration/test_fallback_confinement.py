@@ -1,0 +1,65 @@
+"""The check of confinement, and the key `confine`."""
+
+import pytest
+
+from huai_client.transfer.landlock import version
+from huai_server.config_tables import Fallback
+from huai_server.fallback.confinement import ConfinementError, check_confinement
+from huai_server.fallback.redirect import preload_library
+from tests.support.mounting import may_mount
+from tests.support.scanners import CREATE_RULESET, OPEN_TREE, without_call
+from tests.support.unprivileged import in_child
+
+
+def reason(settings: Fallback) -> str | None:
+    return check_confinement(settings, preload_library())
+
+
+def with_neither(settings: Fallback) -> str | None:
+    """Return the reason of a process without Landlock and detached mounts."""
+    return without_call(OPEN_TREE, lambda: without_call(CREATE_RULESET, lambda: reason(settings)))
+
+
+def test_landlock_is_enough() -> None:
+    found = without_call(OPEN_TREE, lambda: reason(Fallback()))
+    assert (found is None) == (version() > 0)
+
+
+def test_detached_mounts_are_enough() -> None:
+    found = without_call(CREATE_RULESET, lambda: reason(Fallback()))
+    assert (found is None) == may_mount()
+
+
+def test_what_is_missing_is_named() -> None:
+    found = with_neither(Fallback())
+    assert found is not None
+    assert found.startswith("no Landlock")
+
+
+def test_without_a_chroot_nothing_is_confined() -> None:
+    assert reason(Fallback(use_chroot=False)) == "fallback.use_chroot is false"
+
+
+def test_the_process_that_tries_it_stays_free() -> None:
+    def look() -> bool:
+        without_call(OPEN_TREE, lambda: reason(Fallback()))
+        reason(Fallback())
+        with open(__file__, "rb") as file:
+            return bool(file.read(1))
+
+    assert in_child(look)
+
+
+@pytest.mark.parametrize("use_chroot", [False, True])
+def test_confining_can_be_required(*, use_chroot: bool) -> None:
+    settings = Fallback(use_chroot=use_chroot, confine="require")
+    with pytest.raises(AssertionError, match=r"ConfinementError.*requires it"):
+        with_neither(settings)
+    if use_chroot and (version() or may_mount()):
+        assert reason(settings) is None
+
+
+def test_it_is_refused_with_51() -> None:
+    with pytest.raises(ConfinementError) as refused:
+        reason(Fallback(use_chroot=False, confine="require"))
+    assert refused.value.exit_code == 51

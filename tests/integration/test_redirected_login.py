@@ -1,0 +1,107 @@
+"""A login goes to scheme, host and port of the URL in client.toml, wherever a redirection leads."""
+
+import binascii
+from pathlib import Path
+
+import pytest
+
+from huai_client.deadline import NEVER
+from huai_client.metadata.files import Files
+from huai_client.metadata.http import MetadataUrl, Question, UpstreamError, ask
+from huai_client.metadata.known_heads import KnownHead, KnownHeads
+from huai_client.metadata.newest import find_newest
+from huai_schema.codec.static_files import NOTHING, Static, StaticFile, Step
+from huai_schema.git.pktline import packet
+from tests.support.scripted_http import Question as Asked
+from tests.support.scripted_http import Reply, Scripted, scripted
+
+COMMIT = "1" * 40
+ADVERT = b"".join(
+    (
+        packet(b"# service=git-upload-pack\n"),
+        b"0000",
+        packet(COMMIT.encode() + b" refs/heads/main\0\n"),
+        b"0000",
+    )
+)
+HEAD = Static({1: COMMIT}, (Step(NOTHING, 1, StaticFile(1, bytes(32))),)).encode()
+
+
+@pytest.fixture(autouse=True)
+def netrc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One login for the host of both servers, whose ports differ, and one for all others."""
+    path = tmp_path / "netrc"
+    path.write_text("machine 127.0.0.1 login me password mine\ndefault login any password of-all\n")
+    monkeypatch.setenv("NETRC", str(path))
+
+
+def answer(asked: Asked) -> Reply:
+    """An upstream that has a commit, and static files."""
+    if "info/refs" in asked.path:
+        return Reply(body=ADVERT)
+    return Reply(body=HEAD)
+
+
+def logins(server: Scripted) -> set[str]:
+    return {each.headers.get("authorization", "none") for each in server.questions}
+
+
+def basic(login: bytes) -> str:
+    return f"Basic {binascii.b2a_base64(login, newline=False).decode()}"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize("files", [False, True])
+@pytest.mark.parametrize("given", ["", "you:yours@"])
+def test_the_target_of_a_redirection_gets_none(
+    tmp_path: Path, host: str, given: str, *, files: bool
+) -> None:
+    """Neither the one of its host, nor the default, nor that of the URL; not for later requests."""
+    with scripted(answer) as target:
+        there = target.url.replace("127.0.0.1", host).replace("http://", "http://a:b@")
+
+        def lead(asked: Asked) -> Reply:
+            return Reply("302 Found", (f"Location: {there}{asked.path}",))
+
+        with scripted(lead) as named:
+            url = MetadataUrl(f"{named.url.replace('//', f'//{given}')}/git/m.git")
+            heads = KnownHeads(tmp_path)
+            if files:
+                heads.set(url.address, KnownHead(COMMIT, ""))
+            newest = find_newest(url, heads=heads)
+            with ask(newest.found, Question("objects")) as answered:
+                answered.whole(100)
+            reader = Files(timeout=30, deadline=NEVER)
+            with reader.get(newest.found, "static/packs/1") as answered:
+                answered.whole(100)
+            with reader.get(url, "static/packs/2") as answered:
+                answered.whole(1 << 20)
+            with reader.get(url, "static/packs/3") as answered:
+                answered.whole(1 << 20)
+    assert newest.commit == COMMIT
+    assert len(target.questions) == 5
+    assert logins(target) == {"none"}
+    assert logins(named) == {basic(b"you:yours" if given else b"me:mine")}
+
+
+def test_a_redirection_on_the_same_server_keeps_it() -> None:
+    def answered(asked: Asked) -> Reply:
+        if asked.path.startswith("/old"):
+            return Reply("301 Moved", (f"Location: {asked.path.replace('old', 'new')}",))
+        if "authorization" not in asked.headers and "objects" in asked.path:
+            return Reply("401 Unauthorized")
+        return answer(asked)
+
+    with scripted(answered) as server:
+        newest = find_newest(MetadataUrl(f"{server.url}/old/m.git"))
+        assert str(newest.found) == f"{server.url}/new/m.git"
+        with ask(newest.found, Question("objects")) as said:
+            assert said.whole(10)
+
+
+@pytest.mark.parametrize("text", ["machine 127.0.0.1 login me pasword SECRET", "\xff SECRET"])
+def test_a_netrc_that_is_not_understood_is_not_quoted(tmp_path: Path, text: str) -> None:
+    (tmp_path / "netrc").write_text(f"{text}\n", encoding="latin-1")
+    with pytest.raises(UpstreamError, match="not understood") as found:
+        find_newest(MetadataUrl("http://127.0.0.1:1/m.git"))
+    assert "SECRET" not in found.value.message

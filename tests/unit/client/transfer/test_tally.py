@@ -1,0 +1,23 @@
+"""The sums that a listener hears while content arrives."""
+
+from huai_client.transfer.tally import Tally
+from huai_schema.entries import File
+from huai_schema.paths import rel_path
+from tests.support.transfers import Recorder
+
+FILES = [File(rel_path(b"%d" % number), 100, 0) for number in range(4)]
+
+
+def test_files_are_counted_as_they_arrive_and_once() -> None:
+    listener = Recorder()
+    tally = Tally(listener)
+    tally.in_flight(0, 150, 1)
+    tally.in_flight(1, 120, 1)
+    tally.in_flight(0, 200, 2)
+    tally.completed(0, 230)
+    tally.arrived(FILES[:2])
+    tally.completed(1, 0)
+    tally.in_flight(1, 10)  # it was cut, and is tried again
+    tally.arrived(FILES[2:])
+    assert listener.sizes == [150, 270, 320, 410]
+    assert listener.files == [1, 2, 3, 4]

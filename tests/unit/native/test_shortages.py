@@ -1,0 +1,71 @@
+"""A process that may open no more files: that is the fault of none of the files it looks at."""
+
+import errno
+import os
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from huai_native import _native
+from tests.support.two_threads import listing_of
+
+READ = (b"file", 1, 1, bytes(32))
+
+
+@contextmanager
+def no_open_files() -> Iterator[None]:
+    """Let this process open no file that it has not open yet."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.dup(0)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def scan(tree: Path) -> Callable[[], object]:
+    opened = _native.Scan(os.fsencode(tree), [], threads=2, one_file_system=True, owners=None)
+    return lambda: list(opened)
+
+
+def read_contents(tree: Path) -> Callable[[], object]:
+    contents = _native.Contents(os.fsencode(tree), 1)
+    return lambda: contents.find_out([(b"file", b"", None)])
+
+
+def scrub(tree: Path) -> Callable[[], object]:
+    opened, batch = _native.Scrub(os.fsencode(tree)), _native.DigestedBatch([READ])
+    return lambda: opened.read(batch, _native.Pace(0, None))
+
+
+def compare(tree: Path) -> Callable[[], object]:
+    handle, rule = os.open(tree, os.O_RDONLY | os.O_DIRECTORY), (0o7777, 0)
+    comparison = _native.TreeComparison(
+        handle,
+        (object(), 1000, [listing_of(tree)]),  # type: ignore[arg-type]
+        ([], (rule, rule, False)),
+        scope=(b"", set(), b""),
+        owners=None,
+        content=False,
+        opens_up=False,
+        threads=1,
+    )
+    os.close(handle)
+    return lambda: comparison.batch(100, 100)
+
+
+@pytest.mark.parametrize("make", [scan, read_contents, scrub, compare])
+def test_a_shortage_of_handles_ends_the_call(
+    make: Callable[[Path], Callable[[], object]], tmp_path: Path
+) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "file").write_bytes(b"1")
+    call = make(tmp_path)
+    with pytest.raises(OSError, match="Too many open files") as raised, no_open_files():
+        call()
+    assert raised.value.errno == errno.EMFILE

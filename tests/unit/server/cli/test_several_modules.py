@@ -1,0 +1,33 @@
+"""A command for several modules goes on after a failure and ends with the worst exit code."""
+
+from itertools import permutations
+
+import pytest
+
+from huai_schema.errors import ExitCode
+from huai_schema.program.locking import LockedError
+from huai_server.cli.console import Console
+from huai_server.cli.options import each
+
+
+@pytest.mark.parametrize("codes", list(permutations((0, ExitCode.LOCKED, ExitCode.UNSOUND))))
+def test_the_worst_code_counts_in_any_order(
+    codes: tuple[int, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    by_name = dict(zip("abc", codes, strict=True))
+
+    def one(name: str) -> int:
+        if by_name[name] == ExitCode.LOCKED:
+            raise LockedError("another run holds the lock")
+        return by_name[name]
+
+    assert each(one, tuple(by_name), Console(quiet=True, as_json=False)) == ExitCode.UNSOUND
+    assert "another run holds the lock" in capsys.readouterr().err
+
+
+def test_an_incomplete_commit_counts_least(subtests: pytest.Subtests) -> None:
+    for codes in list(permutations((0, ExitCode.INCOMPLETE, ExitCode.LOCKED))):
+        with subtests.test(codes=codes):
+            by_name = dict(zip("abc", codes, strict=True))
+            console = Console(quiet=True, as_json=False)
+            assert each(by_name.__getitem__, tuple(by_name), console) == ExitCode.LOCKED

@@ -1,0 +1,101 @@
+"""No configuration of a repository makes the server's git run a program."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from huai_server.http.git.upload_pack import Call, Git
+from huai_server.store.git_program import GitFailedError, run_git
+from tests.support.http_fixtures import SECONDS, Repository, fetch_all, git
+
+KEYS = (
+    *("core.sshCommand", "core.gitProxy", "core.fsmonitor", "core.alternateRefsCommand"),
+    *("core.pager", "core.editor", "core.askPass", "uploadpack.packObjectsHook"),
+    *("gc.recentObjectsHook", "credential.helper", "gpg.program", "diff.external"),
+)
+URLS = ("ssh://localhost/x", "git://localhost/x", "ext::PROGRAM")
+
+
+class Hostile(NamedTuple):
+    """A repository that lacks an object."""
+
+    path: Path
+    head: str
+    blob: str
+    """The one that it lacks."""
+
+
+@pytest.fixture
+def marks(tmp_path: Path) -> Path:
+    """A program that leaves a file; the file."""
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho run >> {tmp_path / 'mark'}\nexit 1\n")
+    program.chmod(0o755)
+    return tmp_path / "mark"
+
+
+@pytest.fixture(params=URLS)
+def hostile(tmp_path: Path, marks: Path, request: pytest.FixtureRequest) -> Hostile:
+    """A partial clone that names the program wherever git's configuration can."""
+    made, program = Repository.create(tmp_path, "m"), marks.with_name("program")
+    made.commit(b"first", b"second")
+    head, blob = made.head(), git("-C", made.path, "rev-parse", "main:1-0")
+    (made.path / "objects" / blob[:2] / blob[2:]).unlink()
+    url = request.param.replace("PROGRAM", str(program))
+    for key in KEYS:
+        git("-C", made.path, "config", key, str(program))
+    for key, value in {
+        "core.repositoryFormatVersion": "1",
+        "core.hooksPath": str(tmp_path / "hooks"),
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": url,
+        "remote.origin.uploadpack": str(program),
+        "protocol.allow": "always",
+        "protocol.ext.allow": "always",
+    }.items():
+        git("-C", made.path, "config", key, value)
+    (tmp_path / "hooks").mkdir()
+    for name in ("pre-auto-gc", "post-index-change", "reference-transaction", "post-checkout"):
+        (tmp_path / "hooks" / name).symlink_to(program)
+    return Hostile(made.path, head, blob)
+
+
+def test_the_work_on_packs_runs_nothing_else(hostile: Hostile, marks: Path) -> None:
+    asked = f"{hostile.blob}\n".encode()
+    with pytest.raises(GitFailedError, match="pack-objects"):
+        run_git(hostile.path, ["pack-objects", "--stdout"], stdin=asked, put=lambda _: None)
+    assert not marks.exists()
+
+
+def test_a_fetch_runs_nothing_else(hostile: Hostile, marks: Path) -> None:
+    program = Git(SECONDS)
+    for call, request in (
+        (Call(hostile.path, 2, advert=True), b""),
+        (Call(hostile.path, 2, advert=False), fetch_all(hostile.head)),
+    ):
+        run(program.command(call), program.environment(call), request)
+    assert not marks.exists()
+
+
+def test_the_mark_would_be_seen(hostile: Hostile, marks: Path) -> None:
+    """Without what the server sets, git runs the program."""
+    environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": "/dev/null"}
+    options = ["-c", f"safe.directory={hostile.path}", f"--git-dir={hostile.path}"]
+    run(["git", *options, "pack-objects", "--stdout"], environment, f"{hostile.blob}\n".encode())
+    assert marks.exists()
+
+
+def run(command: list[str], environment: dict[str, str], request: bytes) -> None:
+    """Run it to its end, whatever that is."""
+    subprocess.run(
+        command,
+        input=request,
+        env=environment,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
