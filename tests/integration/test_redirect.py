@@ -4,7 +4,9 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,13 @@ def stage(short_path: Path) -> Stage:
     os.link(made.real / "small", made.real / "folder/linked")
     (made.real / "link").symlink_to("small")
     return made
+
+
+@pytest.fixture
+def memory_path() -> Iterator[Path]:
+    """An empty folder on a tmpfs, where attr trees usually are."""
+    with tempfile.TemporaryDirectory(prefix="h", dir="/dev/shm") as folder:
+        yield Path(folder)
 
 
 @pytest.mark.parametrize("chroot", CHROOTS)
@@ -240,6 +249,35 @@ def test_a_client_finishes_on_the_generation_that_it_began_with(stage: Stage) ->
         assert not is_held(old)
         assert stage.fetch(url).returncode == 0
         assert contents(stage.copy) == contents(stage.real)
+
+
+def test_no_listing_lacks_a_name_that_is_replaced_meanwhile(memory_path: Path) -> None:
+    """A tmpfs shows it at another place from then on, which a reader may have passed."""
+    stage = Stage(memory_path)
+    stage.write("many/0", b"")
+    many = stage.list_it() / "many"
+    for number in range(1, 20_000):
+        (many / str(number)).touch()
+    over = threading.Event()
+
+    def replace() -> None:
+        new = memory_path / "new"
+        while not over.is_set():
+            for number in range(0, 20_000, 7):
+                new.touch()
+                new.rename(many / str(number))
+
+    thread = threading.Thread(target=replace)
+    with stage.daemon() as url:
+        thread.start()
+        try:
+            listings = [stage.fetch(f"{url}many/", "--list-only") for _ in range(10)]
+        finally:
+            over.set()
+            thread.join()
+    for done in listings:
+        assert (done.returncode, done.stderr) == (0, "")
+        assert len(done.stdout.splitlines()) == 20_001
 
 
 def test_the_library_may_go_while_the_daemon_runs(stage: Stage, tmp_path: Path) -> None:
