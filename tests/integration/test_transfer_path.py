@@ -245,7 +245,7 @@ def test_an_interruption_ends_it(upstream: Path, down: Downstream) -> None:
     files = put_many(upstream, 3, 1 << 20)
     down.listener = Interrupted()
     with pytest.raises(KeyboardInterrupt):
-        down.fetch(files, str(upstream), replace(NONE, bwlimit=10, streams=3))
+        down.fetch(files, str(upstream), replace(NONE, bwlimit=200, streams=3))
     down.listener = Recorder()
     assert down.fetch(files, str(upstream), NONE).arrived == files
 

@@ -16,6 +16,8 @@ _SECONDS = {
     "huai_client.cli.watch.listener": {"_FIRST_PAUSE": 0.1},
     "huai_client.metadata.failover": {"_BACKOFF": 0.02},
     "huai_client.sync.follow": {"_POLL_SECONDS": 0.05},
+    "huai_client.transfer.large.range_source": {"_BACKOFF": 0.25},
+    "huai_client.transfer.options": {"_BACKOFF": 0.1},
     "huai_client.verify.expected": {"_POLL_SECONDS": 0.02},
     "huai_schema.program.locking": {"_POLL_SECONDS": 0.02},
     "huai_server.http.asgi.tls": {"_LOOK_SECONDS": 0.1},

@@ -44,6 +44,9 @@ _CONNECTION = frozenset(
 )
 _CONNECTION_LETTERS = frozenset("46zsWvq")
 
+_BACKOFF = 1.0
+"""Seconds before a batch is tried again."""
+
 _HINT = "change it in the module's table of client.toml, or leave it out"
 
 
@@ -72,7 +75,7 @@ class TransferOptions:
     program: str = "rsync"
     retries: int = 5
     """Attempts after the first, for each batch."""
-    backoff: float = 1.0
+    backoff: float = field(default_factory=lambda: _BACKOFF)
     """Seconds before the first retry; doubled for each further one, with jitter."""
     patience: float = 3600.0
     """Seconds to wait at a full upstream that admits none of the streams."""
