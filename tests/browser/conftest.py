@@ -8,10 +8,10 @@ import pytest
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
-from huai_client import config as client_config
-from huai_client.hook_table import Hooks
-from huai_server import config as server_config
-from huai_server.config_tables import Module
+from huai_client.config import load as client_config
+from huai_client.config.hooks import Hooks
+from huai_server.config import load as server_config
+from huai_server.config.tables import Module
 from tests.support.upstream import Downstream, Upstream, serving
 
 _OPTIONS = (

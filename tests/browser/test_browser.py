@@ -14,8 +14,8 @@ from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from huai_server import config as server_config
-from huai_server.config_tables import Module
+from huai_server.config import load as server_config
+from huai_server.config.tables import Module
 from tests.support.upstream import Upstream, serving
 
 SECONDS = 100

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.transfer.staging import ready_store
+from huai_client.staging import ready_store
 from tests.fault.sampling import ALL, LONG, chance, spread
 from tests.fault.story import Story, finish
 from tests.support.crash_states import Moment, Node, Recorder, State, crash_states, lay

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from huai_client import config as client_config
-from huai_server import config as server_config
-from huai_server.config_tables import Module
+from huai_client.config import load as client_config
+from huai_server.config import load as server_config
+from huai_server.config.tables import Module
 from tests.fault.soaking import (
     Busy,
     Hand,

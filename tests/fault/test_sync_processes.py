@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from huai_client import config as client_config
-from huai_client.hook_table import Hooks
+from huai_client.config import load as client_config
+from huai_client.config.hooks import Hooks
 from tests.fault.sampling import ALL
 from tests.fault.scenarios.sync import hooked
 from tests.fault.story import Story, finish

@@ -9,12 +9,12 @@ import contextlib
 import socket
 from unittest.mock import patch
 
+from huai_client.config.reach import Reach
 from huai_client.metadata.git.protocol import ask_for_pack, receive_pack
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.http_connection import Route
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.served import list_modules
-from huai_client.reach import Reach
 from huai_schema.errors import HuaiError
 from tests.fuzz.target import Target
 from tests.support.scripted_upstream import RESULT, advert, reply

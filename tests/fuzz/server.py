@@ -18,16 +18,16 @@ from typing import Any
 import h11
 from uvicorn.server import ServerState
 
-from huai_server.config_tables import Listen
+from huai_server.actions.serve import settings_of
+from huai_server.config.mirrors import Mirrors, MirrorSettings
+from huai_server.config.tables import Listen
+from huai_server.config.volatile import Volatile
 from huai_server.http.app import create_app
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.responder import Send
 from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import _config
 from huai_server.http.settings import Content, Grant, WebHook
-from huai_server.mirrors.tables import Mirrors, MirrorSettings
-from huai_server.serve import settings_of
-from huai_server.volatile import Volatile
 from tests.fuzz.folder import folder
 from tests.fuzz.target import Outcome, Target
 from tests.support.committing import Upstream

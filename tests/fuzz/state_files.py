@@ -13,12 +13,12 @@ from itertools import islice
 import msgspec
 
 from huai_client.cli.commands.status import _ModuleStatus
-from huai_client.cli.rsync import cache as memory
-from huai_client.cli.rsync import discovery
-from huai_client.cli.rsync.parse import parse_arguments
-from huai_client.cli.rsync.request import RsyncRequest
-from huai_client.config import Module
+from huai_client.config.load import Module
 from huai_client.diff.marks import stand
+from huai_client.huai_rsync import cache as memory
+from huai_client.huai_rsync import discovery
+from huai_client.huai_rsync.parse import parse_arguments
+from huai_client.huai_rsync.request import RsyncRequest
 from huai_client.inspect.format import run_values, run_words
 from huai_client.state import delayed_record, history
 from huai_client.state import last_run as last

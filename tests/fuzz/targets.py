@@ -11,15 +11,15 @@ from hashlib import sha1
 from pathlib import Path
 from random import Random
 
-from huai_client.cli.rsync.numbers import kibibytes
-from huai_client.cli.rsync.parse import parse_arguments as parse_command_line
-from huai_client.config import load as load_client
+from huai_client.cli.numbers import kibibytes
+from huai_client.config.load import load as load_client
 from huai_client.filters.parser import Parser
+from huai_client.huai_rsync.parse import parse_arguments as parse_command_line
 from huai_client.metadata.git.protocol import pack_of
 from huai_client.metadata.http import printable, retry_after
 from huai_client.metadata.newest import decode_advert
-from huai_client.transfer.exit_status import classify_exit
-from huai_client.transfer.rsync_output import RsyncOutput
+from huai_client.transfer.rsync.exit_status import classify_exit
+from huai_client.transfer.rsync.output import RsyncOutput
 from huai_client.transfer.urls import ContentUrl
 from huai_native._native import Packs, PrivateKey, pack_index
 from huai_schema.codec.commits import CommitInfo, Counts, Totals, decode_commit
@@ -31,7 +31,7 @@ from huai_schema.errors import FormatError, HuaiError
 from huai_schema.git.objects import TreeItem, decode_tree, encode_tree
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
-from huai_server.config import load as load_server
+from huai_server.config.load import load as load_server
 from huai_server.http.asgi.body import Inflater
 from huai_server.http.asgi.connections import address_of
 from huai_server.http.asgi.errors import HttpError

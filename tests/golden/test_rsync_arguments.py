@@ -3,7 +3,7 @@
 import pytest
 
 from huai_client.transfer.options import TransferOptions
-from huai_client.transfer.rsync_arguments import Basis, Sides, arguments, most, names
+from huai_client.transfer.rsync.arguments import Basis, Sides, arguments, most, names
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.entries import File
 from huai_schema.paths import rel_path

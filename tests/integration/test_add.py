@@ -17,7 +17,7 @@ def down(tmp_path: Path) -> Downstream:
 
 
 def test_a_mistake_is_refused_and_nothing_is_written(down: Downstream) -> None:
-    """One of each kind; tests/unit/client/test_config.py has the tables."""
+    """One of each kind; tests/unit/client/config/test_load.py has the tables."""
     mistakes = {
         ("m", "ftp://user:secret@h/", "/srv/m"): ("[modules.m]: url: ", "did you mean http://h:"),
         ("m", "http://h", ""): ("[modules.m]: dest: ", "variables of the shell"),
@@ -105,7 +105,7 @@ def test_tls_where_there_is_none_is_said_so(place: Site) -> None:
 
 
 def test_what_is_wrong_in_the_file_is_found_by_a_poll_with_nothing_new(place: Site) -> None:
-    """By every command; tests/unit/client/test_config.py has what can be wrong."""
+    """By every command; tests/unit/client/config/test_load.py has what can be wrong."""
     up = place.upstream()
     up.put(b"a")
     down = place.synced_downstream(up)

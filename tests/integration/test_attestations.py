@@ -12,7 +12,7 @@ import pytest
 from huai_client.state.state import save
 from huai_schema.codec.attestation import BYTES_MAX, FILE_NAME
 from huai_server.mirrors.record import Holding, holding_place, read_holding
-from huai_server.paths import mirrors_folder
+from huai_server.state.paths import mirrors_folder
 from tests.support.attesting import HOST, Attesting, allow, attesting
 from tests.support.keys import key
 from tests.support.rsync_calls import program, run

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
+from huai_server.config.place import NoBucketError, bucket_place
 from huai_server.static.bucket import Bucket, BucketDownError, BucketRefusedError
-from huai_server.static.place import NoBucketError, bucket_place
 from tests.support.answering import QuietHandler, answering
 from tests.support.buckets import CREDENTIALS
 

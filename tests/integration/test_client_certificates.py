@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from huai_client.cli.watch.listener import sources
-from huai_client.config import load
+from huai_client.config.load import load
+from huai_client.config.mirror import Mirror
 from huai_client.metadata.events import listen
-from huai_client.mirror import Mirror
 from tests.integration.test_tls import signed
 from tests.support.certificate import make_certificate
 from tests.support.committing import ENVIRONMENT, SECONDS, run_server

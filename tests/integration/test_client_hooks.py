@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from huai_client import config as client_config
-from huai_client.hook_table import Hooks
+from huai_client.config import load as client_config
+from huai_client.config.hooks import Hooks
 from tests.support.processes import until
 from tests.support.upstream import CLIENT, Downstream, Ended, Site, Upstream, ended
 from tests.unit.test_readme import rows, section

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from huai_client import config as client_config
+from huai_client.config import load as client_config
 from huai_client.state.paths import module_places
 from huai_client.state.state import load
 from tests.support.client_watch import configure, watching

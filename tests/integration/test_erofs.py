@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_server.config_tables import ModuleFallback
+from huai_server.config.tables import ModuleFallback
 from huai_server.fallback.erofs import DamagedImageError, verify_image
 from huai_server.fallback.owners import OwnerIds
 from tests.support.attr_trees import Fallback, seen

@@ -10,7 +10,7 @@ import pytest
 
 from huai_schema.errors import ExitCode
 from huai_schema.program.locking import locked
-from huai_server.paths import module_places
+from huai_server.state.paths import module_places
 from tests.support.committing import NAME, git, run_server
 from tests.support.mirror_files import names, time_list, tree_state
 

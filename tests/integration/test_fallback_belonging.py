@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
-from huai_server.config import load
+from huai_server.config.load import load
 from tests.support.attr_trees import Seen, seen
 from tests.support.committing import NAME, SECONDS, run_server
 from tests.support.fallback_service import configure, service

@@ -14,7 +14,7 @@ import pytest
 
 from huai_schema.errors import ExitCode
 from huai_schema.program.locking import LockedError, locked
-from huai_server.config_tables import ModuleFallback
+from huai_server.config.tables import ModuleFallback
 from huai_server.fallback.attr import is_current
 from huai_server.fallback.kind import AttrTreeError
 from tests.support.attr_trees import Fallback, seen

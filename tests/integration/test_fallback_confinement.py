@@ -2,8 +2,8 @@
 
 import pytest
 
-from huai_client.transfer.landlock import version
-from huai_server.config_tables import Fallback
+from huai_client.transfer.rsync.landlock import version
+from huai_server.config.tables import Fallback
 from huai_server.fallback.confinement import ConfinementError, check_confinement
 from huai_server.fallback.redirect import preload_library
 from tests.support.mounting import may_mount

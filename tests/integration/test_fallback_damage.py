@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
-from huai_server.config import load
+from huai_server.config.load import load
 from huai_server.fallback.attr.foreign_changes import ForeignChanges, begin
 from huai_server.fallback.attr.generations import is_sealed
 from huai_server.fallback.trees import Trees
-from huai_server.paths import fallback_places
+from huai_server.state.paths import fallback_places
 from tests.support.attr_trees import Fallback
 from tests.support.committing import NAME, SECONDS, run_server
 from tests.support.fallback_service import configure, service, upstream

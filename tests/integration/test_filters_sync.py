@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from huai_client.modes import Modes
-from huai_client.settings_record import TreeSettings
+from huai_client.config.modes import Modes
+from huai_client.config.settings_record import TreeSettings
 from tests.integration.test_sync_idle import loaded
 from tests.support.counting_proxy import counting
 from tests.support.partial_mirrors import RELEASES, assert_selected, count_of, grown, size_of

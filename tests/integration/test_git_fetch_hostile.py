@@ -11,7 +11,6 @@ from typing import Self
 
 import pytest
 
-from huai_client.deadline import Deadline, TimeUpError
 from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.git import Fetch, LocalRepository
 from huai_client.metadata.git.objects import MissingObjectError
@@ -21,6 +20,7 @@ from huai_client.metadata.http_answer import Head
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.slow_http import Request, redirection
+from huai_client.run.deadline import Deadline, TimeUpError
 from huai_schema.errors import FormatError, HuaiError
 from huai_schema.git.pktline import FLUSH_PACKET, packet
 from tests.support.packs import Held, appended, on_name, pack, whole

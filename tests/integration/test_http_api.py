@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
-from huai_server.config_tables import Listen
+from huai_server.actions.serve import settings_of
+from huai_server.config.tables import Listen
 from huai_server.http.server import ListenError, listen
 from huai_server.http.settings import ServeSettings
-from huai_server.serve import settings_of
 from tests.support.http_fixtures import Repository, Server, git, running
 
 

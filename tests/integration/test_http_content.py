@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.deadline import Deadline
 from huai_client.metadata.http import MetadataUrl, UpstreamError
 from huai_client.metadata.newest import find_newest
+from huai_client.run.deadline import Deadline
+from huai_client.staging import Staging
+from huai_client.staging.names import hashed
 from huai_client.state.hosts import Hosts
 from huai_client.transfer import ConnectionBrokenError, TransferError, UpstreamRefusedError
-from huai_client.transfer.staging import Staging
-from huai_client.transfer.staging.names import hashed
 from huai_schema.paths import RelPath
 from tests.support.certificate import make_certificate
 from tests.support.nginx import nginx

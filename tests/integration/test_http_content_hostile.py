@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.deadline import Deadline
+from huai_client.run.deadline import Deadline
+from huai_client.staging import Staging
 from huai_client.transfer import (
     ConnectionBrokenError,
     ContentUrl,
@@ -21,7 +22,6 @@ from huai_client.transfer import (
     fetch,
 )
 from huai_client.transfer.errors import UnansweredError
-from huai_client.transfer.staging import Staging
 from huai_schema.entries import File
 from tests.support.certificate import make_certificate
 from tests.support.listening import listening

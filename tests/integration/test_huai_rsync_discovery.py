@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.config import load
+from huai_client.config.load import load
 from huai_client.state.paths import module_places
 from huai_client.state.state import load as load_state
 from huai_schema.codec.announcement import FILE_NAME, Announcement
-from huai_server.paths import fallback_places
+from huai_server.state.paths import fallback_places
 from tests.integration.test_fallback_serve import Site as FallbackSite
 from tests.integration.test_fallback_serve import serving as fallback_serving
 from tests.support.committing import NAME, run_server

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from huai_client.cli.rsync.exec_rsync import HIDE
+from huai_client.huai_rsync.exec_rsync import HIDE
 from huai_client.state import handovers
 from huai_client.state.paths import module_places
 from huai_schema.codec.announcement import FILE_NAME

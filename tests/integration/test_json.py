@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from docs.man.pages import command_line
-from huai_client.hook_table import Hooks
-from huai_client.proof_table import Proof
+from huai_client.config.hooks import Hooks
+from huai_client.config.proofs import Proof
 from tests.support import json_events
 from tests.support.attesting import attesting
 from tests.support.rsyncd import rsync_daemon

@@ -14,7 +14,7 @@ from docs.man.pages import command_line, commands, top_context
 from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_server.mirrors.lag import LagHistory
 from huai_server.mirrors.record import Holding, holding_place, write_holding
-from huai_server.paths import mirrors_folder, module_places
+from huai_server.state.paths import mirrors_folder, module_places
 from huai_server.store.repository import read_head
 from tests.support import json_events
 from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment

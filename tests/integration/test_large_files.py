@@ -12,10 +12,10 @@ import httpx
 import pytest
 from blake3 import blake3
 
-from huai_client.content_place import ContentPlace
+from huai_client.config.content_place import ContentPlace
 from huai_native._native import BlockIndex
-from huai_server.config import add_module
-from huai_server.config_tables import Module
+from huai_server.config.load import add_module
+from huai_server.config.tables import Module
 from huai_server.store.block_indices import block_index_path
 from tests.support.nginx import Nginx, nginx
 from tests.support.reflinks import shares_blocks

@@ -12,10 +12,10 @@ import pytest
 
 from huai_schema.git.pktline import FLUSH_PACKET, packet, split
 from huai_schema.program.locking import locked
+from huai_server.config.retention import FOREVER
 from huai_server.http.git.upload_pack import Call, Git
 from huai_server.store.maintain import maintain
 from huai_server.store.replaced import KEPT
-from huai_server.store.retention import FOREVER
 from tests.support.committing import NAME, Upstream, fsck, git, run_server
 from tests.support.serving import Serving, serving
 

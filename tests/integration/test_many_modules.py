@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from huai_client import config as client_config
+from huai_client.config import load as client_config
 from tests.support.upstream import Ended, Site
 
 if TYPE_CHECKING:

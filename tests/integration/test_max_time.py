@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.deadline import Deadline
+from huai_client.run.deadline import Deadline
 from huai_client.state.hosts import Hosts
 from huai_client.transfer import ConnectionBrokenError
 from tests.support.rsyncd import rsync_daemon

@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 from huai_client.inspect.prometheus import MEANINGS
-from huai_server.paths import ModulePlaces
+from huai_server.state.paths import ModulePlaces
 from huai_server.store.scrub_record import Damage, ScrubRecord, write_record
 from tests.support.http_fixtures import Repository, Server, git, ls_refs, post
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.reach import Reach
+from huai_client.config.reach import Reach
 from huai_client.state.hosts import Hosts
 from huai_client.transfer import TransferError, UpstreamRefusedError, UpstreamSilentError
 from tests.support.listening import listening

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from huai_client import config as client_config
+from huai_client.config import load as client_config
 from huai_client.state.hosts import Hosts
 from huai_client.transfer import Outcome, TransferOptions, UpstreamFullError
 from huai_schema.entries import File

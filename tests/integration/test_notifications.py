@@ -16,8 +16,8 @@ import msgspec
 import pytest
 import tomlkit
 
-from huai_client import config
-from huai_client.hook_table import NO_HOOKS, Hooks
+from huai_client.config import load as config
+from huai_client.config.hooks import NO_HOOKS, Hooks
 from huai_client.state import state as states
 from huai_client.state.paths import module_places
 from huai_schema.program.locking import locked

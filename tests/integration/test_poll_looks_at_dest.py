@@ -75,9 +75,9 @@ def test_a_part_that_is_gone_is_no_matter_of_a_poll(synced: Downstream) -> None:
 
 def test_an_empty_module_has_nothing_to_look_for(place: Site) -> None:
     up = place.upstream()
-    from huai_server import config
     from huai_server.commit.commit import commit_tree
     from huai_server.commit.result import CommitOptions
+    from huai_server.config import load as config
 
     commit_tree(
         up.name, config.load(up.root).module(up.name), up.places, CommitOptions(allow_empty=True)

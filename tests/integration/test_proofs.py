@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.proof_table import Proof
+from huai_client.config.proofs import Proof
 from tests.support.archive import BINARY, DISTS, UNPROVED, Archive, Signer
 from tests.support.processes import until
 from tests.support.upstream import Downstream, Ended, Site, Upstream, assert_equal

@@ -15,8 +15,8 @@ import pytest
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.repository import Repository
 from huai_schema.codec.static_files import Static
+from huai_server.config.place import bucket_place
 from huai_server.static.bucket import Bucket as Target
-from huai_server.static.place import bucket_place
 from huai_server.static.unused import GRACE
 from tests.support import prepared
 from tests.support.buckets import CREDENTIALS, SECRET, Bucket, S3Server, s3_server

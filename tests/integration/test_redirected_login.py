@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.deadline import NEVER
 from huai_client.metadata.files import Files
 from huai_client.metadata.http import MetadataUrl, Question, UpstreamError, ask
 from huai_client.metadata.known_heads import KnownHead, KnownHeads
 from huai_client.metadata.newest import find_newest
+from huai_client.run.deadline import NEVER
 from huai_schema.codec.static_files import NOTHING, Static, StaticFile, Step
 from huai_schema.git.pktline import packet
 from tests.support.scripted_http import Question as Asked

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from huai_server import config as server_config
-from huai_server import modules
+from huai_server.actions import modules
+from huai_server.config import load as server_config
 from tests.support.processes import until
 from tests.support.relaying import Relay, relaying
 from tests.support.upstream import ENVIRONMENT, SECONDS, Site, Upstream, assert_equal

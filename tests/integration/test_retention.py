@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_server.config import load
+from huai_server.config.load import load
 from huai_server.store.maintain import maintain
 from huai_server.store.replaced import KEPT
 from huai_server.store.repository import Repository

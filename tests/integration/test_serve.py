@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_server.config import config_path
+from huai_server.config.load import config_path
 from tests.support.committing import (
     NAME,
     SECONDS,

@@ -11,7 +11,7 @@ from huai_native._native import PrivateKey
 from huai_schema.codec.signing import NAMESPACE, Promise
 from huai_schema.errors import ExitCode
 from huai_server.commit.commit import commit_tree
-from huai_server.config_tables import Signing
+from huai_server.config.tables import Signing
 from huai_server.signing.keys import open_keys, rotate
 from huai_server.store.repository import Seal
 from tests.support.committing import NAME, Upstream, run_server

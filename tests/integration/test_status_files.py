@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from huai_client.hook_table import Hooks
+from huai_client.config.hooks import Hooks
 from huai_client.inspect import status_page
 from huai_client.inspect.prometheus import MEANINGS
 from huai_client.state import state as states

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from huai_client import config
+from huai_client.config import load as config
 from tests.support.prepared import CLIENT, SERVER, Program, Started
 from tests.support.processes import until
 from tests.support.upstream import ENVIRONMENT, Downstream, Site, Upstream

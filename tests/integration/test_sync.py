@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from huai_client import config as client_config
-from huai_client.modes import Modes
+from huai_client.config import load as client_config
+from huai_client.config.modes import Modes
 from tests.support.upstream import T0, Site, Upstream, assert_equal
 
 NANOSECOND = 1_600_000_000_987_654_321

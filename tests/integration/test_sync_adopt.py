@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from huai_client.staging import boot_id, key_of
+from huai_client.staging.names import hashed
+from huai_client.staging.ready_store import BOOT_ID
 from huai_client.state import state as states
-from huai_client.transfer.staging import boot_id, key_of
-from huai_client.transfer.staging.names import hashed
-from huai_client.transfer.staging.ready_store import BOOT_ID
 from huai_native._native import Blake3
 from huai_schema.entries import File
 from huai_schema.paths import RelPath

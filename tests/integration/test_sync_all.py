@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client import config as client_config
+from huai_client.config import load as client_config
 from huai_client.state.paths import module_places
 from huai_client.state.state import load
 from tests.support.processes import children, until

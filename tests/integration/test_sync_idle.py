@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client import config as client_config
+from huai_client.config import load as client_config
 from tests.support.counting_proxy import counting
 from tests.support.loaded import telling
 from tests.support.local_trees import fingerprint

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from huai_client import config
-from huai_client.modes import Modes
+from huai_client.config import load as config
+from huai_client.config.modes import Modes
 from huai_client.state.state import save
 from tests.support.unprivileged import NOBODY, program_as_nobody
 from tests.support.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream, site

@@ -14,7 +14,7 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from huai_client import config as client_config
+from huai_client.config import load as client_config
 from huai_schema.codec.commits import CommitInfo
 from tests.support.answering import QuietHandler, answering
 from tests.support.listening import listening
@@ -643,7 +643,7 @@ def test_rsync_is_too_old(pair: tuple[Upstream, Downstream], tmp_path: Path) -> 
 
 
 def test_a_configuration_with_a_typo(pair: tuple[Upstream, Downstream]) -> None:
-    """One; tests/unit/client/test_config.py has what can be wrong."""
+    """One; tests/unit/client/config/test_load.py has what can be wrong."""
     _, down = pair
     with (down.root / "client.toml").open("a") as config:
         config.write("stream = 3\n")

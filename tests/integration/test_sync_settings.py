@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from huai_client.settings_record import TreeSettings
+from huai_client.config.settings_record import TreeSettings
 from huai_client.state.state import save
 from tests.support.unprivileged import NOBODY
 from tests.support.upstream import Downstream, Site, Upstream

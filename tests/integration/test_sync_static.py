@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.deadline import NEVER
 from huai_client.metadata.block_indices import BlockIndices
 from huai_client.metadata.failover import Failover
 from huai_client.metadata.http import MetadataUrl, UpstreamError
 from huai_client.metadata.repository import Repository
+from huai_client.run.deadline import NEVER
 from huai_client.state.hosts import Hosts
 from huai_native._native import Blake3
 from huai_schema.codec.static_files import NOTHING, Static, StaticFile, Step
 from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_server import config as server_config
-from huai_server.paths import module_places
-from huai_server.static_files import publish_module
+from huai_server.actions.publish import publish_module
+from huai_server.config import load as server_config
+from huai_server.state.paths import module_places
 from tests.support.committing import NAME, git
 from tests.support.keys import key
 from tests.support.nginx import Nginx, nginx

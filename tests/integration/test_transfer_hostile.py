@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.transfer.staging import Staging
+from huai_client.staging import Staging
 from huai_schema.entries import File
 from tests.support.listening import listening
 from tests.support.rsyncd import rsync_daemon

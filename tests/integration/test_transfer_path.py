@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.deadline import Deadline
-from huai_client.modes import Kept
+from huai_client.config.modes import Kept
+from huai_client.run.deadline import Deadline
 from huai_client.transfer import RsyncRequirementError, TransferOptions, UpstreamRefusedError
 from huai_schema.entries import File
 from huai_schema.paths import rel_path

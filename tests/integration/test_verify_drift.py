@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.config import load
+from huai_client.config.load import load
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import applied_selection
 from huai_client.state.paths import module_places

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from huai_client.deadline import Deadline
 from huai_client.diff import compare
 from huai_client.diff.compare import Compared
+from huai_client.run.deadline import Deadline
 from huai_client.state.paths import module_places
 from huai_client.verify.jobs import PartJob, StartedJob
 from huai_client.verify.request import VerifyRequest

@@ -11,8 +11,8 @@ import pytest
 
 from huai_schema.paths import RelPath
 from huai_schema.program.locking import locked
-from huai_server.config import load
-from huai_server.paths import module_places
+from huai_server.config.load import load
+from huai_server.state.paths import module_places
 from huai_server.store.repository import Repository
 from tests.integration.test_watch import Watcher, nothing_is_left, watching
 from tests.support.committing import NAME, run_server

@@ -11,7 +11,8 @@ from threading import Event
 
 import pytest
 
-from huai_server import config, config_tables
+from huai_server.config import load as config
+from huai_server.config import tables as config_tables
 from huai_server.http.settings import WebHook
 from huai_server.http.webhooks.delivery import DeliveryError, deliver, shown
 from tests.support.committing import NAME, Upstream

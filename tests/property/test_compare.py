@@ -8,11 +8,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from huai_client.config.modes import Modes
 from huai_client.diff.compare import Extraneous, Finding, Match, Missing, Part, TreeComparison
 from huai_client.diff.selection import Selection
 from huai_client.diff.table import CandidateTable
 from huai_client.filters import Rules
-from huai_client.modes import Modes
 from huai_client.publish.executor import execute
 from huai_client.tree import Tree, View
 from huai_client.tree.local_entry import Unreadable, stat_entry

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_client.plan.order.order import GENERIC, PublishOrder
-from huai_client.profiles.profile import Profile
+from huai_client.plan.profiles.profile import Profile
 from huai_schema.codec.publish_rules import (
     StageRule,
     VolatileRule,

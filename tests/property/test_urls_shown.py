@@ -8,14 +8,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from huai_client.attest_table import convert_attest
-from huai_client.config_check import check_url
+from huai_client.config.attest import convert_attest
+from huai_client.inspect.config_check import check_url
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.http_connection import Route
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.errors import HuaiError
 from huai_schema.program.urls import masked
-from huai_server.config_check import check_urls
+from huai_server.config.check import check_urls
 from tests.support.committing import Upstream
 from tests.support.examples import examples
 from tests.support.upstream import Downstream

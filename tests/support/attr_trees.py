@@ -6,7 +6,7 @@ from pathlib import Path
 
 from huai_server.fallback.attr import AttrTreeResult, ensure
 from huai_server.fallback.attr.check import AttrReport, check_attr_tree
-from huai_server.paths import fallback_places
+from huai_server.state.paths import fallback_places
 from tests.support.committing import NAME, Upstream
 
 Seen = dict[bytes, tuple[object, ...]]

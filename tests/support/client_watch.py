@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from huai_client import config as client_config
+from huai_client.config import load as client_config
 from tests.support import json_events
 from tests.support.processes import until
 from tests.support.upstream import SECONDS, Downstream

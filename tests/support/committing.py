@@ -15,8 +15,8 @@ from huai_server.commit.change_lists import ChangeLists, read_lists
 from huai_server.commit.commit import audit_tree, commit_tree
 from huai_server.commit.result import AuditResult, CommitOptions, CommitResult
 from huai_server.commit.tree_export import TreeExport
-from huai_server.config_tables import Module
-from huai_server.paths import ModulePlaces, module_places
+from huai_server.config.tables import Module
+from huai_server.state.paths import ModulePlaces, module_places
 from huai_server.store.check import CheckReport, check_repository
 from huai_server.store.repository import Head, Repository
 from tests.support.prepared import SERVER, ran

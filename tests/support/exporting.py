@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_server.config_tables import ModuleExport
+from huai_server.actions.export import export_module, plan_export
+from huai_server.config.tables import ModuleExport
 from huai_server.export.export import Written
-from huai_server.exports import export_module, plan_export
 from tests.support.committing import NAME, Upstream
 
 ALL = ("arch", "b3sums", "fedora", "ls-lR", "timestamp", "trace", "tunasync")

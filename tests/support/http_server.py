@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from huai_server.config_tables import Listen
+from huai_server.actions.serve import settings_of
+from huai_server.config.mirrors import Mirrors, MirrorSettings
+from huai_server.config.tables import Listen
 from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import serve_http
 from huai_server.http.settings import Content, Grant, WebHook
-from huai_server.mirrors.tables import Mirrors, MirrorSettings
-from huai_server.serve import settings_of
 
 
 class Folder:

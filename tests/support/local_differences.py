@@ -3,7 +3,7 @@
 The second implementation of what the engine compares.
 """
 
-from huai_client.modes import Kept
+from huai_client.config.modes import Kept
 from huai_client.tree import View
 from huai_client.tree.local_entry import LocalEntry, stat_entry
 from huai_client.tree.owners import Owners

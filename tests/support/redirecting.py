@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from huai_server.fallback.redirect import preload_library
-from huai_server.paths import fallback_places
+from huai_server.state.paths import fallback_places
 from tests.support.rsyncd import rsync_daemon
 
 MODULE = "mirror"

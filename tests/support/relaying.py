@@ -14,10 +14,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from huai_client import config as client_config
-from huai_server import config as server_config
-from huai_server.config_tables import Module
-from huai_server.paths import ModulePlaces, module_places
+from huai_client.config import load as client_config
+from huai_server.config import load as server_config
+from huai_server.config.tables import Module
+from huai_server.state.paths import ModulePlaces, module_places
 from huai_server.store.repository import Repository
 from tests.support.prepared import SERVER, Started
 from tests.support.rsyncd import rsync_daemon

@@ -33,8 +33,8 @@ USTC = (
     *("--delete-excluded", "--delete-delay", "--delay-updates", "--sparse", "--block-size", "8192"),
 )
 
-_SCRIPT = f"#!{sys.executable}\nfrom huai_client.cli.rsync.main import main\nmain()\n"
-_HUAI_RSYNC = prepared.Program("huai_client", "huai_client.cli.rsync.main")
+_SCRIPT = f"#!{sys.executable}\nfrom huai_client.huai_rsync.main import main\nmain()\n"
+_HUAI_RSYNC = prepared.Program("huai_client", "huai_client.huai_rsync.main")
 
 
 def program(folder: Path, name: str = "huai-rsync") -> Path:

@@ -10,9 +10,9 @@ import pygit2
 
 from huai_native._native import PrivateKey
 from huai_schema.codec.signing import COSIGNED, NAMESPACE, Promise, join_commit, split_commit
-from huai_server import config as server_config
 from huai_server.commit.commit import commit_tree
-from huai_server.config_tables import Signing
+from huai_server.config import load as server_config
+from huai_server.config.tables import Signing
 from huai_server.signing.keys import ServerKeys, open_keys
 from huai_server.store.repository import Head, Repository, Seal
 from tests.support.keys import key, write_key

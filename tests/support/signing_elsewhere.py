@@ -8,7 +8,7 @@ from huai_schema.paths import RelPath
 from huai_server.commit.change_lists import list_of
 from huai_server.commit.commit import commit_tree
 from huai_server.commit.result import USUAL, CommitOptions
-from huai_server.config_tables import Cosigner, Signing
+from huai_server.config.tables import Cosigner, Signing
 from huai_server.signing import cosigned, pending
 from huai_server.signing.keys import ServerKeys, open_keys
 from huai_server.signing.signer import from_private

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from huai_client.transfer.staging import Staging
+from huai_client.staging import Staging
 from huai_client.tree.handles import handle_path
 from huai_schema.entries import File
 

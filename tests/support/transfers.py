@@ -6,8 +6,8 @@ from pathlib import Path
 
 from blake3 import blake3
 
+from huai_client.staging import Arrival, Staging
 from huai_client.transfer import ContentUrl, Outcome, TransferOptions, fetch
-from huai_client.transfer.staging import Arrival, Staging
 from huai_client.tree import Finish
 from huai_schema.entries import File
 from huai_schema.paths import rel_path

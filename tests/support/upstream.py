@@ -26,23 +26,23 @@ from typing import Any, NamedTuple
 
 import click
 
-from huai_client import config as client_config
 from huai_client.cli.main import command_line
+from huai_client.config import load as client_config
+from huai_client.config.mirror import Mirror
 from huai_client.metadata import upstream as metadata
-from huai_client.mirror import Mirror
 from huai_client.plan.prepared import Prepared
-from huai_client.run_options import SyncOptions
+from huai_client.run.options import SyncOptions
 from huai_client.state.paths import module_places as client_places
 from huai_client.state.state import State, load
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.sync.sync import Sync
 from huai_client.transfer.listener import SilentProgress
 from huai_schema.program.ending import conclude
-from huai_server import config as server_config
 from huai_server.commit.commit import commit_tree
 from huai_server.commit.result import CommitResult
-from huai_server.config_tables import Module
-from huai_server.paths import module_places
+from huai_server.config import load as server_config
+from huai_server.config.tables import Module
+from huai_server.state.paths import module_places
 from tests.support import json_events, prepared
 from tests.support.prepared import Started
 from tests.support.rsyncd import rsync_daemon

@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterator
 from typing import Any, Self
 
-from huai_client.config import load
-from huai_client.deadline import Deadline
+from huai_client.config.load import load
+from huai_client.config.mirror import Mirror
 from huai_client.diff.findings import Difference
-from huai_client.mirror import Mirror
+from huai_client.run.deadline import Deadline
 from huai_client.verify.request import VerifyRequest
 from huai_client.verify.run import VerifyRun
 from tests.support.upstream import Downstream, Ended

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from huai_client import config as client
-from huai_server import config as server
-from huai_server.config_tables import Fallback
+from huai_client.config import load as client
+from huai_server.config import load as server
+from huai_server.config.tables import Fallback
 from tests.compose.image import BASE
 from tests.compose.stack import SERVICES
 

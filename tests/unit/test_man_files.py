@@ -8,8 +8,8 @@ import pytest
 
 from docs.man.files import FILES, file_page
 from docs.man.troff import escape
-from huai_client import config as client
-from huai_server import config_tables as server
+from huai_client.config import load as client
+from huai_server.config import tables as server
 
 STRUCTS: dict[str, type[msgspec.Struct]] = {
     "huai-client.toml": client.Module,

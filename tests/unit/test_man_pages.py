@@ -14,7 +14,7 @@ from docs.man.pages import (
     top_context,
 )
 from docs.man.troff import escape, markdown
-from huai_client.cli.rsync.environment import SETTINGS
+from huai_client.huai_rsync.environment import SETTINGS
 from huai_schema.errors import ExitCode
 
 

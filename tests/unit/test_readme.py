@@ -9,12 +9,14 @@ import msgspec
 
 from docs import picture
 from docs.man.pages import PROGRAMS, command_line
-from huai_client import attest_table, hook_table, proof_table
-from huai_client import config as client
+from huai_client.config import attest as attest_table
+from huai_client.config import hooks as hook_table
+from huai_client.config import load as client
+from huai_client.config import proofs as proof_table
 from huai_schema.errors import ExitCode
 from huai_schema.program.notify.settings import Mail, Notify, Web
-from huai_server import config_tables as server
-from huai_server.mirrors import tables
+from huai_server.config import mirrors as tables
+from huai_server.config import tables as server
 
 TOP = Path(__file__).parents[2]
 TEXT = (TOP / "README.md").read_text(encoding="utf-8")

@@ -195,7 +195,7 @@ def test_the_users_of_the_services_are_made() -> None:
 
 
 def test_the_mount_is_where_the_fallback_looks() -> None:
-    from huai_server.config_tables import Fallback
+    from huai_server.config.tables import Fallback
 
     assert values(FOLDER / "run-huai-fallback.mount", "Where") == [Fallback().folder]
     assert values(FOLDER / "huai-fallback.service", "RequiresMountsFor") == [Fallback().folder]

@@ -3,7 +3,7 @@
 import time
 
 from huai_client.cli.console import Console
-from huai_client.mirror import Mirror
+from huai_client.config.mirror import Mirror
 from huai_client.state import state as states
 from huai_client.sync.attest import attest
 from huai_schema.errors import HuaiError

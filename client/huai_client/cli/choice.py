@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from huai_client.cli.console import Console
-from huai_client.config import ClientConfig, no_modules
+from huai_client.config.load import ClientConfig, no_modules
 
 
 def choose_modules(

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from huai_client.cli.console import Console
 from huai_client.cli.run_log import RunLog
+from huai_client.config.mirror import Mirror
 from huai_client.hooks.changes import Changes
 from huai_client.hooks.hooks import HookRun, Hooks
-from huai_client.mirror import Mirror
 from huai_schema.errors import ExitCode
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from huai_client.config import Module, load
+from huai_client.config.load import Module, load
 from huai_client.inspect.prometheus import module_values
 from huai_client.inspect.status_page import state_of
 from huai_client.state.paths import module_places

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from huai_client.config import default_root
+from huai_client.config.load import default_root
 from huai_schema.program.configuration import closest
 from huai_schema.program.ending import conclude, leave
 from huai_schema.program.output import Output

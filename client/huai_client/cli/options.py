@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from huai_client.cli.logfile import LogFile
-from huai_client.config import default_root, load
-from huai_client.run_options import SyncOptions
+from huai_client.config.load import default_root, load
+from huai_client.run.options import SyncOptions
 from huai_schema.errors import HuaiError
 from huai_schema.program import spans
 
@@ -108,7 +108,7 @@ def _parse_rate(_context: click.Context, _option: click.Parameter, value: str | 
     """`10m` to 10240."""
     if value is None:
         return None
-    from huai_client.cli.rsync.numbers import kibibytes
+    from huai_client.cli.numbers import kibibytes
 
     rate = kibibytes(value)
     if rate is None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from huai_client.cli.console import Console
 from huai_client.cli.logfile import LoggedProgress
+from huai_client.staging import Arrival
 from huai_client.transfer.listener import Listener
-from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
 from huai_schema.paths import exact
 from huai_schema.program.ending import json_line

@@ -5,8 +5,8 @@ Nothing here decides anything.
 
 from collections.abc import Iterator
 
+from huai_client.config.modes import Reduced
 from huai_client.diff.symlinks import points_outside
-from huai_client.modes import Reduced
 from huai_client.plan.operations import Plan
 from huai_client.plan.prepared import PlanSummary, Prepared, reduced_modes
 from huai_client.publish.report import Report

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 from huai_client.cli.console import Console
 from huai_client.cli.run_log import RunLog
+from huai_client.config.hooks import NO_HOOKS
+from huai_client.config.mirror import Mirror
+from huai_client.config.settings_record import TreeSettings
+from huai_client.config.tree_settings import changed_keys
 from huai_client.diff.active_filter import has_same_settings
 from huai_client.diff.marks import stand
-from huai_client.durations import dated_ahead, expired, overdue, too_old
-from huai_client.hook_table import NO_HOOKS
 from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.upstream import Upstream, is_up_to_date
-from huai_client.mirror import Mirror
-from huai_client.run_options import SyncOptions
-from huai_client.settings_record import TreeSettings
+from huai_client.run.durations import dated_ahead, expired, overdue, too_old
+from huai_client.run.options import SyncOptions
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.lock import module_lock
-from huai_client.tree_settings import changed_keys
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
 from huai_schema.program.spans import seconds
@@ -249,7 +249,7 @@ class Run:
         """Finish the files that an interrupted run was changing where they stand."""
         if not self._places.patches.exists():
             return
-        from huai_client.transfer.staging import Journals, finish_patches
+        from huai_client.staging import Journals, finish_patches
 
         for file in finish_patches(Journals(self._places.patches, self._mirror.dest)):
             self._console.warning(

@@ -5,7 +5,7 @@ Rule: one that cannot be written keeps none of the others from being so.
 
 from pathlib import Path
 
-from huai_client.config import ClientConfig, StatusFiles
+from huai_client.config.load import ClientConfig, StatusFiles
 from huai_client.inspect.status_file import StatusFileError
 
 

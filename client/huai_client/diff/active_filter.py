@@ -7,11 +7,11 @@ loaded for a module without one.
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from huai_client.mirror import Mirror
-from huai_client.modes import bare_key
-from huai_client.run_options import SyncOptions
+from huai_client.config.mirror import Mirror
+from huai_client.config.modes import bare_key
+from huai_client.config.tree_settings import record_settings
+from huai_client.run.options import SyncOptions
 from huai_client.state.state import State
-from huai_client.tree_settings import record_settings
 
 if TYPE_CHECKING:
     from huai_client.filters import Rules

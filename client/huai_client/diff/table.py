@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, overload
 
+from huai_client.config.modes import Kept, Reduced
 from huai_client.diff.candidate import Candidate, Move, Remove
 from huai_client.diff.selection import Selection
-from huai_client.modes import Kept, Reduced
 from huai_native import _native
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath

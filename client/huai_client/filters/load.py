@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from huai_client.config.modes import Modes
 from huai_client.filters.grammar import FilterError
 from huai_client.filters.parser import Parser, ReadFile
 from huai_client.filters.rules import Rules
-from huai_client.modes import Modes
 from huai_schema.paths import show
 
 

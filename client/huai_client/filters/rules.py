@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple, Self
 
+from huai_client.config.modes import Modes, bare_key
+from huai_client.config.settings_record import TreeSettings
 from huai_client.filters.parser import Parser, ReadFile, no_files
 from huai_client.filters.rule import Rule
-from huai_client.modes import Modes, bare_key
-from huai_client.settings_record import TreeSettings
 from huai_native import _native
 from huai_schema.codec.escaping import escape, unescape
 from huai_schema.paths import RelPath

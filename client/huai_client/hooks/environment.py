@@ -3,8 +3,8 @@
 Pure.  Rule to keep: a variable is never removed and never changes its meaning; new ones may come.
 """
 
+from huai_client.config.mirror import Mirror
 from huai_client.hooks.changes import Changes, Kind
-from huai_client.mirror import Mirror
 from huai_client.state.run_record import RunRecord
 from huai_schema.program.quoting import quoted
 

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from huai_client.config.mirror import Mirror
 from huai_client.hooks.changes import Changes
 from huai_client.hooks.environment import before_variables, ended_variables, list_variables
-from huai_client.mirror import Mirror
 from huai_client.state.run_record import RunRecord
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.programs import environment, run_program

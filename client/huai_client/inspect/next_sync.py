@@ -6,15 +6,15 @@ Calls the planner, so it costs what a plan costs; fetches nothing, and changes n
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from huai_client.config.mirror import Mirror
 from huai_client.diff.active_filter import has_same_settings
 from huai_client.inspect.commits import Commits
 from huai_client.inspect.plan_lines import delayed_lines, plan_lines
 from huai_client.metadata.commit import Commit
-from huai_client.mirror import Mirror
 from huai_client.plan.build import PlanBuilder
 from huai_client.plan.operations import Plan
 from huai_client.plan.prepared import Prepared
-from huai_client.run_options import SyncOptions
+from huai_client.run.options import SyncOptions
 from huai_client.state.state import HELD
 from huai_client.tree import View
 from huai_schema.errors import HuaiError

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from huai_client.config import Module
+from huai_client.config.load import Module
 from huai_client.inspect.staleness import staleness
 from huai_client.inspect.status_file import replace_status_file
 from huai_client.state import history

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from huai_client.config import Module
+from huai_client.config.load import Module
 from huai_client.inspect.prometheus import module_values
 from huai_client.inspect.status_file import replace_status_file
 from huai_client.state import history

@@ -5,7 +5,8 @@ Only composes; changes nothing.
 
 from typing import NamedTuple
 
-from huai_client.config import Module
+from huai_client.config.load import Module
+from huai_client.config.mirror import Mirror
 from huai_client.diff.active_filter import rules_of
 from huai_client.filters import Decision, Rules
 from huai_client.inspect.commits import Commits
@@ -13,11 +14,10 @@ from huai_client.inspect.local_status import LocalStatus, PathStatus, local_stat
 from huai_client.inspect.next_sync import Preview, preview
 from huai_client.inspect.path_log import Event, path_events
 from huai_client.metadata.commit import Commit
-from huai_client.mirror import Mirror
 from huai_client.plan.build import applied_selection, publish_order
 from huai_client.plan.order.order import GENERIC, Placement, PublishOrder
 from huai_client.plan.protect.protection import Protection
-from huai_client.run_options import SyncOptions
+from huai_client.run.options import SyncOptions
 from huai_client.state import delayed_record
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.verify.summary import Times, times_of

@@ -8,10 +8,10 @@ is of another file, only costs a transfer.
 import os
 from collections.abc import Callable
 
-from huai_client.deadline import Deadline
 from huai_client.metadata.failover import Failover
 from huai_client.metadata.files import Files
 from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamError, is_http
+from huai_client.run.deadline import Deadline
 from huai_native._native import BlockIndex
 from huai_schema.errors import FormatError
 

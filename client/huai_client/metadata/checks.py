@@ -1,6 +1,6 @@
 """What must hold of a commit before a tree is compared with it; each check raises its own error."""
 
-from huai_client.config import Module
+from huai_client.config.load import Module
 from huai_client.metadata.commit import Commit
 from huai_client.state.state import State
 from huai_schema.codec.commits import SERIAL_STEP, Totals

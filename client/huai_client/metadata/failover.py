@@ -20,7 +20,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.http import (
     IncompleteCopyError,
     MetadataUrl,
@@ -29,7 +28,8 @@ from huai_client.metadata.http import (
     UpstreamError,
 )
 from huai_client.metadata.newest import Newest
-from huai_client.retry import Backoff, retry
+from huai_client.run.deadline import NEVER, Deadline
+from huai_client.run.retry import Backoff, retry
 from huai_client.state.upstream_health import UpstreamHealth
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
-from huai_client.deadline import Deadline
 from huai_client.metadata.http import (
     Answer,
     Asked,
@@ -15,6 +14,7 @@ from huai_client.metadata.http import (
     ask,
 )
 from huai_client.metadata.http_line import Line
+from huai_client.run.deadline import Deadline
 
 
 class _Open(NamedTuple):

@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from huai_client.deadline import NEVER, Deadline
+from huai_client.config.proxies import ProxyError
+from huai_client.config.reach import Reach
+from huai_client.config.tls import SYSTEM_TLS, TlsFiles, certificate_hint
 from huai_client.metadata.http_answer import AnswerError, Head
 from huai_client.metadata.http_connection import (
     InternalAddressError,
@@ -20,9 +22,7 @@ from huai_client.metadata.http_connection import (
 )
 from huai_client.metadata.http_line import Line, SlowError
 from huai_client.metadata.slow_http import Request, Response, Sent, StatusError, good, open_url
-from huai_client.proxies import ProxyError
-from huai_client.reach import Reach
-from huai_client.tls import SYSTEM_TLS, TlsFiles, certificate_hint
+from huai_client.run.deadline import NEVER, Deadline
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.quoting import quoted

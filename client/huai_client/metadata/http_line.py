@@ -14,8 +14,8 @@ import time
 import weakref
 from typing import Any
 
-from huai_client.deadline import Deadline
 from huai_client.metadata.http_connection import Route
+from huai_client.run.deadline import Deadline
 
 MINIMUM_RATE = 1024
 """Bytes a second that an upstream has to send on average."""

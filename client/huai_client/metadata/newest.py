@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.http import (
     TIMEOUT_SECONDS,
     MetadataUrl,
@@ -23,6 +22,7 @@ from huai_client.metadata.http import (
 )
 from huai_client.metadata.http_line import Line
 from huai_client.metadata.known_heads import KnownHead, KnownHeads
+from huai_client.run.deadline import NEVER, Deadline
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import BRANCH
 from huai_schema.git.pktline import FLUSH, split

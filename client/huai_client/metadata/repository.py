@@ -16,7 +16,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.checks import TooLargeError
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.failover import UntrustedError
@@ -32,6 +31,7 @@ from huai_client.metadata.known_heads import REFUSED, KnownHead, KnownHeads
 from huai_client.metadata.newest import Newest, find_newest, newest_commit
 from huai_client.metadata.packs import drop_unfinished, exceeds, exchange_packs, pack_sizes
 from huai_client.metadata.static_fetch import StaticFetch
+from huai_client.run.deadline import NEVER, Deadline
 from huai_native._native import Packs
 from huai_schema.codec.commits import decode_commit
 from huai_schema.codec.descriptor import read_root

@@ -7,8 +7,8 @@ import json
 import re
 from typing import Any, NamedTuple
 
+from huai_client.config.mirror import Mirror
 from huai_client.metadata.http import MetadataUrl, Question, UpstreamError, ask, is_http, printable
-from huai_client.mirror import Mirror
 from huai_schema.errors import HuaiError
 from huai_schema.program.configuration import closest
 

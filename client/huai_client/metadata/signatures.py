@@ -10,10 +10,10 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.durations import expired
+from huai_client.config.mirror import Mirror
 from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.signers import configured_keys
-from huai_client.mirror import Mirror
+from huai_client.run.durations import expired
 from huai_client.state.trusted_keys import TrustedKeys, load_trusted, save_trusted
 from huai_schema.codec.commits import decode_commit
 from huai_schema.codec.descriptor import Descriptor

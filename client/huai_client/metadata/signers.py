@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from huai_client.config import Module
+from huai_client.config.load import Module
 from huai_native._native import parse_public_key
 from huai_schema.errors import FormatError
 from huai_schema.program.configuration import ConfigError

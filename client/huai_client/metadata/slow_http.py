@@ -16,13 +16,13 @@ import re
 import socket
 from typing import NamedTuple, Self
 
-from huai_client.deadline import Deadline
+from huai_client.config.proxies import ProxyError
+from huai_client.config.reach import Reach
+from huai_client.config.tls import SYSTEM_TLS, TlsFiles
 from huai_client.metadata.http_answer import AnswerError, Body, Head, read_head
 from huai_client.metadata.http_connection import Route, host_and_port, port_of, secured
 from huai_client.metadata.http_line import LATE, Line, MinimumRate
-from huai_client.proxies import ProxyError
-from huai_client.reach import Reach
-from huai_client.tls import SYSTEM_TLS, TlsFiles
+from huai_client.run.deadline import Deadline
 
 _REDIRECTIONS = 5
 _ELSEWHERE = (301, 302, 303, 307, 308)

@@ -5,10 +5,10 @@ Nothing that it says is believed: see `static_fetch`.
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from huai_client.deadline import Deadline
 from huai_client.metadata.http import MetadataUrl, NotServedError, Question, UnchangedError, ask
 from huai_client.metadata.http_line import Line
 from huai_client.metadata.known_heads import KnownHead
+from huai_client.run.deadline import Deadline
 
 if TYPE_CHECKING:
     from huai_schema.codec.static_files import Static

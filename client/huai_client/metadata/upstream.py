@@ -8,12 +8,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Self
 
-from huai_client.deadline import NEVER, Deadline
+from huai_client.config.mirror import Mirror
 from huai_client.metadata.failover import Failover
 from huai_client.metadata.http import MetadataUrl, is_http
 from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.newest import find_newest
-from huai_client.mirror import Mirror
+from huai_client.run.deadline import NEVER, Deadline
 from huai_client.state.hosts import Hosts
 from huai_client.state.state import State
 

@@ -8,7 +8,9 @@ import time
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from huai_client.config import Module
+from huai_client.config.load import Module
+from huai_client.config.mirror import Mirror
+from huai_client.config.tree_settings import changed_keys, record_settings
 from huai_client.diff.active_filter import rules_of
 from huai_client.diff.candidate import TreeDiff
 from huai_client.diff.candidates import diff_changes, diff_damage, diff_whole, digest_here
@@ -24,7 +26,6 @@ from huai_client.diff.table import CandidateTable
 from huai_client.filters import Rules
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
-from huai_client.mirror import Mirror
 from huai_client.plan.deletions import (
     DeletionLimits,
     TooManyDeletionsError,
@@ -49,18 +50,17 @@ from huai_client.plan.planner import (
     with_directories,
 )
 from huai_client.plan.prepared import Prepared, summarize
+from huai_client.plan.profiles.load import profiles, volatile_files
 from huai_client.plan.protect.protection import Protection, Undeletable
 from huai_client.plan.protect.shield import drop_protected, may_move
 from huai_client.plan.restrict import restrict
 from huai_client.plan.volatile import volatile_fetches
-from huai_client.profiles.load import profiles, volatile_files
-from huai_client.run_options import SyncOptions
+from huai_client.run.options import SyncOptions
 from huai_client.state import delayed_record
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.state.state import State
 from huai_client.tree import View
 from huai_client.tree.case import check_removals
-from huai_client.tree_settings import changed_keys, record_settings
 from huai_schema.codec.publish_rules import ProfileRule, Rule, own_rules, usable_rules
 from huai_schema.entries import Directory
 from huai_schema.paths import RelPath

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from huai_client.config.modes import Modes, Reduced
+from huai_client.config.settings_record import TreeSettings
 from huai_client.diff.candidate import TreeDiff
 from huai_client.diff.files import paths, sizes
 from huai_client.diff.selection import Extent, Selection
 from huai_client.metadata.commit import Commit
-from huai_client.modes import Modes, Reduced
 from huai_client.plan.operations import Plan
 from huai_client.plan.order.order import PackageRepository
 from huai_client.plan.withhold import ONE_REPOSITORY, Territory
-from huai_client.settings_record import TreeSettings
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_native import _native
 from huai_schema.entries import Directory, Entry, File, Symlink

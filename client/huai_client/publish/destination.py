@@ -8,12 +8,12 @@ import time
 from dataclasses import replace
 from functools import partial
 
+from huai_client.config.mirror import Mirror
+from huai_client.config.modes import Modes
 from huai_client.metadata.commit import Commit
-from huai_client.mirror import Mirror
-from huai_client.modes import Modes
 from huai_client.publish.trash.trash import Trash
+from huai_client.staging import Journals, boot_id
 from huai_client.state.state import State
-from huai_client.transfer.staging import Journals, boot_id
 from huai_client.tree import Tree
 from huai_client.tree.case import check_new_device
 from huai_schema.paths import ROOT

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
-from huai_client.modes import Kept
+from huai_client.config.modes import Kept
 from huai_client.plan.operations import Plan
 from huai_client.tree import Staged, WholeDirectory
 from huai_schema.entries import Directory, File, Symlink

@@ -20,10 +20,10 @@ from huai_client.proofs.proved import Proved
 from huai_client.publish.destination import Destination
 from huai_client.publish.executor import Known, execute
 from huai_client.publish.report import Report
+from huai_client.staging import Staging
 from huai_client.sync.record import Accepted, ModuleRecord
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import ContentSource, StagedContent
-from huai_client.transfer.staging import Staging
 from huai_client.tree import STAGING, Staged, Tree
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from huai_client.deadline import Deadline
+from huai_client.config.mirror import Mirror
 from huai_client.metadata.attest_key import AttestError, read_key
 from huai_client.metadata.http import MetadataUrl, Question, ask, is_http, server_and_module
-from huai_client.mirror import Mirror
+from huai_client.run.deadline import Deadline
 from huai_client.state.state import State, replace_durably
 from huai_client.tree import STAGING, STAGING_NAME
 from huai_client.tree.reserved import open_own

@@ -9,12 +9,12 @@ import time
 from dataclasses import replace
 from typing import NamedTuple
 
+from huai_client.config.mirror import Mirror
 from huai_client.diff.marks import marks_of
 from huai_client.diff.remains import holds_nothing_else
 from huai_client.diff.selection import Selection
 from huai_client.filters import Rules
 from huai_client.metadata.repository import Repository
-from huai_client.mirror import Mirror
 from huai_client.plan.build import applied_selection
 from huai_client.plan.prepared import Prepared
 from huai_client.state import delayed_record

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from huai_client.deadline import NEVER, Deadline
+from huai_client.config.mirror import Mirror
 from huai_client.diff.findings import Difference
 from huai_client.metadata.checks import (
     RolledBackError,
@@ -26,12 +26,12 @@ from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.signatures import ExpiredError, Signatures
 from huai_client.metadata.upstream import Upstream
-from huai_client.mirror import Mirror
 from huai_client.plan.build import PlanBuilder
 from huai_client.plan.prepared import Prepared
 from huai_client.publish.destination import Destination
 from huai_client.publish.executor import execute
-from huai_client.run_options import SyncOptions
+from huai_client.run.deadline import NEVER, Deadline
+from huai_client.run.options import SyncOptions
 from huai_client.state.state import applied_id, load
 from huai_client.sync.apply import Applier, result_of
 from huai_client.sync.follow import Following

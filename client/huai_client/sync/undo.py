@@ -9,16 +9,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from huai_client.config.mirror import Mirror
 from huai_client.filters import Rules
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
-from huai_client.mirror import Mirror
 from huai_client.plan.build import PlanBuilder
 from huai_client.plan.prepared import Prepared, summarize
 from huai_client.publish.destination import Destination
 from huai_client.publish.trash.restore import restore
 from huai_client.publish.trash.trash import TRASH
-from huai_client.run_options import SyncOptions
+from huai_client.run.options import SyncOptions
+from huai_client.staging import Staging
 from huai_client.state.state import State, load
 from huai_client.sync.apply import Applier
 from huai_client.sync.record import Accepted, ModuleRecord, state_after
@@ -26,7 +27,6 @@ from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer import ContentUrl, Listener, Outcome
 from huai_client.transfer.content import StagedContent
 from huai_client.transfer.local import LocalContent, ReusePolicy
-from huai_client.transfer.staging import Staging
 from huai_client.tree import Tree, View
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError

@@ -1,6 +1,6 @@
 """Whether a tree is all of its commit, so that others may copy from it: relays and attestations."""
 
-from huai_client.config import Module
+from huai_client.config.load import Module
 from huai_client.diff.selection import Selection
 from huai_schema.paths import RelPath, show
 

@@ -7,12 +7,11 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 
+from huai_client.config.proxies import rsync_proxy
+from huai_client.config.reach import HINT
 from huai_client.diff.files import joined, paths, sizes
-from huai_client.proxies import rsync_proxy
-from huai_client.reach import HINT
-from huai_client.transfer import rsync_arguments as command
+from huai_client.staging import Arrival, by_arrival
 from huai_client.transfer.batch import Batch
-from huai_client.transfer.confinement import domain
 from huai_client.transfer.copy import copy_batch, is_copied
 from huai_client.transfer.errors import (
     DroppedError,
@@ -21,14 +20,15 @@ from huai_client.transfer.errors import (
     TransferError,
     UpstreamRefusedError,
 )
-from huai_client.transfer.exit_status import classify_exit
 from huai_client.transfer.limits import Grant, StallDetector
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.pace import Pace
 from huai_client.transfer.ranking import note_speed
-from huai_client.transfer.rsync import Bounds, RsyncProcess, require_rsync
+from huai_client.transfer.rsync import arguments as command
+from huai_client.transfer.rsync.confinement import domain
+from huai_client.transfer.rsync.exit_status import classify_exit
+from huai_client.transfer.rsync.run import Bounds, RsyncProcess, require_rsync
 from huai_client.transfer.shared import NOT_READABLE, Shared
-from huai_client.transfer.staging import Arrival, by_arrival
 from huai_client.transfer.urls import ContentUrl, Transport
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File

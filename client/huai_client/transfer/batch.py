@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from huai_client.diff.files import paths, sizes
-from huai_client.transfer.staging import Arrival
+from huai_client.staging import Arrival
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, parent
 

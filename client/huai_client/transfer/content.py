@@ -12,19 +12,19 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple, Protocol
 
-from huai_client.config import Module
+from huai_client.config.load import Module
+from huai_client.config.reach import Reach
+from huai_client.config.tls import TlsFiles
 from huai_client.diff.files import chosen, having, joined, parted, paths, sizes
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.upstream import Upstream
 from huai_client.plan.operations import PAYLOAD, Plan
 from huai_client.plan.prepared import Prepared
 from huai_client.plan.protect.protection import Protection
-from huai_client.reach import Reach
-from huai_client.tls import TlsFiles
+from huai_client.staging import Staging
 from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions, fetch
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
 from huai_client.transfer.ranking import fastest, to_sample
-from huai_client.transfer.staging import Staging
 from huai_client.transfer.urls import mirror_urls, own_urls, upstream_urls
 from huai_client.tree import STAGING, Tree
 from huai_client.tree.destination import DIRECTORY_BYTES, NoSpaceError, bytes_on_disk, check_space

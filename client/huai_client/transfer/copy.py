@@ -7,11 +7,11 @@ symlink.
 import os
 from collections.abc import Sequence
 
+from huai_client.staging import Arrival, Staging
 from huai_client.transfer.batch import Batch
 from huai_client.transfer.errors import TransferError, UpstreamRefusedError
 from huai_client.transfer.options import concerns_connections
 from huai_client.transfer.shared import NOT_READABLE, Shared
-from huai_client.transfer.staging import Arrival, Staging
 from huai_client.transfer.urls import ContentUrl, Transport
 from huai_native import _native
 from huai_schema.codec.publish_rules import VOLATILE_BYTES

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.diff.files import having, joined, sizes
+from huai_client.staging import Arrival, Staging
 from huai_client.transfer.attempt import needs_rsync
 from huai_client.transfer.errors import DiskFullError, LocalWriteError
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.options import TransferOptions
-from huai_client.transfer.rsync import require_rsync
+from huai_client.transfer.rsync.run import require_rsync
 from huai_client.transfer.shared import Shared
 from huai_client.transfer.sources import Sources
-from huai_client.transfer.staging import Arrival, Staging
 from huai_client.transfer.streams import Failed, Streams
 from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl

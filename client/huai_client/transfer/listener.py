@@ -6,7 +6,7 @@ Calls come one at a time, from any thread, and must return soon.
 from collections.abc import Sequence
 from typing import Protocol
 
-from huai_client.transfer.staging import Arrival
+from huai_client.staging import Arrival
 from huai_schema.entries import File
 
 

@@ -15,10 +15,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, Self, TypeAlias, TypeVar
 
-from huai_client.deadline import NEVER, Deadline
 from huai_client.diff.files import having
 from huai_client.diff.reuse.value import Reuse
-from huai_client.transfer.staging import Staging, key_of
+from huai_client.run.deadline import NEVER, Deadline
+from huai_client.staging import Staging, key_of
 from huai_client.tree import StorageError, View
 from huai_native import _native
 from huai_schema.entries import File

@@ -4,10 +4,10 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from huai_client.deadline import NEVER, Deadline
-from huai_client.reach import Reach
+from huai_client.config.reach import Reach
+from huai_client.config.tls import SYSTEM_TLS, TlsFiles
+from huai_client.run.deadline import NEVER, Deadline
 from huai_client.state.hosts import Hosts
-from huai_client.tls import SYSTEM_TLS, TlsFiles
 from huai_client.transfer import batch
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath

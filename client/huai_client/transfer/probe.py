@@ -7,14 +7,14 @@ Costs the upstream one connection and the reading of one directory.
 
 import os
 
-from huai_client.proxies import rsync_proxy
+from huai_client.config.proxies import rsync_proxy
 from huai_client.transfer.attempt import refusal_of
 from huai_client.transfer.errors import UpstreamRefusedError
-from huai_client.transfer.exit_status import classify_exit
 from huai_client.transfer.limits import StallDetector
 from huai_client.transfer.options import TransferOptions, without_secrets
-from huai_client.transfer.rsync import Bounds, RsyncProcess
-from huai_client.transfer.rsync_arguments import has_shell
+from huai_client.transfer.rsync.arguments import has_shell
+from huai_client.transfer.rsync.exit_status import classify_exit
+from huai_client.transfer.rsync.run import Bounds, RsyncProcess
 from huai_client.transfer.urls import ContentUrl, Transport
 from huai_schema.errors import HuaiError
 

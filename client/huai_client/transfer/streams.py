@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import NamedTuple
 
 from huai_client.diff.files import sizes
-from huai_client.retry import Backoff, retry
+from huai_client.run.retry import Backoff, retry
+from huai_client.staging import Arrival
 from huai_client.transfer.attempt import attempt
 from huai_client.transfer.batch import Batch
 from huai_client.transfer.errors import (
@@ -25,7 +26,6 @@ from huai_client.transfer.errors import (
     UpstreamFullError,
 )
 from huai_client.transfer.shared import Shared
-from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
 
 _RETRY_MAX = 60.0

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from huai_client.diff.files import sizes
+from huai_client.staging import Arrival
 from huai_client.transfer.listener import Listener
-from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
 
 

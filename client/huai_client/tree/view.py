@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self, TypeAlias, TypeVar
 
-from huai_client.modes import Kept
+from huai_client.config.modes import Kept
 from huai_client.tree.destination import open_destination
 from huai_client.tree.errors import PathError, at, moving, path_error
 from huai_client.tree.handles import listing

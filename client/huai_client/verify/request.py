@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from huai_client.deadline import NEVER, Deadline
+from huai_client.run.deadline import NEVER, Deadline
 from huai_schema.paths import ROOT, RelPath
 
 

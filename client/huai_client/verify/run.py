@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from huai_client.config.mirror import Mirror
 from huai_client.diff.findings import Difference, FoundDifference, Kind
 from huai_client.diff.remains import check_destination
-from huai_client.mirror import Mirror
 from huai_client.state.verification import VerificationRecord
 from huai_client.tree import View
 from huai_client.verify.check import VerifyTotals, check_steps

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from huai_schema.errors import HuaiError
 from huai_schema.program.humanize import counted, human, moment
-from huai_server.config_tables import Module
-from huai_server.paths import ModulePlaces
+from huai_server.config.tables import Module
+from huai_server.state.paths import ModulePlaces
 from huai_server.store.scrub_record import ScrubRecord, read_record
 
 if TYPE_CHECKING:

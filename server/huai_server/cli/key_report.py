@@ -10,8 +10,8 @@ from huai_schema.codec.pending import PendingCommit
 from huai_schema.program.configuration import ConfigError
 from huai_server.cli.console import Console
 from huai_server.cli.report import totals_values
-from huai_server.config import config_path, load
-from huai_server.config_tables import Signing
+from huai_server.config.load import config_path, load
+from huai_server.config.tables import Signing
 from huai_server.signing.cosigned import Examined
 from huai_server.signing.keys import ServerKeys
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from huai_schema.program.humanize import counted, human
 from huai_schema.program.live_view import Row, Table, ago
 from huai_server.cli.report import pending_text
-from huai_server.config import load
-from huai_server.paths import module_places
+from huai_server.config.load import load
+from huai_server.state.paths import module_places
 from huai_server.store.module_state import ModuleState, module_state
 from huai_server.store.scrub_record import read_record
 from huai_server.watch.record import Watched, read_watched

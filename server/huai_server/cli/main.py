@@ -16,7 +16,7 @@ import click
 from huai_schema.program.configuration import closest
 from huai_schema.program.ending import conclude, leave
 from huai_schema.program.output import Output
-from huai_server.config import default_root
+from huai_server.config.load import default_root
 
 COMMANDS = (
     "add",

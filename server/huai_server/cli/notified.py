@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
-from huai_server.config import ServerConfig, load
-from huai_server.paths import module_places
+from huai_server.config.load import ServerConfig, load
+from huai_server.state.paths import module_places
 
 if TYPE_CHECKING:
     from huai_schema.program.notify.notification import Subject

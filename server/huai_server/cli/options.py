@@ -10,7 +10,7 @@ from huai_schema.errors import HuaiError, worst_exit_code
 from huai_schema.program import spans
 from huai_server.cli.console import Console
 from huai_server.commit.read_limits import ReadLimits
-from huai_server.config import ServerConfig, default_root, load
+from huai_server.config.load import ServerConfig, default_root, load
 
 F = TypeVar("F", bound=Callable[..., Any])
 Command: TypeAlias = Callable[..., Any]

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from huai_schema.errors import HuaiError
-from huai_server.config_tables import Module
+from huai_server.config.tables import Module
 from huai_server.relay.hand_over import downstream_of
 
 if TYPE_CHECKING:

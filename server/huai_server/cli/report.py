@@ -16,7 +16,7 @@ from huai_server.commit import remarks
 from huai_server.commit.digest.columns import DAMAGED, HOLES
 from huai_server.commit.read_limits import TOO_LARGE
 from huai_server.commit.remarks import Remark
-from huai_server.config_tables import Module
+from huai_server.config.tables import Module
 from huai_server.scan import mounts
 from huai_server.scan import types as scan
 from huai_server.scan.types import Problem
@@ -24,12 +24,12 @@ from huai_server.scan.types import Problem
 if TYPE_CHECKING:  # only some commands need these
     from huai_schema.codec.pending import PendingCommit
     from huai_schema.diff.diff import Difference
+    from huai_server.actions.modules import Committed
     from huai_server.commit.result import CommitResult
     from huai_server.export.export import ExportResult
     from huai_server.export.update import ExportUpdate
     from huai_server.fallback.after_commit import AttrTreeUpdate
     from huai_server.fallback.attr import AttrTreeResult
-    from huai_server.modules import Committed
     from huai_server.static.publish import Published
     from huai_server.static.update import StaticUpdate
     from huai_server.store.module_state import ModuleState

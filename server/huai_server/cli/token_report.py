@@ -3,7 +3,7 @@
 import time
 from datetime import UTC, datetime
 
-from huai_server.tokens import Token
+from huai_server.state.tokens import Token
 
 
 def token_values(token: Token) -> dict[str, object]:

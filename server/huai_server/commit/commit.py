@@ -15,7 +15,6 @@ from huai_schema.errors import FormatError
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.program.locking import locked
-from huai_server.closed_folder import close_folder
 from huai_server.commit.from_lists import commit_lists
 from huai_server.commit.list_record import write_record
 from huai_server.commit.newest import no_commit
@@ -23,11 +22,12 @@ from huai_server.commit.next_commit import NO_CHANGE, NextCommit
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
 from huai_server.commit.tree_export import TreeExport
 from huai_server.commit.whole_tree import audit, commit_whole
-from huai_server.config_tables import Module
-from huai_server.errors import storage_errors
-from huai_server.paths import ModulePlaces
+from huai_server.config.tables import Module
 from huai_server.scan.root import EmptyRootError
 from huai_server.scan.types import root_error
+from huai_server.state.closed_folder import close_folder
+from huai_server.state.errors import storage_errors
+from huai_server.state.paths import ModulePlaces
 from huai_server.store.repository import Repository, StoreError
 
 if TYPE_CHECKING:

@@ -29,11 +29,11 @@ from huai_server.commit.digest.columns import ReadingPolicy
 from huai_server.commit.newest import newest_commit
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.commit.reading import digest_columns, require_digests, scan_options
-from huai_server.config_tables import Module
-from huai_server.paths import ModulePlaces
+from huai_server.config.tables import Module
 from huai_server.scan import native
 from huai_server.scan.types import Problem
 from huai_server.signing.keys import ServerKeys
+from huai_server.state.paths import ModulePlaces
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Head
 

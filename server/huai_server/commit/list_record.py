@@ -15,7 +15,7 @@ import msgspec
 from huai_schema.program.durable import replace_file
 from huai_schema.program.packs import TEMPORARY
 from huai_schema.program.spans import seconds
-from huai_server.config_tables import Module
+from huai_server.config.tables import Module
 
 
 class ListRecord(msgspec.Struct, frozen=True):

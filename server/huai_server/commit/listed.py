@@ -19,10 +19,10 @@ from huai_server.commit.change_lists import ChangeLists
 from huai_server.commit.digest.columns import DigestColumns
 from huai_server.commit.remarks import Remarks
 from huai_server.commit.tree_builder import CLAMPED, KEPT, LEFT_OUT
-from huai_server.paths import ModulePlaces
 from huai_server.scan import native
 from huai_server.scan.mounts import read_mounts
 from huai_server.scan.types import TIME, Problem, ScanOptions
+from huai_server.state.paths import ModulePlaces
 
 _FEW, _MOST = 1 << 16, 1 << 18
 _SHARE = 8

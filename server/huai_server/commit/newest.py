@@ -2,7 +2,7 @@
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
-from huai_server.paths import ModulePlaces
+from huai_server.state.paths import ModulePlaces
 from huai_server.store.repository import Head, Repository
 
 

@@ -26,8 +26,8 @@ from huai_schema.program.packs import TEMPORARY
 from huai_server.commit.link_record import LinkRecord
 from huai_server.commit.list_record import ListRecord, read_record, settings_of, write_record
 from huai_server.commit.reading import CommitDigests
-from huai_server.config_tables import Module
-from huai_server.paths import ModulePlaces
+from huai_server.config.tables import Module
+from huai_server.state.paths import ModulePlaces
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Head, Repository, Seal
 

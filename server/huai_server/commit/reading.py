@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.commit.digest.columns import DigestColumns, LargeFiles, ReadingPolicy
-from huai_server.config_tables import Module
-from huai_server.paths import ModulePlaces
+from huai_server.config.tables import Module
+from huai_server.config.volatile import Volatile
 from huai_server.scan.exclude import LEFT_OUT
 from huai_server.scan.types import ScanOptions
+from huai_server.state.paths import ModulePlaces
 from huai_server.store import scrub_record
 from huai_server.store.block_indices import BlockIndices
-from huai_server.volatile import Volatile
 
 if TYPE_CHECKING:
     from huai_schema.paths import RelPath

@@ -29,11 +29,12 @@ from huai_server.commit.newest import newest_commit
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.commit.reading import require_digests
 from huai_server.commit.scrub_schedule import EVERYTHING, FILE_COST, cost, due, following
-from huai_server.config_tables import Module
-from huai_server.errors import storage_errors
-from huai_server.paths import ModulePlaces
+from huai_server.config.tables import Module
+from huai_server.config.volatile import Volatile
 from huai_server.scan.root import empty_root, holds_anything
 from huai_server.scan.types import Problem, root_error
+from huai_server.state.errors import storage_errors
+from huai_server.state.paths import ModulePlaces
 from huai_server.store.repository import Head
 from huai_server.store.scrub_record import (
     MOST_DAMAGE,
@@ -43,7 +44,6 @@ from huai_server.store.scrub_record import (
     read_record,
     write_record,
 )
-from huai_server.volatile import Volatile
 
 OTHER_CONTENT = "its content is not what its digest names, under the same size and time"
 UNREAD = "it is not compared with its digest"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from huai_schema.errors import ExitCode, HuaiError
-from huai_server.config import ServerConfig, load
-from huai_server.paths import FallbackPlaces, fallback_places, module_places
+from huai_server.config.load import ServerConfig, load
+from huai_server.state.paths import FallbackPlaces, fallback_places, module_places
 
 if TYPE_CHECKING:  # an upstream without a fallback has no need of what makes attr trees
     from huai_server.fallback.attr import AttrTreeResult

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_schema.program.configuration import ConfigError
-from huai_server.config_tables import Fallback, Module
-from huai_server.paths import fallback_lock_file
+from huai_server.config.tables import Fallback, Module
+from huai_server.state.paths import fallback_lock_file
 
 LOG_FORMAT = "%o [%a] %m %b %f %l"
 """As mirrors log it: operation, address, module, bytes sent, path, size."""

@@ -8,7 +8,7 @@ import ctypes
 from pathlib import Path
 
 from huai_schema.errors import ExitCode, HuaiError
-from huai_server.config_tables import Fallback
+from huai_server.config.tables import Fallback
 
 
 class ConfinementError(HuaiError):

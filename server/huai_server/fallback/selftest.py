@@ -15,11 +15,11 @@ from typing import NamedTuple
 import msgspec
 
 from huai_schema.errors import ExitCode, HuaiError
-from huai_server.config_tables import Fallback, Module, ModuleFallback
+from huai_server.config.tables import Fallback, Module, ModuleFallback
 from huai_server.fallback import programs
 from huai_server.fallback.attr import generations
 from huai_server.fallback.conf import FallbackModule, render
-from huai_server.paths import fallback_places
+from huai_server.state.paths import fallback_places
 
 _NAME = "probe"
 _SIZE = 70_000

@@ -19,9 +19,8 @@ from msgspec.structs import replace
 from huai_schema.errors import HuaiError
 from huai_schema.program.durable import replace_file
 from huai_schema.program.locking import locked
-from huai_server.config import ServerConfig, config_path, load
-from huai_server.config_tables import Fallback
-from huai_server.errors import storage_errors
+from huai_server.config.load import ServerConfig, config_path, load
+from huai_server.config.tables import Fallback
 from huai_server.fallback import programs
 from huai_server.fallback.attr import AttrTreeResult
 from huai_server.fallback.attr.generations import make_folder
@@ -31,8 +30,9 @@ from huai_server.fallback.erofs.resident import ResidentImages
 from huai_server.fallback.redirect import preload_library
 from huai_server.fallback.selftest import self_test
 from huai_server.fallback.trees import Trees
-from huai_server.file_stamp import file_stamp
-from huai_server.paths import unconfined_file
+from huai_server.state.errors import storage_errors
+from huai_server.state.file_stamp import file_stamp
+from huai_server.state.paths import unconfined_file
 
 _TICK_SECONDS = 1.0
 _LONGEST_PAUSE = 30.0

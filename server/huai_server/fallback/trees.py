@@ -11,9 +11,8 @@ from typing import NamedTuple
 from huai_schema.errors import HuaiError
 from huai_schema.program.configuration import ConfigError
 from huai_schema.program.locking import LockedError
-from huai_server.config import ServerConfig, config_path
-from huai_server.config_tables import ATTR_KINDS, Module
-from huai_server.errors import storage_errors
+from huai_server.config.load import ServerConfig, config_path
+from huai_server.config.tables import ATTR_KINDS, Module
 from huai_server.fallback.attr import AttrTreeResult, belonging, ensure, generations, is_current
 from huai_server.fallback.attr.check import check_attr_tree
 from huai_server.fallback.attr.ensure import Building
@@ -22,7 +21,8 @@ from huai_server.fallback.attr.remove import remove_forgotten
 from huai_server.fallback.conf import FallbackModule, clashing_names
 from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.fallback.kind import AttrTreeError
-from huai_server.paths import FallbackPlaces, ModulePlaces, fallback_places, module_places
+from huai_server.state.errors import storage_errors
+from huai_server.state.paths import FallbackPlaces, ModulePlaces, fallback_places, module_places
 from huai_server.store.repository import read_head
 
 _RETRY_SECONDS = 30.0

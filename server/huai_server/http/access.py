@@ -30,7 +30,7 @@ from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Send
 from huai_server.http.settings import Registry, ServeSettings
-from huai_server.tokens import Scope, token_form
+from huai_server.state.tokens import Scope, token_form
 
 _KEY = "huai.asker"
 """Where the scope of a request has its `Asker`, if it shows a token."""

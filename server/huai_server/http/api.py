@@ -15,12 +15,12 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from huai_schema.errors import HuaiError
-from huai_server.file_stamp import FileCache
 from huai_server.http.access import Access
 from huai_server.http.asgi.conditions import names_weakly
 from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.settings import Registry, every_repository
-from huai_server.paths import ModulePlaces
+from huai_server.state.file_stamp import FileCache
+from huai_server.state.paths import ModulePlaces
 from huai_server.store.repository import Head, read_head
 from huai_server.store.scrub_record import read_record
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from huai_server.config.mirrors import Mirrors
+from huai_server.config.volatile import Volatile
 from huai_server.http.asgi.tls import TlsFiles
 from huai_server.http.fallback_clients import FallbackSlots
-from huai_server.mirrors.tables import Mirrors
-from huai_server.volatile import Volatile
 
 
 class Content(NamedTuple):

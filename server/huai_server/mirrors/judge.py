@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from huai_schema.codec.attestation import SignedAttestation
 from huai_schema.errors import ExitCode, HuaiError
+from huai_server.config.mirrors import AllowedDownstream
 from huai_server.mirrors.lag import LagHistory
 from huai_server.mirrors.record import Holding
-from huai_server.mirrors.tables import AllowedDownstream
 
 
 class RefusedError(HuaiError):

@@ -15,8 +15,8 @@ from msgspec import Meta
 from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_schema.errors import FormatError
 from huai_schema.program.durable import replace_file
-from huai_server.errors import storage_errors
 from huai_server.mirrors.lag import ROWS_MAX, LagHistory
+from huai_server.state.errors import storage_errors
 
 _BYTES = 1 << 20
 _MODE = 0o644

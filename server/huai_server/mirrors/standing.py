@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_schema.codec.attestation import Attestation
-from huai_server.file_stamp import FileCache
+from huai_server.config.mirrors import Mirrors
 from huai_server.mirrors.judge import Commits
 from huai_server.mirrors.record import (
     Holding,
@@ -19,7 +19,7 @@ from huai_server.mirrors.record import (
     read_holding,
     read_probe,
 )
-from huai_server.mirrors.tables import Mirrors
+from huai_server.state.file_stamp import FileCache
 
 _Kept = tuple[str, Holding, Probe | None]
 _Asked = tuple[Mirrors, Commits, int, tuple[_Kept, ...]]

@@ -12,7 +12,9 @@ from typing import NamedTuple
 from huai_schema.errors import ExitCode
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import show
-from huai_server.config import ServerConfig
+from huai_server.config.load import ServerConfig
+from huai_server.config.mirrors import AllowedDownstream
+from huai_server.config.volatile import Volatile
 from huai_server.fallback.programs import find
 from huai_server.mirrors.record import (
     Holding,
@@ -24,12 +26,10 @@ from huai_server.mirrors.record import (
     read_probe,
     write_probe,
 )
-from huai_server.mirrors.tables import AllowedDownstream
-from huai_server.paths import mirrors_folder, module_places
 from huai_server.probe.fetch import Finding, compare
 from huai_server.probe.sample import sample
+from huai_server.state.paths import mirrors_folder, module_places
 from huai_server.store.repository import Head, Repository
-from huai_server.volatile import Volatile
 
 _COMMITS = 5000
 _WORST = ("wrong", "missing", "failed")

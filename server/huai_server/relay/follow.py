@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from huai_schema.errors import HuaiError
 from huai_schema.program.locking import LockedError
-from huai_server.config import ServerConfig, config_path, load
-from huai_server.errors import storage_error
-from huai_server.file_stamp import FileStamp, file_stamp
-from huai_server.periodic_thread import PeriodicThread
+from huai_server.config.load import ServerConfig, config_path, load
 from huai_server.relay.hand_over import downstream_of
+from huai_server.state.errors import storage_error
+from huai_server.state.file_stamp import FileStamp, file_stamp
+from huai_server.state.periodic_thread import PeriodicThread
 
 _LOOK_SECONDS = 0.5
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0

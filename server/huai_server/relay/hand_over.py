@@ -13,10 +13,10 @@ from typing import NamedTuple
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.program.locking import locked
-from huai_server.config_tables import Module
-from huai_server.errors import storage_errors
-from huai_server.paths import ModulePlaces
+from huai_server.config.tables import Module
 from huai_server.relay.applied import Applied, Downstream
+from huai_server.state.errors import storage_errors
+from huai_server.state.paths import ModulePlaces
 from huai_server.store.repository import Head, Repository, StoreError
 from huai_server.store.take import Source, take
 

@@ -28,9 +28,9 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.limits import CLOCK_SKEW
 from huai_schema.program.durable import sync_folder
 from huai_schema.program.locking import locked
-from huai_server.errors import storage_errors
 from huai_server.signing.errors import SigningError
 from huai_server.signing.signer import Signer
+from huai_server.state.errors import storage_errors
 from huai_server.store.check import check_repository
 from huai_server.store.git_program import GitFailedError, run_git
 from huai_server.store.repository import Repository, StoreError

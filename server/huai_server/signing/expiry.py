@@ -13,9 +13,9 @@ from pathlib import Path
 
 from huai_schema.errors import HuaiError
 from huai_schema.program.humanize import long_span
-from huai_server.config import ServerConfig, load
-from huai_server.paths import module_places
-from huai_server.periodic_thread import PeriodicThread
+from huai_server.config.load import ServerConfig, load
+from huai_server.state.paths import module_places
+from huai_server.state.periodic_thread import PeriodicThread
 from huai_server.store.repository import Head, Repository
 
 LOOK_SECONDS = 600.0

@@ -20,8 +20,7 @@ from huai_schema.codec.signing import COSIGNED
 from huai_schema.errors import FormatError
 from huai_schema.program.durable import replace_file, sync_folder
 from huai_schema.program.locking import locked
-from huai_server.config_tables import Signing
-from huai_server.errors import storage_errors
+from huai_server.config.tables import Signing
 from huai_server.signing.errors import SigningError
 from huai_server.signing.signer import (
     Signer,
@@ -31,6 +30,7 @@ from huai_server.signing.signer import (
     public_of,
     read_key_file,
 )
+from huai_server.state.errors import storage_errors
 
 _FILE, _LOCK = "keys", "keys.lock"
 _SECONDS = 30.0

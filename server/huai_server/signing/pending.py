@@ -18,9 +18,9 @@ from huai_schema.codec.signing import COSIGNED, NAMESPACE, join_commit, signers_
 from huai_schema.errors import FormatError
 from huai_schema.program.durable import replacing
 from huai_schema.program.packs import TEMPORARY
-from huai_server.errors import storage_errors
 from huai_server.signing.errors import SigningError
 from huai_server.signing.keys import ServerKeys
+from huai_server.state.errors import storage_errors
 from huai_server.store.repository import Head, Repository
 
 _PERMISSIONS = 0o600

@@ -24,7 +24,7 @@ from obstore.store import S3Store
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.packs import TEMPORARY
-from huai_server.static.place import BucketPlace, NoBucketError
+from huai_server.config.place import BucketPlace, NoBucketError
 from huai_server.static.s3_answers import is_refused, is_upload_gone, said
 
 if TYPE_CHECKING:

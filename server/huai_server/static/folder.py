@@ -14,7 +14,7 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.configuration import reject_foreign
 from huai_schema.program.durable import replacing, sync_folder
 from huai_schema.program.packs import TEMPORARY
-from huai_server.closed_folder import close_folder
+from huai_server.state.closed_folder import close_folder
 
 _FILE, _FOLDER = 0o644, 0o755
 

@@ -22,6 +22,7 @@ from huai_schema.codec.static_files import (
     cheapest,
 )
 from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_server.config.retention import Retention
 from huai_server.static.catalog import (
     COMMITS,
     add_list,
@@ -41,7 +42,6 @@ from huai_server.static.target import Draft, Target, drafted
 from huai_server.static.unused import remove_unused
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Head, Repository, StoreError
-from huai_server.store.retention import Retention
 from huai_server.store.steps import step_path
 
 _NAME = f"{FOLDER}/{HEAD}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_schema.program.packs import INDEX, PACK, REPLACED, TEMPORARY
-from huai_server.paths import ModulePlaces
+from huai_server.state.paths import ModulePlaces
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repack import Repack
 from huai_server.store.steps import list_steps

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from huai_schema.errors import FormatError
 from huai_schema.program.locking import locked
-from huai_server.errors import storage_errors
-from huai_server.paths import ModulePlaces
+from huai_server.config.retention import Retention, is_worth_repack
+from huai_server.state.errors import storage_errors
+from huai_server.state.paths import ModulePlaces
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.commit_graph import remove_graphs
 from huai_server.store.disk_use import DiskUse, disk_use
@@ -22,7 +23,6 @@ from huai_server.store.pack_files import PackFile, kept_packs, list_packs
 from huai_server.store.repack import Repack
 from huai_server.store.replaced import remove_replaced
 from huai_server.store.repository import Head, Repository, StoreError
-from huai_server.store.retention import Retention, is_worth_repack
 
 
 class Plan(NamedTuple):

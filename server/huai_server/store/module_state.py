@@ -9,8 +9,8 @@ from typing import NamedTuple
 from huai_schema.codec.pending import PendingCommit
 from huai_schema.errors import HuaiError
 from huai_schema.program.locking import holder, locked
-from huai_server.errors import storage_errors
-from huai_server.paths import ModulePlaces
+from huai_server.state.errors import storage_errors
+from huai_server.state.paths import ModulePlaces
 from huai_server.store.repository import Head, Repository
 
 

@@ -24,10 +24,10 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.program.durable import replace_file, sync_folder
 from huai_schema.program.packs import TEMPORARY, remove_unfinished
 from huai_schema.program.refs import Refs
-from huai_server.errors import storage_error, storage_errors
+from huai_server.config.retention import FOREVER, Retention
+from huai_server.state.errors import storage_error, storage_errors
 from huai_server.store.loose import UNFINISHED, read_loose, write_loose
 from huai_server.store.replaced import remove_replaced
-from huai_server.store.retention import FOREVER, Retention
 from huai_server.store.shallow import read_shallow, write_shallow
 from huai_server.store.steps import (
     Wanted,

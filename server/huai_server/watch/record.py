@@ -9,7 +9,7 @@ import msgspec
 
 from huai_schema.program.durable import replace_file
 from huai_schema.program.locking import holder
-from huai_server.paths import ModulePlaces
+from huai_server.state.paths import ModulePlaces
 
 
 class WatchRecord(msgspec.Struct, frozen=True):

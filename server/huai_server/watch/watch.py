@@ -23,12 +23,12 @@ from huai_schema.program.service_manager import notify
 from huai_server.commit.change_lists import ChangeLists
 from huai_server.commit.digest.columns import HOLES
 from huai_server.commit.list_record import settings_of
-from huai_server.config import load
-from huai_server.errors import storage_errors
-from huai_server.paths import module_places
+from huai_server.config.load import load
 from huai_server.scan.exclude import parse_exclude
 from huai_server.scan.mounts import MOUNTED_OVER, NOT_MOUNTED
 from huai_server.scan.types import TIME, VOLATILE, Problem, root_error
+from huai_server.state.errors import storage_errors
+from huai_server.state.paths import module_places
 from huai_server.watch.record import WatchRecord, write_record
 from huai_server.watch.schedule import Schedule
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from huai_server.commit.list_record import read_record
-from huai_server.paths import module_places
+from huai_server.state.paths import module_places
 from tests.bench import trees
 from tests.bench.figures import Figure, Goal
 from tests.bench.spending import Spent, cpu, peak, spend, wall

@@ -21,8 +21,8 @@ from huai_schema.layout import layout
 from huai_schema.paths import RelPath
 from huai_schema.program.packs import TEMPORARY
 from huai_server.commit.list_record import ListRecord, settings_of, write_record
-from huai_server.config import load
-from huai_server.paths import module_places
+from huai_server.config.load import load
+from huai_server.state.paths import module_places
 from huai_server.store.repository import Repository
 from tests.bench.figures import Figure
 from tests.bench.stand import Stand

@@ -17,11 +17,11 @@ from unittest import mock
 
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.repository import Repository as Downstream
-from huai_server import modules
+from huai_server.actions import modules
 from huai_server.commit.change_lists import read_lists
 from huai_server.commit.result import CommitOptions
-from huai_server.config import load
-from huai_server.paths import module_places
+from huai_server.config.load import load
+from huai_server.state.paths import module_places
 from huai_server.store.disk_use import disk_use
 from huai_server.store.maintain import maintain
 from tests.bench.figures import Figure, show

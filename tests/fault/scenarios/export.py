@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from huai_schema.errors import HuaiError
-from huai_server import modules
-from huai_server.config_tables import Module, ModuleExport
-from huai_server.paths import module_places
+from huai_server.actions import modules
+from huai_server.config.tables import Module, ModuleExport
+from huai_server.state.paths import module_places
 from huai_server.store.check import check_repository
 from huai_server.store.repository import Repository
 from tests.fault.killing import Ground, Hit, undone

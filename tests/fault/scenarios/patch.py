@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from huai_client.staging import Journals, finish_patches
 from huai_client.state.paths import module_places
-from huai_client.transfer.staging import Journals, finish_patches
 from tests.fault.killing import Ground, Hit
 from tests.fault.story import finish
 from tests.support.nginx import nginx

@@ -8,11 +8,11 @@ from huai_client.state.paths import module_places as client_places
 from huai_client.state.state import load
 from huai_client.state.trusted_keys import load_trusted
 from huai_schema.errors import HuaiError
-from huai_server import modules
-from huai_server.config import add_module
-from huai_server.config_tables import Module
-from huai_server.errors import storage_errors
-from huai_server.paths import module_places
+from huai_server.actions import modules
+from huai_server.config.load import add_module
+from huai_server.config.tables import Module
+from huai_server.state.errors import storage_errors
+from huai_server.state.paths import module_places
 from huai_server.store.check import check_repository
 from huai_server.store.disk_use import disk_use
 from huai_server.store.repository import Repository

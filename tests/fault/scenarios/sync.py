@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from huai_client.hook_table import Hooks
-from huai_client.modes import Modes
+from huai_client.config.hooks import Hooks
+from huai_client.config.modes import Modes
 from tests.fault.killing import Ground, Hit
 from tests.fault.story import Story, commit_and_keep, finish
 from tests.support.partial_mirrors import RELEASES, assert_selected, grown

@@ -10,8 +10,8 @@ from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath
 from huai_server.cli.console import Console
 from huai_server.cli.report import show_problems
-from huai_server.errors import storage_errors
 from huai_server.scan.types import Problem
+from huai_server.state.errors import storage_errors
 from huai_server.store.repository import Repository
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from huai_client.cli.options import json_option
-from huai_client.config import (
+from huai_client.config.load import (
     ClientConfig,
     Module,
     add_module,
@@ -15,9 +15,9 @@ from huai_client.config import (
     load,
     make_root,
 )
+from huai_client.config.mirror import Mirror
+from huai_client.config.tls import Tls, convert_tls
 from huai_client.metadata.served import url_warning
-from huai_client.mirror import Mirror
-from huai_client.tls import Tls, convert_tls
 from huai_client.tree.destination import MissingDestinationError, check_type
 from huai_schema.program.ending import print_json
 
@@ -132,7 +132,7 @@ def _missing(dest: str) -> str:
 
 def _check(root: Path, name: str, module: Module) -> None:
     """Refuse what a sync would refuse, before anything is written."""
-    from huai_client.config_check import check_config
+    from huai_client.inspect.config_check import check_config
 
     config = load(root)
     if check_config_name(name) not in config.modules:  # else `add_module` says so

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from huai_client.cli.options import json_option, module_argument
-from huai_client.config import load
+from huai_client.config.load import load
 from huai_client.inspect.commits import Commits, Pair
 from huai_client.inspect.comparison import ChangeTotals, SnapshotChange, by_path, compare_snapshots
 from huai_client.inspect.format import step_line, step_values

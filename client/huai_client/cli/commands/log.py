@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from huai_client.cli.options import json_option, module_argument
-from huai_client.config import Module, load
+from huai_client.config.load import Module, load
 from huai_client.inspect.commits import Commits
 from huai_client.inspect.format import run_values, run_words, step_values, step_words
 from huai_client.inspect.path_argument import parse_path_argument

@@ -9,10 +9,10 @@ from huai_client.cli.choice import choose_modules, do_each
 from huai_client.cli.console import Console
 from huai_client.cli.options import json_option, many_options, modules_argument, sync_options
 from huai_client.cli.runner import Run
-from huai_client.config import load
-from huai_client.config_check import check_config
-from huai_client.mirror import Mirror
-from huai_client.run_options import SyncOptions
+from huai_client.config.load import load
+from huai_client.config.mirror import Mirror
+from huai_client.inspect.config_check import check_config
+from huai_client.run.options import SyncOptions
 from huai_schema.errors import ExitCode
 
 

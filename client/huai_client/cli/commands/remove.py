@@ -6,7 +6,7 @@ from shutil import rmtree
 import click
 
 from huai_client.cli.options import json_option, module_argument
-from huai_client.config import load, remove_module
+from huai_client.config.load import load, remove_module
 from huai_client.state.lock import module_lock
 from huai_client.state.paths import module_places
 from huai_schema.program.ending import print_json
@@ -25,7 +25,7 @@ def command(root: Path, name: str, as_json: bool) -> None:
     places = module_places(root, name)
     with module_lock(places, wait=0, verifying=True), module_lock(places, wait=0):
         if places.patches.exists():
-            from huai_client.transfer.staging import Journals, finish_patches
+            from huai_client.staging import Journals, finish_patches
 
             # Nobody would finish, or compare, a half-changed file afterwards.
             for file in finish_patches(Journals(places.patches, Path(module.dest))):

@@ -9,11 +9,11 @@ import click
 
 from huai_client.cli.options import json_option, modules_argument
 from huai_client.cli.status_files import write_status_files
-from huai_client.config import ClientConfig, Module, StatusFiles, load, no_modules
-from huai_client.durations import dated_ahead
+from huai_client.config.load import ClientConfig, Module, StatusFiles, load, no_modules
+from huai_client.config.settings_record import TreeSettings
 from huai_client.inspect.staleness import staleness
 from huai_client.metadata.http import MetadataUrl
-from huai_client.settings_record import TreeSettings
+from huai_client.run.durations import dated_ahead
 from huai_client.state import delayed_record, handovers
 from huai_client.state import state as states
 from huai_client.state.hosts import Hosts

@@ -18,11 +18,11 @@ from huai_client.cli.options import (
     transfer_options,
 )
 from huai_client.cli.runner import Run
-from huai_client.config import NO_STATUS_FILES, load
-from huai_client.config_check import check_once
-from huai_client.deadline import Deadline
-from huai_client.mirror import Mirror
-from huai_client.run_options import SyncOptions
+from huai_client.config.load import NO_STATUS_FILES, load
+from huai_client.config.mirror import Mirror
+from huai_client.inspect.config_check import check_once
+from huai_client.run.deadline import Deadline
+from huai_client.run.options import SyncOptions
 from huai_schema.errors import ExitCode, HuaiError
 
 

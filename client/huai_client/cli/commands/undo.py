@@ -7,8 +7,8 @@ import click
 from huai_client.cli.console import Console
 from huai_client.cli.options import json_option, module_argument, wait_option
 from huai_client.cli.runner import Run
-from huai_client.config import load
-from huai_client.mirror import Mirror
+from huai_client.config.load import load
+from huai_client.config.mirror import Mirror
 
 
 @click.command()

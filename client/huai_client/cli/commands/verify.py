@@ -17,12 +17,12 @@ from huai_client.cli.options import (
     wait_option,
 )
 from huai_client.cli.runner import Run
-from huai_client.config import load
-from huai_client.config_check import check_config
-from huai_client.deadline import Deadline
+from huai_client.config.load import load
+from huai_client.config.mirror import Mirror
+from huai_client.inspect.config_check import check_config
 from huai_client.inspect.path_argument import parse_path_argument
-from huai_client.mirror import Mirror
-from huai_client.run_options import SyncOptions
+from huai_client.run.deadline import Deadline
+from huai_client.run.options import SyncOptions
 from huai_client.verify.request import VerifyRequest
 from huai_schema.errors import ExitCode
 

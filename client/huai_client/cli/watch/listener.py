@@ -18,10 +18,10 @@ from typing import NamedTuple
 import msgspec
 
 from huai_client.cli.parallel.child import forget_handlers
+from huai_client.config.mirror import Mirror
+from huai_client.config.tls import TlsError, TlsFiles
 from huai_client.metadata.events import NoEventsError, Told, listen
 from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http, server_and_module
-from huai_client.mirror import Mirror
-from huai_client.tls import TlsError, TlsFiles
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 4.0, 300.0
 """Seconds, of which half is chance: a server that starts anew has many downstreams."""

@@ -32,8 +32,8 @@ from huai_client.cli.parallel.pool import Lines
 from huai_client.cli.parallel.run_all import meaning, name_of
 from huai_client.cli.watch.listener import Source, listen_alone, sources
 from huai_client.cli.watch.schedule import Rhythm, Schedule
-from huai_client.config import ClientConfig, load, no_modules
-from huai_client.mirror import Mirror
+from huai_client.config.load import ClientConfig, load, no_modules
+from huai_client.config.mirror import Mirror
 from huai_client.state import state as states
 from huai_client.state.paths import module_places
 from huai_schema.errors import ExitCode, HuaiError

@@ -10,7 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client import config
+from huai_client.config import load as config
+from huai_client.config.mirror import Mirror
 from huai_client.diff.candidate import Candidate, Move
 from huai_client.diff.files import having, paths, sizes
 from huai_client.diff.renames import Renames
@@ -18,7 +19,6 @@ from huai_client.diff.reuse.matching import ANY_NUMBER, Matching, twins
 from huai_client.diff.reuse.value import Reuse
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
-from huai_client.mirror import Mirror
 from huai_client.state import state
 from huai_client.state.paths import module_places
 from huai_client.tree import PathError, View

@@ -8,13 +8,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from huai_client.deadline import Deadline
+from huai_client.config.mirror import Mirror
 from huai_client.inspect.doctor.finding import Finding, fail, ok, skipped
 from huai_client.inspect.doctor.sample import newest_local
 from huai_client.metadata.http import MetadataUrl, is_http
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import Repository
-from huai_client.mirror import Mirror
+from huai_client.run.deadline import Deadline
 from huai_client.state import state as states
 from huai_schema.errors import ExitCode, HuaiError
 

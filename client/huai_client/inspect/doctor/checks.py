@@ -5,12 +5,12 @@ To add one: write a function that takes a `Mirror` and yields findings, and name
 
 from pathlib import Path
 
-from huai_client.config import ClientConfig
+from huai_client.config.load import ClientConfig
+from huai_client.config.mirror import Mirror
 from huai_client.inspect.doctor import destination, features, machine, settings, state, upstreams
 from huai_client.inspect.doctor.agreement import agreement
 from huai_client.inspect.doctor.destination import feature
 from huai_client.inspect.doctor.run_checks import Check
-from huai_client.mirror import Mirror
 
 _TREE = ("destination",)
 

@@ -6,11 +6,11 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
+from huai_client.config.mirror import Mirror
+from huai_client.config.modes import Modes
 from huai_client.inspect.doctor.finding import Finding, ok, warn
 from huai_client.inspect.doctor.machine import Needed, room_findings
 from huai_client.inspect.doctor.sample import newest_local
-from huai_client.mirror import Mirror
-from huai_client.modes import Modes
 from huai_client.state.state import load
 from huai_client.tree.destination import open_destination
 from huai_client.tree.probing import probe_folder

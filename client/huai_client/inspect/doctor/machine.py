@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.config import config_path
+from huai_client.config.load import config_path
 from huai_client.inspect.doctor.finding import Finding, fail, ok, warn
-from huai_client.transfer.landlock import version
-from huai_client.transfer.rsync import require_rsync
+from huai_client.transfer.rsync.landlock import version
+from huai_client.transfer.rsync.run import require_rsync
 from huai_schema.errors import ExitCode
 from huai_schema.program.humanize import human
 

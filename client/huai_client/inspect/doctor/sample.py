@@ -14,7 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.deadline import Deadline
+from huai_client.config.mirror import Mirror
 from huai_client.diff.active_filter import rules_of
 from huai_client.diff.selection import Selection
 from huai_client.inspect.doctor.finding import Finding, fail, ok
@@ -23,14 +23,14 @@ from huai_client.metadata.commit import Commit
 from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http
 from huai_client.metadata.repository import Judge, Repository
 from huai_client.metadata.signatures import Signatures
-from huai_client.mirror import Mirror
 from huai_client.plan.build import publish_order
 from huai_client.plan.operations import PAYLOAD
-from huai_client.run_options import SyncOptions
+from huai_client.run.deadline import Deadline
+from huai_client.run.options import SyncOptions
+from huai_client.staging import Staging
 from huai_client.state import state as states
 from huai_client.transfer import ContentUrl, TransferOptions, fetch
 from huai_client.transfer.listener import SilentProgress
-from huai_client.transfer.staging import Staging
 from huai_client.tree import STAGING
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.entries import File

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from huai_client.config import ClientConfig, load
-from huai_client.config_check import check_config
+from huai_client.config.load import ClientConfig, load
+from huai_client.config.mirror import Mirror
 from huai_client.diff.active_filter import rules_of
+from huai_client.inspect.config_check import check_config
 from huai_client.inspect.doctor.finding import Finding, ok, warn
-from huai_client.mirror import Mirror
-from huai_client.run_options import SyncOptions
+from huai_client.run.options import SyncOptions
 from huai_schema.program.humanize import counted
 
 

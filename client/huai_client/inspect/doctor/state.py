@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from huai_client.config.mirror import Mirror
 from huai_client.diff.remains import check_destination
 from huai_client.inspect.doctor.finding import Finding, fail, ok, skipped, warn
 from huai_client.metadata.repository import Repository
-from huai_client.mirror import Mirror
 from huai_client.plan.build import applied_selection
 from huai_client.state import delayed_record, handovers
 from huai_client.state import history as runs

@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from huai_client.deadline import TimeUpError
+from huai_client.config.mirror import Mirror
 from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, ok, skipped, warn
 from huai_client.inspect.doctor.sample import Sample, choose_sample, compare_sample, newest_local
 from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import Repository
-from huai_client.mirror import Mirror
+from huai_client.run.deadline import TimeUpError
 from huai_client.state import state as states
 from huai_client.state.hosts import Hosts
 from huai_client.transfer import ContentUrl, TransferOptions, UpstreamFullError

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.git.connectivity import CommitHead, check_connected, read_commit
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
@@ -17,6 +16,7 @@ from huai_client.metadata.git.objects import MissingObjectError, Packed, WithRec
 from huai_client.metadata.git.protocol import ask_for_pack, encode_request, receive_pack
 from huai_client.metadata.http import Asked
 from huai_client.metadata.newest import Newest
+from huai_client.run.deadline import NEVER, Deadline
 from huai_schema.errors import FormatError
 from huai_schema.program.durable import replace_file
 

@@ -4,7 +4,7 @@ The values leave honest mirrors of 10 million entries a tenth or less of each.  
 pack whoever reads it, such as the number of its objects, stands in `native/format/src/limits.rs`.
 """
 
-from huai_client.deadline import NEVER, Deadline
+from huai_client.run.deadline import NEVER, Deadline
 from huai_schema.errors import FormatError
 
 REPLY_BYTES = 4 << 30

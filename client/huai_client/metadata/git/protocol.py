@@ -14,7 +14,6 @@ upstream chose reaches the user with nothing but printable characters in it.
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from huai_client.deadline import NEVER, Deadline
 from huai_client.metadata.git.limits import REPLY_BYTES, TALK_BYTES
 from huai_client.metadata.http import (
     Answer,
@@ -25,6 +24,7 @@ from huai_client.metadata.http import (
     printable,
 )
 from huai_client.metadata.http_line import Line
+from huai_client.run.deadline import NEVER, Deadline
 from huai_schema.errors import FormatError
 from huai_schema.git.pktline import FLUSH, FLUSH_PACKET, HEADER_BYTES, packet, packet_length
 

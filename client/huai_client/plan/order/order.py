@@ -20,7 +20,7 @@ from typing import NamedTuple
 from huai_client.diff.candidate import Remove
 from huai_client.plan.operations import PAYLOAD, POINTERS
 from huai_client.plan.order.patterns import Matcher, row
-from huai_client.profiles.profile import Profile
+from huai_client.plan.profiles.profile import Profile
 from huai_native import _native
 from huai_schema.codec.publish_rules import Pattern, ProfileRule, Rule, StageRule, VolatileRule
 from huai_schema.layout.snapshot import Snapshot

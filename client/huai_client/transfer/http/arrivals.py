@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Self
 
+from huai_client.staging import Arrival, by_arrival
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
     UpstreamRefusedError,
@@ -20,7 +21,6 @@ from huai_client.transfer.http.job import Job
 from huai_client.transfer.http.login import LOGIN_HINT
 from huai_client.transfer.http.targets import Folders, Target
 from huai_client.transfer.shared import NOT_READABLE, Shared
-from huai_client.transfer.staging import Arrival, by_arrival
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, show

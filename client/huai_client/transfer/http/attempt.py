@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from huai_client.diff.files import sizes
+from huai_client.staging import Arrival
 from huai_client.transfer.batch import Batch
 from huai_client.transfer.errors import (
     OutOfTimeError,
@@ -25,7 +26,6 @@ from huai_client.transfer.limits import Grant, StallDetector, answer_seconds
 from huai_client.transfer.pace import Pace
 from huai_client.transfer.ranking import note_speed
 from huai_client.transfer.shared import Shared
-from huai_client.transfer.staging import Arrival
 from huai_client.transfer.urls import ContentUrl
 
 _AGAIN = "sync again: files that have arrived are kept"

@@ -3,7 +3,7 @@
 import os
 import resource
 
-from huai_client.tls import check_key
+from huai_client.config.tls import check_key
 from huai_client.transfer.http.connections import Connections, Limits
 from huai_client.transfer.http.login import authorities, headers_for
 from huai_client.transfer.http.requests import Circumstances

@@ -18,9 +18,9 @@ from typing import NamedTuple, Protocol, Self
 
 import pycurl
 
-from huai_client.proxies import Proxy, proxy_for
-from huai_client.reach import HINT, Reach
-from huai_client.tls import Tls
+from huai_client.config.proxies import Proxy, proxy_for
+from huai_client.config.reach import HINT, Reach
+from huai_client.config.tls import Tls
 from huai_client.transfer.errors import TransferError, UpstreamFullError, UpstreamRefusedError
 from huai_client.transfer.http.address import RedirectionError, redirected
 from huai_client.transfer.http.answer import Answer, Meaning

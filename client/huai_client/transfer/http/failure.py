@@ -5,9 +5,9 @@ Pure: by number, so that libcurl need not be loaded.
 
 import re
 
+from huai_client.config.proxies import Proxy
+from huai_client.config.tls import certificate_hint
 from huai_client.metadata.http import printable
-from huai_client.proxies import Proxy
-from huai_client.tls import certificate_hint
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
     TransferError,

@@ -4,7 +4,7 @@ Whether a server shows folders says nothing about the files in them: any answer 
 about logins, and none of the server's own failures.
 """
 
-from huai_client.deadline import Deadline
+from huai_client.run.deadline import Deadline
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
     OutOfTimeError,

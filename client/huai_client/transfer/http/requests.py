@@ -11,9 +11,9 @@ from typing import NamedTuple, Protocol
 
 import pycurl
 
-from huai_client.proxies import Proxy
-from huai_client.reach import Reach
-from huai_client.tls import Tls, TlsFiles
+from huai_client.config.proxies import Proxy
+from huai_client.config.reach import Reach
+from huai_client.config.tls import Tls, TlsFiles
 from huai_client.transfer.http.answer import Answer, Meaning, judge, read_head
 from huai_client.transfer.http.job import Job
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import NamedTuple
 
-from huai_client.deadline import Deadline
+from huai_client.run.deadline import Deadline
 from huai_client.transfer.errors import OutOfTimeError, TransferError
 from huai_client.transfer.http.connect import connections_to
 from huai_client.transfer.http.ranges import Span, fetch_ranges

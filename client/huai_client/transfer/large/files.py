@@ -16,13 +16,13 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 from huai_client.metadata.block_indices import BlockIndices
+from huai_client.staging import Patch, Staging
+from huai_client.staging.patches import state_of
 from huai_client.transfer.errors import OutOfTimeError
 from huai_client.transfer.large.arriving import Making
 from huai_client.transfer.large.older import Former, Older, opened
 from huai_client.transfer.large.pieces import Pieces
 from huai_client.transfer.local import Reused, ReuseMethod, ReusePolicy
-from huai_client.transfer.staging import Patch, Staging
-from huai_client.transfer.staging.patches import state_of
 from huai_client.tree import View
 from huai_client.tree.handles import handle_path
 from huai_client.tree.hashing import digest_of

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from huai_client.diff.selection import Selection
 from huai_client.metadata.block_indices import BlockIndices
+from huai_client.staging.patches import state_of
 from huai_client.transfer.large.namesakes import namesakes
-from huai_client.transfer.staging.patches import state_of
 from huai_client.tree import PathError, View
 from huai_native._native import BlockIndex
 from huai_schema.entries import File

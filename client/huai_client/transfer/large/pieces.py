@@ -23,7 +23,7 @@ from huai_client.transfer.large.shared_ranges import SharedRanges
 from huai_client.transfer.limits import Admission, BusyBackoff
 from huai_client.transfer.listener import Listener
 from huai_client.transfer.options import TransferOptions
-from huai_client.transfer.process_group import ProcessGroup
+from huai_client.transfer.rsync.process_group import ProcessGroup
 from huai_client.transfer.sources import Sources
 from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl, Transport

@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing
 from functools import partial
 from typing import NamedTuple
 
-from huai_client.retry import Backoff, retry
+from huai_client.run.retry import Backoff, retry
 from huai_client.transfer.errors import TransferError, UpstreamFullError, UpstreamSilentError
 from huai_client.transfer.http.connect import connections_to
 from huai_client.transfer.http.connections import Connections
@@ -19,8 +19,8 @@ from huai_client.transfer.large.arriving import Arriving, Making
 from huai_client.transfer.large.shared_ranges import SharedRanges
 from huai_client.transfer.limits import Admission, StallDetector
 from huai_client.transfer.options import TransferOptions
-from huai_client.transfer.process_group import ProcessGroup
 from huai_client.transfer.ranking import note_speed
+from huai_client.transfer.rsync.process_group import ProcessGroup
 from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl
 

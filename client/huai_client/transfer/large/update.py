@@ -10,6 +10,7 @@ from typing import NamedTuple
 from huai_client.diff.selection import Selection
 from huai_client.metadata.block_indices import BlockIndices
 from huai_client.metadata.upstream import Upstream
+from huai_client.staging import Staging
 from huai_client.transfer.fetch import disk_errors
 from huai_client.transfer.large.files import LargeFiles, Origins
 from huai_client.transfer.large.older import Former
@@ -17,7 +18,6 @@ from huai_client.transfer.listener import Listener
 from huai_client.transfer.local import Reused, ReusePolicy
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.sources import Sources
-from huai_client.transfer.staging import Staging
 from huai_client.transfer.urls import ContentUrl, Transport
 from huai_client.tree import View
 from huai_schema.entries import File

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from huai_server import modules
+from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options
-from huai_server.config import config_path
-from huai_server.config_tables import Module
+from huai_server.config.load import config_path
+from huai_server.config.tables import Module
 
 
 @click.command()

@@ -6,10 +6,10 @@ import click
 
 from huai_schema.codec.announcement import FILE_NAME, Announcement
 from huai_schema.errors import FormatError
-from huai_server.announce import announce
+from huai_server.actions.announce import announce
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, module_argument
-from huai_server.config import load
+from huai_server.config.load import load
 
 
 @click.command()

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from huai_schema.program.humanize import counted
-from huai_server import modules
+from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
@@ -17,7 +17,7 @@ from huai_server.cli.options import (
     wait_option,
 )
 from huai_server.cli.report import difference_line, problem_values, show_problems
-from huai_server.config import load
+from huai_server.config.load import load
 
 
 @click.command()

@@ -8,9 +8,9 @@ from huai_schema.errors import ExitCode
 from huai_schema.program.humanize import counted
 from huai_server.cli.console import Console
 from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
-from huai_server.closed_folder import is_open
-from huai_server.config import load
-from huai_server.paths import module_places
+from huai_server.config.load import load
+from huai_server.state.closed_folder import is_open
+from huai_server.state.paths import module_places
 from huai_server.store.check import CheckReport, check_repository
 from huai_server.store.repository import DAMAGE_HINT, Repository
 

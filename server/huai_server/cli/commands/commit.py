@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from huai_server import modules
+from huai_server.actions import modules
+from huai_server.actions.modules import Committed
 from huai_server.cli.console import Console
 from huai_server.cli.list_report import list_lines
 from huai_server.cli.notified import notifying
@@ -31,8 +32,7 @@ from huai_server.cli.report import (
 )
 from huai_server.commit.change_lists import SPELLINGS, read_lists
 from huai_server.commit.result import CommitOptions, CommitResult
-from huai_server.config import load
-from huai_server.modules import Committed
+from huai_server.config.load import load
 
 
 @click.command()

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from huai_schema.program.humanize import counted
-from huai_server import modules
+from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
@@ -23,7 +23,7 @@ from huai_server.cli.report import (
     show_static_update,
 )
 from huai_server.commit.read_limits import ReadLimits
-from huai_server.config import load
+from huai_server.config.load import load
 
 
 @click.command()

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from huai_schema.errors import ExitCode
+from huai_server.actions.export import export_module, plan_export
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
@@ -15,10 +16,9 @@ from huai_server.cli.options import (
     wait_option,
 )
 from huai_server.cli.report import show_export
-from huai_server.config import load
+from huai_server.config.load import load
 from huai_server.export.dialects import NAMES
-from huai_server.exports import export_module, plan_export
-from huai_server.paths import module_places
+from huai_server.state.paths import module_places
 
 
 @click.command()

@@ -16,8 +16,8 @@ from huai_server.cli.options import (
     modules_argument,
     wait_option,
 )
-from huai_server.config import load
-from huai_server.paths import module_places
+from huai_server.config.load import load
+from huai_server.state.paths import module_places
 from huai_server.store.disk_use import DiskUse
 from huai_server.store.maintain import Plan, foresee, maintain
 

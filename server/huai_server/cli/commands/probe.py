@@ -13,7 +13,7 @@ from huai_server.cli.options import (
     every_option,
     modules_argument,
 )
-from huai_server.config import load
+from huai_server.config.load import load
 from huai_server.probe.probe import Probed, probe_mirrors
 
 

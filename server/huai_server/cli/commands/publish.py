@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from huai_schema.errors import ExitCode
+from huai_server.actions.publish import publish_module
 from huai_server.cli.console import Console
 from huai_server.cli.notified import notifying
 from huai_server.cli.options import (
@@ -16,10 +17,9 @@ from huai_server.cli.options import (
     wait_option,
 )
 from huai_server.cli.report import show_published
-from huai_server.config import load
-from huai_server.paths import module_places
-from huai_server.static.place import is_bucket
-from huai_server.static_files import publish_module
+from huai_server.config.load import load
+from huai_server.config.place import is_bucket
+from huai_server.state.paths import module_places
 
 
 @click.command()

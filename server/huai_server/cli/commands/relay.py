@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from huai_schema.errors import ExitCode
-from huai_server import modules
+from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
@@ -16,7 +16,7 @@ from huai_server.cli.options import (
     wait_option,
 )
 from huai_server.cli.report import show_attr_update, show_static_update
-from huai_server.config import load
+from huai_server.config.load import load
 
 
 @click.command()

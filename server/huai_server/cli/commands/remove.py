@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from huai_server import modules
+from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, module_argument
 

@@ -8,7 +8,7 @@ import click
 from huai_schema.errors import ExitCode
 from huai_schema.paths import show
 from huai_schema.program.humanize import counted, human, moment
-from huai_server import modules
+from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.notified import notifying
 from huai_server.cli.options import (
@@ -22,8 +22,8 @@ from huai_server.cli.options import (
 from huai_server.cli.report import problem_values, show_problems
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.scrub import ScrubResult
-from huai_server.config import load
-from huai_server.paths import module_places
+from huai_server.config.load import load
+from huai_server.state.paths import module_places
 from huai_server.store.scrub_record import Damage
 
 _SHOWN = 20

@@ -7,7 +7,7 @@ import click
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program.garbage import collect_usually
-from huai_server import modules
+from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.notified import tell_of_signature
 from huai_server.cli.options import console_options
@@ -34,7 +34,7 @@ def command(root: Path, host: str | None, port: int | None, console: Console) ->
     """
     collect_usually()
     try:
-        from huai_server.serve import serve
+        from huai_server.actions.serve import serve
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"{error.name} is not installed, which serving needs",

@@ -13,8 +13,8 @@ from huai_server.cli.content_report import content_state, content_text, content_
 from huai_server.cli.options import console_options, modules_argument
 from huai_server.cli.relay_report import relay_state, relay_text, relay_values
 from huai_server.cli.report import status_line, status_values, watched_text, watched_values
-from huai_server.config import load
-from huai_server.paths import module_places, unconfined_file
+from huai_server.config.load import load
+from huai_server.state.paths import module_places, unconfined_file
 from huai_server.store.module_state import module_state
 from huai_server.watch.record import read_watched
 

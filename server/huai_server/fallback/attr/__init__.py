@@ -2,7 +2,7 @@
 
 The use cases are `ensure`, `is_current` and `delete_attr_tree` (here),
 `foreign_changes.ForeignChanges` and `check.check_attr_tree`; where the files are says
-`huai_server.paths.FallbackPlaces`.  An attr tree is made from the metadata repository alone;
+`huai_server.state.paths.FallbackPlaces`.  An attr tree is made from the metadata repository alone;
 nothing here reads the mirrored tree.
 """
 

@@ -8,10 +8,10 @@ deleted.
 
 import os
 
-from huai_server.config_tables import Module
+from huai_server.config.tables import Module
 from huai_server.fallback.attr.generations import replace_link
 from huai_server.fallback.kind import AttrTreeError
-from huai_server.paths import FallbackPlaces, ModulePlaces
+from huai_server.state.paths import FallbackPlaces, ModulePlaces
 
 
 class ForeignTreeError(AttrTreeError):

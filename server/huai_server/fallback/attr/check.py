@@ -16,16 +16,16 @@ from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_schema.paths import RelPath, path_order, show
 from huai_schema.program.locking import locked
 from huai_server.commit.tree_builder import TreeBuilder
-from huai_server.config_tables import Module
-from huai_server.errors import storage_errors
+from huai_server.config.tables import Module
 from huai_server.fallback.attr import generations
 from huai_server.fallback.attr import state as states
 from huai_server.fallback.attr.state import AttrState
 from huai_server.fallback.kind import AttrTreeError
 from huai_server.fallback.owners import OwnerIds
-from huai_server.paths import FallbackPlaces, ModulePlaces
 from huai_server.scan import scan
 from huai_server.scan.types import ScanOptions
+from huai_server.state.errors import storage_errors
+from huai_server.state.paths import FallbackPlaces, ModulePlaces
 from huai_server.store.repository import Head, Repository
 
 _SHOWN = 20

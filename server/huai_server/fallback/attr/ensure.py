@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from huai_schema.errors import FormatError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.program.locking import locked
-from huai_server.config_tables import Module
-from huai_server.errors import storage_errors
+from huai_server.config.tables import Module
 from huai_server.fallback.attr import belonging, foreign_changes, generations
 from huai_server.fallback.attr import state as states
 from huai_server.fallback.attr.kinds import configured_kind, discard_of
@@ -26,7 +25,8 @@ from huai_server.fallback.attr.state import AttrState
 from huai_server.fallback.attr.update import root_time
 from huai_server.fallback.kind import AttrTreeError, Update
 from huai_server.fallback.owners import OwnerIds
-from huai_server.paths import FallbackPlaces, ModulePlaces
+from huai_server.state.errors import storage_errors
+from huai_server.state.paths import FallbackPlaces, ModulePlaces
 from huai_server.store.repository import Head, Repository, StoreError, read_head
 
 WAIT_SECONDS = 600.0

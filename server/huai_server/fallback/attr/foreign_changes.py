@@ -18,7 +18,7 @@ from pathlib import Path
 
 from huai_server.fallback.attr import state as states
 from huai_server.fallback.attr.state import AttrState
-from huai_server.paths import FallbackPlaces
+from huai_server.state.paths import FallbackPlaces
 
 _Spans = tuple[tuple[int, int], ...]
 _REALTIME_COARSE = 5

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from huai_schema.program.locking import try_lock
-from huai_server.paths import FallbackPlaces
+from huai_server.state.paths import FallbackPlaces
 
 
 def make_folder(folder: Path) -> None:

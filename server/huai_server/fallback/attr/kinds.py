@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from huai_server.config_tables import Module
+from huai_server.config.tables import Module
 from huai_server.fallback.attr.sparse import SparseKind
 from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.fallback.kind import AttrTreeError, AttrTreeKind
-from huai_server.paths import ModulePlaces
+from huai_server.state.paths import ModulePlaces
 
 
 def configured_kind(name: str, module: Module, places: ModulePlaces) -> AttrTreeKind:

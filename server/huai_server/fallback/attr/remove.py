@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from huai_schema.program.locking import LockedError, locked
-from huai_server.errors import storage_errors
 from huai_server.fallback.attr import belonging, generations
 from huai_server.fallback.attr.deleting import delete_tree
 from huai_server.fallback.attr.kinds import discard_of
 from huai_server.fallback.attr.update import building
-from huai_server.paths import FallbackPlaces, ModulePlaces, fallback_places, module_places
+from huai_server.state.errors import storage_errors
+from huai_server.state.paths import FallbackPlaces, ModulePlaces, fallback_places, module_places
 
 _WAIT_SECONDS = 60.0
 

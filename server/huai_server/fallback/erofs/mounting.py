@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 from huai_schema.codec.listing import Listing
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT
-from huai_server.errors import storage_errors
 from huai_server.fallback.erofs.image import write_image
 from huai_server.fallback.erofs.libc import last_error, library
 from huai_server.fallback.erofs.loop import LoopError, loop_device
+from huai_server.state.errors import storage_errors
 
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _NO_PROGRAMS = 1, 2, 4, 8
 _FLAGS = _READ_ONLY | _NO_SETUID | _NO_DEVICES | _NO_PROGRAMS

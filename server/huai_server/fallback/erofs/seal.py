@@ -9,9 +9,9 @@ from pathlib import Path
 
 from huai_native import _native
 from huai_schema.errors import ExitCode, HuaiError
-from huai_server.errors import storage_errors
 from huai_server.fallback.erofs.ondisk import BLOCK, block_count
 from huai_server.fallback.owners import OwnerLookup, first_changed
+from huai_server.state.errors import storage_errors
 
 _CHUNK = 1 << 20
 _MOST_BYTES = 64 << 20

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from huai_schema.errors import ExitCode, HuaiError
-from huai_server.file_stamp import FileStamp, file_stamp
 from huai_server.http.asgi.threads import in_thread
+from huai_server.state.file_stamp import FileStamp, file_stamp
 
 _LOOK_SECONDS = 2.0
 """Between two looks at the files."""

@@ -31,7 +31,7 @@ from huai_server.mirrors.record import holding_place, read_holding, write_holdin
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from huai_server.mirrors.tables import Mirrors
+    from huai_server.config.mirrors import Mirrors
 
 _SECONDS = 20.0
 """In which a request has to arrive."""

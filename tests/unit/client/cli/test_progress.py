@@ -14,9 +14,9 @@ from huai_client.cli.progress import (
     time_left,
     work,
 )
+from huai_client.staging import Arrival
 from huai_client.transfer import Listener
 from huai_client.transfer.listener import SilentProgress
-from huai_client.transfer.staging import Arrival
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from huai_schema.program.humanize import human

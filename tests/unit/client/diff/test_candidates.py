@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from huai_client.config.modes import Kept, Modes, Reduced
 from huai_client.diff.candidate import Candidate, TreeDiff
 from huai_client.diff.candidates import UnreadableTreeError, diff_changes, diff_whole
 from huai_client.diff.selection import Selection
 from huai_client.filters import Rules
-from huai_client.modes import Kept, Modes, Reduced
 from huai_client.tree import Tree, View
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.errors import FormatError

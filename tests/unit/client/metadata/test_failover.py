@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.deadline import Deadline
 from huai_client.metadata.failover import BehindError, Failover
 from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
 from huai_client.metadata.newest import Newest
+from huai_client.run.deadline import Deadline
 from huai_client.state.upstream_health import UpstreamHealth
 from huai_schema.errors import FormatError, HuaiError
 

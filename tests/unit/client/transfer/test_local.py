@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
-from huai_client.deadline import Deadline
 from huai_client.diff.reuse.matching import ANY_NUMBER
 from huai_client.diff.reuse.value import Reuse
+from huai_client.run.deadline import Deadline
+from huai_client.staging import Staging
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
-from huai_client.transfer.staging import Staging
 from huai_client.tree import Tree
 from huai_schema.entries import File
 from tests.support.local_trees import T0, at, content, file

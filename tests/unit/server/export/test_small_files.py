@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from huai_native._native import Blake3
-from huai_server.config_tables import ModuleExport
+from huai_server.config.tables import ModuleExport
 from huai_server.export import export as export_module
 from huai_server.export.dialects import NAMES
 from tests.support.exporting import ALL, HOST, Exporter

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import HuaiError
-from huai_server.config import add_module, remove_module
-from huai_server.config_tables import Module
+from huai_server.config.load import add_module, remove_module
+from huai_server.config.tables import Module
 from huai_server.relay import follow
 from huai_server.relay.follow import Follower
 

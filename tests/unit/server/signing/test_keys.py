@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from huai_schema.codec.keys import KeyChain, Keys
-from huai_server.config_tables import Signing
+from huai_server.config.tables import Signing
 from huai_server.signing.errors import SigningError
 from huai_server.signing.keys import make_key, open_keys, revoke, rotate
 from tests.support.keys import agent, key, write_key

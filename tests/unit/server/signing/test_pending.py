@@ -12,7 +12,7 @@ from huai_schema.codec.pending import PendingCommit
 from huai_schema.codec.signing import COSIGNED
 from huai_schema.errors import ExitCode, FormatError
 from huai_server.commit.newest import newest_commit
-from huai_server.config_tables import Cosigner
+from huai_server.config.tables import Cosigner
 from huai_server.signing.cosigned import examine
 from huai_server.signing.errors import SigningError
 from huai_server.signing.keys import configure

@@ -10,7 +10,7 @@ import pytest
 
 from huai_native._native import verify_signature
 from huai_schema.errors import ExitCode
-from huai_server.config_tables import Signing
+from huai_server.config.tables import Signing
 from huai_server.signing.errors import SigningError
 from huai_server.signing.signer import open_signer
 from tests.support.keys import agent, allow, key, ssh_keygen_accepts, write_key

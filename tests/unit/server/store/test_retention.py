@@ -8,10 +8,10 @@ from unittest import mock
 
 import pytest
 
+from huai_server.config.retention import FOREVER, Retention, is_worth_repack
 from huai_server.store.maintain import foresee, maintain
 from huai_server.store.repack import Repack
 from huai_server.store.replaced import KEPT
-from huai_server.store.retention import FOREVER, Retention, is_worth_repack
 from tests.support.committing import Upstream, git
 
 DAY = 86_400

@@ -7,10 +7,10 @@ import click
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, module_argument
 from huai_server.cli.report import show_attr_tree
-from huai_server.config import load
+from huai_server.config.load import load
 from huai_server.fallback.attr import ensure
 from huai_server.fallback.conf import clashing_names
-from huai_server.paths import fallback_places, module_places
+from huai_server.state.paths import fallback_places, module_places
 
 
 @click.command()

@@ -7,9 +7,9 @@ import click
 from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, module_argument
-from huai_server.config import load
+from huai_server.config.load import load
 from huai_server.fallback.attr.check import check_attr_tree
-from huai_server.paths import fallback_places, module_places
+from huai_server.state.paths import fallback_places, module_places
 
 
 @click.command()

@@ -9,9 +9,9 @@ from huai_schema.errors import ExitCode, FormatError
 from huai_schema.program.configuration import UnknownModuleError
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, modules_argument
-from huai_server.config import load
+from huai_server.config.load import load
 from huai_server.fallback.attr.remove import delete_attr_tree, exists, forgotten
-from huai_server.paths import fallback_places, module_places
+from huai_server.state.paths import fallback_places, module_places
 
 
 @click.command()

@@ -9,9 +9,9 @@ from huai_schema.program.packs import TEMPORARY
 from huai_server.cli.console import Console
 from huai_server.cli.key_report import show_examined, signing_of
 from huai_server.cli.options import console_options
-from huai_server.errors import storage_errors
 from huai_server.signing.cosigned import examine, sign
 from huai_server.signing.signer import open_signer
+from huai_server.state.errors import storage_errors
 
 _PERMISSIONS = 0o644
 

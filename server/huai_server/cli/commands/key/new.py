@@ -7,7 +7,7 @@ import click
 from huai_server.cli.console import Console
 from huai_server.cli.key_report import comment, key_values
 from huai_server.cli.options import console_options
-from huai_server.config import config_path
+from huai_server.config.load import config_path
 from huai_server.signing.keys import make_key
 
 

@@ -7,8 +7,8 @@ import click
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, modules_argument
 from huai_server.cli.token_report import token_line, token_values
-from huai_server.config import load
-from huai_server.tokens import read_tokens
+from huai_server.config.load import load
+from huai_server.state.tokens import read_tokens
 
 
 @click.command()

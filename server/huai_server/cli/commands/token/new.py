@@ -8,11 +8,11 @@ import click
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, modules_argument, parse_span
 from huai_server.cli.token_report import token_values
-from huai_server.config import load
-from huai_server.tokens import SCOPES, new_token
+from huai_server.config.load import load
+from huai_server.state.tokens import SCOPES, new_token
 
 if TYPE_CHECKING:
-    from huai_server.tokens import Scope
+    from huai_server.state.tokens import Scope
 
 
 @click.command()

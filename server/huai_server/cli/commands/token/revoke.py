@@ -7,7 +7,7 @@ import click
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options
 from huai_server.cli.token_report import token_values
-from huai_server.tokens import revoke_token
+from huai_server.state.tokens import revoke_token
 
 
 @click.command()

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import pycurl
 import pytest
 
-from huai_client.proxies import Proxy
+from huai_client.config.proxies import Proxy
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
     UnreachableError,

@@ -16,9 +16,9 @@ from huai_native._native import Contents
 from huai_schema.entries import File
 from huai_schema.limits import DIGEST_BYTES
 from huai_server.commit.digest.columns import DigestColumns
+from huai_server.config.volatile import Volatile
 from huai_server.scan import scan
 from huai_server.scan.types import ScannedDirectory, Unreadable
-from huai_server.volatile import Volatile
 from tests.support.committing import SECONDS, Upstream
 from tests.support.scanners import OPENAT2, without_call
 

@@ -1,0 +1,54 @@
+"""The settings of a module by which its tree follows from a commit, and which of them changed.
+
+A change of modes or filter costs what the two selections differ by.  For any other key nothing but
+the tree itself says which paths it concerns, so the whole tree is compared.
+
+Loads next to nothing, because each poll compares records.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+
+from huai_client.config.load import Module
+from huai_client.config.settings_record import LINE, TreeSettings
+
+RECORDED: Mapping[str, Callable[[Module], object]] = {
+    "attest": lambda module: module.attest.on,  # huai's own file is protected
+    "dest": lambda module: module.dest,
+    "duplicates": lambda module: module.duplicates,
+    "owners": lambda module: module.owners,
+    "protect": lambda module: list(module.protect),
+    "safe_links": lambda module: module.safe_links,
+    "volatile": lambda module: module.volatile and list(module.volatile),
+}
+"""The keys that say what the tree is, besides `filter` and `modes`, and their recorded values."""
+
+
+def record_settings(module: Module, rules_key: str) -> str:
+    """Return the record for `module` and the filter and modes with this key."""
+    return f"{LINE}{_keys(module)}\n{rules_key}"
+
+
+def changed_keys(module: Module, *records: str) -> list[str]:
+    """Return the keys in `RECORDED` whose values are others than in any of `records`, sorted.
+
+    All of them where a record has no such line, or one that is not understood.
+    """
+    now = _keys(module)
+    changed: set[str] = set()
+    for keys in {TreeSettings.parse(record).keys for record in records} - {now}:
+        before, wanted = _values(keys), json.loads(now)
+        changed.update(key for key in RECORDED if before.get(key, ...) != wanted[key])
+    return sorted(changed)
+
+
+def _keys(module: Module) -> str:
+    return json.dumps({key: value(module) for key, value in RECORDED.items()}, sort_keys=True)
+
+
+def _values(keys: str | None) -> dict[str, object]:
+    try:
+        values = json.loads(keys or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}

@@ -1,0 +1,141 @@
+"""Finding the upstream of a source that is not configured, by the announcement of the source.
+
+The announcement is a file at the top of the source.  The real rsync fetches it, with the options of
+the request that concern the connection: so it comes from the same daemon and folder, with the same
+login and proxy, and whoever can write it can write the content as well.  A source without one, or
+with one that leads nowhere, is asked again after a day; a file below the client's root remembers
+it.  Rule to keep: an upstream is accepted only if its metadata name the source of the request;
+then it is written into client.toml, and a message says so.
+"""
+
+import os
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from huai_client.config.load import ClientConfig, Module
+from huai_client.huai_rsync import exec_rsync as handover
+from huai_client.huai_rsync.eligibility import modes_of
+from huai_client.huai_rsync.environment import DISCOVER, UPSTREAM
+from huai_client.huai_rsync.exec_rsync import RsyncNeededError
+from huai_client.huai_rsync.request import RsyncRequest
+from huai_client.metadata.http import MetadataUrl, UpstreamError
+from huai_client.metadata.newest import newest_commit
+from huai_client.state.paths import module_places
+from huai_client.state.state import StateError, replace_durably
+from huai_schema.codec.announcement import BYTES_MAX, FILE_NAME, Announcement
+from huai_schema.errors import FormatError
+
+_TIMEOUT_SECONDS = 3
+_PATIENCE_SECONDS = 86_400
+_MAX_AGE = "7d"
+_MEMORY = "rsync-sources.json"
+_ABSENT = 23
+"""rsync's exit code where the source has no such file."""
+
+
+def discover(request: RsyncRequest, root: Path, config: ClientConfig) -> tuple[str, Module]:
+    """A module for `request`, by the announcement of its source; not written yet.
+
+    Only for a tree that exists: for a first copy the real rsync is faster.  Raises
+    `RsyncNeededError`.
+    """
+    if os.environ.get(DISCOVER) == "no":
+        raise RsyncNeededError("no module has this destination")
+    if _is_empty(request.dest):
+        raise RsyncNeededError("no module has this destination, and it holds nothing yet")
+    if _refused(root).get(str(request.source), 0) + _PATIENCE_SECONDS > time.time():
+        raise RsyncNeededError("no module has this destination, and the source was no upstream")
+    try:
+        url, name = _announced(request)
+        newest_commit(MetadataUrl.of(url, name), timeout=_TIMEOUT_SECONDS)
+    except (FormatError, UpstreamError) as error:
+        refuse(request, root)
+        raise RsyncNeededError(f"no module has this destination; {error.message}") from error
+    here = _free(name, root, config)
+    dest = os.path.abspath(request.dest)
+    other = name if here != name else ""
+    return here, Module(
+        url=url,
+        dest=dest,
+        upstream_name=other,
+        max_age=_MAX_AGE,
+        owners=request.owners,
+        modes=modes_of(request),
+        safe_links=request.safe_links,
+    )
+
+
+def _announced(request: RsyncRequest) -> Announcement:
+    """The announcement in the environment variable, or else that of the source."""
+    given = os.environ.get(UPSTREAM)
+    if given:
+        return Announcement.of(given, request.source.name)
+    return Announcement.parse(fetch_announcement(request, _TIMEOUT_SECONDS))
+
+
+def refuse(request: RsyncRequest, root: Path) -> None:
+    """Remember that the source of `request` is no upstream; best effort."""
+    now = int(time.time())
+    kept = {key: at for key, at in _refused(root).items() if at + _PATIENCE_SECONDS > now}
+    with suppress(OSError, StateError):
+        root.mkdir(parents=True, exist_ok=True)
+        replace_durably(root / _MEMORY, msgspec.json.encode({**kept, str(request.source): now}))
+
+
+def _refused(root: Path) -> dict[str, int]:
+    """Sources that are no upstreams, each with the time at which this was found."""
+    try:
+        return msgspec.json.decode((root / _MEMORY).read_bytes(), type=dict[str, int])
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
+        return {}
+
+
+def _is_empty(dest: str) -> bool:
+    try:
+        with os.scandir(dest) as entries:
+            return next(entries, None) is None
+    except OSError:
+        return True
+
+
+def _free(name: str, root: Path, config: ClientConfig) -> str:
+    """A name without a module, and without the state of a former one."""
+    found, number = name, 1
+    while found in config.modules or module_places(root, found).state.exists():
+        number += 1
+        found = f"{name}-{number}"
+    return found
+
+
+def fetch_announcement(request: RsyncRequest, timeout: int) -> bytes:
+    """The content of the file; raises `FormatError` if the source has none.
+
+    `timeout` (s) is for each wait.  Raises `RsyncNeededError` if the daemon cannot be asked now.
+    """
+    with tempfile.TemporaryDirectory(prefix="huai-rsync-") as folder:
+        code = handover.beside(
+            [
+                *(*request.rsync_options, "--no-motd", f"--max-size={BYTES_MAX}"),
+                *(f"--timeout={timeout}", *_contimeout(request, timeout)),
+                *("--", f"{request.source}/{FILE_NAME}", f"{folder}/"),
+            ],
+            silent=True,
+        )
+        path = Path(folder, FILE_NAME)
+        if code == 0 and path.is_file():
+            return path.read_bytes()
+        if code in (0, _ABSENT):
+            raise FormatError(f"{request.source} has no file {FILE_NAME}")
+        raise RsyncNeededError(
+            f"{request.source} cannot be asked for {FILE_NAME} (rsync ended with {code})"
+        )
+
+
+def _contimeout(request: RsyncRequest, timeout: int) -> list[str]:
+    """How long to wait for a connection; an error for rsync where a remote shell makes it."""
+    behind_shell = any(option.startswith("--rsh=") for option in request.rsync_options)
+    return [] if behind_shell else [f"--contimeout={timeout}"]

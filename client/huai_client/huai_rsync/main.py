@@ -1,0 +1,122 @@
+"""`huai-rsync`: the program.
+
+Only composes: what the arguments mean, whether a module is meant, and who does it.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from huai_client.huai_rsync import exec_rsync as handover
+from huai_client.huai_rsync.environment import EXPLAIN, ROOT
+from huai_client.huai_rsync.exec_rsync import RsyncNeededError
+from huai_client.huai_rsync.parse import parse_arguments
+from huai_client.huai_rsync.request import Passthrough, RsyncRequest
+from huai_schema.errors import ExitCode
+from huai_schema.program.ending import conclude, leave
+from huai_schema.program.output import Output
+
+_ABOUT = (["--version"], ["-V"], ["--help"])
+"""Calls of people who want to know what this is; `-VV` is for programs."""
+_PATIENCE_SECONDS = 10.0
+"""How long the real rsync waits for a sync of the same tree."""
+
+
+class _NeverError(Exception):
+    """Never raised: `conclude` wants the errors of a command line library, and there is none."""
+
+
+def main() -> None:
+    """The program."""
+    output = Output()
+    code = conclude(
+        "huai-rsync",
+        lambda: _run(sys.argv[1:]),
+        usage_error=_NeverError,
+        abort=_NeverError,
+        as_json=False,
+    )
+    code = output.code(code)
+    if code:
+        from huai_client.huai_rsync.exit_codes import ENDINGS
+
+        ending = next(ending for kind, ending in ENDINGS.items() if kind == code)
+        code = ending.code
+        if code:
+            sys.stderr.write(f"rsync error: {ending.text} (code {code}) [huai-rsync]\n")
+    leave(code)
+
+
+def _run(arguments: Sequence[str]) -> ExitCode:
+    if handover.is_below():
+        handover.exec_rsync(arguments)
+    if [*arguments] in _ABOUT:
+        return _about(arguments)
+    request = parse_arguments(arguments)
+    root = _root()
+    try:
+        return _sync(request, root)
+    except RsyncNeededError as real:
+        _before_exec(request, root, real)
+        handover.exec_rsync(arguments)
+
+
+def _about(arguments: Sequence[str]) -> ExitCode:
+    """Print the real rsync's output first: scripts read its first lines."""
+    from importlib.metadata import version
+
+    code = handover.beside(arguments)
+    sys.stdout.write(
+        f"\nThis is huai-rsync, of huai {version('huai')}, in place of rsync: see huai-rsync(1).\n"
+    )
+    return ExitCode.OK if code == 0 else ExitCode.USAGE
+
+
+def _sync(request: RsyncRequest | Passthrough, root: Path) -> ExitCode:
+    if isinstance(request, Passthrough):
+        raise RsyncNeededError(request.reason)
+    from huai_client.huai_rsync.sync import sync
+
+    return sync(request, root)
+
+
+def _root() -> Path:
+    """As `huai-client` finds it."""
+    from huai_client.config.load import default_root
+
+    given = os.environ.get(ROOT)
+    return (Path(given) if given else default_root()).absolute()
+
+
+def _before_exec(request: RsyncRequest | Passthrough, root: Path, real: RsyncNeededError) -> None:
+    """Say why the real rsync runs, and record that it changes the trees of modules."""
+    wish = os.environ.get(EXPLAIN, "")
+    if wish == "yes":
+        sys.stderr.write(f"huai-rsync: the real rsync runs: {real.reason}\n")
+    if not request.targets:
+        return
+    from huai_client.config.load import load
+    from huai_client.huai_rsync.cache import force_full_compare
+    from huai_client.huai_rsync.modules import replaces_one_file, touched
+    from huai_client.state import handovers
+    from huai_client.state.paths import module_places
+    from huai_schema.program.configuration import ConfigError
+
+    try:
+        names = list(touched(load(root), request.targets))
+    except ConfigError as error:
+        sys.stderr.write(f"huai-rsync: {error.message}\n")
+        return
+    if request.harmless:
+        return
+    one_file = replaces_one_file(request)
+    for name in names:
+        places = module_places(root, name)
+        first = not one_file and handovers.add(places.handovers, real.reason, int(time.time()))
+        # Cron mails all output, so without --quiet mirror runs print this, and one call of a day.
+        if not wish and not request.quiet and (request.deletes or first):
+            sys.stderr.write(f"huai-rsync: {name}: the real rsync runs: {real.reason}\n")
+        if not one_file:
+            force_full_compare(places, wait=_PATIENCE_SECONDS)

@@ -1,0 +1,216 @@
+"""From the arguments of rsync to a request.
+
+Pure.  Rule to keep: arguments that are not fully understood become `Passthrough`, with a reason.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from huai_client.cli.numbers import kibibytes
+from huai_client.huai_rsync.log import ITEMIZED, NAMED, unknown_escape
+from huai_client.huai_rsync.options import Use
+from huai_client.huai_rsync.request import FilterOption, OutputStyle, Passthrough, RsyncRequest
+from huai_client.huai_rsync.source import Source
+from huai_client.huai_rsync.tokenize import UnknownWordError, Word, words
+
+_ARCHIVE = ("recursive", "links", "times", "owner", "group", "perms")
+_LEVELS = {"verbose": 0, "human-readable": 1}
+"""How often, to begin with; each time counts."""
+_NEEDED = ("recursive", "links", "times")
+_FILTERS = ("filter", "include", "exclude", "include-from", "exclude-from")
+_DELETE = ("delete", "del", "delete-before", "delete-during", "delete-delay", "delete-after")
+_NUMBER = re.compile("[0-9]{0,9}")
+_MODES = re.compile("D0?([0-7]{3}),F0?([0-7]{3})")
+_VALUES = {
+    "max-delete": _NUMBER,
+    "timeout": _NUMBER,
+    "port": _NUMBER,
+    "chmod": re.compile(f"(?:{_MODES.pattern})?"),
+}
+"""What a value has to look like to be understood; empty: the option was not given."""
+_INFO = re.compile("(name|del|stats|all)([0-9]?)", re.IGNORECASE)
+_FORMATS = ("out-format", "log-format", "log-file-format")
+_REMOTE = re.compile(r"[^/]*:")
+
+
+def parse_arguments(arguments: Sequence[str]) -> RsyncRequest | Passthrough:
+    """Understand a command line, without the program's name."""
+    reading = _Reading()
+    try:
+        for word in words(arguments):
+            reading.take(word)
+    except UnknownWordError as unknown:
+        operands = tuple(text for text in arguments if not text.startswith("-"))
+        return Passthrough(
+            f"unknown option: {unknown}",
+            operands,
+            harmless=reading.harmless,
+            deletes=any(text.startswith("--del") for text in arguments),
+            quiet=reading.flags.get("quiet", False),
+        )
+    return reading.result()
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The options and operands that were read so far."""
+
+    operands: list[str] = field(default_factory=list)
+    flags: dict[str, bool] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    filters: list[FilterOption] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
+    refused: str = ""
+    harmless: bool = False
+    levels: dict[str, int] = field(default_factory=lambda: dict(_LEVELS))
+    info: dict[str, int] = field(default_factory=dict)
+    """What `--info` says, which counts for more than `-v` and `--stats`."""
+
+    def take(self, word: Word) -> None:
+        if not word.name:
+            self.operands.append(word.value)
+        elif word.option.use is Use.MEANT:
+            self._mean(word)
+        elif word.option.use is Use.PASSED:
+            self.passed.append(f"--{word.name}" + (f"={word.value}" if word.option.valued else ""))
+        elif word.option.use is not Use.IGNORED:
+            self.harmless |= word.option.use is Use.HARMLESS
+            self.refused = self.refused or f"--{word.name}"
+
+    def _mean(self, word: Word) -> None:
+        name = word.name
+        if name in _FILTERS:
+            self.filters.append(FilterOption(name, word.value))
+        elif name == "archive":
+            self.flags.update(dict.fromkeys(_ARCHIVE, True))
+        elif name in _LEVELS:
+            self.levels[name] += 1
+        elif name.removeprefix("no-") in _LEVELS:
+            self.levels[name.removeprefix("no-")] = 0
+        elif name == "info":
+            self._inform(word.value)
+        elif word.option.valued:
+            self.values[name] = word.value
+        elif name.removeprefix("no-") in ("max-delete", "timeout", "bwlimit", "contimeout"):
+            self.values.pop(name.removeprefix("no-"), None)
+        else:
+            self.flags[name.removeprefix("no-")] = not name.startswith("no-")
+
+    def _inform(self, flags: str) -> None:
+        for flag in flags.split(","):
+            if flag.lower() == "none":
+                self.info = dict.fromkeys(("name", "del", "stats"), 0)
+            elif found := _INFO.fullmatch(flag):
+                level, kind = int(found[2] or 1), found[1].lower()
+                kinds = ("name", "del", "stats") if kind == "all" else (kind,)
+                self.info.update(dict.fromkeys(kinds, level))
+
+    def result(self) -> RsyncRequest | Passthrough:
+        dest = self.operands[-1] if self.operands else ""
+        remote = not dest or _REMOTE.match(dest) is not None
+        targets = () if remote or len(self.operands) < 2 else (dest,)
+        reason = self._reason(remote=remote)
+        source = None if reason else self._source()
+        if source is None:
+            reason = reason or f"{self.operands[0]} is not a folder of an rsync daemon"
+            return Passthrough(
+                reason,
+                targets,
+                harmless=self.harmless or not targets or self.flags.get("dry-run", False),
+                file=self._file(),
+                deletes=self._deletes,
+                quiet=self.flags.get("quiet", False),
+            )
+        return self._request(source, dest)
+
+    def _reason(self, *, remote: bool) -> str:
+        """Why huai cannot carry this out; empty: it can."""
+        if self.refused:
+            return self.refused
+        if len(self.operands) != 2 or remote:
+            return "not one source and one local destination"
+        return next(self._reasons(), "")
+
+    def _reasons(self) -> Iterator[str]:
+        """What is missing or not understood, options that take no value first."""
+        yield from (f"without --{name}" for name in _NEEDED if not self.flags.get(name))
+        if kibibytes(self.values.get("bwlimit", "0")) is None:
+            yield f"--bwlimit={self.values['bwlimit']}"
+        for name, expected in _VALUES.items():
+            if not expected.fullmatch(self.values.get(name, "")):
+                yield f"--{name}={self.values[name]}"
+        if self.flags.get("executability") and not self.flags.get("perms"):
+            yield "--executability without --perms"
+        if "rsh" in self.values and (self._port or "::" not in self.operands[0]):
+            yield "--rsh"
+        for name in _FORMATS:
+            if escape := unknown_escape(self.values.get(name, "")):
+                yield f"--{name}: {escape} is not one of huai's escapes"
+
+    @property
+    def _port(self) -> int:
+        text = self.values.get("port", "")
+        return int(text) if text.isdecimal() else 0
+
+    def _file(self) -> str:
+        single = len(self.operands) == 2 and not self.refused
+        return self.operands[0] if single and not self.operands[0].endswith("/") else ""
+
+    def _source(self) -> Source | None:
+        source = Source.parse(self.operands[0])
+        port = self._port
+        # A port in the URL counts for more than --port, so two of them are left to rsync.
+        if source and port and self.operands[0].startswith("rsync://"):
+            return None
+        return source.at_port(port) if source and port else source
+
+    def _request(self, source: Source, dest: str) -> RsyncRequest:
+        flags, values = self.flags, self.values
+        modes = _MODES.fullmatch(values.get("chmod", ""))
+        return RsyncRequest(
+            source=source,
+            dest=dest,
+            delete=self._deletes,
+            delete_excluded=flags.get("delete-excluded", False),
+            filters=tuple(self.filters),
+            max_delete=values.get("max-delete"),
+            bwlimit=kibibytes(values["bwlimit"]) if "bwlimit" in values else None,
+            timeout=int(values.get("timeout") or 0) or None,
+            rsync_options=(*self.passed, *(f"--rsh={each}" for each in self._shell)),
+            owner=flags.get("owner", False),
+            group=flags.get("group", False),
+            numeric_ids=flags.get("numeric-ids", False),
+            safe_links=flags.get("safe-links", False),
+            perms=flags.get("perms", False),
+            modes=(int(modes[1], 8), int(modes[2], 8)) if modes else None,
+            dry_run=flags.get("dry-run", False),
+            style=self._style(),
+        )
+
+    @property
+    def _shell(self) -> tuple[str, ...]:
+        return (self.values["rsh"],) if "rsh" in self.values else ()
+
+    @property
+    def _deletes(self) -> bool:
+        return any(self.flags.get(name) for name in (*_DELETE, "delete-excluded"))
+
+    def _style(self) -> OutputStyle:
+        flags, values, info = self.flags, self.values, self.info
+        verbosity = self.levels["verbose"]
+        usual = ITEMIZED if flags.get("itemize-changes") else ""
+        if not usual and info.get("name", verbosity):
+            usual = NAMED
+        stats = info.get("stats", 2 if flags.get("stats") else min(verbosity, 1))
+        return OutputStyle(
+            verbosity=verbosity,
+            quiet=flags.get("quiet", False),
+            stats=stats > 1,
+            totals=stats > 0,
+            format=values.get("out-format", values.get("log-format", usual)),
+            deletions=info.get("del", verbosity) > 0,
+            human=self.levels["human-readable"],
+            log=values.get("log-file", ""),
+            log_format=values.get("log-file-format", ITEMIZED),
+        )

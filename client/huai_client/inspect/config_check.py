@@ -1,0 +1,370 @@
+"""What of client.toml only its use would find wrong, found before anything is done by it.
+
+Beside `config`, which reads the file at each poll and has to load next to nothing.  Reads the files
+that a filter merges, and asks rsync about its options; changes nothing but the mark by which
+`check_once` knows a table that it has seen.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from huai_client.config.hooks import HOOK_NAMES, NO_HOOKS, Hooks
+from huai_client.config.load import (
+    ClientConfig,
+    Module,
+    check_config_name,
+    config_path,
+)
+from huai_client.config.mirror import Mirror
+from huai_client.config.proofs import Proof
+from huai_client.config.reach import check_networks
+from huai_client.config.tls import TlsError, TlsFiles, client_context
+from huai_client.state.paths import module_places
+from huai_native import _native
+from huai_schema.errors import HuaiError
+from huai_schema.program.configuration import ConfigError, closest
+from huai_schema.program.urls import masked, split_url
+
+_PORT = 8440
+"""Where a huai server listens."""
+_ARMOR_BYTES = 64
+_SCHEMES = ("http", "https", "ssh", "git", "git+ssh", "file")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+_HOST_PORT = re.compile(
+    r"[A-Za-z0-9._-]+(:[0-9]{1,5})?(/.*)?|\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?(/.*)?"
+)
+_SSH = re.compile(r"(?:[^@/:\s]+@)?[^@/:\s]+:(?![^/]*@)[^:\s].*")
+
+
+def check_once(config: ClientConfig, name: str, root: Path) -> None:
+    """`check_config`, if client.toml has changed since the last check that found no fault."""
+    place = module_places(root, name).checked
+    dests = sorted((other, each.dest) for other, each in config.modules.items())
+    # Not by hashlib: loading it takes longer than all else that is done here.
+    text = repr((config.module(name), dests)).encode("utf-8", "replace")
+    seen = _native.Blake3(text).digest()
+    with suppress(OSError):
+        if place.read_bytes() == seen:
+            return
+    check_config(config, name, root)
+    with suppress(OSError):  # then it is looked at again
+        place.parents[1].mkdir(mode=0o700, exist_ok=True)
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        place.write_bytes(seen)
+
+
+def check_config(config: ClientConfig, name: str, root: Path) -> None:
+    """Raise a `ConfigError` that names file, module and key, if the module cannot be synced so."""
+    module = config.module(name)
+    place = f"{config_path(root)}: [modules.{name}]"
+    for url in module.urls:
+        with _key(place, "url"):
+            check_url(url)
+    if module.upstream_name:
+        with _key(place, "upstream_name"):
+            check_config_name(module.upstream_name)
+    with _key(place, "dest"):
+        check_dest(module.dest, root)
+        _check_neighbours(config, name)
+    _check_keys(place, module)
+    _check_limits(place, module)
+    _check_patterns(place, Mirror.of(root, name, module))
+    _check_transfer(place, module)
+    _check_tls(f"{config_path(root)}: [modules.{name}.tls]", module)
+    if module.hooks != NO_HOOKS:
+        _check_hooks(f"{config_path(root)}: [modules.{name}.hooks]", module.hooks)
+    if module.proofs:
+        _check_proofs(f"{config_path(root)}: [modules.{name}.proofs", module.proofs)
+    if module.attest.on:
+        from huai_client.metadata.attest_key import read_key
+
+        with _key(f"{config_path(root)}: [modules.{name}.attest]", "key"):
+            read_key(Path(module.attest.key))
+    for other in module.reuse_from:
+        if other not in config.modules or other == name:
+            hint = closest(other, set(config.modules) - {name})
+            raise ConfigError(f"{place}: reuse_from: no other module {other!r}", hint=hint)
+
+
+@contextmanager
+def _key(place: str, key: str) -> Iterator[None]:
+    """An error inside is one of this key."""
+    try:
+        yield
+    except HuaiError as error:
+        message = error.message.removeprefix(f"{key}: ")
+        raise ConfigError(f"{place}: {key}: {message}", hint=error.hint) from error
+
+
+def _check_keys(place: str, module: Module) -> None:
+    """The keys are keys; and where signatures are required, there are some."""
+    if not module.keys and not module.signers:
+        if module.verify == "require":
+            raise ConfigError(
+                f'{place}: verify = "require" needs keys',
+                hint="write keys or signers; the upstream's huai-server key show prints the line",
+            )
+        if module.threshold > 1:
+            raise ConfigError(
+                f"{place}: threshold = {module.threshold} needs keys",
+                hint="write keys or signers, or nothing: a signed upstream says how many sign",
+            )
+        return
+    from huai_client.metadata.signers import configured_keys
+
+    try:
+        keys = configured_keys(module)
+    except ConfigError as error:
+        raise ConfigError(f"{place}: {error.message}", hint=error.hint) from None
+    if module.threshold > len(keys):
+        raise ConfigError(
+            f"{place}: threshold = {module.threshold}, and there are {len(keys)} keys",
+            hint="name all keys that may sign",
+        )
+
+
+def check_url(text: str) -> None:
+    """`ConfigError` for what can be no address of metadata."""
+    if not text.strip():
+        raise ConfigError(
+            "the address is empty", hint="check that the variables of the shell are set"
+        )
+    if re.search(r"[\x00-\x20\x7f]", text):
+        raise ConfigError(
+            f"{masked(text)!r} holds a space or a control character", hint="write %20"
+        )
+    found = _SCHEME.fullmatch(text)
+    if found is None:
+        _check_no_scheme(text)
+    elif found[1].lower() not in _SCHEMES:
+        near = closest(found[1], _SCHEMES)
+        meant = f"http://{_host(found[2])}:{_PORT}"
+        if found[1].lower() in ("rsync", "ftp"):
+            near = f"that is where content may be; did you mean {meant}?"
+        raise ConfigError(f"metadata cannot be asked for at {masked(text)}", hint=near)
+    elif found[1].lower() in ("http", "https"):
+        _check_http(text)
+
+
+def _check_http(text: str) -> None:
+    try:
+        host = split_url(text).hostname
+    except ValueError as error:
+        raise ConfigError(f"{masked(text)}: {error}", hint="http://HOST:PORT") from None
+    if not host:
+        raise ConfigError(f"{masked(text)} names no host", hint="http://HOST:PORT")
+
+
+def _check_no_scheme(text: str) -> None:
+    """A path, or as ssh spells it; what looks like a host was meant for one of HTTP."""
+    if text.startswith("/"):
+        return
+    host = _HOST_PORT.fullmatch(text)
+    ssh = _SSH.fullmatch(text)
+    if ssh and ("@" in text or not host or "/" in text.partition(":")[2].lstrip("0123456789")):
+        return
+    place = text.rpartition("@")[2]
+    meant = place if ":" in place or "/" in place else f"{place}:{_PORT}"
+    raise ConfigError(
+        f"an address of metadata begins with http:// or https://, and this is {masked(text)!r}",
+        hint=f"did you mean http://{meant}?",
+    )
+
+
+def _host(rest: str) -> str:
+    return re.split(r"[/:?#]", rest.rpartition("@")[2], maxsplit=1)[0] or "HOST"
+
+
+def check_dest(text: str, root: Path) -> None:
+    """`ConfigError` for a DEST that nothing should ever be mirrored to."""
+    if not text.strip():
+        raise ConfigError("the path is empty", hint="check that the variables of the shell are set")
+    if "\0" in text:
+        raise ConfigError("the path holds a NUL", hint="name a directory")
+    real, own = Path(os.path.realpath(text)), Path(os.path.realpath(root))
+    if real == Path("/"):
+        raise ConfigError("that is the whole machine", hint="name a directory of its own")
+    if real.is_relative_to(own) or own.is_relative_to(real):
+        raise ConfigError(
+            f"{real} and the state in {own} are one in the other",
+            hint="a mirror deletes what it does not know: name another directory",
+        )
+
+
+def _check_neighbours(config: ClientConfig, name: str) -> None:
+    """No other module may write where this one does, unless the outer one leaves that alone."""
+    module = config.module(name)
+    here = Path(os.path.realpath(module.dest))
+    for other, each in config.modules.items():
+        if other == name or not os.path.isabs(each.dest):
+            continue
+        there = Path(os.path.realpath(each.dest))
+        if here == there:
+            raise ConfigError(
+                f"{here} is the tree of {other} too", hint="give each module a dest of its own"
+            )
+        inside, outer = (here, there) if here.is_relative_to(there) else (there, here)
+        if inside.is_relative_to(outer):
+            keeper = each if outer == there else module
+            _check_protected(inside, outer, keeper, other)
+
+
+def _check_protected(inside: Path, outer: Path, keeper: Module, other: str) -> None:
+    from huai_client.plan.protect.protection import Protection
+    from huai_schema.paths import rel_path
+
+    path = rel_path(os.fsencode(inside.relative_to(outer)))
+    if not Protection(keeper.protect).covers(path, directory=True):
+        raise ConfigError(
+            f"{inside} is in {outer}, and one of both is the tree of {other}",
+            hint=f'let the outer module protect it: protect = ["/{inside.relative_to(outer)}"]',
+        )
+
+
+def _check_limits(place: str, module: Module) -> None:
+    if module.max_delete == "10%" and not module.max_delete_in:
+        return
+    from huai_client.plan.deletions import check_limits, parse_limit
+
+    with _key(place, "max_delete"):
+        parse_limit(module.max_delete)
+    with _key(place, "max_delete_in"):
+        check_limits(module.max_delete_in)
+
+
+def _check_patterns(place: str, mirror: Mirror) -> None:
+    module = mirror.config
+    for key, patterns in (("protect", module.protect), ("in_place", module.in_place)):
+        if not patterns:
+            continue
+        from huai_client.plan.protect.protection import Protection
+
+        with _key(place, key):
+            for pattern in _hopeless(patterns):
+                raise ConfigError(
+                    f"{pattern!r} can match no path",
+                    hint="a path or name as after rsync's --exclude; [ needs its ]",
+                )
+            Protection(patterns)
+    if module.filter:
+        from huai_client.diff.active_filter import rules_of
+        from huai_client.run.options import SyncOptions
+
+        with _key(place, "filter"):
+            rules_of(mirror, SyncOptions())
+
+
+def _hopeless(patterns: tuple[str, ...]) -> Iterator[str]:
+    """Patterns that match nothing: empty, the root, a set of characters that does not end."""
+    for each in patterns:
+        open_set = re.search(r"(?<!\\)\[(?!.[^\]]*\])", each, re.DOTALL)
+        if not each.strip("/ ") or open_set:
+            yield each
+
+
+def _check_transfer(place: str, module: Module) -> None:
+    if module.content_urls:
+        from huai_client.transfer.urls import own_urls
+
+        with _key(place, "content_urls"):
+            own_urls(module.content_places)
+    if module.allow_networks:
+        with _key(place, "allow_networks"):
+            check_networks(module.allow_networks)
+    if module.http_headers:
+        from huai_client.transfer.http.login import read_headers
+
+        with _key(place, "http_headers"):
+            read_headers(Path(module.http_headers))
+    if module.rsync_options:
+        from huai_client.transfer import TransferOptions
+        from huai_client.transfer.rsync.run import check_options
+
+        with _key(place, "rsync_options"):
+            options = TransferOptions(extra=module.rsync_options)
+            check_options(options.program, options.extra)
+
+
+def _check_tls(place: str, module: Module) -> None:
+    if module.tls is None:
+        return
+    if not TlsFiles.of(module.tls, module.named_urls).hosts:
+        raise ConfigError(
+            f"{place}: neither url nor content_urls has an address of https://",
+            hint="the certificates are for the hosts that stand there",
+        )
+    try:
+        client_context(module.tls)
+    except TlsError as error:
+        raise ConfigError(f"{place}: {error.message}", hint=error.hint) from None
+
+
+def _check_hooks(place: str, hooks: Hooks) -> None:
+    for name in HOOK_NAMES:
+        if command := hooks.command(name):
+            with _key(place, name):
+                _check_program(command)
+
+
+def _check_program(command: tuple[str, ...]) -> None:
+    if any("\0" in word for word in command):
+        raise ConfigError("a word holds a NUL", hint="write the words without it")
+    program = command[0]
+    if not os.path.isabs(program):
+        raise ConfigError(
+            f"{program!r} is no absolute path",
+            hint="no PATH is searched: write /usr/bin/...",
+        )
+    if not os.path.isfile(program) or not os.access(program, os.X_OK):
+        raise ConfigError(
+            f"{program} is no program that this user may execute",
+            hint="check the path; chmod +x makes a script executable",
+        )
+
+
+def _check_proofs(place: str, proofs: dict[str, Proof]) -> None:
+    from huai_client.plan.profiles.load import profiles
+
+    kinds = {name: profile for name, profile in profiles().items() if profile.tops}
+    for name, proof in proofs.items():
+        here = f"{place}.{name}]"
+        if name not in kinds:
+            raise ConfigError(
+                f"{here}: there is no profile {name!r} of repositories", hint=closest(name, kinds)
+            )
+        if proof.words:
+            with _key(here, "command"):
+                _check_program(proof.words)
+            continue
+        with _key(here, "gpgv"):
+            if not kinds[name].signed:
+                raise ConfigError(
+                    f"it is not known what is signed in repositories of the profile {name}",
+                    hint="write a command instead",
+                )
+            for keyring in proof.keyrings:
+                _check_keyring(keyring)
+            if shutil.which("gpgv") is None:
+                raise ConfigError("the program gpgv is missing", hint="apt install gpgv")
+
+
+def _check_keyring(text: str) -> None:
+    if not os.path.isabs(text):
+        raise ConfigError(f"{text!r} is no absolute path", hint="write /usr/share/keyrings/...")
+    try:
+        with open(text, "rb") as file:
+            begin = file.read(_ARMOR_BYTES)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(
+            f"{text!r}: {reason}", hint="check the path, and that this user may read it"
+        ) from error
+    if begin.lstrip().startswith(b"-----"):
+        raise ConfigError(
+            f"{text} is armored, which gpgv cannot read",
+            hint=f"gpg --dearmor < {text} > KEYRING.gpg",
+        )

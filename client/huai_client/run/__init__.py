@@ -1,0 +1,1 @@
+"""What one run brings along: options of the command line, deadline, pauses."""

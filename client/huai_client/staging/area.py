@@ -1,0 +1,226 @@
+"""The staging area as the transfer and the executor see it.
+
+Composes the folders; decides nothing about content (`content`) or trust (`ready_store`).
+May be used by several threads as long as each run of rsync is used by one at a time.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+from huai_client.diff.files import having, paths
+from huai_client.staging.incoming import Incoming
+from huai_client.staging.journals import Journals
+from huai_client.staging.partials import Partials
+from huai_client.staging.patches import Patch, Patches
+from huai_client.staging.ready_store import ReadyStore, boot_id, key_of
+from huai_client.staging.root import locked_file, open_root, opened_tree, unusable
+from huai_client.staging.write_back import WriteBack
+from huai_client.tree import Finish, handles
+from huai_native import _native
+from huai_schema.entries import File
+
+LOCK_PATIENCE = 30.0
+
+
+class Staging:
+    """`root` is DEST/.~tmp~/huai; made 0700, never through a symlink below DEST."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        boot: bytes | None = None,
+        finish: Finish | None = None,
+        journals: Journals | None = None,
+    ) -> None:
+        """Opens the area.  `boot` names this boot of the machine (default: ask the kernel).
+
+        `finish`: what copies get owner and mode by, as soon as they are made, and what arrives as
+        soon as it is verified; None: this is left for later.  `journals`: those of changes to files
+        where they stand; None: no file may be changed there.
+        """
+        self.root = root
+        self._journals = journals
+        self.finish = finish
+        self._root = open_root(root)
+        self._write_back = WriteBack(self._root)
+        try:
+            self._open(boot_id() if boot is None else boot)
+        except OSError as error:
+            os.close(self._root)
+            raise unusable(root, error) from error
+
+    def _open(self, boot: bytes) -> None:
+        self._boot = boot
+        self._ready = ReadyStore(self._root, boot)
+        self._partials = Partials(self._root)
+        self.incoming = Incoming(self._root, self._ready, self._partials, self.finish)
+        self._patches = Patches(self._root, self._journals)
+        self._folders = ExitStack()  # which closes each but once, wherever a signal cuts in
+        for each in (self._ready, self._partials, self.incoming):
+            self._folders.callback(each.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the handles back; what is staged stays for the next run."""
+        if self._root >= 0:
+            self._write_back.close()
+            self._folders.close()
+            root, self._root = self._root, -1
+            os.close(root)
+
+    # ------------------------------------------------------------ verified content
+
+    def ready(self, file: File) -> bool:
+        """Whether the content of `file` is here, verified by this run or an earlier one."""
+        return file in self.incoming or self._ready.has(file) or file in self._patches
+
+    def locate(self, file: File) -> tuple[int, bytes]:
+        """Where the content of a ready file lies: a directory handle (until `close`), a path below.
+
+        There is no symlink on the way.  A file for which there is a patch is changed now: it is the
+        very file of the tree.
+        """
+        if file in self._patches:
+            self._patches.apply(file, self._ready.handle, os.fsencode(key_of(file)))
+            self._ready.add([file])
+        place = self.incoming.locate(file)
+        return place or (self._ready.handle, os.fsencode(key_of(file)))
+
+    def changes_in_place(self, file: File) -> bool:
+        """Whether `file`, which is ready, is here as a patch: as a whole it exists nowhere yet."""
+        return file in self._patches
+
+    def absent(self, files: Sequence[File]) -> Sequence[File]:
+        """Those of `files` that are not ready."""
+        absent = self.incoming.absent(files)
+        if self._patches:
+            absent = having(absent, lambda path: path not in self._patches.paths)
+        if not self._ready:
+            return absent
+        return [file for file in absent if not self._ready.has(file)]
+
+    def unfinished(self, files: Sequence[File]) -> Sequence[File]:
+        """Those of `files`, which are ready, whose owner, mode and time are still to be set."""
+        return self.incoming.unfinished(files)
+
+    def prune(self, wanted: Iterable[File]) -> None:
+        """Drop ready content that is not of a `wanted` file, or that a tree shares.
+
+        A file of the tree that became ready as a link is linked again, if that is still right.
+        """
+        self._ready.prune(wanted)
+
+    @contextmanager
+    def folders(self, run: int) -> Iterator[tuple[int, int]]:
+        """Handles of the folder for the copies of `run`, and of that for links under their keys."""
+        folder = self.incoming.open(run)
+        try:
+            yield folder, self._ready.handle
+        finally:
+            os.close(folder)
+
+    def keep(
+        self,
+        run: int,
+        made: Sequence[File],
+        linked: Iterable[File] = (),
+        finished: Sequence[File] = (),
+    ) -> None:
+        """The engine has made or linked these, and knows their content; `run` holds nothing else.
+
+        A link is the very file of a tree.  Those of `made` that are `finished` have all their
+        attributes.
+        """
+        self.incoming.keep(made, run, finished)
+        self._ready.add(linked)
+
+    def keep_patch(self, patch: Patch, run: int) -> None:
+        """A patch for a file of the tree lies in the folder of `run`."""
+        folder = self.incoming.open(run)
+        try:
+            self._patches.keep(patch, folder)
+        finally:
+            os.close(folder)
+
+    @contextmanager
+    def left_of(self, file: File) -> Iterator[int | None]:
+        """A handle of what an interrupted run left of `file`, to be read; None: it left nothing."""
+        with self._patches.left_of(file.path) as patch:
+            if patch is not None:
+                yield patch
+                return
+        with self._partials.opened(file.path) as partial:
+            yield partial
+
+    def drop_left(self, file: File) -> None:
+        """Drop what an interrupted run left of `file`."""
+        self._partials.drop(file.path)
+        self._patches.drop_left_of(file.path)
+
+    def begin_to_write(self, files: int, size: int) -> None:
+        """So many files came, with so many bytes: begin to write them to disk, if it is worth it.
+
+        When they are there, only the executor knows.
+        """
+        self._write_back.arrived(files, size)
+
+    def recover(self, files: Sequence[File]) -> None:
+        """Take over what interrupted runs left of `files`.
+
+        Raises `StagingBusyError` if one of their rsyncs still writes.
+        """
+        if self.incoming.has_more or self._ready.has_unverified:
+            with self.exclusive():
+                self.incoming.recover(self.absent(files))
+
+    def clear(self) -> None:
+        """Drop everything; the area itself stays and can be used on."""
+        self._folders.close()
+        for name in handles.list_names(self._root):
+            _native.remove_all(self._root, name)
+        self._open(self._boot)
+
+    def remove(self) -> None:
+        """Drop everything, the area's own directories too, and close it."""
+        self._write_back.close()
+        self._folders.close()
+        try:
+            for name in handles.list_names(self._root):
+                _native.remove_all(self._root, name)
+        except OSError as error:
+            raise unusable(self.root, error) from error
+        finally:
+            self.close()
+        with suppress(OSError):  # something else lives beside it: not ours to remove
+            self.root.rmdir()
+            self.root.parent.rmdir()
+
+    # ------------------------------------------------------------ runs of rsync
+
+    def exclusive(self, patience: float = LOCK_PATIENCE) -> AbstractContextManager[int]:
+        """Hold the area; the handle is for rsync to inherit, so that an orphan holds it too."""
+        return locked_file(self._root, b"lock", patience)
+
+    def may_compare(self, files: Sequence[File]) -> bool:
+        """Whether rsync may look for `files` in the tree: any is there, and no symlink above one.
+
+        It looks later, and by path; this keeps what the metadata themselves can bring about from
+        leading it out of the tree.  To look where nothing is costs it a dozen system calls a file.
+        """
+        named = files if isinstance(files, _native.Rows) else [*paths(files)]
+        with opened_tree(self._root) as dest:
+            return _native.may_compare(os.fsencode(handles.handle_path(dest)), named)
+
+    def drop_partials(self, wanted: Sequence[File] = ()) -> None:
+        """Drop what earlier runs left, but for what there is of `wanted`."""
+        self._partials.prune(paths(wanted))
+        self._patches.prune(paths(wanted))

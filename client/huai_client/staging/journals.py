@@ -1,0 +1,147 @@
+"""Journals of files that are changed where they stand: ROOT/modules/NAME/patches/HASH-OF-PATH.
+
+They are orders, so they lie in the client's state and never in a tree: whoever brings files into a
+tree could write there.  Each names its tree, and the files that it is about by what no other file
+has.  One that is damaged or does not fit is dropped: its file got another time before its content
+was touched, so the sync that follows compares it by digest.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from huai_client.staging.names import hashed
+from huai_schema.errors import FormatError
+from huai_schema.paths import RelPath, rel_path
+from huai_schema.program.durable import replace_file, sync_folder
+
+_VERSION = 1
+_CHECKSUM = 16
+_NEW = ".new"
+_Offset = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class PatchState(NamedTuple):
+    """The identity of a patch: no other file has the same."""
+
+    inode: int
+    size: int
+    mtime: int
+    """Nanoseconds, as `ctime`."""
+    ctime: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "PatchState":
+        """Return the identity of the file with this status."""
+        return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+class Journal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How one file of the tree is being changed."""
+
+    dest: bytes
+    """The top of the tree, as client.toml names it."""
+    path: bytes
+    inode: int
+    """The inode of the file that is changed; it is on the file system of `dest`."""
+    size: _Offset
+    """Its size before."""
+    patch: PatchState
+    ranges: list[tuple[_Offset, _Offset]]
+    """Begin and end of what changes."""
+    version: int = _VERSION
+
+    def is_of(self, target: os.stat_result, dest: os.stat_result) -> bool:
+        """Return True if `target` is the file, under this name only, in the tree `dest`."""
+        return (
+            stat.S_ISREG(target.st_mode)
+            and (target.st_dev, target.st_ino, target.st_nlink) == (dest.st_dev, self.inode, 1)
+            and target.st_size in (self.size, self.patch.size)
+        )
+
+    def is_sound(self) -> bool:
+        """Return True if this program may have written it."""
+        end = 0
+        for begin, after in self.ranges:
+            if not end <= begin < after <= self.patch.size:
+                return False
+            end = after
+        return self.version == _VERSION
+
+
+class Journals:
+    """The journals of one module."""
+
+    def __init__(self, folder: Path, dest: Path) -> None:
+        """Make nothing; the caller holds the module's lock.  `dest` is the top of its tree."""
+        self._folder = folder
+        self.dest = os.fsencode(dest)
+
+    def names(self) -> frozenset[bytes]:
+        """Return the names of the patches that are being applied."""
+        try:
+            found = os.listdir(self._folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return frozenset()
+        return frozenset(os.fsencode(name) for name in found if not name.endswith(_NEW))
+
+    def write(self, journal: Journal) -> None:
+        """Write a journal; it is on the disk then."""
+        if not self._folder.is_dir():
+            self._folder.mkdir(mode=0o700)
+            sync_folder(self._folder.parent)
+        path = self._path(hashed(journal.path))
+        data = msgspec.msgpack.encode(journal)
+        replace_file(path, _checksum(data) + data, path.with_suffix(_NEW), permissions=0o600)
+
+    def read(self) -> Iterator[tuple[bytes, RelPath, Journal | None]]:
+        """Yield each journal with its name and path; no path and None if damaged or not ours."""
+        for name in sorted(self.names()):
+            journal = self._load(name)
+            path = None if journal is None else _checked(journal.path)
+            if journal and path and journal.dest == self.dest and hashed(path) == name:
+                yield name, path, journal
+            else:
+                yield name, RelPath(b""), None
+
+    def drop(self, name: bytes) -> None:
+        """Delete a journal; it is gone from the disk then."""
+        with suppress(FileNotFoundError):
+            self._path(name).unlink()
+            sync_folder(self._folder)
+
+    def _path(self, name: bytes) -> Path:
+        return self._folder / os.fsdecode(name)
+
+    def _load(self, name: bytes) -> Journal | None:
+        with open(self._path(name), "rb", opener=_open_regular) as file:
+            data = file.read()
+        checksum, data = data[:_CHECKSUM], data[_CHECKSUM:]
+        if checksum != _checksum(data):
+            return None
+        try:
+            journal = msgspec.msgpack.decode(data, type=Journal)
+        except (msgspec.DecodeError, UnicodeError):
+            return None
+        return journal if journal.is_sound() else None
+
+
+def _checked(path: bytes) -> RelPath | None:
+    try:
+        return rel_path(path) or None
+    except (FormatError, UnicodeError):
+        return None
+
+
+def _checksum(data: bytes) -> bytes:
+    return blake2b(data, digest_size=_CHECKSUM).digest()
+
+
+def _open_regular(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

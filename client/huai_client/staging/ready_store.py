@@ -1,0 +1,142 @@
+"""Ready files: verified content under keys, and whether its verification still counts.
+
+After the machine went down, data that was never flushed may be gone from files whose rename
+survived, and whatever brings files into a tree may bring some here.  So what another run left is
+moved to `unverified` and verified once more, when and if it is asked for.  Without a digest that
+says little: such a file counts only if this client left it in this boot.
+"""
+
+import os
+from collections.abc import Iterable
+from hashlib import blake2b
+from pathlib import Path
+
+from huai_client.staging.content import Arrival, verify
+from huai_client.tree import handles
+from huai_native import _native
+from huai_schema.entries import File
+from huai_schema.paths import RelPath
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_BOOT_BYTES = 128
+
+
+def key_of(file: File) -> str:
+    """The name of verified content: equal only if path, size, time and digest are."""
+    text = b"%b\0%d\0%d\0%b" % (file.path, file.size, file.mtime, file.digest or b"")
+    return blake2b(text, digest_size=20).hexdigest()
+
+
+def boot_id(secret: bytes = b"") -> bytes:
+    """Return a name of this boot, which only the owner of `secret` knows.
+
+    Empty, and so never trusted, where the kernel has none.
+    """
+    try:
+        boot = BOOT_ID.read_bytes().strip()
+    except OSError:
+        return b""
+    return blake2b(boot, key=secret, digest_size=20).hexdigest().encode()
+
+
+class ReadyStore:
+    """The folders `ready` and `unverified` below the staging area's handle."""
+
+    def __init__(self, root: int, boot: bytes) -> None:
+        """Opens both folders and moves what another run left from the one to the other."""
+        self.same_boot = bool(boot) and _read(root, b"boot") == boot
+        self.handle = handles.own_directory(root, b"ready")
+        self._unverified = handles.own_directory(root, b"unverified")
+        self._keys: set[bytes] = set()
+        self._unverified_keys = handles.own_files(self._unverified)
+        for name in handles.own_files(self.handle):
+            _native.remove_all(self._unverified, name)
+            os.rename(name, name, src_dir_fd=self.handle, dst_dir_fd=self._unverified)
+            self._unverified_keys.add(name)
+        if not self.same_boot:
+            _write(root, b"boot", boot)
+
+    def __bool__(self) -> bool:
+        """Whether there may be anything."""
+        return bool(self._keys or self._unverified_keys)
+
+    def has(self, file: File) -> bool:
+        """Whether the content of `file` was verified; looks again at what is unverified."""
+        if not self:
+            return False
+        key = os.fsencode(key_of(file))
+        if key in self._keys:
+            return True
+        if key not in self._unverified_keys or (file.digest is None and not self.same_boot):
+            return False
+        left = file._replace(path=RelPath(key))
+        if verify(self._unverified, [left], cut=True).arrivals != [Arrival.ARRIVED]:
+            return False
+        self._unverified_keys.discard(key)
+        os.rename(key, key, src_dir_fd=self._unverified, dst_dir_fd=self.handle)
+        self._keys.add(key)
+        return True
+
+    def enter(self, file: File, handle: int, name: bytes) -> None:
+        """Take `name` in `handle`, just verified, as the content of `file`."""
+        key = os.fsencode(key_of(file))
+        os.rename(name, key, src_dir_fd=handle, dst_dir_fd=self.handle)
+        self._keys.add(key)
+
+    def add(self, files: Iterable[File]) -> None:
+        """`files` were linked here, under their keys."""
+        self._keys.update(os.fsencode(key_of(file)) for file in files)
+
+    @property
+    def has_unverified(self) -> bool:
+        """Whether anything is to be looked at again."""
+        return bool(self._unverified_keys)
+
+    def take_unverified(self, file: File) -> tuple[int, bytes] | None:
+        """Give up the unverified content of `file`: where it lies, for use as a basis; or None."""
+        key = os.fsencode(key_of(file))
+        if key not in self._unverified_keys:
+            return None
+        self._unverified_keys.discard(key)
+        return self._unverified, key
+
+    def prune(self, wanted: Iterable[File]) -> None:
+        """Drop all content that is not of a `wanted` file, or whose file has names elsewhere.
+
+        What happens to the latter's attributes would happen to a file of the tree.
+        """
+        if not self:
+            return
+        keep = {os.fsencode(key_of(file)) for file in wanted}
+        for handle, keys in (
+            (self.handle, self._keys),
+            (self._unverified, self._unverified_keys),
+        ):
+            for name in list(keys):
+                shared = os.stat(name, dir_fd=handle, follow_symlinks=False).st_nlink > 1
+                if shared or name not in keep:
+                    _native.remove_all(handle, name)
+                    keys.discard(name)
+
+    def close(self) -> None:
+        """Give the handles back."""
+        os.close(self.handle)
+        os.close(self._unverified)
+
+
+def _read(handle: int, name: bytes) -> bytes:
+    try:
+        with handles.opened_file(handle, name) as source:
+            return os.read(source, _BOOT_BYTES)
+    except OSError:
+        return b""
+
+
+def _write(handle: int, name: bytes, content: bytes) -> None:
+    _native.remove_all(handle, name)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    target = os.open(name, flags, 0o600, dir_fd=handle)
+    try:
+        os.write(target, content)
+    finally:
+        os.close(target)

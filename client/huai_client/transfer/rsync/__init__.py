@@ -1,0 +1,1 @@
+"""Running rsync: its arguments, output, exit status, and what it may touch."""

@@ -1,0 +1,225 @@
+"""Runs one rsync: names in by a handle, progress out, and an end within bounds.
+
+Knows nothing of batches.  The rule to keep: a run has not ended before both of its
+pipes have, since rsync's second process tidies up after the first is gone.
+"""
+
+import os
+import re
+import resource
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+from huai_client.transfer.errors import RsyncRequirementError
+from huai_client.transfer.limits import StallDetector, bytes_read
+from huai_client.transfer.options import TransferOptionsError
+from huai_client.transfer.rsync.landlock import Domain, run_in
+from huai_client.transfer.rsync.output import RsyncOutput
+
+_OLDEST = (3, 1)
+_VERSION = re.compile(rb"^rsync +version +v?([0-9]+)\.([0-9]+)(?:\.([0-9]+))?", re.MULTILINE)
+_VERSION_TIMEOUT = 30
+_PIECE = 65_536
+_TICK = 0.5
+_LULL = 0.01
+_GRACE = 10.0
+_SYNTAX = 1
+"""How rsync ends that does not know an option."""
+_HINT = "install rsync 3.1.3 or newer: apt-get install rsync, or as your system has it"
+
+
+class Bounds(NamedTuple):
+    """What a run is held to, whatever the other side sends."""
+
+    file: int = 0
+    """Bytes: no file that it writes grows larger; 0: any size."""
+    total: int = 0
+    """Bytes of all files together, and a little more; 0: any number."""
+    domain: Domain | None = None
+    """What it may touch; None: what this user may."""
+    own: bool = True
+    """Whether the URL is the administrator's own: else it learns no password."""
+
+
+UNBOUND = Bounds()
+
+
+class RsyncProcess:
+    """One run of rsync; `stop` may be called by any thread, at any time."""
+
+    def __init__(
+        self,
+        command: Sequence[bytes],
+        *,
+        names: bytes | bytearray,
+        folder: int,
+        locks: Sequence[int],
+        stall: StallDetector,
+        bounds: Bounds = UNBOUND,
+    ) -> None:
+        """Starts it in the directory `folder`; it inherits `locks` and holds them till its end.
+
+        It is ended when it stalls, or goes beyond its `bounds`.
+        """
+        self.output = RsyncOutput()
+        self.ended = False
+        """Whether no process of it is left that may write."""
+        self._stall = stall
+        self._bounds = bounds
+        self._stopped = False
+        listing = os.memfd_create("huai-names")
+        try:
+            with open(listing, "wb", closefd=False) as target:
+                target.write(names)
+            os.lseek(listing, 0, os.SEEK_SET)
+            start = partial(
+                subprocess.Popen[bytes],
+                command,
+                stdin=listing,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                cwd=f"/proc/self/fd/{folder}",
+                env=_environment(own=bounds.own),
+                pass_fds=locks,
+                restore_signals=False,  # a file that grows too large is an error, not a signal
+            )
+            self._process = run_in(bounds.domain, start)
+            if bounds.file:
+                with suppress(ProcessLookupError):
+                    limit = (bounds.file, bounds.file)
+                    resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, limit)
+        except OSError as error:
+            raise RsyncRequirementError(
+                f"{os.fsdecode(command[0])} cannot be started: {error.strerror}", hint=_HINT
+            ) from error
+        finally:
+            os.close(listing)
+
+    def wait(self, progressed: Callable[[int], None]) -> int:
+        """Listen until it ends, and return its exit code (negative: the signal)."""
+        try:
+            with selectors.DefaultSelector() as pipes:
+                self._listen(pipes, progressed)
+        except BaseException:
+            self.stop()
+            raise
+        finally:
+            self._reap()
+        code = self._process.poll()
+        return -signal.SIGKILL if code is None else code
+
+    def bytes_read(self) -> int | None:
+        """Return the bytes that it has read, from network and disk; None if unknown."""
+        return bytes_read(self._process.pid)
+
+    def stop(self) -> None:
+        """Ask it to end; it keeps what it has of the file in flight."""
+        self._stopped = True
+        self._process.terminate()
+
+    def _listen(self, pipes: selectors.BaseSelector, progressed: Callable[[int], None]) -> None:
+        for pipe, hear in (
+            (self._process.stdout, self.output.hear_output),
+            (self._process.stderr, self.output.hear_errors),
+        ):
+            if pipe is not None:
+                os.set_blocking(pipe.fileno(), False)
+                pipes.register(pipe, selectors.EVENT_READ, hear)
+        deadline = float("inf")
+        while pipes.get_map() and time.monotonic() < deadline:
+            for key, _ in pipes.select(_TICK):
+                data = os.read(key.fd, _PIECE)
+                key.data(data)
+                if not data:
+                    pipes.unregister(key.fileobj)
+            progressed(self.output.progress)
+            if self._bounds.total and self.output.progress > self._bounds.total:
+                self.output.too_much = True
+                self.stop()
+            if not self._stopped and self._stall.stalled(self.bytes_read):
+                self.output.trickles = True
+                self.stop()
+            time.sleep(_LULL)  # rsync tells of every file; hear of many at once
+            over = self._stopped or self._process.poll() is not None
+            if over and deadline == float("inf"):
+                deadline = time.monotonic() + _GRACE  # a helper of ssh may keep a pipe open
+        self.ended = not pipes.get_map()
+
+    def _reap(self) -> None:
+        self.output.hear_errors(b"\n")
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GRACE)
+        if self._process.poll() is None:
+            self.ended = False
+            self._process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GRACE)  # for ever, if its disk or file server hangs
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def _environment(*, own: bool = True) -> dict[str, str]:
+    """Ours, with messages in English and without what would change our options.
+
+    A URL that is not the administrator's `own` learns no password.
+    """
+    dropped = {"RSYNC_PARTIAL_DIR", "RSYNC_ICONV", "RSYNC_PROTECT_ARGS", "RSYNC_OLD_ARGS"}
+    if not own:
+        dropped.add("RSYNC_PASSWORD")
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    return {**kept, "LC_ALL": "C"}
+
+
+@lru_cache
+def require_rsync(program: str) -> tuple[int, int, int]:
+    """The version of `program`; `RsyncRequirementError` if it is missing or too old."""
+    try:
+        said = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_VERSION_TIMEOUT,
+            env=_environment(),
+            check=False,
+        ).stdout
+    except OSError as error:
+        raise RsyncRequirementError(
+            f"{program} cannot be started: {error.strerror}", hint=_HINT
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise RsyncRequirementError(f"{program} does not answer --version", hint=_HINT) from error
+    found = _VERSION.search(said)
+    if not found:
+        raise RsyncRequirementError(f"{program} does not say that it is rsync", hint=_HINT)
+    version = (int(found[1]), int(found[2]), int(found[3] or 0))
+    if version[:2] < _OLDEST:
+        raise RsyncRequirementError(
+            f"{program} is version {version[0]}.{version[1]}, which is too old", hint=_HINT
+        )
+    return version
+
+
+def check_options(program: str, options: Sequence[str]) -> None:
+    """`TransferOptionsError` if `program` does not know one of `options`."""
+    try:
+        done = subprocess.run(
+            [program, *options, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_VERSION_TIMEOUT,
+            env=_environment(),
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return  # `require_rsync` says what is wrong with the program
+    if done.returncode == _SYNTAX:
+        said = done.stderr.decode(errors="replace").strip().partition("\n")[0]
+        raise TransferOptionsError(said, hint="see rsync(1) for its options")

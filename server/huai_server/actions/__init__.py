@@ -1,0 +1,1 @@
+"""What an administrator does with modules; the command line and programs in Python call it."""

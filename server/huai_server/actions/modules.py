@@ -1,0 +1,279 @@
+"""What an administrator does to a module: add it, commit it, remove it.
+
+Only composes.  A program in Python that calls these does all that the command line does.
+What a commit from a list has no need of is imported by the functions that do: its time counts.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from huai_schema.errors import ExitCode, worst_exit_code
+from huai_schema.program.configuration import ConfigError
+from huai_schema.program.locking import locked
+from huai_server.commit.commit import audit_tree, commit_tree
+from huai_server.commit.read_limits import ReadLimits
+from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
+from huai_server.config.load import ServerConfig, add_module, load, remove_module
+from huai_server.config.tables import Module
+from huai_server.export.update import ExportUpdate
+from huai_server.fallback.after_commit import AttrTreeUpdate, remove_attr_tree, update_attr_tree
+from huai_server.state.closed_folder import close_folder
+from huai_server.state.errors import storage_errors
+from huai_server.state.paths import module_places
+from huai_server.static.update import StaticUpdate
+from huai_server.store.repository import Head, Repository
+
+if TYPE_CHECKING:
+    from huai_schema.codec.pending import PendingCommit
+    from huai_server.commit.later import DigestResult
+    from huai_server.commit.scrub import ScrubResult
+    from huai_server.relay.hand_over import HandedOver
+    from huai_server.signing.keys import ServerKeys
+
+
+class Committed(NamedTuple):
+    """What a commit did, and what followed from it."""
+
+    result: CommitResult
+    attr_tree: AttrTreeUpdate
+    export: ExportUpdate
+    static: StaticUpdate
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        steps = (self.result, self.attr_tree, self.export, self.static)
+        return worst_exit_code(step.exit_code for step in steps)
+
+
+class Digested(NamedTuple):
+    """What a commit of digests did, and what followed from it."""
+
+    result: "DigestResult"
+    attr_tree: AttrTreeUpdate
+    static: StaticUpdate
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        steps = (self.result, self.attr_tree, self.static)
+        return worst_exit_code(step.exit_code for step in steps)
+
+
+class Relayed(NamedTuple):
+    """What was handed on, and what followed from it."""
+
+    result: "HandedOver"
+    attr_tree: AttrTreeUpdate
+    static: StaticUpdate
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        return worst_exit_code((self.attr_tree.exit_code, self.static.exit_code))
+
+
+class Attached(NamedTuple):
+    """A commit that waits for signatures, or waited, and what followed from it."""
+
+    pending: "PendingCommit"
+    needed: int
+    """Signatures, the server's own included."""
+    head: Head | None = None
+    """What it became; None: it waits still."""
+    attr_tree: AttrTreeUpdate = AttrTreeUpdate()
+    export: ExportUpdate = ExportUpdate()
+    static: StaticUpdate = StaticUpdate()
+
+    @property
+    def signatures(self) -> int:
+        """How many there are; the server's own is made when it is published."""
+        return len(self.pending.signatures) + 1
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        steps = (self.attr_tree, self.export, self.static)
+        return worst_exit_code(step.exit_code for step in steps)
+
+
+class Removed(NamedTuple):
+    """What is left of a module."""
+
+    kept: Path | None
+    """Where its metadata stay; None: there are none."""
+    attr_tree_in_use: bool
+    """Whether clients still read its attr tree, which is not deleted yet."""
+
+
+def add(root: Path, name: str, module: Module) -> ConfigError | None:
+    """Configure a module, and make room for its state; returns why the fallback cannot serve it."""
+    with storage_errors(root):
+        root.parent.mkdir(parents=True, exist_ok=True)
+        root.mkdir(mode=0o700, exist_ok=True)
+        add_module(root, name, module)
+        # Where root configures what a service commits, the service makes the folder.
+        if root.stat().st_uid == os.geteuid():
+            folder = module_places(root, name).folder
+            folder.mkdir(parents=True, exist_ok=True)
+            if module.is_private:
+                close_folder(folder, root)
+        config = load(root)
+    from huai_server.fallback.conf import clashing_names
+
+    return clashing_names(config.fallback_modules).get(name)  # no matter without the fallback
+
+
+def _ignore(_result: CommitResult) -> None:
+    """Nobody asked."""
+
+
+def commit(
+    root: Path,
+    name: str,
+    options: CommitOptions = USUAL,
+    on_commit: Callable[[CommitResult], object] = _ignore,
+) -> Committed:
+    """Commit a module's tree with its export, then bring all that follows it to the new commit.
+
+    `on_commit` is called between the two.  Static files come first: downstreams wait for them.
+    What is exported to a folder outside of the tree is written last.
+    """
+    config = load(root)
+    module, places = config.committed(name), module_places(root, name)
+    keys = _keys(root, config)
+    if not module.export.files:
+        result = commit_tree(name, module, places, options, keys=keys)
+        on_commit(result)
+        static = _publish(root, config, name)
+        return Committed(result, update_attr_tree(root, name), ExportUpdate(), static)
+    from huai_server.actions.export import ExportOfTree, export_after_commit, plan_export
+
+    plan = plan_export(name, module)
+    inside = ExportOfTree(name, plan) if plan.place.inside is not None else None
+    result = commit_tree(name, module, places, options, keys=keys, export=inside)
+    on_commit(result)
+    static = _publish(root, config, name)
+    attr_tree = update_attr_tree(root, name)
+    exported = inside.update if inside else export_after_commit(name, module, places, plan)
+    return Committed(result, attr_tree, exported, static)
+
+
+def digest(root: Path, name: str, limits: ReadLimits) -> Digested:
+    """Compute the digests that commits left out, then bring all that follows to the new commit."""
+    from huai_server.commit.later import digest_tree
+
+    config = load(root)
+    keys = _keys(root, config)
+    result = digest_tree(name, config.committed(name), module_places(root, name), limits, keys)
+    static = _publish(root, config, name)
+    return Digested(result, update_attr_tree(root, name), static)
+
+
+def hand_out_pending(root: Path, name: str, output: Path) -> Attached:
+    """Write the commit that waits for signatures to the file `output`."""
+    from huai_server.signing.pending import hand_out
+
+    config = load(root)
+    config.committed(name)
+    keys = _needed_keys(root, config)
+    pending = hand_out(Repository(module_places(root, name).repository), name, output)
+    return Attached(pending, keys.chain.newest.threshold)
+
+
+def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0) -> Attached:
+    """Add a signature to the commit that waits; once it has all, bring all that follows to it."""
+    from huai_server.signing.pending import add_signature
+
+    config = load(root)
+    module, places = config.committed(name), module_places(root, name)
+    keys = _needed_keys(root, config)
+    with storage_errors(places.folder), locked(places.lock, wait=wait):
+        repository = Repository(places.repository)
+        repository.remove_unfinished()
+        pending, head = add_signature(repository, name, keys, signature)
+    done = Attached(pending, keys.chain.newest.threshold, head)
+    if head is None:
+        return done
+    static = _publish(root, config, name)
+    attr_tree = update_attr_tree(root, name)
+    exported = ExportUpdate()
+    if module.export.files:
+        from huai_server.actions.export import export_after_commit, plan_export
+
+        plan = plan_export(name, module)
+        if plan.place.inside is None:
+            exported = export_after_commit(name, module, places, plan)
+    return done._replace(static=static, attr_tree=attr_tree, export=exported)
+
+
+def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float = 0) -> Relayed:
+    """Hand on the commit that huai-client applied, then bring all that follows to it."""
+    from huai_server.relay.hand_over import hand_over
+
+    config = load(root)
+    module, places = config.relayed(name), module_places(root, name)
+    done = hand_over(name, module, places, accept_rollback=accept_rollback, wait=wait)
+    static = _publish(root, config, name)
+    return Relayed(done, update_attr_tree(root, name), static)
+
+
+def scrub(root: Path, name: str, limits: ReadLimits, *, full: bool) -> "ScrubResult":
+    """Read files again that are due, or all, and compare them with their digests."""
+    from huai_server.commit.scrub import scrub_tree
+
+    module, places = load(root).committed(name), module_places(root, name)
+    return scrub_tree(name, module, places, limits, full=full)
+
+
+def audit(root: Path, name: str, *, wait: float = 0) -> AuditResult:
+    """In what a module's tree differs from its last commit."""
+    return audit_tree(name, load(root).module(name), module_places(root, name), wait)
+
+
+def remove(root: Path, name: str, *, purge: bool) -> Removed:
+    """Take a module out of the configuration, its attr tree too; `purge`: its metadata as well."""
+    from huai_server.state.tokens import forget_module
+    from huai_server.store.module_state import purge_module
+
+    config = load(root)
+    config.module(name)
+    places = module_places(root, name)
+    gone = remove_attr_tree(root, config, name)
+    if purge:  # first, so that one that is refused can be repeated
+        purge_module(places)
+    remove_module(root, name)
+    forget_module(root, name)  # a later module of this name is another one's secret
+    kept = places.folder if not purge and places.folder.exists() else None
+    return Removed(kept, attr_tree_in_use=not gone)
+
+
+def _publish(root: Path, config: ServerConfig, name: str) -> StaticUpdate:
+    """Write static files, where the configuration wants some."""
+    if not config.static_places(name):
+        return StaticUpdate()
+    from huai_server.actions.publish import publish_after_commit
+
+    return publish_after_commit(config, name, module_places(root, name))
+
+
+def _keys(root: Path, config: ServerConfig) -> "ServerKeys | None":
+    """What signs commits; None: nothing does."""
+    if not config.signing:
+        return None
+    from huai_server.signing.keys import open_keys
+
+    return open_keys(root, config.signing)
+
+
+def _needed_keys(root: Path, config: ServerConfig) -> "ServerKeys":
+    """What signs commits; `ConfigError` if nothing does."""
+    keys = _keys(root, config)
+    if keys is None:
+        raise ConfigError(
+            f"{root}: commits are not signed, so none waits for signatures",
+            hint="huai-server key new PATH makes a key, and says what to write",
+        )
+    return keys

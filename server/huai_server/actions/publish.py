@@ -1,0 +1,76 @@
+"""The static files of a module as server.toml and the command line want them: where to.
+
+Each place has files of its own, made one after the other.  What fails at one place keeps no other
+one waiting.
+"""
+
+import time
+from math import inf
+from pathlib import Path
+
+from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.program.locking import locked
+from huai_server.config.load import ServerConfig
+from huai_server.config.place import bucket_place, is_bucket
+from huai_server.state.errors import storage_errors
+from huai_server.state.paths import ModulePlaces
+from huai_server.static.folder import Folder
+from huai_server.static.publish import Published, publish
+from huai_server.static.target import Target
+from huai_server.static.update import StaticUpdate
+from huai_server.store.repository import Repository, StoreError
+
+
+class NoLibraryError(HuaiError):
+    """The library that writes to buckets is not installed."""
+
+    exit_code = ExitCode.REQUIREMENT
+
+
+def publish_module(
+    config: ServerConfig, name: str, places: ModulePlaces, to: str, *, wait: float = 0
+) -> Published:
+    """Bring the static files at one place to the newest commit."""
+    module = config.module(name)
+    with storage_errors(Path(to)), locked(places.publishing, wait=wait):
+        target = _target(to, name, config, places.drafts)
+        try:
+            return publish(
+                Repository(places.repository),
+                target,
+                module.retention,
+                now=time.time(),
+                content_urls=module.relay_urls,
+            )
+        except FormatError as error:
+            raise StoreError(
+                f"{name}: {error.message}",
+                hint=f"run: huai-server check {name}, which names what is damaged",
+            ) from error
+
+
+def publish_after_commit(config: ServerConfig, name: str, places: ModulePlaces) -> StaticUpdate:
+    """The same for all places of a module that was committed."""
+    done: list[tuple[str, Published]] = []
+    failures: list[HuaiError] = []
+    for each in config.static_places(name):
+        try:
+            # Another run may be about an older commit, and nobody would publish this one.
+            done.append((each, publish_module(config, name, places, each, wait=inf)))
+        except HuaiError as error:
+            failures.append(error)
+    return StaticUpdate(tuple(done), tuple(failures))
+
+
+def _target(to: str, name: str, config: ServerConfig, drafts: Path) -> Target:
+    if not is_bucket(to):
+        return Folder(Path(to), name, closed=config.module(name).is_private)
+    place = bucket_place(to)
+    try:
+        from huai_server.static.bucket import Bucket  # few need it
+    except ModuleNotFoundError as error:
+        raise NoLibraryError(
+            f"{to}: {error.name} is not installed, which writing to a bucket needs",
+            hint="pip install 'huai[s3]'",
+        ) from error
+    return Bucket(place, name, endpoint=config.static_endpoint(name), drafts=drafts)

@@ -1,0 +1,1 @@
+"""What the administrator wrote down: server.toml and its tables."""

@@ -1,0 +1,186 @@
+"""The tables of server.toml as they are read, and what is wrong with them in plain words.
+
+Looks at no tree and asks no host.
+"""
+
+import re
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from huai_schema.codec.descriptor import Descriptor, check_module
+from huai_schema.codec.publish_rules import own_rules
+from huai_schema.codec.web_folder import HOST, is_web_folder
+from huai_schema.errors import FormatError
+from huai_schema.limits import BLOCK_INDEX_MIN
+from huai_schema.program.configuration import ConfigError, check_keys
+from huai_schema.program.urls import masked
+from huai_server.config.mirrors import NAME as DOWNSTREAM_NAME
+from huai_server.config.mirrors import AllowedDownstream
+from huai_server.config.tables import (
+    Module,
+    ModuleExport,
+    ModuleFallback,
+    StaticFiles,
+    Tls,
+    WebHook,
+)
+
+SEE = "docs/SERVER-CONFIGURATION.md, or `man huai-server.toml`, lists the keys and their values"
+"""The hint of what has no better one."""
+_Table = TypeVar("_Table", bound=msgspec.Struct)
+_DAEMON = re.compile(
+    rf"(?:rsync://(?:[\w.-]+@)?{HOST}(?::[0-9]{{1,5}})?/|(?:[\w.-]+@)?{HOST}::)"
+    r"(?!\.\.?(?:/|$))[^/:*?\[\\-][^*?\[\\]*",
+    re.ASCII,
+)
+"""A module of an rsync daemon, as downstreams accept it from metadata."""
+_PLAIN = re.compile("[!-~]+")
+"""What a header of HTTP may hold."""
+
+
+def convert_downstreams(path: Path, tables: object) -> dict[str, AllowedDownstream]:
+    """Those of `[allowed_downstreams.NAME]`; each key belongs to one of them."""
+    if not isinstance(tables, dict):
+        raise ConfigError(f"{path}: allowed_downstreams: tables were expected", hint=SEE)
+    found: dict[str, AllowedDownstream] = {}
+    for name, table in tables.items():
+        place = f"{path}: [allowed_downstreams.{name}]"
+        if DOWNSTREAM_NAME.fullmatch(name) is None:
+            raise ConfigError(
+                f"{place}: this cannot be a name (letters, digits, '.', '_', '-')",
+                hint="for example the mirror's host name",
+            )
+        one = convert(place, table, AllowedDownstream)
+        key = _public_key(place, one.key)
+        if any(each.key == key for each in found.values()):
+            raise ConfigError(f"{place}: another one has this key", hint="give each its own")
+        found[name] = msgspec.structs.replace(one, key=key)
+    return found
+
+
+def _public_key(place: str, line: str) -> str:
+    from huai_native._native import parse_public_key  # few have such a table
+
+    try:
+        return parse_public_key(line)
+    except FormatError as error:
+        raise ConfigError(
+            f"{place}: key: {error.reason}", hint='for example: key = "ssh-ed25519 AAAA..."'
+        ) from None
+
+
+def check_proxies(place: str, proxies: tuple[str, ...]) -> None:
+    """Each is an address or a network; `place` is where they stand, for the error."""
+    from ipaddress import ip_network  # loads slowly
+
+    try:
+        for proxy in proxies:
+            ip_network(proxy, strict=False)
+    except ValueError as error:
+        raise ConfigError(
+            f"{place}: proxies: {error}", hint="write addresses and networks, such as 10.0.0.0/8"
+        ) from None
+
+
+def convert_module(path: Path, name: str, table: object) -> Module:
+    """The module of one table, checked without looking at its tree."""
+    place = f"{path}: [modules.{name}]"
+    if isinstance(table, dict):
+        convert(f"{place[:-1]}.fallback]", table.get("fallback", {}), ModuleFallback)
+        convert(f"{place[:-1]}.export]", table.get("export", {}), ModuleExport)
+        hooks = table.get("webhooks", ())
+        for hook in hooks if isinstance(hooks, list) else ():
+            convert(f"{place}: webhooks", hook, WebHook)
+        convert(f"{place[:-1]}.static]", table.get("static", {}), StaticFiles)
+    module = convert(place, table, Module)
+    check_urls(f"{place}: content_urls", name, module.content_urls)
+    check_urls(f"{place}: mirrors", name, module.mirrors)
+    try:
+        check_module(name)
+        # As clients will read it.
+        told = Descriptor(name, module.content_urls, module.rules, mirrors=module.mirrors)
+        Descriptor.decode(told.encode())
+        own_rules(module.rules)
+    except FormatError as error:
+        raise ConfigError(f"{place}: {error.reason}", hint=SEE) from None
+    except UnicodeError as error:
+        raise ConfigError(f"{place}: content_urls: {error}", hint="URLs are UTF-8") from None
+    if module.relay and module.export.files:
+        raise ConfigError(
+            f"{place}: a relayed tree is its upstream's, and nothing is exported to it",
+            hint="leave out relay, or export",
+        )
+    if not all(map(_PLAIN.fullmatch, module.relay_urls)):
+        raise ConfigError(
+            f"{place}: content_urls: those of a relayed module are of ASCII, without blanks",
+            hint="percent-encode other characters",
+        )
+    if 0 < module.block_index < BLOCK_INDEX_MIN:
+        raise ConfigError(
+            f"{place}: block_index: files of {module.block_index} bytes are too small for an index",
+            hint=f"give at least {BLOCK_INDEX_MIN}, or 0 for none",
+        )
+    if not module.path.startswith("/") or "\0" in module.path:
+        raise ConfigError(
+            f"{place}: path: {module.path!r} is not an absolute path", hint="begin it with a slash"
+        )
+    return module
+
+
+def check_tls(path: Path, table: dict[str, Any]) -> None:
+    """Name what is wrong in the table of TLS, if there is one."""
+    listen = table.get("listen")
+    if isinstance(listen, dict) and "tls" in listen:
+        convert(f"{path}: [listen]: tls", listen["tls"], Tls)
+
+
+def check_urls(place: str, name: str, urls: tuple[str, ...]) -> None:
+    """Raise `ConfigError` for a content URL of `name` that downstreams cannot use."""
+    for url in urls:
+        daemon = _DAEMON.fullmatch(url) and ".." not in url.split("/")
+        if not daemon and not is_web_folder(url):
+            raise ConfigError(
+                f"{place}: {masked(url)!r} is not what downstreams fetch content from",
+                hint=f"name an rsync daemon and its module, rsync://HOST/{name}, or the folder of "
+                f"a web server: https://HOST/{name}",
+            )
+
+
+def convert(place: str, table: object, kind: type[_Table]) -> _Table:
+    """The value of a table; `ConfigError` names the key that is wrong, after `place`."""
+    check_keys(place, table, kind.__struct_fields__)
+    try:
+        return msgspec.convert(table, kind)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{place}: {_in_words(str(error), table)}", hint=SEE) from None
+
+
+_AT_KEY = re.compile(r" - at `\$\.(\w+)[^`]*`$")
+_WORDS = (
+    (r"Object missing required field `(\w+)`", r"the key '\1' is missing"),
+    (r"Expected `(?:array|tuple)`, got `\w+`", 'a list was expected: ["…"]'),
+    (r"Expected `int \| null`, got `\w+`", "a whole number was expected"),
+    (r"Expected `int`, got `\w+`", "a whole number was expected"),
+    (r"Expected `float`, got `\w+`", "a number was expected"),
+    (r"Expected `str`, got `\w+`", 'a text was expected: "…"'),
+    (r"Expected `bool`, got `\w+`", "true or false was expected"),
+    (r"Expected `(?:int|float)(?: \| null)?` (>=?|<=?) (\S+)", r"the number has to be \1 \2"),
+    (r"Invalid enum value '(.*)'", r"'\1' is not one of the values of this key"),
+    (r"Expected `str` matching regex '(.*)'", "the text does not have the form that it needs"),
+)
+
+
+def _in_words(said: str, table: object) -> str:
+    """Msgspec's message in plain words: the key, its value, and what is wrong with it."""
+    found = _AT_KEY.search(said)
+    reason = said[: found.start()] if found else said
+    for pattern, words in _WORDS:
+        reason = re.sub(f"^{pattern}$", words, reason)
+    if found is None:
+        return reason
+    key = found[1]
+    value = table.get(key) if isinstance(table, dict) else None
+    shown = "" if isinstance(value, dict) else f" = {value!r}"
+    return f"{key}{shown}: {reason}"

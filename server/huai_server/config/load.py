@@ -1,0 +1,213 @@
+"""The server's configuration: one TOML file below one state root, as frozen, typed values."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.configuration import (
+    ConfigError,
+    check_keys,
+    find_module,
+    read_toml,
+    rewrite,
+)
+from huai_server.config.check import (
+    SEE,
+    check_proxies,
+    check_tls,
+    convert,
+    convert_downstreams,
+    convert_module,
+)
+from huai_server.config.mirrors import AllowedDownstream, MirrorSettings
+from huai_server.config.tables import ATTR_KINDS, Fallback, Listen, Module, Signing, StaticFiles
+
+if TYPE_CHECKING:
+    from huai_schema.program.notify.settings import Notify
+
+_NAME = "server.toml"
+_PACKAGED_ROOT = Path("/var/lib/huai")
+_PACKAGED_FILE = Path("/etc/huai") / _NAME
+"""Owned by root, who runs programs that it names; the state root belongs to the service."""
+_MODE = 0o644
+"""Of the file: it has no secrets, and `serve` may run as another user.  The root limits access."""
+
+
+class RelayedError(HuaiError):
+    """A module whose commits are made elsewhere."""
+
+    exit_code = ExitCode.CONFIG
+
+
+class ServerConfig(msgspec.Struct, frozen=True):
+    """The whole file."""
+
+    listen: Listen = Listen()
+    modules: dict[str, Module] = msgspec.field(default_factory=dict)
+    fallback: Fallback = Fallback()
+    signing: Signing | None = None
+    """None: commits are not signed."""
+    static: StaticFiles = StaticFiles()
+    """Of modules that say nothing else."""
+    notify: "Notify | None" = None
+    """None: nobody is told of failures."""
+    mirrors: MirrorSettings = MirrorSettings()
+    allowed_downstreams: dict[str, AllowedDownstream] = msgspec.field(default_factory=dict)
+    """By name, those whose attestations are taken."""
+
+    @property
+    def fallback_modules(self) -> dict[str, Module]:
+        """The modules that unmodified rsync clients get."""
+        return {name: each for name, each in self.modules.items() if each.in_fallback}
+
+    @property
+    def attr_modules(self) -> dict[str, Module]:
+        """The modules that list from an attr tree."""
+        return {
+            name: each
+            for name, each in self.fallback_modules.items()
+            if each.fallback.kind in ATTR_KINDS
+        }
+
+    def module(self, name: str) -> Module:
+        """The module `name`; raises `UnknownModuleError`."""
+        return find_module(self.modules, name)
+
+    def committed(self, name: str) -> Module:
+        """The same, if its commits are made here; raises `RelayedError` as well."""
+        module = self.module(name)
+        if module.relay:
+            raise RelayedError(
+                f"{name}: its commits are made upstream, and handed on from {module.relay}",
+                hint=f"run huai-client sync {module.relay_name or name}; `serve` hands on what it "
+                "applied",
+            )
+        return module
+
+    def relayed(self, name: str) -> Module:
+        """The module `name`, if it hands on the commits of another; else `RelayedError`."""
+        module = self.module(name)
+        if not module.relay:
+            raise RelayedError(
+                f"{name}: its commits are made here",
+                hint=f"run huai-server commit {name}; or name the state root of huai-client in "
+                "server.toml: relay",
+            )
+        return module
+
+    def static_places(self, name: str) -> tuple[str, ...]:
+        """Where the static files of the module `name` go.
+
+        Whoever a web server lets in reads them: a private module has the places of its own alone.
+        """
+        module = self.module(name)
+        if module.static.to is not None:
+            return module.static.to
+        return () if module.is_private else self.static.to or ()
+
+    def static_endpoint(self, name: str) -> str:
+        """The URL of the service that has the buckets of the module `name`; empty: not said."""
+        return self.module(name).static.endpoint or self.static.endpoint
+
+
+def default_root() -> Path:
+    """/var/lib/huai for root and wherever it exists, else a folder of the user's own state."""
+    common = _PACKAGED_ROOT
+    if os.geteuid() == 0 or common.exists():
+        return common
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "huai"
+
+
+def config_path(root: Path) -> Path:
+    """Return the configuration file of `root`: in /etc/huai for the packaged service."""
+    if root == _PACKAGED_ROOT:
+        try:
+            _PACKAGED_FILE.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except OSError:
+            return _PACKAGED_FILE  # reading it explains the error
+        else:
+            return _PACKAGED_FILE
+    return root / _NAME
+
+
+def load(root: Path) -> ServerConfig:
+    """Read the configuration below `root`; a missing file means: no modules yet."""
+    path = config_path(root)
+    table = read_toml(path)
+    check_keys(str(path), table, ServerConfig.__struct_fields__)
+    check_tls(path, table)
+    listen = convert(f"{path}: [listen]", table.get("listen", {}), Listen)
+    if "proxies" in table.get("listen", {}):
+        check_proxies(f"{path}: [listen]", listen.proxies)
+    signing = None
+    if "signing" in table:
+        signing = convert(f"{path}: [signing]", table["signing"], Signing)
+    fallback = convert(f"{path}: [fallback]", table.get("fallback", {}), Fallback)
+    if "folder" not in table.get("fallback", {}):
+        fallback = msgspec.structs.replace(fallback, folder=_fallback_folder(root))
+    static = convert(f"{path}: [static]", table.get("static", {}), StaticFiles)
+    modules = table.get("modules", {})
+    if not isinstance(modules, dict):
+        raise ConfigError(f"{path}: modules: tables were expected", hint=SEE)
+    named = {name: convert_module(path, name, modules[name]) for name in modules}
+    notify = None
+    if "notify" in table:
+        from huai_schema.program.notify.settings import read_notify  # most have no use for it
+
+        place = f"{path}: [notify]"
+        notify = read_notify(place, table["notify"], msgspec.convert, msgspec.ValidationError)
+    mirrors = convert(f"{path}: [mirrors]", table.get("mirrors", {}), MirrorSettings)
+    downstreams = convert_downstreams(path, table.get("allowed_downstreams", {}))
+    return ServerConfig(listen, named, fallback, signing, static, notify, mirrors, downstreams)
+
+
+def _fallback_folder(root: Path) -> str:
+    """Return the folder for attr trees: no two roots share one unless server.toml says so."""
+    real = Path(os.path.realpath(root))
+    return Fallback().folder if real == _PACKAGED_ROOT else str(real / "fallback")
+
+
+def add_module(root: Path, name: str, module: Module) -> None:
+    """Add a module to the configuration; raises `ConfigError` if the name is taken."""
+    import tomlkit  # loads slowly, and nothing else writes configuration
+
+    path = config_path(root)
+    defaults = msgspec.to_builtins(Module(path=""))
+    values = msgspec.to_builtins(module)
+    changed = {key: value for key, value in values.items() if value != defaults[key]}
+    convert_module(path, name, {**changed, "path": module.path})
+    load(root)
+
+    def put(text: str) -> str:
+        document = tomlkit.parse(text)
+        modules = document.setdefault("modules", tomlkit.table(is_super_table=True))
+        if name in modules:
+            raise ConfigError(
+                f"module {name!r} exists already",
+                hint=f"change it in {path}, or choose another name",
+            )
+        modules[name] = changed
+        return tomlkit.dumps(document)
+
+    rewrite(path, put, mode=_MODE)
+
+
+def remove_module(root: Path, name: str) -> None:
+    """Remove a module from the configuration, if it is there."""
+    import tomlkit  # as above
+
+    load(root).module(name)
+
+    def drop(text: str) -> str:
+        document = tomlkit.parse(text)
+        modules: Any = document["modules"]
+        if name in modules:
+            del modules[name]
+        return tomlkit.dumps(document)
+
+    rewrite(config_path(root), drop, mode=_MODE)

@@ -1,0 +1,1 @@
+"""Places below the state root, and small files there."""

@@ -1,0 +1,216 @@
+"""Tokens: what lets a downstream see private modules (ACCESS.md).
+
+A token is `huai_ID_SECRET`.  The id is public: commands name a token by it.  The secret is 256
+random bits, of which `ROOT/tokens.json` has the SHA-256 alone.  A slow hash, as passwords need,
+would protect nothing more: nobody finds 256 random bits by trying, however fast that is; and it
+would be computed for each request.
+
+Rule: the text of a token leaves this module once, when it is made; no error and no log has it.
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+import msgspec
+from msgspec import Meta
+
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.configuration import ConfigError, rewrite
+from huai_server.state.file_stamp import file_stamp
+
+Scope = Literal["read", "metrics"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+"""`read`: all of a module.  `metrics`: what `/metrics` says of it, and nothing else."""
+
+_FILE = "tokens.json"
+_TOKEN = re.compile(r"huai_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_ID_BYTES, _SECRET_BYTES = 6, 32
+_OWN, _GROUP = 0o600, 0o640
+_WRITABLE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class UnknownTokenError(HuaiError):
+    """No token has this id."""
+
+    exit_code = ExitCode.USAGE
+
+
+class Token(msgspec.Struct, frozen=True):
+    """What is kept of a token."""
+
+    id: Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
+    digest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    """SHA-256 of the whole token, in hex."""
+    modules: tuple[str, ...]
+    scopes: tuple[Scope, ...]
+    created: int
+    """Seconds since the epoch."""
+    expires: int | None = None
+    """The same; None: never."""
+    comment: str = ""
+
+    def holds(self, now: float) -> bool:
+        """Whether it has not expired."""
+        return self.expires is None or now < self.expires
+
+
+class _File(msgspec.Struct, frozen=True):
+    version: Literal[1] = 1
+    tokens: tuple[Token, ...] = ()
+
+
+class Tokens:
+    """The tokens of a state root, read again whenever their file was replaced."""
+
+    def __init__(self, root: Path) -> None:
+        """Reads nothing yet."""
+        self._root = root
+        self._stamp: tuple[int, ...] | None = None
+        self._known: dict[str, Token] = {}
+
+    def find(self, text: str) -> Token | None:
+        """The token with this text, if it is valid now; raises `ConfigError` as `read_tokens`."""
+        found = token_form(text)
+        if found is None:
+            return None
+        self._look()
+        token = self._known.get(found[1])
+        digest = token.digest if token else "0" * 64
+        # The id is no secret; what is compared with the secret's digest takes the same time.
+        if not hmac.compare_digest(_digest(text), digest):
+            return None
+        return token if token and token.holds(time.time()) else None
+
+    def _look(self) -> None:
+        stamp = file_stamp(tokens_path(self._root))
+        if stamp != self._stamp:
+            self._stamp, self._known = stamp, {}  # what cannot be read lets nobody in
+            self._known = {token.id: token for token in read_tokens(self._root)}
+
+
+def token_form(text: str) -> re.Match[str] | None:
+    """Whether a text has the form of a token, of which the first group is its id."""
+    return _TOKEN.fullmatch(text)
+
+
+def tokens_path(root: Path) -> Path:
+    """The file below `root`."""
+    return root / _FILE
+
+
+def read_tokens(root: Path) -> tuple[Token, ...]:
+    """All tokens, those that have expired as well; raises `ConfigError`."""
+    path = tokens_path(root)
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & _WRITABLE:
+            raise ConfigError(
+                f"{path}: other users may write tokens into it (mode {mode:04o})",
+                hint=f"chmod go-w {path}; then see huai-server token list, and revoke what is not "
+                "yours",
+            )
+        return _decode(path, path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: {error.strerror}", hint="let the user who runs this read it"
+        ) from error
+    except UnicodeError:
+        raise _malformed(path, "it is no text") from None
+
+
+def new_token(
+    root: Path,
+    modules: Iterable[str],
+    scopes: Iterable[Scope],
+    *,
+    seconds: int | None = None,
+    comment: str = "",
+) -> tuple[Token, str]:
+    """Make a token for `modules` that expires in `seconds`, or never; and its text."""
+    name = secrets.token_hex(_ID_BYTES)
+    secret = base64.urlsafe_b64encode(secrets.token_bytes(_SECRET_BYTES)).decode().rstrip("=")
+    text, now = f"huai_{name}_{secret}", int(time.time())
+    expires = None if seconds is None else now + seconds
+    token = Token(
+        name,
+        _digest(text),
+        tuple(dict.fromkeys(modules)),
+        tuple(dict.fromkeys(scopes)),
+        now,
+        expires,
+        comment,
+    )
+    _change(root, lambda tokens: (*tokens, token))
+    return token, text
+
+
+def revoke_token(root: Path, name: str) -> Token:
+    """Forget the token with the id `name`; raises `UnknownTokenError`."""
+    gone: list[Token] = []
+
+    def without(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+        gone.extend(token for token in tokens if token.id == name)
+        if not gone:
+            raise UnknownTokenError(
+                "no token has this id", hint="huai-server token list shows all of them"
+            )
+        return tuple(token for token in tokens if token.id != name)
+
+    _change(root, without)
+    return gone[0]
+
+
+def forget_module(root: Path, name: str) -> None:
+    """Let no token name a module any more; one that names no other is forgotten."""
+
+    def without(token: Token) -> Token:
+        left = tuple(each for each in token.modules if each != name)
+        return msgspec.structs.replace(token, modules=left)
+
+    if any(name in token.modules for token in read_tokens(root)):
+        _change(root, lambda tokens: tuple(t for t in map(without, tokens) if t.modules))
+
+
+def _change(root: Path, change: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
+    path = tokens_path(root)
+
+    def text(old: str) -> str:
+        tokens = change(_decode(path, old) if old else ())
+        encoded = msgspec.json.encode(_File(tokens=tokens))
+        return msgspec.json.format(encoded, indent=2).decode() + "\n"
+
+    try:
+        # `serve` may run as a user that has the root by its group.
+        shared = stat.S_IMODE(root.stat().st_mode) & stat.S_IRGRP
+    except OSError as error:
+        raise ConfigError(
+            f"{root}: {error.strerror}", hint="huai-server add makes the first module"
+        ) from error
+    rewrite(path, text, mode=_GROUP if shared else _OWN)
+
+
+def _decode(path: Path, text: str) -> tuple[Token, ...]:
+    try:
+        return msgspec.json.decode(text, type=_File).tokens
+    except msgspec.DecodeError as error:
+        raise _malformed(path, str(error)) from None
+
+
+def _malformed(path: Path, reason: str) -> ConfigError:
+    return ConfigError(
+        f"{path}: {reason}", hint="put a copy of it back, or delete it and make tokens anew"
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

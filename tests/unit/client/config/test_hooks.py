@@ -1,0 +1,83 @@
+"""`[modules.NAME.hooks]`: what is read, and which mistakes are named."""
+
+from pathlib import Path
+
+import pytest
+
+from huai_client.config import load as config
+from huai_client.config.hooks import NO_HOOKS, Hooks
+from huai_client.inspect.config_check import check_config
+from huai_schema.program.configuration import ConfigError
+
+MODULE = '[modules.m]\nurl = "http://h:8440"\ndest = "/srv/m"\n'
+TABLE = f"{MODULE}[modules.m.hooks]\n"
+
+
+def written(root: Path, text: str) -> config.Module:
+    config.config_path(root).write_text(text, encoding="utf-8")
+    return config.load(root).module("m")
+
+
+def test_a_path_or_a_list_of_words(tmp_path: Path) -> None:
+    lines = 'before = "/bin/true"\non_change = ["/bin/echo", "a b", ""]\ntimeout = 90\n'
+    hooks = written(tmp_path, TABLE + lines).hooks
+    assert hooks.command("before") == ("/bin/true",)
+    assert hooks.command("on_change") == ("/bin/echo", "a b", "")
+    assert hooks.command("after") == ()
+    assert (hooks.timeout, hooks.failure) == ("90", "fail")
+
+
+def test_no_table_is_no_hooks(tmp_path: Path) -> None:
+    assert written(tmp_path, MODULE).hooks == written(tmp_path, TABLE).hooks == NO_HOOKS
+
+
+def test_what_add_writes_is_read_again(tmp_path: Path) -> None:
+    module = config.Module(
+        url="http://h:8440", dest="/srv/m", hooks=Hooks(after=("/bin/echo", "x"), failure="warn")
+    )
+    config.add_module(tmp_path, "m", module)
+    assert config.load(tmp_path).module("m") == module
+
+
+MISTAKES = {
+    f"{MODULE}hooks = 1\n": ("[modules.m.hooks]", "table"),
+    f'{TABLE}on-change = "/x"\n': ("unknown key 'on-change'", "'on_change'"),
+    f"{TABLE}before = 1\n": ("before:", 'before = "/usr'),
+    f'{TABLE}before = ""\n': ("before:", 'before = "/usr'),
+    f"{TABLE}after = []\n": ("after:", 'after = "/usr'),
+    f'{TABLE}after = ["/x", 1]\n': ("after:", 'after = "/usr'),
+    f'{TABLE}timeout = "0"\n': ("timeout:", "no span of time above 0", '"10m"'),
+    f"{TABLE}timeout = -1\n": ("timeout:", "no span of time above 0"),
+    f'{TABLE}timeout = "soon"\n': ("timeout:", "no span of time above 0"),
+    f'{TABLE}failure = "ignore"\n': ("failure:", '"warn"'),
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_mistakes_are_named(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        written(tmp_path, text)
+    said = f"{caught.value.message} {caught.value.hint}"
+    for word in ("client.toml", *MISTAKES[text]):
+        assert word in said
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ('"purge"', "'purge' is no absolute path"),
+        ('"./purge"', "'./purge' is no absolute path"),
+        ('"/nonexistent/purge"', "/nonexistent/purge is no program"),
+        ('"/etc/passwd"', "/etc/passwd is no program"),
+        ('"/etc"', "/etc is no program"),
+        ('["/bin/echo", "a\\u0000b"]', "a word holds a NUL"),
+    ],
+)
+def test_programs_that_cannot_be_run_are_found_before(
+    tmp_path: Path, command: str, said: str
+) -> None:
+    written(tmp_path, f"{TABLE}after = {command}\n")
+    with pytest.raises(ConfigError) as caught:
+        check_config(config.load(tmp_path), "m", tmp_path)
+    assert f"[modules.m.hooks]: after: {said}" in caught.value.message
+    assert caught.value.hint

@@ -1,0 +1,78 @@
+"""Which internal addresses an upstream may lead to."""
+
+import pytest
+
+from huai_client.config import reach as reach_module
+from huai_client.config.reach import Reach, check_networks
+from huai_client.metadata.http import MetadataUrl, Question, UpstreamError, ask
+from huai_client.metadata.http_connection import InternalAddressError, connect
+from huai_schema.program.configuration import ConfigError
+
+ADDRESSES = ("127.0.0.1", "10.1.2.3", "8.8.8.8")
+
+
+def test_the_named_urls_say_how_far(subtests: pytest.Subtests) -> None:
+    for named, networks, allowed in [
+        ((), (), ["8.8.8.8"]),
+        (("https://8.8.4.4/",), (), ["8.8.8.8"]),
+        (("https://192.168.1.1/",), (), ["10.1.2.3", "8.8.8.8"]),
+        (("rsync://127.0.0.1/m",), (), [*ADDRESSES]),
+        (("/srv/m",), (), [*ADDRESSES]),
+        (("file:///srv/m.git",), (), [*ADDRESSES]),
+        (("me@10.0.0.1:m.git",), (), ["10.1.2.3", "8.8.8.8"]),
+        (("http://[::1]:port/",), (), ["8.8.8.8"]),
+        (("https://8.8.4.4/",), ("10.1.0.0/16",), ["10.1.2.3", "8.8.8.8"]),
+    ]:
+        with subtests.test(named=named, networks=networks, allowed=allowed):
+            reach = Reach(named, networks)
+            assert [each for each in ADDRESSES if not reach.refusal(each)] == allowed
+            assert [each for each in ADDRESSES if not reach.refusal_of_host(each)] == allowed
+
+
+@pytest.mark.parametrize(
+    ("addresses", "allowed"),
+    [
+        (["127.0.0.1", "8.8.4.4"], ["8.8.8.8"]),
+        (["10.0.0.1", "2001:4860::8"], ["8.8.8.8"]),
+        (["10.0.0.1", "127.0.0.1"], ["10.1.2.3", "8.8.8.8"]),
+        (["10.0.0.1", "fd00::1"], ["10.1.2.3", "8.8.8.8"]),
+        (["127.0.0.1", "::1"], [*ADDRESSES]),
+        ([], ["8.8.8.8"]),
+    ],
+)
+def test_a_name_counts_by_all_of_its_addresses(
+    monkeypatch: pytest.MonkeyPatch, addresses: list[str], allowed: list[str]
+) -> None:
+    """Whoever answers for a name may add an address to it."""
+
+    def resolved(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
+        assert host == "upstream.example"
+        return [(0, 0, 0, "", (address, 0)) for address in addresses]
+
+    reach_module._addresses.cache_clear()
+    monkeypatch.setattr("socket.getaddrinfo", resolved)
+    reach = Reach(("https://upstream.example/",))
+    assert [each for each in ADDRESSES if not reach.refusal(each)] == allowed
+    reach_module._addresses.cache_clear()
+
+
+def test_what_is_no_network() -> None:
+    with pytest.raises(ConfigError, match="allow_networks: '10"):
+        check_networks(["10.0.0.1/8"])
+
+
+def test_nothing_is_connected_to_that_may_not() -> None:
+    with pytest.raises(InternalAddressError, match="this machine"):
+        connect("127.0.0.1", 1, 1, Reach())
+    with pytest.raises(ConnectionRefusedError):
+        connect("127.0.0.1", 1, 1, Reach(("http://127.0.0.2/",)))
+
+
+def test_metadata_are_not_redirected_inside() -> None:
+    """Neither the first request after a redirection, nor those that follow."""
+    found = MetadataUrl("http://192.168.7.7/m.git").redirected("http://127.0.0.1:1/m.git")
+    with (
+        pytest.raises(UpstreamError, match="a redirection leads inside: 127"),
+        ask(found, Question("objects")),
+    ):
+        pass

@@ -1,0 +1,44 @@
+"""Settings of `[mirrors]` in server.toml for the clocks and the silence of downstreams."""
+
+from pathlib import Path
+
+import pytest
+
+from huai_schema.codec.attestation import Attestation, SignedAttestation
+from huai_server.config.mirrors import AllowedDownstream, Mirrors, MirrorSettings
+from huai_server.mirrors.judge import Commits, RefusedError, following, judge
+from huai_server.mirrors.record import holding_place, write_holding
+from huai_server.mirrors.standing import Standings
+from tests.support.keys import key
+
+TIME = 1_700_000_000
+COMMIT = "1" * 40
+COMMITS = Commits("", {1: (COMMIT, TIME)})
+SAID = Attestation("m", "", 1, COMMIT, TIME, False, ("https://mirror.example/m/",))  # noqa: FBT003
+SIGNED = SAID.signed(key(1).sign)
+ALLOWED = AllowedDownstream(key(1).public, ("mirror.example",))
+
+
+@pytest.mark.parametrize("tolerance", ["5m", "2h"])
+def test_a_clock_may_differ_by_clock_tolerance(tolerance: str) -> None:
+    seconds = MirrorSettings(clock_tolerance=tolerance).tolerance
+    signed = SignedAttestation.decode(SIGNED)
+    for now in (TIME - seconds, TIME + seconds):
+        judge(signed, "m", ALLOWED, COMMITS, now, seconds)
+    for now in (TIME - seconds - 1, TIME + seconds + 1):
+        with pytest.raises(RefusedError, match=f"more than {seconds} s") as refused:
+            judge(signed, "m", ALLOWED, COMMITS, now, seconds)
+        assert refused.value.hint == "set the clock"
+
+
+@pytest.mark.parametrize(("silence", "seconds"), [("90m", 5400), ("2d", 172_800)])
+def test_a_mirror_is_offered_until_max_silence(tmp_path: Path, silence: str, seconds: int) -> None:
+    mirrors = Mirrors(tmp_path, {"one": ALLOWED}, MirrorSettings(max_silence=silence))
+    signed = SignedAttestation.decode(SIGNED)
+    write_holding(holding_place(tmp_path, "m", "one"), following(None, signed, SIGNED, COMMITS, 0))
+    offered = [
+        each.offered
+        for now in (TIME, TIME + seconds, TIME + seconds + 1)
+        for each in Standings().read(mirrors, "m", COMMITS, now)
+    ]
+    assert offered == [True, True, False]
