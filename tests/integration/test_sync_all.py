@@ -197,10 +197,10 @@ def test_a_crash_of_one_is_nothing_to_the_others(mirror: Mirror) -> None:
 
 UNFORESEEN = """
 from huai_client.cli.main import main
-from huai_client.cli.runner import Run
+from huai_client.sync.run import Run
 sync = Run.sync
 def unforeseen(run, *arguments, **options):
-    if run._name == {name!r}:
+    if run._mirror.name == {name!r}:
         raise RuntimeError("unforeseen")
     return sync(run, *arguments, **options)
 Run.sync = unforeseen

@@ -90,11 +90,12 @@ def program_as_nobody(package: str) -> str:
 
 @cache
 def load(package: str) -> None:
-    """Import all of `package`, and what the libraries that it uses import late."""
-    path = importlib.import_module(package).__path__
-    for module in pkgutil.walk_packages(path, prefix=f"{package}."):
-        if "._" not in module.name:  # a native library, which Python does not import
-            importlib.import_module(module.name)
+    """Import all of `package` and the schema, and what the libraries that it uses import late."""
+    for each in ("huai_schema", package):
+        path = importlib.import_module(each).__path__
+        for module in pkgutil.walk_packages(path, prefix=f"{each}."):
+            if "._" not in module.name:  # a native library, which Python does not import
+                importlib.import_module(module.name)
     for name in _LATE.get(package, ()):
         importlib.import_module(name)
     if package == "huai_client":

@@ -10,6 +10,7 @@ from huai_client.diff.symlinks import points_outside
 from huai_client.plan.operations import Plan
 from huai_client.plan.prepared import PlanSummary, Prepared, reduced_modes
 from huai_client.publish.report import Report
+from huai_client.sync.failures import failures
 from huai_client.sync.result import SyncResult
 from huai_client.transfer import Outcome
 from huai_client.transfer.local import Reused
@@ -18,8 +19,6 @@ from huai_schema.paths import RelPath, show
 from huai_schema.program.humanize import counted, human
 
 _FAILURES_JSON = 1000
-_FAILURES = 20
-"""Failures of a kind that are named."""
 _REUSED = ("file that is", "files that are")
 _EXTRANEOUS = ("path is in no snapshot and stays", "paths are in no snapshot and stay")
 _BY_STAT = ("path that is here is compared", "paths that are here are compared")
@@ -143,63 +142,6 @@ def warnings(prepared: Prepared) -> Iterator[str]:
 def _reduced(entry: File | Directory) -> str:
     stated = entry.mode.stated if isinstance(entry.mode, Reduced) else entry.mode
     return f"{show(entry.path or b'.')}: {entry.mode:04o}, not {stated:04o}"
-
-
-def failures(result: SyncResult, most: int = _FAILURES) -> Iterator[str]:
-    """A line for each failed path, at most `most` of a kind and then their number.
-
-    Failures that the administrator can repair come first.
-    """
-    for proved in result.unproved:
-        yield proved.refused()
-    if result.nothing_at:
-        count = len(result.outcome.missing) if result.outcome else 0
-        urls = ", ".join(result.nothing_at)
-        yield f"check the content URL: {urls} has none of the {counted(count, 'file')}"
-    if result.outcome:
-        yield from _not_brought(result.outcome, most)
-    if result.report:
-        yield from _not_done(result.report, most)
-
-
-_LASTING_MISMATCH = (
-    "the upstream changed the content without a commit; if its next commit does not end this: "
-    "at the upstream, huai-server scrub --full NAME finds such files"
-)
-
-
-def _not_brought(outcome: Outcome, most: int) -> Iterator[str]:
-    yield from _capped([(file.path, "vanished upstream") for file in outcome.missing], most)
-    mismatched = "the content does not match the metadata"
-    yield from _capped([(file.path, mismatched) for file in outcome.mismatched], most)
-    if outcome.mismatched:
-        yield _LASTING_MISMATCH
-    yield from _capped([(each.file.path, each.reason) for each in outcome.refused], most)
-    if late := len(outcome.late):
-        yield (
-            f"time is up: {counted(late, 'file is', 'files are')} still to come; "
-            "the next run goes on from here"
-        )
-
-
-def _not_done(report: Report, most: int) -> Iterator[str]:
-    yield from _capped([(each.path, each.reason) for each in report.problems], most)
-    if report.held:
-        yield (
-            f"{counted(report.held, 'more path waits', 'more paths wait')} for what failed, so "
-            "that no index names what is not there; the next sync tries them again"
-        )
-    kept = "kept, it holds what no snapshot names"
-    yield from _capped([(path, kept) for path in report.extraneous], most)
-    for name in sorted(report.unknown_users | report.unknown_groups):
-        yield f"owner {show(name)} is unknown on this machine; those entries keep their owner"
-
-
-def _capped(pairs: list[tuple[RelPath, str]], most: int) -> Iterator[str]:
-    for path, reason in pairs[:most]:
-        yield f"{show(path)}: {reason}"
-    if len(pairs) > most:
-        yield f"and {len(pairs) - most:,} more like the last one"
 
 
 def result_values(result: SyncResult) -> dict[str, object]:

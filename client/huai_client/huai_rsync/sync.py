@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from huai_client.cli.runner import Run
+from huai_client.cli.run_report import ConsoleReport
 from huai_client.config.hooks import NO_HOOKS
 from huai_client.config.load import Module, load
 from huai_client.config.mirror import Mirror
@@ -43,6 +43,7 @@ from huai_client.run.options import SyncOptions
 from huai_client.state import handovers
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces, module_places
+from huai_client.sync.run import Run
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.program import spans
 from huai_schema.program.configuration import ConfigError
@@ -184,8 +185,12 @@ class _Target:
             rsync_options=(*module.rsync_options, *request.rsync_options),
             hooks=NO_HOOKS,  # whoever calls rsync has hooks around it
         )
-        run = Run(Mirror.of(self.root, self.name, changed), console, self._approve)
-        return run.plan(options, wait=0) if request.dry_run else run.sync(options, wait=0)
+        mirror = Mirror.of(self.root, self.name, changed)
+        report = ConsoleReport(mirror, console)
+        run = Run(mirror, report, self._approve)
+        if request.dry_run:
+            return report.plan(run.plan(options, wait=0), every=False)
+        return run.sync(options, wait=0)
 
     def _approve(self, prepared: "Prepared") -> None:
         """Compare a plan with the request and the upstream; `RsyncNeededError` refuses it."""

@@ -8,11 +8,12 @@ import msgspec
 from huai_client.cli.choice import choose_modules, do_each
 from huai_client.cli.console import Console
 from huai_client.cli.options import json_option, many_options, modules_argument, sync_options
-from huai_client.cli.runner import Run
+from huai_client.cli.run_report import ConsoleReport
 from huai_client.config.load import load
 from huai_client.config.mirror import Mirror
 from huai_client.inspect.config_check import check_config
 from huai_client.run.options import SyncOptions
+from huai_client.sync.run import Run
 from huai_schema.errors import ExitCode
 
 
@@ -57,8 +58,9 @@ def command(
 
     def one(name: str) -> ExitCode:
         check_config(config, name, root)
-        run = Run(Mirror.of(root, name, config.module(name)), console)
-        return run.plan(options, wait=wait, every=listed)
+        mirror = Mirror.of(root, name, config.module(name))
+        report = ConsoleReport(mirror, console)
+        return report.plan(Run(mirror, report).plan(options, wait=wait), every=listed)
 
     chosen = choose_modules(config, names, root, every=every, verb="plan for")
     return do_each(one, chosen, every=every, parallel=parallel, console=console)

@@ -1,5 +1,6 @@
 """`huai-client sync`: bring trees to the newest commit."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -17,12 +18,13 @@ from huai_client.cli.options import (
     sync_options,
     transfer_options,
 )
-from huai_client.cli.runner import Run
+from huai_client.cli.run_report import ConsoleReport
 from huai_client.config.load import NO_STATUS_FILES, load
 from huai_client.config.mirror import Mirror
 from huai_client.inspect.config_check import check_once
 from huai_client.run.deadline import Deadline
 from huai_client.run.options import SyncOptions
+from huai_client.sync.run import Run
 from huai_schema.errors import ExitCode, HuaiError
 
 
@@ -84,12 +86,14 @@ def command(
     def one(name: str) -> ExitCode:
         mirror = Mirror.of(root, name, modules[name])
         console = Console(quiet=quiet, as_json=as_json, log_file=log)
-        notifier = None
+        notifier = guard = None
         if config.notify is not None and not dry_run:
-            from huai_client.cli.notified import notifier_of
+            from huai_client.cli.notified import notifier_of, why_it_failed
 
             notifier = notifier_of(config.notify, mirror, console)
-        run = Run(mirror, console, notifier=notifier)
+            guard = partial(notifier.locked, reason=partial(why_it_failed, mirror.paths))
+        report = ConsoleReport(mirror, console)
+        run = Run(mirror, report, guard=guard)
         with failures_told(log, name):
             try:
                 check_once(config, name, root)
@@ -98,7 +102,7 @@ def command(
                     notifier.failed(error)
                 raise
             if dry_run:
-                return run.plan(options, wait=wait)
+                return report.plan(run.plan(options, wait=wait), every=False)
             code = run.sync(options, wait=wait)
             if code == ExitCode.OK and config.notify is not None:
                 from huai_client.cli.notified import count_signature

@@ -6,9 +6,10 @@ import click
 
 from huai_client.cli.console import Console
 from huai_client.cli.options import json_option, module_argument, wait_option
-from huai_client.cli.runner import Run
+from huai_client.cli.run_report import ConsoleReport
 from huai_client.config.load import load
 from huai_client.config.mirror import Mirror
+from huai_client.sync.run import Run
 
 
 @click.command()
@@ -25,5 +26,7 @@ def command(root: Path, name: str, wait: float, dry_run: bool, quiet: bool, as_j
     changes nothing if any of it is missing. From then on the tree is held: `sync` leaves it alone
     until `sync --unhold`.
     """
-    run = Run(Mirror.of(root, name, load(root).module(name)), Console(quiet=quiet, as_json=as_json))
-    return run.plan_undo(wait=wait) if dry_run else run.undo(wait=wait)
+    mirror = Mirror.of(root, name, load(root).module(name))
+    report = ConsoleReport(mirror, Console(quiet=quiet, as_json=as_json))
+    run = Run(mirror, report)
+    return report.plan(run.plan_undo(wait=wait), every=True) if dry_run else run.undo(wait=wait)

@@ -16,13 +16,14 @@ from huai_client.cli.options import (
     parse_span,
     wait_option,
 )
-from huai_client.cli.runner import Run
+from huai_client.cli.run_report import ConsoleReport
 from huai_client.config.load import load
 from huai_client.config.mirror import Mirror
 from huai_client.inspect.config_check import check_config
 from huai_client.inspect.path_argument import parse_path_argument
 from huai_client.run.deadline import Deadline
 from huai_client.run.options import SyncOptions
+from huai_client.sync.run import Run
 from huai_client.verify.request import VerifyRequest
 from huai_schema.errors import ExitCode
 
@@ -114,7 +115,8 @@ def command(
                 deadline=Deadline.after(seconds),
                 repair=repair,
             )
-            run = Run(Mirror.of(root, name, module), console)
+            mirror = Mirror.of(root, name, module)
+            run = Run(mirror, ConsoleReport(mirror, console))
             options = SyncOptions(delete_extraneous=delete_extraneous)
             return run.verify(options, request, wait=wait)
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from huai_client.cli.run_log import RunLog
 from huai_client.state import history
 from huai_client.state import last_run as last
 from huai_client.state.paths import ModulePlaces
 from huai_client.state.run_record import RunRecord
 from huai_client.state.state import State
+from huai_client.sync.run_log import RunLog
 
 COMMIT = "a" * 40
 FAILED = RunRecord(kind="sync", time=5, code=23, reason="f: a directory is in the way")

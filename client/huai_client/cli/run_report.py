@@ -1,0 +1,246 @@
+"""What a run does, printed: messages while it goes on, a plan, the result."""
+
+import sys
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from huai_client.cli.console import Console
+from huai_client.config.mirror import Mirror
+from huai_client.config.settings_record import TreeSettings
+from huai_client.run.durations import dated_ahead
+from huai_client.state import state as states
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import exact, show
+from huai_schema.program.spans import seconds
+
+if TYPE_CHECKING:
+    from huai_client.diff.findings import Difference
+    from huai_client.hooks.hooks import HookRun
+    from huai_client.plan.prepared import Prepared
+    from huai_client.proofs.proved import Proved
+    from huai_client.sync.attest import Outcome
+    from huai_client.sync.result import Observer, SyncResult
+    from huai_client.verify.request import VerifyRequest
+    from huai_client.verify.run import VerifyRun
+
+_OPERATIONS = 20
+"""How many operations of a plan people see without asking for all."""
+
+
+class ConsoleReport:
+    """Prints what a run reports (`sync.run.RunReport`)."""
+
+    def __init__(self, mirror: Mirror, console: Console) -> None:
+        """`console` prints for any module."""
+        self._name = mirror.name
+        self._module = mirror.config
+        self._paths = mirror.paths
+        self._console = replace(console, module=mirror.name)
+
+    def _info(self, text: str) -> None:
+        self._console.info(f"{self._name}: {text}")
+
+    # Before and around the sync
+
+    def upstream(self, message: str) -> None:
+        """Print it."""
+        self._info(message)
+        self._console.event("upstream", reason=message)
+
+    def half_changed(self, file: str) -> None:
+        """Name the file."""
+        self._console.warning(f"{file} was half changed where it stands, and is compared")
+
+    def compares_all(self, state: states.State, changed: tuple[str, ...]) -> None:
+        """Print the reason."""
+        known = TreeSettings.parse(state.filter).keys is not None
+        why = (
+            f"client.toml has another {', '.join(changed)} than the last sync"
+            if known
+            else "by which settings it was made was not recorded yet"
+        )
+        self._info(f"the whole tree is compared once: {why}")
+
+    def held(self, state: states.State) -> None:
+        """Print how to go on."""
+        self._info(states.HELD)
+        self._console.event("held", undone=state.held)
+
+    def hook_line(self, hook: str, line: str) -> None:
+        """To standard error and the log, never to standard output."""
+        self._info(f"{hook}: {line}")
+
+    def hook_ended(self, run: "HookRun") -> None:
+        """Warn if it failed."""
+        if run.failure:
+            self._console.warning(f"the hook {run.hook} failed: {run.failure}")
+        milliseconds = round(1000 * run.seconds)
+        self._console.event("hook", hook=run.hook, milliseconds=milliseconds, failure=run.failure)
+
+    def attested(self, outcome: "Outcome") -> None:
+        """Warn if no upstream took it."""
+        self._console.event(
+            "attestation",
+            serial=outcome.said.serial,
+            commit=outcome.said.commit,
+            time=outcome.said.time,
+            sent=outcome.sent,
+            failure=outcome.failure or None,
+        )
+        if outcome.failure and outcome.is_news:
+            self._console.warning(f"the attestation was not taken: {outcome.failure}")
+
+    def not_attested(self, error: HuaiError) -> None:
+        """Warn."""
+        self._console.warning(f"nothing is attested: {error.message}; {error.hint}")
+
+    # While it goes on
+
+    def observer(self) -> "Observer":
+        """What prints the progress."""
+        from huai_client.cli.progress import choose
+        from huai_client.sync.result import Observer
+
+        listener = choose(self._console, out=sys.stdout, err=sys.stderr)
+        return Observer(
+            listener, self._planned, self._console.steps(), self._proof_line, self._proved
+        )
+
+    def _planned(self, prepared: "Prepared") -> None:
+        from huai_client.cli.report import by_stat_line, summary_line, warnings
+
+        self._console.planned(prepared)
+        info = prepared.commit.info
+        self._info(f"serial {info.serial}: {summary_line(prepared.summary)}")
+        self._console.event("planned", serial=info.serial, **prepared.summary._asdict())
+        if line := by_stat_line(prepared):
+            self._info(line)
+        for warning in warnings(prepared):
+            self._console.advice(warning)
+
+    def _proof_line(self, line: str) -> None:
+        self._info(f"proof: {line}")
+
+    def _proved(self, proved: "Proved") -> None:
+        self._console.event(
+            "proof",
+            path=exact(proved.repository.top),
+            profile=proved.repository.profile,
+            milliseconds=round(1000 * proved.seconds),
+            failure=proved.failure,
+        )
+
+    # Its end
+
+    def up_to_date(self, state: states.State, stale: str) -> None:
+        """Print the serial, and the totals that mirror managers read."""
+        if state.held:
+            self.held(state)
+        else:
+            self._info(f"nothing new, serial {state.serial}")
+        if stale:
+            self._console.warning(stale)
+        self._console.event(
+            "sync",
+            commit=state.applied,
+            serial=state.serial,
+            committed=state.committed or None,
+            total_bytes=state.total_bytes,
+            changed=False,
+            stale=bool(stale),
+        )
+        self._console.totals(0, state.total_bytes)
+
+    def concluded(self, result: "SyncResult", stale: str) -> None:
+        """Print what was done, what failed, and the totals of a good run."""
+        from huai_client.cli.report import published_line, result_values, reused_line, volatile_line
+        from huai_client.sync.failures import failures
+
+        self._console.ended(result)
+        if result.reused and result.reused.files:
+            self._info(reused_line(result.reused))
+        if result.report and result.report.published:
+            self._info(published_line(result.report))
+        if result.outcome and (line := volatile_line(result.outcome)):
+            self._info(line)
+        for failure in failures(result):
+            self._console.error(f"{self._name}: {failure}")
+        for warning in (dated_ahead(result.committed, time.time()), result.news, stale):
+            if warning:
+                self._console.warning(warning)
+        self._console.event("sync", stale=bool(stale), **result_values(result))
+        if result.exit_code == ExitCode.OK:
+            received = result.outcome.bytes_received if result.outcome else 0
+            self._console.totals(received, result.total_bytes)
+        else:
+            self._console.error(f"{self._name}: {result.exit_code.meaning}")
+
+    # Verification
+
+    def difference(self, found: "Difference") -> None:
+        """Print it as a result."""
+        from huai_client.cli.verify_report import show_difference
+
+        show_difference(self._console, found)
+
+    def verified(self, run: "VerifyRun", request: "VerifyRequest", differences: int) -> None:
+        """Print what was compared, and the verdict."""
+        from huai_client.cli.verify_report import show_end
+
+        show_end(self._console, run, request, differences)
+
+    def unreadable(self, paths: "list[Difference]") -> None:
+        """Warn, and name one."""
+        from huai_client.cli.verify_report import unreadable_line
+
+        self._console.warning(unreadable_line(paths))
+
+    # A plan
+
+    def plan(self, prepared: "Prepared", *, every: bool) -> ExitCode:
+        """Print a plan: `every` operation, or the first ones."""
+        from huai_client.cli.report import selection_line, selection_values, summary_line, warnings
+        from huai_client.inspect.plan_totals import Forecast
+
+        self._console.planned(prepared)
+        forecast = Forecast.of(prepared, self._paths.history)
+        self._console.result(f"{self._name}: {summary_line(prepared.summary)}")
+        for line in forecast.lines():
+            self._console.result(line)
+        if TreeSettings.parse(prepared.filter).rules:
+            self._console.result(f"{self._name}: {selection_line(prepared)}")
+            self._console.event("selection", **selection_values(prepared))
+        self._operations(prepared, sys.maxsize if every else _OPERATIONS)
+        for each in prepared.find_repositories():
+            self._console.info(f"{each.profile} repository: {show(each.top)} ({each.found_by})")
+            self._console.event(
+                "repository", path=exact(each.top), profile=each.profile, found_by=each.found_by
+            )
+        for warning in warnings(prepared):
+            self._console.warning(warning)
+        self._console.event("plan", **prepared.summary._asdict(), **forecast.values())
+        return ExitCode.OK
+
+    def _operations(self, prepared: "Prepared", most: int) -> None:
+        """Show at most so many operations to people, and all of them to programs."""
+        from huai_client.inspect.plan_lines import delayed_lines, plan_lines
+
+        count = 0
+        for what, path, detail, volatile in plan_lines(prepared):
+            count += 1
+            if count <= most:
+                text = f"{what:10} {show(path)}" + (f"  ({detail})" if detail else "")
+                self._console.result(text)
+            self._console.event(
+                "operation", operation=what, path=exact(path), detail=detail, volatile=volatile
+            )
+        for path, when in delayed_lines(prepared, seconds(self._module.delete_after)):
+            count += 1
+            if count <= most:
+                self._console.result(f"{'delayed':10} {show(path)}  ({when})")
+            self._console.event("delayed", path=exact(path), until=when)
+        if count > most:
+            self._console.result(
+                f"and {count - most:,} more: huai-client plan --list {self._name} shows them all"
+            )

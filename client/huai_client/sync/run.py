@@ -1,0 +1,373 @@
+"""One command for one module, under its lock: what is done in which order, and how it ends.
+
+Prints nothing: a `RunReport` hears what happens.  Modules that take long to load are imported when
+they are needed.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from huai_client.config.hooks import NO_HOOKS
+from huai_client.config.mirror import Mirror
+from huai_client.config.tree_settings import changed_keys
+from huai_client.diff.active_filter import has_same_settings
+from huai_client.diff.marks import stand
+from huai_client.metadata.known_heads import KnownHeads
+from huai_client.metadata.upstream import Upstream, is_up_to_date
+from huai_client.run.durations import expired, overdue, too_old
+from huai_client.run.options import SyncOptions
+from huai_client.state import delayed_record
+from huai_client.state import state as states
+from huai_client.state.lock import module_lock
+from huai_client.sync.run_log import RunLog
+from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.program.spans import seconds
+
+if TYPE_CHECKING:
+    from huai_client.diff.findings import Difference
+    from huai_client.hooks.changes import Changes
+    from huai_client.hooks.hooks import HookRun
+    from huai_client.metadata.repository import Repository
+    from huai_client.plan.prepared import Prepared
+    from huai_client.sync.attest import Outcome
+    from huai_client.sync.result import Observer, SyncResult
+    from huai_client.sync.sync import Sync
+    from huai_client.sync.undo import Undo
+    from huai_client.verify.request import VerifyRequest
+    from huai_client.verify.run import VerifyRun
+
+Guard = Callable[[Callable[[], ExitCode]], ExitCode]
+"""Calls what it is given, and returns its exit code or raises its error."""
+
+
+class RunReport(Protocol):
+    """Hears what happens in a run, in the order in which it happens."""
+
+    def observer(self) -> "Observer":
+        """What watches the transfer and the changes to the tree."""
+
+    def upstream(self, message: str) -> None:
+        """An upstream did not answer, or another one does."""
+
+    def half_changed(self, file: str) -> None:
+        """An earlier run was cut while it changed this file where it stands."""
+
+    def compares_all(self, state: states.State, changed: tuple[str, ...]) -> None:
+        """The whole tree is compared, because of these keys of client.toml."""
+
+    def held(self, state: states.State) -> None:
+        """The tree is held since an undo."""
+
+    def up_to_date(self, state: states.State, stale: str) -> None:
+        """There is nothing to do; `stale`: why that may be wrong, or empty."""
+
+    def concluded(self, result: "SyncResult", stale: str) -> None:
+        """A run that planned has ended; `stale` as above."""
+
+    def hook_line(self, hook: str, line: str) -> None:
+        """A hook printed a line."""
+
+    def hook_ended(self, run: "HookRun") -> None:
+        """A hook has ended."""
+
+    def attested(self, outcome: "Outcome") -> None:
+        """What the tree holds was attested."""
+
+    def not_attested(self, error: HuaiError) -> None:
+        """It could not be."""
+
+    def difference(self, found: "Difference") -> None:
+        """The tree differs from the applied commit."""
+
+    def verified(self, run: "VerifyRun", request: "VerifyRequest", differences: int) -> None:
+        """The comparison has ended."""
+
+    def unreadable(self, paths: "list[Difference]") -> None:
+        """These paths could not be read, and were not repaired."""
+
+
+class Run:
+    """The commands of one module."""
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        report: RunReport,
+        approve: "Callable[[Prepared], None] | None" = None,
+        guard: Guard | None = None,
+    ) -> None:
+        """`approve` is called with each plan before it is shown, and may raise to refuse it.
+
+        `guard` calls each sync, under the lock.
+        """
+        self._mirror = mirror
+        self._module = mirror.config
+        self._paths = mirror.paths
+        self._report = report
+        self._approve = approve or _approve_all
+        self._guard = guard
+        self._changes: Changes | None = None
+        """What hooks are told of; None: there are no hooks."""
+
+    def sync(self, options: SyncOptions, *, wait: float) -> ExitCode:
+        """Bring the tree to the newest commit."""
+        with module_lock(self._paths, wait=wait):
+            recorded = partial(self._recorded_sync, options)
+            return self._guard(recorded) if self._guard else recorded()
+
+    def undo(self, *, wait: float) -> ExitCode:
+        """Bring the tree back to what it was before the last sync."""
+        with module_lock(self._paths, wait=wait), RunLog(self._paths, "undo") as run_log:
+            run_log.started(states.load(self._paths.state))
+            return self._undo_recorded(run_log)
+
+    def plan(self, options: SyncOptions, *, wait: float) -> "Prepared":
+        """Return what a sync would do."""
+        with module_lock(self._paths, wait=wait):
+            prepared = self._sync(options).prepare()
+        self._approve(prepared)
+        return prepared
+
+    def plan_undo(self, *, wait: float) -> "Prepared":
+        """Return what an undo would do."""
+        with module_lock(self._paths, wait=wait):
+            return self._undo().prepare()
+
+    def verify(self, options: SyncOptions, request: "VerifyRequest", *, wait: float) -> ExitCode:
+        """Compare the tree with the applied commit, and repair it if asked to."""
+        from huai_client.verify.run import VerifyRun
+
+        differences, damage = 0, []
+
+        def found(difference: "Difference") -> None:
+            nonlocal differences
+            differences += 1
+            if request.repair:
+                damage.append(difference)
+            self._report.difference(difference)
+
+        lock = module_lock(self._paths, wait=wait, verifying=True)
+        with lock, RunLog(self._paths, "verify") as run_log:
+            run_log.started(states.load(self._paths.state))
+            verifying = VerifyRun(self._mirror, request, found)
+            verifying.run(wait=wait)
+            self._report.verified(verifying, request, differences)
+            run_log.verified(differences, content=request.content)
+            if not damage:
+                return ExitCode.DIFFERS if differences else ExitCode.OK
+            run_log.set_kind("repair")
+            with module_lock(self._paths, wait=wait):
+                self._finish_patches()
+                sync = self._sync(options)
+                result = sync.repair(damage, self._observer(run_log))
+                code = self._conclude(result, run_log)
+            if code != ExitCode.OK or result.prepared is None:
+                return code
+            unreadable = _unreadable(damage, result.prepared)
+            verifying.repaired([each.path for each in unreadable])
+            if not unreadable:
+                return code
+            self._report.unreadable(unreadable)
+            return run_log.unrepaired(len(unreadable))
+
+    # A sync, from the outside in
+
+    def _recorded_sync(self, options: SyncOptions) -> ExitCode:
+        """The sync between its hooks, as a line of the history."""
+        with RunLog(self._paths, "sync") as run_log:
+            state = self._state(unhold=options.unhold)
+            run_log.started(state)
+            if self._module.hooks == NO_HOOKS:
+                return self._attested_sync(options, run_log, state)
+            return self._hooked_sync(options, run_log, state)
+
+    def _hooked_sync(self, options: SyncOptions, run_log: RunLog, state: states.State) -> ExitCode:
+        from huai_client.hooks.hooks import Hooks
+
+        report = self._report
+        hooks = Hooks(self._mirror, run_log.record, report.hook_line, report.hook_ended)
+        try:
+            hooks.before()
+            self._changes = hooks.changes
+            code = self._attested_sync(options, run_log, state)
+        except Exception as error:
+            run_log.failed(error)
+            hooks.after(run_log.record)
+            raise
+        failed = hooks.after(run_log.record)
+        if failed and code == ExitCode.OK:
+            raise failed
+        return code
+
+    def _attested_sync(
+        self, options: SyncOptions, run_log: RunLog, state: states.State
+    ) -> ExitCode:
+        code = self._synced(options, run_log, state)
+        if code == ExitCode.OK and self._module.attest.on and options.only is None:
+            self._attest()
+        return code
+
+    def _attest(self) -> None:
+        """Say what the tree holds, unless it is held back; no failure is one of the sync."""
+        from huai_client.sync.attest import attest
+
+        state = states.load(self._paths.state)
+        if state.held or state.attempted or not state.applied:
+            return
+        try:
+            outcome = attest(self._mirror, state, int(time.time()))
+        except HuaiError as error:
+            self._report.not_attested(error)
+        else:
+            if outcome is not None:
+                self._report.attested(outcome)
+
+    def _synced(self, options: SyncOptions, run_log: RunLog, state: states.State) -> ExitCode:
+        self._finish_patches()
+        options.deadline.check("it was not begun")
+        upstream = self._upstream(options)
+        if state.held and state.attempted:
+            run_log.set_kind("undo")
+            return self._undo_recorded(run_log)
+        timeout = options.deadline.bound(self._module.timeout)
+        same = not (options.adopt or options.compare) and has_same_settings(self._mirror, state)
+        self._say_if_changed(options, state)
+        same = same and stand(self._module.dest, state)
+        heads = KnownHeads(self._paths.repository)
+        poll = partial(is_up_to_date, timeout=timeout, deadline=upstream.deadline, heads=heads)
+        if state.held or (same and poll(state, upstream.metadata)):
+            if options.only is not None or not self._anything_due(state):
+                run_log.up_to_date(state)
+                return self._up_to_date(state)
+            run_log.set_kind("deletions")
+            result = self._sync(options, upstream).delete_due(self._observer(run_log))
+        else:
+            result = self._sync(options, upstream).run(self._observer(run_log), self._approve)
+        return self._conclude(result, run_log)
+
+    def _undo_recorded(self, run_log: RunLog) -> ExitCode:
+        self._finish_patches()
+        result = self._undo().run(self._observer(run_log))
+        code = self._conclude(result, run_log)
+        state = states.load(self._paths.state)
+        if state.held:
+            self._report.held(state)
+        return code
+
+    # What a run needs
+
+    def _state(self, *, unhold: bool) -> states.State:
+        """The recorded state; `unhold` ends a hold first, even if the run fails later."""
+        state = states.load(self._paths.state)
+        if unhold and state.held:
+            state = replace(state, held="")
+            states.save(self._paths.state, state)
+        return state
+
+    def _finish_patches(self) -> None:
+        """Finish the files that an interrupted run was changing where they stand."""
+        if not self._paths.patches.exists():
+            return
+        from huai_client.staging import Journals, finish_patches
+
+        for file in finish_patches(Journals(self._paths.patches, self._mirror.dest)):
+            self._report.half_changed(file)
+
+    def _upstream(self, options: SyncOptions) -> Upstream:
+        return Upstream.of(
+            self._mirror,
+            deadline=options.deadline,
+            first_only=options.accept_rollback,  # only the one that decides may go back
+            on_message=self._report.upstream,
+        )
+
+    def _sync(self, options: SyncOptions, upstream: Upstream | None = None) -> "Sync":
+        upstream = upstream or self._upstream(options)
+        # Loading the planner takes as long as the answer of a near upstream: it is asked first.
+        repository = self._asked_ahead(upstream)
+        from huai_client.sync.sync import Sync
+
+        return Sync(self._mirror, options, upstream, repository)
+
+    def _asked_ahead(self, upstream: Upstream) -> "Repository | None":
+        """The repository that a newer commit, if one is known of, comes to; opened."""
+        heard = upstream.metadata.heard
+        if heard is None:
+            return None
+        from huai_client.metadata.repository import Repository
+
+        repository = Repository(self._paths.repository, timeout=self._module.timeout)
+        repository.ask(heard, upstream.deadline)
+        return repository
+
+    def _undo(self) -> "Undo":
+        from huai_client.sync.undo import Undo
+
+        return Undo(self._mirror)
+
+    def _observer(self, run_log: RunLog) -> "Observer":
+        observer, changes = self._report.observer(), self._changes
+
+        def planned(prepared: "Prepared") -> None:
+            run_log.planned(prepared)
+            if changes:
+                changes.planned(prepared)
+            observer.planned(prepared)
+
+        step = changes.step if changes else observer.step
+        return observer._replace(planned=planned, step=step)
+
+    # What it means
+
+    def _say_if_changed(self, options: SyncOptions, state: states.State) -> None:
+        """Say why the whole tree is compared, if settings are the reason."""
+        if state.applied is None or state.held or options.adopt or options.compare:
+            return
+        if changed := changed_keys(self._module, *state.settings):
+            self._report.compares_all(state, tuple(changed))
+
+    def _anything_due(self, state: states.State) -> bool:
+        now, head = int(time.time()), delayed_record.head(self._paths.delayed)
+        due = head.due(seconds(self._module.delete_after), now)
+        return due or overdue(state.trash, self._module.trash, now)
+
+    def _up_to_date(self, state: states.State) -> ExitCode:
+        stale = self._why_stale(state.committed, state.seen or state.time, state.valid_until)
+        self._report.up_to_date(state, stale)
+        unproved = state.valid_until and not state.held and self._module.verify == "require"
+        return (
+            ExitCode.STALE if unproved and expired(state.valid_until, time.time()) else ExitCode.OK
+        )
+
+    def _conclude(self, result: "SyncResult", run_log: RunLog) -> ExitCode:
+        from huai_client.sync.failures import failures
+
+        run_log.ended(result, failures(result))
+        stale = self._why_stale(result.committed, result.seen, result.valid_until)
+        self._report.concluded(result, stale)
+        return result.exit_code
+
+    def _why_stale(self, committed: int, seen: int, valid_until: int) -> str:
+        """Why a commit of these times is older than it may be; empty if it is not."""
+        if self._module.verify != "off" and (over := expired(valid_until, time.time())):
+            return over
+        return too_old(committed, self._module.max_age, time.time(), seen=seen)
+
+
+def _approve_all(_prepared: "Prepared") -> None:
+    """Accept every plan."""
+
+
+def _unreadable(damage: "list[Difference]", prepared: "Prepared") -> "list[Difference]":
+    """What could not be read, and is not replaced by the plan."""
+    from huai_client.diff.files import paths
+    from huai_client.diff.findings import Kind
+
+    plan = prepared.plan
+    replaced = {*paths(plan.fetches)}
+    replaced.update(link.path for stage in plan.stages for link in stage.links)
+    unreadable = (each for each in damage if each.kind is Kind.UNREADABLE)
+    return [each for each in unreadable if each.path not in replaced]
