@@ -17,9 +17,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
 
-from huai_client.plan.operations import Plan
+from huai_client.plan.operations import Plan, StepKind
 from huai_client.plan.prepared import Prepared
-from huai_client.publish.report import StepKind
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath
 from huai_schema.program.durable import replace_file, sync_folder

@@ -10,6 +10,7 @@ which stage a path belongs to.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from huai_client.diff.candidate import Move, Remove
 from huai_client.diff.files import joined
@@ -19,6 +20,20 @@ from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
 
 PAYLOAD, _, POINTERS = range(len(STAGES))
+
+
+class StepKind(StrEnum):
+    """The kinds of steps, in the order in which a run meets them."""
+
+    CLEAR = "clear"
+    MAKE = "make"
+    MOVE = "move"
+    PUBLISH = "publish"
+    LINK = "link"
+    SYMLINK = "symlink"
+    ATTRIBUTES = "attributes"
+    REMOVE = "remove"
+    DIRECTORY = "directory"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from typing import NamedTuple, TypeVar
 from huai_client.diff.candidate import Move, Remove
 from huai_client.diff.files import chosen, having
 from huai_client.diff.renames import Renames
-from huai_client.plan.operations import Plan, Stage
+from huai_client.plan.operations import Plan, Stage, StepKind
 from huai_client.plan.withhold import Withholding, sites
-from huai_client.publish.report import FailedPath, Published, Report, StepCounts, StepKind
+from huai_client.publish.report import FailedPath, Published, Report, StepCounts
 from huai_client.publish.rows import in_rows
 from huai_client.publish.whole import Whole, whole_directories
 from huai_client.tree import (

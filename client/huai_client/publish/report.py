@@ -1,25 +1,10 @@
 """What carrying out a plan came to: how many steps of each kind, and what failed.  Pure."""
 
-from enum import StrEnum
 from typing import NamedTuple
 
 from huai_client.plan.operations import PAYLOAD
 from huai_schema.codec.publish_rules import STAGES
 from huai_schema.paths import RelPath
-
-
-class StepKind(StrEnum):
-    """The kinds of steps, in the order in which a run meets them."""
-
-    CLEAR = "clear"
-    MAKE = "make"
-    MOVE = "move"
-    PUBLISH = "publish"
-    LINK = "link"
-    SYMLINK = "symlink"
-    ATTRIBUTES = "attributes"
-    REMOVE = "remove"
-    DIRECTORY = "directory"
 
 
 class FailedPath(NamedTuple):
