@@ -48,6 +48,7 @@ RUN python3 -m venv tools \
 COPY LICENSE README.md pyproject.toml setup.py ./
 COPY native native
 COPY schema schema
+COPY program program
 COPY server server
 COPY client client
 # setup.py lets the preload library be missing, for packagers without a C compiler; here is one.

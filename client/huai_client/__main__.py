@@ -3,13 +3,13 @@
 Rule to keep: it imports nothing before `leave_quietly`.
 """
 
-from huai_schema.program.signals import leave_quietly
+from huai_program.signals import leave_quietly
 
 
 def main() -> None:
     """The program."""
     leave_quietly()
-    from huai_schema.program.garbage import collect_rarely
+    from huai_program.garbage import collect_rarely
 
     collect_rarely()
     from huai_client.cli.main import main as run

@@ -16,7 +16,7 @@ from math import inf
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
-PARTS = ("schema", "server", "client", "native/python")
+PARTS = ("schema", "program", "server", "client", "native/python")
 sys.path[0:1] = [str(PROJECT), *(str(PROJECT / part) for part in PARTS)]
 
 from tests.bench.figures import append_json, markdown  # noqa: E402 (after the path is known)

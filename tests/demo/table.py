@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from huai_schema.program.humanize import human
+from huai_program.humanize import human
 from tests.demo.stage import Cost
 
 _HEAD = (

@@ -29,10 +29,10 @@ from huai_client.state.upstream_health import UpstreamHealth
 from huai_client.state.upstream_speed import UpstreamSpeed
 from huai_client.state.verification import KnownPart, Unfinished, VerificationRecord
 from huai_client.verify.summary import times_of
+from huai_program.humanize import moment
+from huai_program.locking import holder
 from huai_schema.errors import HuaiError
 from huai_schema.paths import ROOT, RelPath
-from huai_schema.program.humanize import moment
-from huai_schema.program.locking import holder
 from tests.fuzz.folder import folder
 from tests.fuzz.target import Target
 

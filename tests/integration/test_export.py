@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from huai_program.locking import locked
 from huai_schema.errors import ExitCode
-from huai_schema.program.locking import locked
 from huai_server.state.paths import module_places
 from tests.support.committing import NAME, git, run_server
 from tests.support.mirror_files import names, time_list, tree_state

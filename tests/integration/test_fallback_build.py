@@ -12,8 +12,8 @@ from typing import Literal
 
 import pytest
 
+from huai_program.locking import LockedError, locked
 from huai_schema.errors import ExitCode
-from huai_schema.program.locking import LockedError, locked
 from huai_server.config.tables import ModuleFallback
 from huai_server.fallback.attr import is_current
 from huai_server.fallback.kind import AttrTreeError

@@ -13,8 +13,8 @@ import pytest
 from huai_client.huai_rsync.exec_rsync import HIDE
 from huai_client.state import handovers
 from huai_client.state.paths import module_places
+from huai_program.locking import locked
 from huai_schema.codec.announcement import FILE_NAME
-from huai_schema.program.locking import locked
 from tests.support.rsync_calls import (
     FTPSYNC,
     FTPSYNC_SECOND,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from huai_program.locking import locked
 from huai_schema.git.pktline import FLUSH_PACKET, packet, split
-from huai_schema.program.locking import locked
 from huai_server.config.retention import FOREVER
 from huai_server.http.git.upload_pack import Call, Git
 from huai_server.store.maintain import maintain

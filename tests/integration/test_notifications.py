@@ -20,11 +20,11 @@ from huai_client.config import load as config
 from huai_client.config.hooks import NO_HOOKS, Hooks
 from huai_client.state import state as states
 from huai_client.state.paths import module_places
-from huai_schema.program.locking import locked
-from huai_schema.program.notify.mail import compose
-from huai_schema.program.notify.notification import Failure, Notification, Subject
-from huai_schema.program.notify.settings import Mail
-from huai_schema.program.notify.streak import Streak, load
+from huai_program.locking import locked
+from huai_program.notify.mail import compose
+from huai_program.notify.notification import Failure, Notification, Subject
+from huai_program.notify.settings import Mail
+from huai_program.notify.streak import Streak, load
 from huai_server.signing.expiry import ExpiryWatch
 from tests.support.certificate import make_certificate
 from tests.support.committing import NAME, run_server

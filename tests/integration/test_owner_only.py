@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_schema.program.configuration import ConfigError
+from huai_program.configuration import ConfigError
 from huai_server.config.load import load
 from tests.support.answering import QuietHandler, answering
 from tests.support.unprivileged import run_unprivileged

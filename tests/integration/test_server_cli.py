@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from huai_schema.program.locking import locked
+from huai_program.locking import locked
 from huai_server.config.load import load
 from huai_server.state.paths import module_places
 from tests.support.committing import (

@@ -13,8 +13,8 @@ from huai_client.inspect import status_page
 from huai_client.inspect.prometheus import MEANINGS
 from huai_client.state import state as states
 from huai_client.state.run_record import Kind
+from huai_program.words import load_words
 from huai_schema.errors import ExitCode
-from huai_schema.program.words import load_words
 from tests.support.html import parse
 from tests.support.upstream import Downstream, Site
 

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from huai_schema.program.humanize import moment
+from huai_program.humanize import moment
 from tests.support.upstream import ENVIRONMENT, SECONDS, SERVER, Site
 
 

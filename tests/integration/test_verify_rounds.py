@@ -18,7 +18,7 @@ from huai_client.run.deadline import Deadline
 from huai_client.state.paths import module_places
 from huai_client.verify.jobs import PartJob, StartedJob
 from huai_client.verify.request import VerifyRequest
-from huai_schema.program.locking import holder, locked
+from huai_program.locking import holder, locked
 from tests.support.processes import until
 from tests.support.upstream import Downstream, Site, Upstream, ended
 from tests.support.verifying import (

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from huai_program.locking import locked
 from huai_schema.paths import RelPath
-from huai_schema.program.locking import locked
 from huai_server.config.load import load
 from huai_server.state.paths import module_places
 from huai_server.store.repository import Repository

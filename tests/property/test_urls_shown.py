@@ -13,8 +13,8 @@ from huai_client.inspect.config_check import check_url
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.http_connection import Route
 from huai_client.transfer.urls import ContentUrl
+from huai_program.urls import masked
 from huai_schema.errors import HuaiError
-from huai_schema.program.urls import masked
 from huai_server.config.check import check_urls
 from tests.support.committing import Upstream
 from tests.support.examples import examples

@@ -19,11 +19,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 _ROOT = Path(__file__).parents[2]
+SOURCES = os.pathsep.join(
+    str(_ROOT / part) for part in ("", "schema", "program", "server", "client")
+)
+"""For PYTHONPATH."""
 _ENVIRONMENT = {
     "LC_ALL": "C",
     "PATH": os.environ["PATH"],
     "PYTHONDONTWRITEBYTECODE": "1",
-    "PYTHONPATH": os.pathsep.join(str(_ROOT / part) for part in ("", "schema", "server", "client")),
+    "PYTHONPATH": SOURCES,
 }
 
 

@@ -19,7 +19,7 @@ _SECONDS = {
     "huai_client.transfer.large.range_source": {"_BACKOFF": 0.25},
     "huai_client.transfer.options": {"_BACKOFF": 0.1},
     "huai_client.verify.expected": {"_POLL_SECONDS": 0.02},
-    "huai_schema.program.locking": {"_POLL_SECONDS": 0.02},
+    "huai_program.locking": {"_POLL_SECONDS": 0.02},
     "huai_server.http.asgi.tls": {"_LOOK_SECONDS": 0.1},
     "huai_server.http.events.news": {"_LOOK_SECONDS": 0.1},
     "huai_server.http.webhooks.keeper": {"_LONGEST_PAUSE": 0.1, "_LOOK_SECONDS": 0.1},

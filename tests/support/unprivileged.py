@@ -90,8 +90,8 @@ def program_as_nobody(package: str) -> str:
 
 @cache
 def load(package: str) -> None:
-    """Import all of `package` and the schema, and what the libraries that it uses import late."""
-    for each in ("huai_schema", package):
+    """Import all of `package`, what both sides share, and what libraries import late."""
+    for each in ("huai_schema", "huai_program", package):
         path = importlib.import_module(each).__path__
         for module in pkgutil.walk_packages(path, prefix=f"{each}."):
             if "._" not in module.name:  # a native library, which Python does not import

@@ -37,25 +37,24 @@ from huai_client.state.state import State, load
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.sync.sync import Sync
 from huai_client.transfer.listener import SilentProgress
-from huai_schema.program.ending import conclude
+from huai_program.ending import conclude
 from huai_server.commit.commit import commit_tree
 from huai_server.commit.result import CommitResult
 from huai_server.config import load as server_config
 from huai_server.config.tables import Module
 from huai_server.state.paths import module_places
 from tests.support import json_events, prepared
-from tests.support.prepared import Started
+from tests.support.prepared import SOURCES, Started
 from tests.support.rsyncd import rsync_daemon
 
 SECONDS = 60
 ROOT = Path(__file__).parents[2]
 T0 = 1_600_000_000_123_456_789
-_SEARCH = os.pathsep.join(str(ROOT / part) for part in ("", "schema", "server", "client"))
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
     "HOME": "/nonexistent",
     "LC_ALL": "C",
-    "PYTHONPATH": _SEARCH,
+    "PYTHONPATH": SOURCES,
     "PYTHONDONTWRITEBYTECODE": "1",
 }
 CLIENT = (sys.executable, "-c", "from huai_client.__main__ import main; main()")

@@ -13,8 +13,8 @@ from huai_client.config import attest as attest_table
 from huai_client.config import hooks as hook_table
 from huai_client.config import load as client
 from huai_client.config import proofs as proof_table
+from huai_program.notify.settings import Mail, Notify, Web
 from huai_schema.errors import ExitCode
-from huai_schema.program.notify.settings import Mail, Notify, Web
 from huai_server.config import mirrors as tables
 from huai_server.config import tables as server
 

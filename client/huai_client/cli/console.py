@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from huai_client.cli.logfile import LogFile
-from huai_schema.program.ending import print_json
+from huai_program.ending import print_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,10 +7,10 @@ from huai_client.config.load import Module, load
 from huai_client.inspect.prometheus import module_values
 from huai_client.inspect.status_page import state_of
 from huai_client.state.paths import module_places
-from huai_schema.program.humanize import human
-from huai_schema.program.live_view import Row, Table, ago
-from huai_schema.program.locking import holder
-from huai_schema.program.words import ENGLISH, Words
+from huai_program.humanize import human
+from huai_program.live_view import Row, Table, ago
+from huai_program.locking import holder
+from huai_program.words import ENGLISH, Words
 
 _ENGLISH = Words(ENGLISH, {})
 _HEADER = ("MODULE", "STATE", "SERIAL", "COMMITTED AGO", "LAST RUN AGO", "SIZE")

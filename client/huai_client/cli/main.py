@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 
 from huai_client.config.load import default_root
-from huai_schema.program.configuration import closest
-from huai_schema.program.ending import conclude, leave
-from huai_schema.program.output import Output
+from huai_program.configuration import closest
+from huai_program.ending import conclude, leave
+from huai_program.output import Output
 
 COMMANDS = (
     "add",

@@ -14,10 +14,10 @@ from huai_client.run.durations import expired
 from huai_client.state import state as states
 from huai_client.state.last_run import load
 from huai_client.state.paths import ModulePlaces
+from huai_program.notify.notification import Subject
+from huai_program.notify.notifier import Notifier, this_host
+from huai_program.notify.settings import Notify
 from huai_schema.errors import ExitCode
-from huai_schema.program.notify.notification import Subject
-from huai_schema.program.notify.notifier import Notifier, this_host
-from huai_schema.program.notify.settings import Notify
 
 Work = Literal["sync", "signature"]
 

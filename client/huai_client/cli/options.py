@@ -10,8 +10,8 @@ import click
 from huai_client.cli.logfile import LogFile
 from huai_client.config.load import default_root, load
 from huai_client.run.options import SyncOptions
+from huai_program import spans
 from huai_schema.errors import HuaiError
-from huai_schema.program import spans
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -12,15 +12,15 @@ from huai_client.cli.console import Console
 from huai_client.cli.logfile import LoggedProgress
 from huai_client.staging import Arrival
 from huai_client.transfer.listener import Listener
+from huai_program.ending import json_line
+from huai_program.humanize import counted
 from huai_schema.entries import File
 from huai_schema.paths import exact
-from huai_schema.program.ending import json_line
-from huai_schema.program.humanize import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 from huai_client.transfer.listener import SilentProgress
-from huai_schema.program.humanize import human
+from huai_program.humanize import human
 
 Clock = Callable[[], float]
 

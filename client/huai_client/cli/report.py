@@ -14,9 +14,9 @@ from huai_client.sync.failures import failures
 from huai_client.sync.result import SyncResult
 from huai_client.transfer import Outcome
 from huai_client.transfer.local import Reused
+from huai_program.humanize import counted, human
 from huai_schema.entries import Directory, File
 from huai_schema.paths import RelPath, show
-from huai_schema.program.humanize import counted, human
 
 _FAILURES_JSON = 1000
 _REUSED = ("file that is", "files that are")

@@ -10,9 +10,9 @@ from huai_client.config.mirror import Mirror
 from huai_client.config.settings_record import TreeSettings
 from huai_client.run.durations import dated_ahead
 from huai_client.state import state as states
+from huai_program.spans import seconds
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import exact, show
-from huai_schema.program.spans import seconds
 
 if TYPE_CHECKING:
     from huai_client.diff.findings import Difference

@@ -4,8 +4,8 @@ from huai_client.cli.console import Console
 from huai_client.diff.findings import Difference
 from huai_client.verify.request import VerifyRequest
 from huai_client.verify.run import VerifyRun
+from huai_program.humanize import counted, human
 from huai_schema.paths import exact, show
-from huai_schema.program.humanize import counted, human
 
 
 def show_difference(console: Console, found: Difference) -> None:

@@ -8,9 +8,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from huai_schema.program.configuration import ConfigError, check_keys, value_error
-from huai_schema.program.spans import SPAN
-from huai_schema.program.urls import masked
+from huai_program.configuration import ConfigError, check_keys, value_error
+from huai_program.spans import SPAN
+from huai_program.urls import masked
 
 _EXAMPLES = {
     "key": 'key = "/etc/huai/attest"',

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
-from huai_schema.program.configuration import check_keys, value_error
+from huai_program.configuration import check_keys, value_error
 
 T = TypeVar("T", bound=msgspec.Struct)
 TIME_LIMIT = "^[1-9][0-9]{0,8}[smhdw]?$"

@@ -13,10 +13,7 @@ from huai_client.config.hooks import NO_HOOKS, Hooks, convert_hooks
 from huai_client.config.modes import Modes
 from huai_client.config.proofs import Proof, convert_proofs
 from huai_client.config.tls import Tls, convert_tls
-from huai_schema.codec.descriptor import check_module
-from huai_schema.codec.publish_rules import own_rules, volatile_rules
-from huai_schema.errors import FormatError
-from huai_schema.program.configuration import (
+from huai_program.configuration import (
     ConfigError,
     check_keys,
     find_module,
@@ -24,10 +21,13 @@ from huai_schema.program.configuration import (
     rewrite,
     value_error,
 )
-from huai_schema.program.spans import SPAN
+from huai_program.spans import SPAN
+from huai_schema.codec.descriptor import check_module
+from huai_schema.codec.publish_rules import own_rules, volatile_rules
+from huai_schema.errors import FormatError
 
 if TYPE_CHECKING:
-    from huai_schema.program.notify.settings import Notify
+    from huai_program.notify.settings import Notify
 
 _NAME = "client.toml"
 _SPELT = ("queue_time", "trash", "delete_after", "max_age", "max_delete")
@@ -250,7 +250,7 @@ def load(root: Path) -> ClientConfig:
 def _notify(path: Path, table: dict[str, Any]) -> "Notify | None":
     if "notify" not in table:
         return None
-    from huai_schema.program.notify.settings import read_notify  # most have no use for it
+    from huai_program.notify.settings import read_notify  # most have no use for it
 
     place = f"{path}: [notify]"
     return read_notify(place, table["notify"], msgspec.convert, msgspec.ValidationError)

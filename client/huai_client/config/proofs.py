@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from huai_client.config.hooks import TIME_LIMIT, Command, convert_programs, words_of
-from huai_schema.program.configuration import ConfigError
+from huai_program.configuration import ConfigError
 
 _EXAMPLES = {
     "gpgv": 'gpgv = "/usr/share/keyrings/debian-archive-keyring.gpg"',

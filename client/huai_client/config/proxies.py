@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import SplitResult
 
-from huai_schema.program.urls import masked, split_url
+from huai_program.urls import masked, split_url
 
 _RSYNC = "RSYNC_PROXY"
 _SCHEMES = ("http", "https")

@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from huai_schema.program.configuration import ConfigError
-from huai_schema.program.urls import split_url
+from huai_program.configuration import ConfigError
+from huai_program.urls import split_url
 
 if TYPE_CHECKING:
-    from huai_schema.program.addresses import Address
+    from huai_program.addresses import Address
 
 _SHELL_HOST = re.compile(r"(?:[^@/:]+@)?(\[[^\]]+\]|[^@/:]+):")
 _THIS_MACHINE = "127.0.0.1"
@@ -41,7 +41,7 @@ class Reach(NamedTuple):
         """Return why `address` is not connected to; empty if it is."""
         from ipaddress import ip_address, ip_network
 
-        from huai_schema.program.addresses import is_internal, is_local
+        from huai_program.addresses import is_internal, is_local
 
         found = ip_address(address.partition("%")[0])
         if not is_internal(found):

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import msgspec
 
+from huai_program.configuration import ConfigError, check_keys, value_error
+from huai_program.urls import split_url
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.configuration import ConfigError, check_keys, value_error
-from huai_schema.program.urls import split_url
 
 if TYPE_CHECKING:
     import ssl

@@ -19,9 +19,9 @@ from typing import BinaryIO
 
 from huai_client.plan.operations import Plan, StepKind
 from huai_client.plan.prepared import Prepared
+from huai_program.durable import replace_file, sync_folder
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath
-from huai_schema.program.durable import replace_file, sync_folder
 
 
 class Kind(StrEnum):

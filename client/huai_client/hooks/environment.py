@@ -6,7 +6,7 @@ Pure.  Rule to keep: a variable is never removed and never changes its meaning; 
 from huai_client.config.mirror import Mirror
 from huai_client.hooks.changes import Changes, Kind
 from huai_client.state.run_record import RunRecord
-from huai_schema.program.quoting import quoted
+from huai_program.quoting import quoted
 
 _REASON = 4096
 

@@ -17,9 +17,9 @@ from huai_client.config.mirror import Mirror
 from huai_client.hooks.changes import Changes
 from huai_client.hooks.environment import before_variables, ended_variables, list_variables
 from huai_client.state.run_record import RunRecord
+from huai_program.programs import environment, run_program
+from huai_program.spans import seconds
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.programs import environment, run_program
-from huai_schema.program.spans import seconds
 
 
 class HookError(HuaiError):

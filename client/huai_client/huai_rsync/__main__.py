@@ -1,12 +1,12 @@
 """The program `huai-rsync`, as `huai_client.__main__` is `huai-client`."""
 
-from huai_schema.program.signals import leave_quietly
+from huai_program.signals import leave_quietly
 
 
 def main() -> None:
     """The program."""
     leave_quietly()
-    from huai_schema.program.garbage import collect_rarely
+    from huai_program.garbage import collect_rarely
 
     collect_rarely()
     from huai_client.huai_rsync.main import main as run

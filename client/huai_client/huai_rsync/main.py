@@ -14,9 +14,9 @@ from huai_client.huai_rsync.environment import EXPLAIN, ROOT
 from huai_client.huai_rsync.exec_rsync import RsyncNeededError
 from huai_client.huai_rsync.parse import parse_arguments
 from huai_client.huai_rsync.request import Passthrough, RsyncRequest
+from huai_program.ending import conclude, leave
+from huai_program.output import Output
 from huai_schema.errors import ExitCode
-from huai_schema.program.ending import conclude, leave
-from huai_schema.program.output import Output
 
 _ABOUT = (["--version"], ["-V"], ["--help"])
 """Calls of people who want to know what this is; `-VV` is for programs."""
@@ -102,7 +102,7 @@ def _before_exec(request: RsyncRequest | Passthrough, root: Path, real: RsyncNee
     from huai_client.huai_rsync.modules import replaces_one_file, touched
     from huai_client.state import handovers
     from huai_client.state.paths import module_places
-    from huai_schema.program.configuration import ConfigError
+    from huai_program.configuration import ConfigError
 
     try:
         names = list(touched(load(root), request.targets))

@@ -44,9 +44,9 @@ from huai_client.state import handovers
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_client.sync.run import Run
+from huai_program import spans
+from huai_program.configuration import ConfigError
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program import spans
-from huai_schema.program.configuration import ConfigError
 
 if TYPE_CHECKING:
     from huai_client.filters import Rule, Rules

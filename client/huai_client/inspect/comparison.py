@@ -13,12 +13,12 @@ from enum import StrEnum
 from itertools import islice
 from typing import NamedTuple
 
+from huai_program.humanize import counted, human
 from huai_schema.diff.changes import Change, Moved, differing, is_touched_directory
 from huai_schema.diff.diff import Difference, diff
 from huai_schema.entries import Entry, File
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, ancestors, path_order
-from huai_schema.program.humanize import counted, human
 
 _GONE_MOST = 1_000_000
 """Removed files; if there are more, no moves of files are found: they would fill the memory."""

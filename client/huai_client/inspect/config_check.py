@@ -25,9 +25,9 @@ from huai_client.config.reach import check_networks
 from huai_client.config.tls import TlsError, TlsFiles, client_context
 from huai_client.state.paths import module_places
 from huai_native import _native
+from huai_program.configuration import ConfigError, closest
+from huai_program.urls import masked, split_url
 from huai_schema.errors import HuaiError
-from huai_schema.program.configuration import ConfigError, closest
-from huai_schema.program.urls import masked, split_url
 
 _PORT = 8440
 """Where a huai server listens."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from huai_client.inspect.comparison import Sign, SnapshotChange
 from huai_client.state.run_record import RunRecord
+from huai_program.humanize import counted, human, moment
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import exact, show
-from huai_schema.program.humanize import counted, human, moment
 
 _SECOND = 1_000_000_000
 _DIGEST_SHOWN = 16

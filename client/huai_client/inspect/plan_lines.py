@@ -7,8 +7,8 @@ from typing import NamedTuple
 from huai_client.diff.candidate import Remove
 from huai_client.plan.operations import Stage
 from huai_client.plan.prepared import Prepared
+from huai_program.humanize import counted, moment
 from huai_schema.paths import RelPath, join, show
-from huai_schema.program.humanize import counted, moment
 
 
 class PlanLine(NamedTuple):

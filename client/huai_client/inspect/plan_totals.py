@@ -14,7 +14,7 @@ from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.prepared import Prepared
 from huai_client.state import history
 from huai_client.state.run_record import RunRecord
-from huai_schema.program.humanize import counted, format_span
+from huai_program.humanize import counted, format_span
 
 _RUNS = 10
 

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import ClassVar
 
+from huai_program.durable import replace_file
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.durable import replace_file
 
 _PERMISSIONS = 0o644
 """Another user reads the file."""

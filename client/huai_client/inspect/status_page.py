@@ -18,10 +18,10 @@ from huai_client.inspect.status_file import replace_status_file
 from huai_client.state import history
 from huai_client.state.paths import module_places
 from huai_client.state.run_record import RunRecord
+from huai_program.humanize import human
+from huai_program.words import ENGLISH, LANGUAGES, Words, load_words
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.humanize import human
-from huai_schema.program.words import ENGLISH, LANGUAGES, Words, load_words
 
 _RUNS = 20
 _NEVER = "\N{EN DASH}"

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from huai_native._native import PrivateKey
+from huai_program.configuration import reject_foreign
+from huai_program.key_files import KeyFile
 from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_schema.program.configuration import reject_foreign
-from huai_schema.program.key_files import KeyFile
 
 
 class AttestError(HuaiError):

@@ -23,10 +23,8 @@ from huai_client.metadata.http_connection import (
 from huai_client.metadata.http_line import Line, SlowError
 from huai_client.metadata.slow_http import Request, Response, Sent, StatusError, good, open_url
 from huai_client.run.deadline import NEVER, Deadline
-from huai_schema import __version__
-from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.quoting import quoted
-from huai_schema.program.urls import (
+from huai_program.quoting import quoted
+from huai_program.urls import (
     login_of,
     masked,
     same_service,
@@ -34,6 +32,8 @@ from huai_schema.program.urls import (
     split_url,
     without_login,
 )
+from huai_schema import __version__
+from huai_schema.errors import ExitCode, HuaiError
 
 TIMEOUT_SECONDS = 30.0
 _BAD_REQUEST = 400

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, unquote_to_bytes
 from huai_client.config.proxies import Proxy, ProxyError, proxy_for
 from huai_client.config.reach import Reach
 from huai_client.config.tls import NO_TLS, SYSTEM_TLS, Tls, TlsFiles, client_context
-from huai_schema.program.urls import split_url
+from huai_program.urls import split_url
 
 _ADDRESSES = 8
 """Of one host, that are tried."""

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_schema.program.durable import replace_file
+from huai_program.durable import replace_file
 
 STATIC, REFUSED = "static-heads", "refused-heads"
 _LINES = 64

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from huai_schema.program.durable import sync_folder
+from huai_program.durable import sync_folder
 
 _BESIDE = 2
 _BESIDE_BYTES = 64 << 20

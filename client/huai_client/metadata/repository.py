@@ -33,13 +33,13 @@ from huai_client.metadata.packs import drop_unfinished, exceeds, exchange_packs,
 from huai_client.metadata.static_fetch import StaticFetch
 from huai_client.run.deadline import NEVER, Deadline
 from huai_native._native import Packs
+from huai_program.disk_hints import DISK_HINTS
+from huai_program.refs import DamagedRefError, Refs
 from huai_schema.codec.commits import decode_commit
 from huai_schema.codec.descriptor import read_root
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import BRANCH, Kind, ObjectReader
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.program.disk_hints import DISK_HINTS
-from huai_schema.program.refs import DamagedRefError, Refs
 
 if TYPE_CHECKING:
     from huai_client.metadata.libgit2 import Library

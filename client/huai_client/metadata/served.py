@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.http import MetadataUrl, Question, UpstreamError, ask, is_http, printable
+from huai_program.configuration import closest
 from huai_schema.errors import HuaiError
-from huai_schema.program.configuration import closest
 
 _LIST = "api/v1/modules"
 _BYTES_MAX = 4 << 20

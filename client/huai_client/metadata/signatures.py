@@ -15,6 +15,8 @@ from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.signers import configured_keys
 from huai_client.run.durations import expired
 from huai_client.state.trusted_keys import TrustedKeys, load_trusted, save_trusted
+from huai_program.humanize import moment
+from huai_program.listing_hashes import prove_listing
 from huai_schema.codec.commits import decode_commit
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.keys import KeyChain, Keys, read_keys
@@ -22,8 +24,6 @@ from huai_schema.codec.signing import Promise, signers_of, split_commit
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import ObjectReader
 from huai_schema.limits import CLOCK_SKEW
-from huai_schema.program.humanize import moment
-from huai_schema.program.listing_hashes import prove_listing
 
 _NEW_KEYS = (
     "if the upstream has new keys, and they came to you by another way than this: "

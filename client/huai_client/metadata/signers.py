@@ -5,8 +5,8 @@ from pathlib import Path
 
 from huai_client.config.load import Module
 from huai_native._native import parse_public_key
+from huai_program.configuration import ConfigError
 from huai_schema.errors import FormatError
-from huai_schema.program.configuration import ConfigError
 
 _FILE_BYTES = 1 << 20
 _KEY = re.compile(r"(?:^|[ \t])(ssh-ed25519[ \t]+[^ \t]+)")

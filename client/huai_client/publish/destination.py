@@ -16,9 +16,9 @@ from huai_client.staging import Journals, boot_id
 from huai_client.state.state import State
 from huai_client.tree import Tree
 from huai_client.tree.case import check_new_device
+from huai_program.durable import replace_file
+from huai_program.spans import seconds
 from huai_schema.paths import ROOT
-from huai_schema.program.durable import replace_file
-from huai_schema.program.spans import seconds
 
 _SECRET_BYTES = 32
 

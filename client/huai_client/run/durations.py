@@ -3,9 +3,9 @@
 Pure, and loads next to nothing: each poll passes here.
 """
 
+from huai_program.humanize import long_span
+from huai_program.spans import seconds
 from huai_schema.limits import CLOCK_SKEW
-from huai_schema.program.humanize import long_span
-from huai_schema.program.spans import seconds
 
 
 def overdue(since: int, span: str, now: int) -> bool:

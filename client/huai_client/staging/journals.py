@@ -17,9 +17,9 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from huai_client.staging.names import hashed
+from huai_program.durable import replace_file, sync_folder
 from huai_schema.errors import FormatError
 from huai_schema.paths import RelPath, rel_path
-from huai_schema.program.durable import replace_file, sync_folder
 
 _VERSION = 1
 _CHECKSUM = 16

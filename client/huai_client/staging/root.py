@@ -11,9 +11,9 @@ from huai_client.tree.errors import StorageError, is_storage
 from huai_client.tree.handles import DIRECTORY
 from huai_client.tree.reserved import open_own
 from huai_native import _native
+from huai_program.locking import open_lock, take_within, try_lock
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath, join, show
-from huai_schema.program.locking import open_lock, take_within, try_lock
 
 
 class StagingError(HuaiError):

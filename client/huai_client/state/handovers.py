@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from huai_client.state.run_record import REASON_MOST, Number
-from huai_schema.program.durable import replace_file
-from huai_schema.program.humanize import counted, moment
+from huai_program.durable import replace_file
+from huai_program.humanize import counted, moment
 
 _DAY = 86_400
 

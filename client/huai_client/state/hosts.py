@@ -14,8 +14,8 @@ from pathlib import Path
 
 from huai_client.state.upstream_health import UpstreamHealth
 from huai_client.state.upstream_speed import UpstreamSpeed
+from huai_program.locking import open_lock, try_lock
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.locking import open_lock, try_lock
 
 _QUEUE = "queue"
 _MOMENT, _POLL_SECONDS = 0.02, 0.2

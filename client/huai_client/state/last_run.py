@@ -12,8 +12,8 @@ import msgspec
 
 from huai_client.state import history
 from huai_client.state.run_record import REASON_MOST, Number, RunRecord
+from huai_program.durable import replace_file
 from huai_schema.errors import ExitCode
-from huai_schema.program.durable import replace_file
 
 
 class LastRun(msgspec.Struct, frozen=True):

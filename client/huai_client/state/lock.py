@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces
-from huai_schema.program.disk_hints import DISK_HINTS
-from huai_schema.program.locking import locked
+from huai_program.disk_hints import DISK_HINTS
+from huai_program.locking import locked
 
 
 def _hint(error: OSError) -> str:

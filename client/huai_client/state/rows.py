@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from huai_schema.program.durable import replace_file
+from huai_program.durable import replace_file
 
 _BYTES_MAX = 1 << 20
 

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+from huai_program.disk_hints import DISK_HINTS
+from huai_program.durable import replace_file
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.disk_hints import DISK_HINTS
-from huai_schema.program.durable import replace_file
 
 _VERSION = 1
 _COMMIT = re.compile("[0-9a-f]{40}")

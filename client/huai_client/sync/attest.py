@@ -21,9 +21,9 @@ from huai_client.run.deadline import Deadline
 from huai_client.state.state import State, replace_durably
 from huai_client.tree import STAGING, STAGING_NAME
 from huai_client.tree.reserved import open_own
+from huai_program.spans import seconds
 from huai_schema.codec.attestation import FILE_NAME, Attestation
 from huai_schema.errors import HuaiError
-from huai_schema.program.spans import seconds
 
 _TIMEOUT, _LONGEST = 5.0, 10
 """Seconds without an answer, and for all of it."""

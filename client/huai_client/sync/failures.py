@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from huai_client.publish.report import Report
 from huai_client.sync.result import SyncResult
 from huai_client.transfer import Outcome
+from huai_program.humanize import counted
 from huai_schema.paths import RelPath, show
-from huai_schema.program.humanize import counted
 
 _MOST = 20
 """Failures of a kind that are named."""

@@ -23,8 +23,8 @@ from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.lock import module_lock
 from huai_client.sync.run_log import RunLog
+from huai_program.spans import seconds
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.spans import seconds
 
 if TYPE_CHECKING:
     from huai_client.diff.findings import Difference

@@ -15,8 +15,8 @@ from huai_client.state.history import append, last
 from huai_client.state.last_run import save
 from huai_client.state.paths import ModulePlaces
 from huai_client.state.run_record import Kind, RunRecord
+from huai_program.humanize import counted
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.humanize import counted
 
 if TYPE_CHECKING:
     from huai_client.plan.prepared import Prepared

@@ -28,10 +28,10 @@ from huai_client.transfer import ContentUrl, Listener, Outcome
 from huai_client.transfer.content import StagedContent
 from huai_client.transfer.local import LocalContent, ReusePolicy
 from huai_client.tree import Tree, View
+from huai_program.humanize import counted
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import show
-from huai_schema.program.humanize import counted
 
 _ALWAYS = (1 << 63) - 1
 _MISSING = ("file that was there before is", "files that were there before are")

@@ -20,9 +20,9 @@ from huai_client.transfer.sources import Sources
 from huai_client.transfer.streams import Failed, Streams
 from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl
+from huai_program.disk_hints import DISK_HINTS
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
-from huai_schema.program.disk_hints import DISK_HINTS
 
 _LEVELS = 1024
 """Directories in a path from which on rsync fails: at 1,030 it says "Cannot allocate memory"."""

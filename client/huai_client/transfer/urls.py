@@ -13,10 +13,10 @@ from enum import Enum
 from typing import NamedTuple
 
 from huai_client.config.content_place import ContentPlace
+from huai_program.urls import masked, service_of
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.web_folder import HOST, is_web_folder
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.urls import masked, service_of
 
 _USER = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?"
 _DAEMON = re.compile(rf"(?P<host>rsync://{_USER}{HOST}(?::[0-9]{{1,5}})?)/(?P<path>.+)")

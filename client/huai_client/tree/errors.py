@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
+from huai_program.disk_hints import DISK_HINTS
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath, show
-from huai_schema.program.disk_hints import DISK_HINTS
 
 _STORAGE = {
     errno.ENOSPC: "free some space there and run again; the next run goes on from here",

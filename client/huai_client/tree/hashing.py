@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 
 from huai_native import _native
-from huai_schema.program.priority import lower_priority
+from huai_program.priority import lower_priority
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -26,9 +26,9 @@ from huai_client.state.paths import ModulePlaces
 from huai_client.state.state import State, applied_id
 from huai_client.tree import View
 from huai_client.verify.check import closed
+from huai_program.locking import holder
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath
-from huai_schema.program.locking import holder
 
 _OF_CONTENT = frozenset({"size", "mtime", "digest"})
 _POLL_SECONDS = 0.1

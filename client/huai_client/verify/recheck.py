@@ -17,9 +17,9 @@ from huai_client.diff.table import compare_path
 from huai_client.tree import PathError, View
 from huai_client.tree.local_entry import stat_entry
 from huai_client.verify.expected import ExpectedTree
+from huai_program.locking import LockedError, locked
 from huai_schema.entries import Entry
 from huai_schema.paths import RelPath
-from huai_schema.program.locking import LockedError, locked
 
 _ONLY_BY_READING = {"digest", "link"}
 """Attributes that a second look at the path alone does not compare."""

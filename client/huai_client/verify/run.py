@@ -22,9 +22,9 @@ from huai_client.verify.parts import follow_selection
 from huai_client.verify.queue import Queue
 from huai_client.verify.recheck import Recheck
 from huai_client.verify.request import VerifyRequest
+from huai_program.priority import idle_disk
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath, ancestors
-from huai_schema.program.priority import idle_disk
 
 _SLICE_SECONDS = 2.0
 """How often is checked that the applied commit is still the same."""

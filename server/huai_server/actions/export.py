@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_program.configuration import ConfigError
+from huai_program.locking import locked
 from huai_schema.errors import FormatError, HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, rel_path
-from huai_schema.program.configuration import ConfigError
-from huai_schema.program.locking import locked
 from huai_server.config.tables import Module, ModuleExport
 from huai_server.export.export import (
     ExportResult,

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from huai_program.configuration import ConfigError
+from huai_program.locking import locked
 from huai_schema.errors import ExitCode, worst_exit_code
-from huai_schema.program.configuration import ConfigError
-from huai_schema.program.locking import locked
 from huai_server.commit.commit import audit_tree, commit_tree
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult

@@ -8,8 +8,8 @@ import time
 from math import inf
 from pathlib import Path
 
+from huai_program.locking import locked
 from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_schema.program.locking import locked
 from huai_server.config.load import ServerConfig
 from huai_server.config.place import bucket_place, is_bucket
 from huai_server.state.errors import storage_errors

@@ -7,8 +7,8 @@ standard error.
 import sys
 from typing import NamedTuple
 
+from huai_program.ending import print_json, tell
 from huai_schema.errors import HuaiError
-from huai_schema.program.ending import print_json, tell
 
 _PROGRAM = "huai-server"
 

@@ -5,8 +5,8 @@ The former is counted in the newest commit, for a module whose digests come late
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from huai_program.humanize import counted, human, moment
 from huai_schema.errors import HuaiError
-from huai_schema.program.humanize import counted, human, moment
 from huai_server.config.tables import Module
 from huai_server.state.paths import ModulePlaces
 from huai_server.store.scrub_record import ScrubRecord, read_record

@@ -6,8 +6,8 @@ import socket
 import time
 from pathlib import Path
 
+from huai_program.configuration import ConfigError
 from huai_schema.codec.pending import PendingCommit
-from huai_schema.program.configuration import ConfigError
 from huai_server.cli.console import Console
 from huai_server.cli.report import totals_values
 from huai_server.config.load import config_path, load

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from huai_program.humanize import counted
 from huai_schema.paths import RelPath, show
-from huai_schema.program.humanize import counted
 
 if TYPE_CHECKING:  # these load libgit2
     from huai_server.commit.result import CommitResult

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from huai_schema.program.humanize import counted, human
-from huai_schema.program.live_view import Row, Table, ago
+from huai_program.humanize import counted, human
+from huai_program.live_view import Row, Table, ago
 from huai_server.cli.report import pending_text
 from huai_server.config.load import load
 from huai_server.state.paths import module_places

@@ -13,9 +13,9 @@ from typing import Any
 
 import click
 
-from huai_schema.program.configuration import closest
-from huai_schema.program.ending import conclude, leave
-from huai_schema.program.output import Output
+from huai_program.configuration import closest
+from huai_program.ending import conclude, leave
+from huai_program.output import Output
 from huai_server.config.load import default_root
 
 COMMANDS = (

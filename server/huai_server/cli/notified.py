@@ -10,7 +10,7 @@ from huai_server.config.load import ServerConfig, load
 from huai_server.state.paths import module_places
 
 if TYPE_CHECKING:
-    from huai_schema.program.notify.notification import Subject
+    from huai_program.notify.notification import Subject
 
 Work = Literal["commit", "scrub", "publish", "signature"]
 _ADVICE = {
@@ -38,7 +38,7 @@ def notifying(
         return run()
     from dataclasses import replace
 
-    from huai_schema.program.notify.notifier import Notifier
+    from huai_program.notify.notifier import Notifier
 
     notify = replace(config.notify, after=1) if work == "scrub" else config.notify
     about = _subject(config, name, work)
@@ -53,8 +53,8 @@ def tell_of_signature(
     """Tell that a signature runs out, or, with an empty `reason`, was renewed (`ExpiryWatch`)."""
     if config.notify is None:
         return False
-    from huai_schema.program.notify.notification import Failure, Notification
-    from huai_schema.program.notify.send import tell
+    from huai_program.notify.notification import Failure, Notification
+    from huai_program.notify.send import tell
 
     hint = "find out why nothing commits: a timer that is off, a key that is gone"
     failure = Failure(int(ExitCode.STALE), reason, hint) if reason else None
@@ -63,8 +63,8 @@ def tell_of_signature(
 
 
 def _subject(config: ServerConfig, name: str, work: Work) -> "Subject":
-    from huai_schema.program.notify.notification import Subject
-    from huai_schema.program.notify.notifier import this_host
+    from huai_program.notify.notification import Subject
+    from huai_program.notify.notifier import this_host
 
     return Subject(
         program="huai-server",

@@ -6,8 +6,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import click
 
+from huai_program import spans
 from huai_schema.errors import HuaiError, worst_exit_code
-from huai_schema.program import spans
 from huai_server.cli.console import Console
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.config.load import ServerConfig, default_root, load

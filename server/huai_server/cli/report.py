@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from errno import EACCES, ENOENT, EPERM
 from typing import TYPE_CHECKING
 
+from huai_program.disk_hints import DISK_HINTS
+from huai_program.humanize import counted, human, moment
 from huai_schema.codec.commits import CommitInfo
 from huai_schema.diff.changes import Moved
 from huai_schema.paths import exact, show
-from huai_schema.program.disk_hints import DISK_HINTS
-from huai_schema.program.humanize import counted, human, moment
 from huai_server.cli.console import Console
 from huai_server.cli.list_report import list_values
 from huai_server.commit import remarks

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from huai_program.locking import locked
 from huai_schema.codec.listing import Listing
 from huai_schema.errors import FormatError
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.program.locking import locked
 from huai_server.commit.from_lists import commit_lists
 from huai_server.commit.list_record import write_record
 from huai_server.commit.newest import no_commit

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_native._native import FoundDigests, Pace, Undigested
+from huai_program.locking import locked
+from huai_program.priority import idle_disk
 from huai_schema.codec.listing import Listing
 from huai_schema.errors import ExitCode
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
-from huai_schema.program.locking import locked
-from huai_schema.program.priority import idle_disk
 from huai_server.commit.change_lists import list_of
 from huai_server.commit.commit import commit_digests
 from huai_server.commit.digest.columns import ReadingPolicy

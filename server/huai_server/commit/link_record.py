@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
+from huai_program.durable import sync_folder
 from huai_schema.codec.escaping import escape
 from huai_schema.paths import RelPath
-from huai_schema.program.durable import sync_folder
 
 _LONGEST = 1 << 16
 """Bytes of a line: every byte of two paths escaped."""

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from huai_schema.program.durable import replace_file
-from huai_schema.program.packs import TEMPORARY
-from huai_schema.program.spans import seconds
+from huai_program.durable import replace_file
+from huai_program.packs import TEMPORARY
+from huai_program.spans import seconds
 from huai_server.config.tables import Module
 
 

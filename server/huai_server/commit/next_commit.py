@@ -16,13 +16,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from huai_native._native import PackWriter
+from huai_program.listing_hashes import listing_hash
+from huai_program.packs import TEMPORARY
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import Descriptor, write_root
 from huai_schema.codec.keys import ITEM as KEYS
 from huai_schema.codec.signing import NAMESPACE, Promise
 from huai_schema.limits import CLOCK_SKEW
-from huai_schema.program.listing_hashes import listing_hash
-from huai_schema.program.packs import TEMPORARY
 from huai_server.commit.link_record import LinkRecord
 from huai_server.commit.list_record import ListRecord, read_record, settings_of, write_record
 from huai_server.commit.reading import CommitDigests

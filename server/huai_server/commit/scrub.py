@@ -19,12 +19,12 @@ from typing import NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from huai_native._native import Digested, DigestedBatch, Pace, Scrub
+from huai_program.locking import locked
+from huai_program.priority import idle_disk
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, tree_order
-from huai_schema.program.locking import locked
-from huai_schema.program.priority import idle_disk
 from huai_server.commit.newest import newest_commit
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
 from huai_server.commit.reading import require_digests

@@ -5,12 +5,12 @@ from itertools import islice
 from pathlib import Path
 
 from huai_native._native import PackWriter
+from huai_program.packs import remove_pack
 from huai_schema.codec.commits import Counts, Totals
 from huai_schema.diff.diff import count, diff
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import show
-from huai_schema.program.packs import remove_pack
 from huai_server.commit.listed import ListsNotEnoughError
 from huai_server.commit.newest import no_commit
 from huai_server.commit.next_commit import NO_CHANGE, NextCommit

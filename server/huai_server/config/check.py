@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from huai_program.configuration import ConfigError, check_keys
+from huai_program.urls import masked
 from huai_schema.codec.descriptor import Descriptor, check_module
 from huai_schema.codec.publish_rules import own_rules
 from huai_schema.codec.web_folder import HOST, is_web_folder
 from huai_schema.errors import FormatError
 from huai_schema.limits import BLOCK_INDEX_MIN
-from huai_schema.program.configuration import ConfigError, check_keys
-from huai_schema.program.urls import masked
 from huai_server.config.mirrors import NAME as DOWNSTREAM_NAME
 from huai_server.config.mirrors import AllowedDownstream
 from huai_server.config.tables import (

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.configuration import (
+from huai_program.configuration import (
     ConfigError,
     check_keys,
     find_module,
     read_toml,
     rewrite,
 )
+from huai_schema.errors import ExitCode, HuaiError
 from huai_server.config.check import (
     SEE,
     check_proxies,
@@ -26,7 +26,7 @@ from huai_server.config.mirrors import AllowedDownstream, MirrorSettings
 from huai_server.config.tables import ATTR_KINDS, Fallback, Listen, Module, Signing, StaticFiles
 
 if TYPE_CHECKING:
-    from huai_schema.program.notify.settings import Notify
+    from huai_program.notify.settings import Notify
 
 _NAME = "server.toml"
 _PACKAGED_ROOT = Path("/var/lib/huai")
@@ -157,7 +157,7 @@ def load(root: Path) -> ServerConfig:
     named = {name: convert_module(path, name, modules[name]) for name in modules}
     notify = None
     if "notify" in table:
-        from huai_schema.program.notify.settings import read_notify  # most have no use for it
+        from huai_program.notify.settings import read_notify  # most have no use for it
 
         place = f"{path}: [notify]"
         notify = read_notify(place, table["notify"], msgspec.convert, msgspec.ValidationError)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from huai_schema.program.spans import SPAN, seconds
+from huai_program.spans import SPAN, seconds
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """Of a downstream: it is the name of a file, too."""

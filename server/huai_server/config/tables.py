@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from huai_program.spans import SPAN, seconds
 from huai_schema.codec.publish_rules import volatile_rules
-from huai_schema.program.spans import SPAN, seconds
 from huai_server.config.place import BUCKET
 from huai_server.config.retention import Retention
 

@@ -15,9 +15,9 @@ from io import BufferedReader
 from itertools import chain
 from typing import BinaryIO
 
+from huai_program.configuration import user_name
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RESERVED, RelPath, basename, join, parent, show
-from huai_schema.program.configuration import user_name
 from huai_server.export.source import Existing, Exported
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

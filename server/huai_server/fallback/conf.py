@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_schema.program.configuration import ConfigError
+from huai_program.configuration import ConfigError
 from huai_server.config.tables import Fallback, Module
 from huai_server.state.paths import fallback_lock_file
 

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from huai_program.durable import replace_file
+from huai_program.locking import locked
 from huai_schema.errors import HuaiError
-from huai_schema.program.durable import replace_file
-from huai_schema.program.locking import locked
 from huai_server.config.load import ServerConfig, config_path, load
 from huai_server.config.tables import Fallback
 from huai_server.fallback import programs

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_program.configuration import ConfigError
+from huai_program.locking import LockedError
 from huai_schema.errors import HuaiError
-from huai_schema.program.configuration import ConfigError
-from huai_schema.program.locking import LockedError
 from huai_server.config.load import ServerConfig, config_path
 from huai_server.config.tables import ATTR_KINDS, Module
 from huai_server.fallback.attr import AttrTreeResult, belonging, ensure, generations, is_current

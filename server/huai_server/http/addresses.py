@@ -8,8 +8,8 @@ import socket
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import urlsplit
 
+from huai_program.addresses import is_internal
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.addresses import is_internal
 
 PORTS = {"http": 80, "https": 443, "rsync": 873}
 _MOST = 8

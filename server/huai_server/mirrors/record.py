@@ -12,9 +12,9 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from huai_program.durable import replace_file
 from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_schema.errors import FormatError
-from huai_schema.program.durable import replace_file
 from huai_server.mirrors.lag import ROWS_MAX, LagHistory
 from huai_server.state.errors import storage_errors
 

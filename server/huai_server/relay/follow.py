@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_program.locking import LockedError
 from huai_schema.errors import HuaiError
-from huai_schema.program.locking import LockedError
 from huai_server.config.load import ServerConfig, config_path, load
 from huai_server.relay.hand_over import downstream_of
 from huai_server.state.errors import storage_error

@@ -10,9 +10,9 @@ downstreams refuse it until theirs do (FORMAT.md, "Commits").
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_program.locking import locked
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_schema.program.locking import locked
 from huai_server.config.tables import Module
 from huai_server.relay.applied import Applied, Downstream
 from huai_server.state.errors import storage_errors

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from huai_native._native import Run
+from huai_program.durable import replace_file
+from huai_program.packs import TEMPORARY
 from huai_schema.codec.escaping import escape, unescape
 from huai_schema.errors import FormatError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, basename, parent
-from huai_schema.program.durable import replace_file
-from huai_schema.program.packs import TEMPORARY
 from huai_server.scan.types import Scanned, ScannedDirectory, Unreadable
 
 NOT_ENTERED = "another file system is mounted there, which is not entered"

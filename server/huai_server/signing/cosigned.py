@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_native._native import ListingHashes
+from huai_program.durable import sync_folder
+from huai_program.locking import locked
 from huai_schema.codec.commits import SERIAL_STEP, Counts
 from huai_schema.codec.keys import KeyChain, read_keys
 from huai_schema.codec.pending import REQUEST_BYTES, PendingCommit, decode_request
@@ -26,8 +28,6 @@ from huai_schema.diff.diff import count
 from huai_schema.errors import FormatError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.limits import CLOCK_SKEW
-from huai_schema.program.durable import sync_folder
-from huai_schema.program.locking import locked
 from huai_server.signing.errors import SigningError
 from huai_server.signing.signer import Signer
 from huai_server.state.errors import storage_errors

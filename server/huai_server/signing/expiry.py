@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from huai_program.humanize import long_span
 from huai_schema.errors import HuaiError
-from huai_schema.program.humanize import long_span
 from huai_server.config.load import ServerConfig, load
 from huai_server.state.paths import module_places
 from huai_server.state.periodic_thread import PeriodicThread

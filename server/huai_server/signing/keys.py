@@ -15,11 +15,11 @@ from typing import NamedTuple
 from msgspec import structs
 
 from huai_native._native import PrivateKey
+from huai_program.durable import replace_file, sync_folder
+from huai_program.locking import locked
 from huai_schema.codec.keys import NAMESPACE, KeyChain, Keys, begin_chain
 from huai_schema.codec.signing import COSIGNED
 from huai_schema.errors import FormatError
-from huai_schema.program.durable import replace_file, sync_folder
-from huai_schema.program.locking import locked
 from huai_server.config.tables import Signing
 from huai_server.signing.errors import SigningError
 from huai_server.signing.signer import (

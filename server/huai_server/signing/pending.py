@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 
 from huai_native._native import verify_signature
+from huai_program.durable import replacing
+from huai_program.packs import TEMPORARY
 from huai_schema.codec.keys import read_keys
 from huai_schema.codec.pending import PendingCommit, encode_request
 from huai_schema.codec.signing import COSIGNED, NAMESPACE, join_commit, signers_of, split_commit
 from huai_schema.errors import FormatError
-from huai_schema.program.durable import replacing
-from huai_schema.program.packs import TEMPORARY
 from huai_server.signing.errors import SigningError
 from huai_server.signing.keys import ServerKeys
 from huai_server.state.errors import storage_errors

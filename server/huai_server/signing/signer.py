@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_native._native import PrivateKey, parse_public_key, verify_signature
+from huai_program.configuration import reject_foreign
+from huai_program.key_files import KeyFile
 from huai_schema.errors import FormatError
-from huai_schema.program.configuration import reject_foreign
-from huai_schema.program.key_files import KeyFile
 from huai_server.config.tables import Signing
 from huai_server.signing.command import run_signer
 from huai_server.signing.errors import SigningError

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from huai_program.disk_hints import DISK_HINTS
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.disk_hints import DISK_HINTS
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENIED = (errno.EACCES, errno.EPERM)

@@ -22,8 +22,8 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta
 
+from huai_program.configuration import ConfigError, rewrite
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.configuration import ConfigError, rewrite
 from huai_server.state.file_stamp import file_stamp
 
 Scope = Literal["read", "metrics"]

@@ -22,8 +22,8 @@ import obstore
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import S3Store
 
+from huai_program.packs import TEMPORARY
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.packs import TEMPORARY
 from huai_server.config.place import BucketPlace, NoBucketError
 from huai_server.static.s3_answers import is_refused, is_upload_gone, said
 

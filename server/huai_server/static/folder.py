@@ -10,10 +10,10 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from huai_program.configuration import reject_foreign
+from huai_program.durable import replacing, sync_folder
+from huai_program.packs import TEMPORARY
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.configuration import reject_foreign
-from huai_schema.program.durable import replacing, sync_folder
-from huai_schema.program.packs import TEMPORARY
 from huai_server.state.closed_folder import close_folder
 
 _FILE, _FOLDER = 0o644, 0o755

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from huai_native._native import Blake3
+from huai_program.packs import TEMPORARY
 from huai_schema.codec.static_files import StaticFile
-from huai_schema.program.packs import TEMPORARY
 
 
 class Draft:

@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from huai_native._native import BlockIndex
+from huai_program.durable import replace_file
+from huai_program.packs import TEMPORARY
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.limits import DIGEST_BYTES
-from huai_schema.program.durable import replace_file
-from huai_schema.program.packs import TEMPORARY
 
 _FOLDER = "blocks"
 _LOOKED = "looked"

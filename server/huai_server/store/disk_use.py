@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_schema.program.packs import INDEX, PACK, REPLACED, TEMPORARY
+from huai_program.packs import INDEX, PACK, REPLACED, TEMPORARY
 from huai_server.state.paths import ModulePlaces
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repack import Repack

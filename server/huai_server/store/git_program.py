@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, ClassVar
 
+from huai_program.quoting import quoted
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.quoting import quoted
 
 _CHUNK = 256 << 10
 _TALK_BYTES = 4096

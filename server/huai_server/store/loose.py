@@ -7,10 +7,10 @@ Rule: an object has its name only when all of it is on the disk.
 import zlib
 from pathlib import Path
 
+from huai_program.durable import replace_file, sync_folder
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import Kind, object_id
 from huai_schema.limits import OBJECT_BYTES
-from huai_schema.program.durable import replace_file, sync_folder
 
 UNFINISHED = "tmp_object_"
 """Begins the names of what a killed run left in `objects`."""

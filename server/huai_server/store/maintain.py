@@ -10,8 +10,8 @@ throughout: a commit could rely on an object that goes.
 from math import inf
 from typing import NamedTuple
 
+from huai_program.locking import locked
 from huai_schema.errors import FormatError
-from huai_schema.program.locking import locked
 from huai_server.config.retention import Retention, is_worth_repack
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces

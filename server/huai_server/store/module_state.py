@@ -6,9 +6,9 @@ The mirrored tree is never touched.
 import shutil
 from typing import NamedTuple
 
+from huai_program.locking import holder, locked
 from huai_schema.codec.pending import PendingCommit
 from huai_schema.errors import HuaiError
-from huai_schema.program.locking import holder, locked
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces
 from huai_server.store.repository import Head, Repository

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_program.packs import INDEX, PACK
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.packs import INDEX, PACK
 
 _MAGIC = b"\xfftOc\0\0\0\2"
 _COUNT = struct.Struct(f">8s{255 * 4}xI")

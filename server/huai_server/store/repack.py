@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_schema.program.durable import sync_folder
-from huai_schema.program.packs import INDEX, PACK
+from huai_program.durable import sync_folder
+from huai_program.packs import INDEX, PACK
 from huai_server.store.git_program import GitFailedError, run_git
 from huai_server.store.pack_files import PackFile, read_pack
 from huai_server.store.replaced import retire

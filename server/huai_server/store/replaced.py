@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from huai_schema.program.durable import sync_folder
-from huai_schema.program.packs import INDEX, REPLACED
+from huai_program.durable import sync_folder
+from huai_program.packs import INDEX, REPLACED
 from huai_server.store.pack_files import PackFile
 
 KEPT = 3600

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_native._native import Packs
+from huai_program.durable import replace_file, sync_folder
+from huai_program.packs import TEMPORARY, remove_unfinished
+from huai_program.refs import Refs
 from huai_schema.codec.commits import CommitInfo, CommitObject, decode_commit
 from huai_schema.codec.descriptor import Descriptor, read_root
 from huai_schema.codec.pending import PendingCommit
@@ -21,9 +24,6 @@ from huai_schema.codec.signing import Promise, cosign, join_commit, split_commit
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import BRANCH, Kind, object_id
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.program.durable import replace_file, sync_folder
-from huai_schema.program.packs import TEMPORARY, remove_unfinished
-from huai_schema.program.refs import Refs
 from huai_server.config.retention import FOREVER, Retention
 from huai_server.state.errors import storage_error, storage_errors
 from huai_server.store.loose import UNFINISHED, read_loose, write_loose

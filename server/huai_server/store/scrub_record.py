@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from huai_schema.program.durable import replace_file
-from huai_schema.program.packs import TEMPORARY
+from huai_program.durable import replace_file
+from huai_program.packs import TEMPORARY
 
 MOST_DAMAGE = 1000
 """Damaged files that are remembered: more are no matter of single files."""

@@ -7,7 +7,7 @@ there.  A repository that makes its own commits never has the file.
 from collections.abc import Iterable
 from pathlib import Path
 
-from huai_schema.program.durable import replace_file
+from huai_program.durable import replace_file
 
 _NAME = "shallow"
 

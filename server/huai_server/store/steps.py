@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_native._native import Packs
-from huai_schema.program.durable import sync_folder
-from huai_schema.program.packs import TEMPORARY
+from huai_program.durable import sync_folder
+from huai_program.packs import TEMPORARY
 
 _FOLDER = "steps"
 

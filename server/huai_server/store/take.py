@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_native._native import Packs
+from huai_program.durable import sync_folder
+from huai_program.packs import INDEX, PACK, TEMPORARY
 from huai_schema.errors import FormatError
-from huai_schema.program.durable import sync_folder
-from huai_schema.program.packs import INDEX, PACK, TEMPORARY
 from huai_server.store.git_program import run_git
 from huai_server.store.repository import Head, Repository, StoreError
 from huai_server.store.steps import Wanted, drop_steps, step_path, write_step

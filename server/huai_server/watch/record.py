@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from huai_schema.program.durable import replace_file
-from huai_schema.program.locking import holder
+from huai_program.durable import replace_file
+from huai_program.locking import holder
 from huai_server.state.paths import ModulePlaces
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import NamedTuple, Never
 
 from huai_native._native import ChangeList, TreeWatch
+from huai_program.humanize import counted
+from huai_program.locking import locked
+from huai_program.service_manager import notify
 from huai_schema.errors import HuaiError
 from huai_schema.paths import show
-from huai_schema.program.humanize import counted
-from huai_schema.program.locking import locked
-from huai_schema.program.service_manager import notify
 from huai_server.commit.change_lists import ChangeLists
 from huai_server.commit.digest.columns import HOLES
 from huai_server.commit.list_record import settings_of

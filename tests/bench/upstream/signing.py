@@ -11,8 +11,8 @@ from statistics import median
 from time import perf_counter
 
 from huai_native._native import PrivateKey, verify_signature
+from huai_program.listing_hashes import listing_hash
 from huai_schema.codec.signing import NAMESPACE
-from huai_schema.program.listing_hashes import listing_hash
 from huai_server.store.repository import Repository
 from tests.bench.figures import Figure
 from tests.bench.stand import Stand

@@ -14,12 +14,12 @@ from functools import partial
 from pathlib import Path
 
 from huai_native._native import PackWriter
+from huai_program.packs import TEMPORARY
 from huai_schema.codec.commits import CommitInfo, Counts, Totals
 from huai_schema.codec.descriptor import Descriptor, write_root
 from huai_schema.codec.listing import Listing
 from huai_schema.layout import layout
 from huai_schema.paths import RelPath
-from huai_schema.program.packs import TEMPORARY
 from huai_server.commit.list_record import ListRecord, settings_of, write_record
 from huai_server.config.load import load
 from huai_server.state.paths import module_places

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from huai_native._native import PackWriter, pack_index
+from huai_program.packs import TEMPORARY, remove_unfinished
 from huai_schema.errors import FormatError
-from huai_schema.program.packs import TEMPORARY, remove_unfinished
 from tests.support.committing import fsck, git
 from tests.support.git_objects import object_id
 from tests.support.system_calls import CHANGING, KILL, Call, at, from_on, never, supervise

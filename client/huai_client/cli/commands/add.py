@@ -19,7 +19,7 @@ from huai_client.config.mirror import Mirror
 from huai_client.config.tls import Tls, convert_tls
 from huai_client.metadata.served import url_warning
 from huai_client.tree.destination import MissingDestinationError, check_type
-from huai_schema.program.ending import print_json
+from huai_program.ending import print_json
 
 
 @click.command()

@@ -11,7 +11,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from huai_client.cli.options import json_option
-from huai_schema.program.ending import print_json
+from huai_program.ending import print_json
 
 Shell = Literal["bash", "zsh", "fish"]
 SHELLS: tuple[Shell, ...] = get_args(Shell)

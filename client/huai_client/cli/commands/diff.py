@@ -10,8 +10,8 @@ from huai_client.inspect.commits import Commits, Pair
 from huai_client.inspect.comparison import ChangeTotals, SnapshotChange, by_path, compare_snapshots
 from huai_client.inspect.format import step_line, step_values
 from huai_client.state.paths import module_places
-from huai_schema.program.ending import print_json
-from huai_schema.program.output import end_with_reader
+from huai_program.ending import print_json
+from huai_program.output import end_with_reader
 
 
 @click.command()

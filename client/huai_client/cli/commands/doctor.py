@@ -11,8 +11,8 @@ from huai_client.config.mirror import Mirror
 from huai_client.inspect.doctor.checks import CONFIG, MACHINE, MODULE
 from huai_client.inspect.doctor.finding import failed_by
 from huai_client.inspect.doctor.run_checks import Examined, FindingTotals, run_checks
+from huai_program.ending import print_json
 from huai_schema.errors import HuaiError
-from huai_schema.program.ending import print_json
 
 
 @click.command()

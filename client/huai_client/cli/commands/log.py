@@ -12,11 +12,11 @@ from huai_client.inspect.path_argument import parse_path_argument
 from huai_client.inspect.path_log import Event, path_events
 from huai_client.state import history
 from huai_client.state.paths import ModulePlaces, module_places
+from huai_program.ending import print_json
+from huai_program.humanize import moment
+from huai_program.locking import holder
+from huai_program.output import end_with_reader
 from huai_schema.paths import show
-from huai_schema.program.ending import print_json
-from huai_schema.program.humanize import moment
-from huai_schema.program.locking import holder
-from huai_schema.program.output import end_with_reader
 
 
 @click.command()

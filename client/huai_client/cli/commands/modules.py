@@ -6,8 +6,8 @@ from huai_client.cli.options import json_option
 from huai_client.inspect.config_check import check_url
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.served import list_modules
-from huai_schema.program.ending import print_json
-from huai_schema.program.humanize import counted, human, moment
+from huai_program.ending import print_json
+from huai_program.humanize import counted, human, moment
 
 _TIMEOUT = 30.0
 

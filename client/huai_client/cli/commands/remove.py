@@ -9,7 +9,7 @@ from huai_client.cli.options import json_option, module_argument
 from huai_client.config.load import load, remove_module
 from huai_client.state.lock import module_lock
 from huai_client.state.paths import module_places
-from huai_schema.program.ending import print_json
+from huai_program.ending import print_json
 
 
 @click.command()

@@ -21,12 +21,12 @@ from huai_client.state.last_run import interruption
 from huai_client.state.last_run import load as load_last
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_client.verify.summary import LookTimes, VerifySummary, read_account
+from huai_program.ending import print_json
+from huai_program.humanize import counted, moment
+from huai_program.locking import holder
+from huai_program.output import end_with_reader
 from huai_schema.errors import ExitCode
 from huai_schema.paths import exact, show
-from huai_schema.program.ending import print_json
-from huai_schema.program.humanize import counted, moment
-from huai_schema.program.locking import holder
-from huai_schema.program.output import end_with_reader
 
 
 @click.command()
@@ -121,7 +121,7 @@ def _show_failing(root: Path, *, as_json: bool) -> None:
 
 def _watch(root: Path, names: tuple[str, ...]) -> int:
     from huai_client.cli.live_status import status_table
-    from huai_schema.program.live_view import is_terminal, show_live
+    from huai_program.live_view import is_terminal, show_live
 
     if not is_terminal():
         raise click.UsageError("--watch needs a terminal; without it the modules are shown once")

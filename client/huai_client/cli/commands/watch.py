@@ -7,7 +7,7 @@ import click
 from huai_client.cli.console import Console
 from huai_client.cli.logfile import LogFile
 from huai_client.cli.options import json_option, log_option, modules_argument
-from huai_schema.program.garbage import collect_usually
+from huai_program.garbage import collect_usually
 
 
 @click.command()

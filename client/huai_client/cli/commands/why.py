@@ -11,10 +11,10 @@ from huai_client.inspect.commits import Commits
 from huai_client.inspect.path_argument import parse_path_argument
 from huai_client.inspect.why import reasons
 from huai_client.inspect.why_report import reason_lines, reason_values
+from huai_program.ending import print_json
+from huai_program.output import end_with_reader
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import show
-from huai_schema.program.ending import print_json
-from huai_schema.program.output import end_with_reader
 
 
 class UnknownPathError(HuaiError):

@@ -11,9 +11,9 @@ import click
 from huai_client.cli.console import Console
 from huai_client.cli.parallel.child import CRASHED, unblock_signals
 from huai_client.cli.parallel.pool import ModulePool
+from huai_program.ending import conclude
+from huai_program.humanize import counted
 from huai_schema.errors import ExitCode, worst_exit_code
-from huai_schema.program.ending import conclude
-from huai_schema.program.humanize import counted
 
 
 def run_all(

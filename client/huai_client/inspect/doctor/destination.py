@@ -14,7 +14,7 @@ from huai_client.inspect.doctor.sample import newest_local
 from huai_client.state.state import load
 from huai_client.tree.destination import open_destination
 from huai_client.tree.probing import probe_folder
-from huai_schema.program.locking import locked
+from huai_program.locking import locked
 
 
 def destination(mirror: Mirror) -> Iterator[Finding]:

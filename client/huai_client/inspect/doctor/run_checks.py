@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, skipped
+from huai_program.disk_hints import DISK_HINTS
+from huai_program.locking import LockedError
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.disk_hints import DISK_HINTS
-from huai_schema.program.locking import LockedError
 
 Subject = TypeVar("Subject")
 

@@ -11,7 +11,7 @@ from huai_client.diff.active_filter import rules_of
 from huai_client.inspect.config_check import check_config
 from huai_client.inspect.doctor.finding import Finding, ok, warn
 from huai_client.run.options import SyncOptions
-from huai_schema.program.humanize import counted
+from huai_program.humanize import counted
 
 
 def settings(mirror: Mirror) -> Iterator[Finding]:

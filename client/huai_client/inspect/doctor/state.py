@@ -18,9 +18,9 @@ from huai_client.state.last_run import interruption
 from huai_client.state.last_run import load as load_last
 from huai_client.state.state import HELD
 from huai_client.tree import View
+from huai_program.humanize import counted, format_span, moment
+from huai_program.locking import holder
 from huai_schema.errors import ExitCode
-from huai_schema.program.humanize import counted, format_span, moment
-from huai_schema.program.locking import holder
 
 _LONG = 86_400
 _DIRECTORIES = 100_000

@@ -22,8 +22,8 @@ from huai_client.transfer.errors import NoRangesError
 from huai_client.transfer.probe import probe
 from huai_client.transfer.ranking import fastest
 from huai_client.transfer.urls import Transport, mirror_urls, own_urls, upstream_urls
+from huai_program.humanize import format_span, human
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.humanize import format_span, human
 
 _TIMEOUT = 15
 _PATIENCE = 5

@@ -17,8 +17,8 @@ from huai_client.metadata.git.protocol import ask_for_pack, encode_request, rece
 from huai_client.metadata.http import Asked
 from huai_client.metadata.newest import Newest
 from huai_client.run.deadline import NEVER, Deadline
+from huai_program.durable import replace_file
 from huai_schema.errors import FormatError
-from huai_schema.program.durable import replace_file
 
 _FILE = "shallow"
 _LOCK = "shallow.lock"

@@ -15,10 +15,10 @@ from typing import Self
 from huai_client.metadata.git.limits import HELD_BYTES, NAMING_BYTES, REPLY_BYTES, Work
 from huai_client.metadata.git.objects import MissingObjectError, Packed
 from huai_native._native import ResolvedPack, resolve_pack
+from huai_program.durable import sync_folder
+from huai_program.packs import TEMPORARY, remove_unfinished
 from huai_schema.errors import FormatError
 from huai_schema.git.packfile import CHECKSUM_BYTES, pack_header
-from huai_schema.program.durable import sync_folder
-from huai_schema.program.packs import TEMPORARY, remove_unfinished
 
 _HASH_BYTES = 1 << 20
 _MODE = 0o444

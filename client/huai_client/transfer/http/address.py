@@ -6,8 +6,8 @@ Pure.
 import re
 from urllib.parse import quote, urljoin, urlsplit
 
+from huai_program.urls import service_of, split_url
 from huai_schema.paths import RelPath
-from huai_schema.program.urls import service_of, split_url
 
 _SAFE = "!$&'()*+,;=:@/"
 """Beside letters, digits and `-._~`: what a path may hold as it is (RFC 3986, `pchar`)."""

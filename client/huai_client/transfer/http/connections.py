@@ -29,7 +29,7 @@ from huai_client.transfer.http.job import Job
 from huai_client.transfer.http.loop import Loop
 from huai_client.transfer.http.requests import Circumstances, Request, Traffic
 from huai_client.transfer.urls import ContentUrl
-from huai_schema.program.urls import same_service, split_url
+from huai_program.urls import same_service, split_url
 
 _TICK = 0.1
 _HOPS_MOST = 5

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from huai_schema.program.humanize import counted
+from huai_program.humanize import counted
 from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.options import (

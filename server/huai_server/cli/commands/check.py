@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
+from huai_program.humanize import counted
 from huai_schema.errors import ExitCode
-from huai_schema.program.humanize import counted
 from huai_server.cli.console import Console
 from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
 from huai_server.config.load import load

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
+from huai_program.humanize import counted, human
 from huai_schema.errors import ExitCode
-from huai_schema.program.humanize import counted, human
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,

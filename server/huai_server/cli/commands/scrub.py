@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
+from huai_program.humanize import counted, human, moment
 from huai_schema.errors import ExitCode
 from huai_schema.paths import show
-from huai_schema.program.humanize import counted, human, moment
 from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.notified import notifying

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
+from huai_program.garbage import collect_usually
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.garbage import collect_usually
 from huai_server.actions import modules
 from huai_server.cli.console import Console
 from huai_server.cli.notified import tell_of_signature

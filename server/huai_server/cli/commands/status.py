@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from huai_program.locking import holder
 from huai_schema.errors import ExitCode, worst_exit_code
-from huai_schema.program.locking import holder
 from huai_server.cli.console import Console
 from huai_server.cli.content_report import content_state, content_text, content_values
 from huai_server.cli.options import console_options, modules_argument
@@ -65,7 +65,7 @@ def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -
 
 
 def _watch(root: Path, names: tuple[str, ...]) -> int:
-    from huai_schema.program.live_view import is_terminal, show_live
+    from huai_program.live_view import is_terminal, show_live
     from huai_server.cli.live_status import status_table
 
     if not is_terminal():

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from huai_schema.program.garbage import collect_usually
-from huai_schema.program.humanize import counted
+from huai_program.garbage import collect_usually
+from huai_program.humanize import counted
 from huai_server.cli.commands.commit import commit_module
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, module_argument

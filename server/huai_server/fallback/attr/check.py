@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from huai_program.locking import locked
 from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import differing
 from huai_schema.entries import Entry
 from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_schema.paths import RelPath, path_order, show
-from huai_schema.program.locking import locked
 from huai_server.commit.tree_builder import TreeBuilder
 from huai_server.config.tables import Module
 from huai_server.fallback.attr import generations

@@ -14,9 +14,9 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from huai_program.locking import locked
 from huai_schema.errors import FormatError
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.program.locking import locked
 from huai_server.config.tables import Module
 from huai_server.fallback.attr import belonging, foreign_changes, generations
 from huai_server.fallback.attr import state as states

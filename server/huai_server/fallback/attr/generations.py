@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from huai_schema.program.locking import try_lock
+from huai_program.locking import try_lock
 from huai_server.state.paths import FallbackPlaces
 
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from huai_schema.program.locking import LockedError, locked
+from huai_program.locking import LockedError, locked
 from huai_server.fallback.attr import belonging, generations
 from huai_server.fallback.attr.deleting import delete_tree
 from huai_server.fallback.attr.kinds import discard_of

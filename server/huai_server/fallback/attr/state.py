@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from huai_schema.program.durable import replace_file
+from huai_program.durable import replace_file
 
 _VERSION = 2
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_native import _native
+from huai_program.durable import sync_folder
 from huai_schema.codec.listing import Listing
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
-from huai_schema.program.durable import sync_folder
 from huai_server.fallback.erofs.seal import write_seal
 from huai_server.fallback.owners import OwnerLookup, OwnerNumbers
 from huai_server.state.errors import storage_errors

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from huai_schema.program.quoting import quoted
+from huai_program.quoting import quoted
 from huai_server.http.asgi.allowance import Allowance
 from huai_server.http.asgi.body import Body, race
 from huai_server.http.asgi.errors import ClientGoneError, HttpError

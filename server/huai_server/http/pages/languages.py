@@ -1,6 +1,6 @@
 """The language of a page: the one that its reader wants, of those that there are."""
 
-from huai_schema.program.words import ENGLISH, LANGUAGES
+from huai_program.words import ENGLISH, LANGUAGES
 from huai_server.http.asgi.accept import weights
 
 

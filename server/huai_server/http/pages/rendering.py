@@ -16,11 +16,11 @@ from urllib.parse import quote
 from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from huai_program.humanize import human
+from huai_program.words import LANGUAGES, load_words
 from huai_schema import __version__
 from huai_schema.entries import Symlink
 from huai_schema.paths import basename, show
-from huai_schema.program.humanize import human
-from huai_schema.program.words import LANGUAGES, load_words
 from huai_server.http.asgi.conditions import names_weakly
 from huai_server.http.pages.languages import preferred
 

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 import pycurl
 
+from huai_program.web_signature import SIGNATURE_HEADER, web_signature
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.web_signature import SIGNATURE_HEADER, web_signature
 from huai_server.http.addresses import NoAddressError, for_libcurl
 from huai_server.http.settings import WebHook
 

@@ -21,7 +21,7 @@ from functools import partial
 
 import tenacity
 
-from huai_schema.program.quoting import quoted
+from huai_program.quoting import quoted
 from huai_server.http.asgi.threads import in_thread
 from huai_server.http.events.news import Event, News
 from huai_server.http.settings import Registry, WebHook

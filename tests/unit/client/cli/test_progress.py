@@ -17,9 +17,9 @@ from huai_client.cli.progress import (
 from huai_client.staging import Arrival
 from huai_client.transfer import Listener
 from huai_client.transfer.listener import SilentProgress
+from huai_program.humanize import human
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
-from huai_schema.program.humanize import human
 
 ODD = File(rel_path(b"odd\xff\nname"), 500, 0)
 

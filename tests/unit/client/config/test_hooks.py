@@ -7,7 +7,7 @@ import pytest
 from huai_client.config import load as config
 from huai_client.config.hooks import NO_HOOKS, Hooks
 from huai_client.inspect.config_check import check_config
-from huai_schema.program.configuration import ConfigError
+from huai_program.configuration import ConfigError
 
 MODULE = '[modules.m]\nurl = "http://h:8440"\ndest = "/srv/m"\n'
 TABLE = f"{MODULE}[modules.m.hooks]\n"

@@ -9,8 +9,8 @@ import pytest
 
 from huai_client.config.load import ClientConfig, Module, add_module, config_path, load
 from huai_client.inspect.config_check import check_config
+from huai_program.configuration import ConfigError, UnknownModuleError
 from huai_schema.errors import ExitCode
-from huai_schema.program.configuration import ConfigError, UnknownModuleError
 
 HTTP = "did you mean http://"
 

@@ -6,7 +6,7 @@ from huai_client.config import reach as reach_module
 from huai_client.config.reach import Reach, check_networks
 from huai_client.metadata.http import MetadataUrl, Question, UpstreamError, ask
 from huai_client.metadata.http_connection import InternalAddressError, connect
-from huai_schema.program.configuration import ConfigError
+from huai_program.configuration import ConfigError
 
 ADDRESSES = ("127.0.0.1", "10.1.2.3", "8.8.8.8")
 

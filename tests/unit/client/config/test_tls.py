@@ -14,7 +14,7 @@ from huai_client.config.tls import (
     client_context,
     convert_tls,
 )
-from huai_schema.program.configuration import ConfigError
+from huai_program.configuration import ConfigError
 
 BOTH = {"certificate": "/c", "key": "/k"}
 

@@ -4,7 +4,7 @@ import pytest
 
 from huai_client.inspect.plan_totals import seconds_needed
 from huai_client.state.run_record import RunRecord
-from huai_schema.program.humanize import format_span
+from huai_program.humanize import format_span
 
 
 def run(seconds: float, files: int, received: int, **more: object) -> RunRecord:

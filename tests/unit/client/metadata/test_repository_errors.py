@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.metadata.repository import Repository, StoreError
-from huai_schema.program.disk_hints import DISK_HINTS
+from huai_program.disk_hints import DISK_HINTS
 
 
 @pytest.mark.parametrize("code", DISK_HINTS)

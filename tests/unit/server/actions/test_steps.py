@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from huai_program.locking import LockedError
 from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath
-from huai_schema.program.locking import LockedError
 from huai_server.actions.modules import Attached, Committed, Digested, Relayed
 from huai_server.commit.later import DigestResult
 from huai_server.commit.result import CommitResult

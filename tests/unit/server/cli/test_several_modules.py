@@ -4,8 +4,8 @@ from itertools import permutations
 
 import pytest
 
+from huai_program.locking import LockedError
 from huai_schema.errors import ExitCode
-from huai_schema.program.locking import LockedError
 from huai_server.cli.console import Console
 from huai_server.cli.options import each
 

@@ -8,8 +8,8 @@ import pytest
 from blake3 import blake3
 from msgspec.structs import replace
 
+from huai_program.locking import LockedError, locked
 from huai_schema.errors import ExitCode
-from huai_schema.program.locking import LockedError, locked
 from huai_server.commit import scrub
 from huai_server.commit.newest import NoCommitError
 from huai_server.commit.read_limits import ReadLimits

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_schema.program.configuration import ConfigError, UnknownModuleError
+from huai_program.configuration import ConfigError, UnknownModuleError
 from huai_server.actions.serve import settings_of
 from huai_server.config.load import ServerConfig, add_module, config_path, load, remove_module
 from huai_server.config.tables import Fallback, Listen, Module

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_schema.program.configuration import ConfigError
+from huai_program.configuration import ConfigError
 from huai_server.config.load import add_module, load
 from huai_server.config.tables import Module
 from huai_server.config.volatile import Volatile

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from huai_program.configuration import ConfigError
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.configuration import ConfigError
 from huai_server.export.export import NoCommitError
 from huai_server.export.folder import ExportError, FolderError
 from tests.support.exporting import HOST, Exporter

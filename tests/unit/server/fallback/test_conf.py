@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_schema.program.configuration import ConfigError
+from huai_program.configuration import ConfigError
 from huai_server.config.tables import Fallback, Module, ModuleFallback
 from huai_server.fallback.conf import FallbackModule, render
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_schema.program.words import LANGUAGES, load_words
+from huai_program.words import LANGUAGES, load_words
 from huai_server.http.pages.languages import preferred
 
 PAGES = Path(__file__).parents[4] / "server" / "huai_server" / "http" / "pages"

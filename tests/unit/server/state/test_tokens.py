@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from huai_schema.program.configuration import ConfigError
+from huai_program.configuration import ConfigError
 from huai_server.config.load import ServerConfig
 from huai_server.config.tables import Module, ModuleFallback
 from huai_server.http.access import without_tokens

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
-from huai_schema.program.packs import TEMPORARY
+from huai_program.packs import TEMPORARY
 from huai_server.store.block_indices import BlockIndices, block_index_path
 from tests.support.committing import Upstream
 from tests.support.schema.block_index import block_index

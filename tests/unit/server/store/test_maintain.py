@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from huai_program.locking import LockedError, locked
+from huai_program.packs import TEMPORARY
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.program.locking import LockedError, locked
-from huai_schema.program.packs import TEMPORARY
 from huai_server.store.git_program import GitMissingError
 from huai_server.store.maintain import Maintained, foresee, maintain
 from huai_server.store.pack_files import PackIndexError, list_packs

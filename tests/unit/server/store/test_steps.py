@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from huai_program.packs import TEMPORARY
 from huai_schema.errors import FormatError
-from huai_schema.program.packs import TEMPORARY
 from huai_server.store.steps import list_steps, step_path
 from tests.support.committing import ENVIRONMENT, Upstream, git
 

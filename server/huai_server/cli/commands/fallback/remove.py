@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from huai_program.configuration import UnknownModuleError
 from huai_schema.codec.descriptor import check_module
 from huai_schema.errors import ExitCode, FormatError
-from huai_schema.program.configuration import UnknownModuleError
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, modules_argument
 from huai_server.config.load import load

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from huai_schema.program.garbage import collect_usually
+from huai_program.garbage import collect_usually
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options
 from huai_server.cli.report import show_attr_tree

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from huai_schema.program.durable import replace_file
-from huai_schema.program.packs import TEMPORARY
+from huai_program.durable import replace_file
+from huai_program.packs import TEMPORARY
 from huai_server.cli.console import Console
 from huai_server.cli.key_report import show_examined, signing_of
 from huai_server.cli.options import console_options

@@ -9,9 +9,9 @@ import pytest
 from huai_client.inspect.doctor.checks import CONFIG, MACHINE, MODULE
 from huai_client.inspect.doctor.finding import Finding, Result, fail, ok, skipped, warn
 from huai_client.inspect.doctor.run_checks import Check, FindingTotals, run_checks
+from huai_program.disk_hints import DISK_HINTS
+from huai_program.locking import LockedError
 from huai_schema.errors import ExitCode, FormatError
-from huai_schema.program.disk_hints import DISK_HINTS
-from huai_schema.program.locking import LockedError
 
 PAGE = (Path(__file__).parents[5] / "docs/DOCTOR.md").read_text(encoding="utf-8")
 

@@ -1,0 +1,1 @@
+"""What both programs share besides the format: configuration files, locks, output, exit."""

@@ -1,0 +1,206 @@
+"""Reading and editing TOML configuration files.
+
+Errors name the key and the right spelling.  The `config` of each program knows what the values
+mean, and how to change the text.
+"""
+
+import os
+import pwd
+import re
+import stat
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from huai_program.durable import replace_file
+from huai_program.foreign_writers import find_foreign_writer, is_root_of_machine
+from huai_program.locking import locked
+from huai_schema.errors import ExitCode, HuaiError
+
+T = TypeVar("T")
+_PATIENCE_SECONDS = 10
+
+
+class ConfigError(HuaiError):
+    """A configuration file that cannot be used."""
+
+    exit_code = ExitCode.CONFIG
+
+
+class UnknownModuleError(HuaiError):
+    """A module that is not configured."""
+
+    exit_code = ExitCode.UNKNOWN_MODULE
+
+
+def find_module(modules: Mapping[str, T], name: str) -> T:
+    """The module `name`; raises `UnknownModuleError`."""
+    try:
+        return modules[name]
+    except KeyError:
+        raise UnknownModuleError(
+            f"no module {name!r} is configured", hint=closest(name, modules)
+        ) from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the tables of a file, none if it is missing; raises `ConfigError`."""
+    reject_foreign(path)
+    text = ""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return tomllib.loads(text)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}", hint=_denial(path)) from error
+    except (ValueError, RecursionError) as error:  # the parser's own are of the former
+        said = str(error)
+        raise ConfigError(f"{path}: {_twice(text, said) or said}", hint=_toml_hint(said)) from error
+
+
+def reject_foreign(path: Path) -> None:
+    """Raise `ConfigError` if this is root and another user may change what is at `path`."""
+    if not is_root_of_machine() or (writer := find_foreign_writer(path)) is None:
+        return
+    owner = user_name(writer.uid)
+    raise ConfigError(
+        f"{path}: root does not obey what another user may change: {writer.path} belongs to "
+        f"{owner}, mode {writer.mode:04o}",
+        hint=f"{writer.remedy}; or run this as {owner}" if writer.uid else writer.remedy,
+    )
+
+
+def _twice(text: str, said: str) -> str:
+    """A message for a key or table that stands twice; empty: the error is another one."""
+    from huai_program.repetition import repetition  # each poll reads a file that is right
+
+    return repetition(text, said)
+
+
+def _denial(path: Path) -> str:
+    """A hint on the permissions that keep this user from reading `path`."""
+    for place in (*reversed(path.parents), path):
+        right = os.R_OK if place == path else os.X_OK
+        try:
+            if os.access(place, right, effective_ids=True):
+                continue
+            status = place.stat()
+        except OSError:
+            break
+        owner, me = user_name(status.st_uid), user_name(os.geteuid())
+        mode = stat.S_IMODE(status.st_mode)
+        return (
+            f"{place} belongs to {owner}, mode {mode:04o}, and this is {me}: run as {owner}, or "
+            f"let {me} read it by its group (chgrp, chmod g+rX)"
+        )
+    return "check the permissions of the file and of the folders above it"
+
+
+def user_name(uid: int) -> str:
+    """The name of a user of this machine, or the number in words."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
+def _toml_hint(said: str) -> str:
+    """A hint for an error message of the TOML parser."""
+    hints = {
+        "Cannot overwrite a value": "a key stands twice in one table: leave one of them",
+        "Cannot mutate immutable": "a key stands twice in one table: leave one of them",
+        "Duplicate inline table key": "a key stands twice in one table: leave one of them",
+        "Cannot declare": "a table stands twice: put its keys into one",
+        "Illegal character '\\n'": "a text ends on the line where it begins: is a quote missing?",
+        "Invalid value": 'texts stand in quotes: key = "value"',
+        "Expected '=' after a key": "each line is key = value, or [table]",
+    }
+    found = (hint for words, hint in hints.items() if words in said)
+    return next(found, "the file must be TOML in UTF-8")
+
+
+_TYPES = {
+    "str": "a text in quotes",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list in brackets",
+    "object": "a table",
+    "null": "nothing",
+}
+_TYPE = re.compile(rf"`({'|'.join(_TYPES)})( \| ({'|'.join(_TYPES)}))*`")
+_VALUE = re.compile(r"(?P<reason>.*?)(?: - at `(?:key in )?\$\.?(?P<key>\w*).*`)?", re.DOTALL)
+
+
+def value_error(place: str, reason: str, example: Callable[[str], str]) -> ConfigError:
+    """The error for a table in which a value is wrong.
+
+    `reason` is msgspec's message, which ends with the place in the table; `example` returns a line
+    with a right value for a key, or nothing.
+    """
+    found = _VALUE.fullmatch(reason)
+    key, said = (found["key"] or "", found["reason"]) if found else ("", reason)
+    said = _TYPE.sub(_in_words, said)
+    missing = re.fullmatch(r"Object missing required field `(\w+)`", said)
+    if missing and not key:
+        key, said = missing[1], "is missing"
+    else:
+        said = said[:1].lower() + said[1:]
+    line = example(key)
+    hint = f"for example: {line}" if line else "look at this table"
+    return ConfigError(f"{place}: {key}: {said}" if key else f"{place}: {said}", hint=hint)
+
+
+def _in_words(types: re.Match[str]) -> str:
+    return " or ".join(_TYPES[each] for each in types[0].strip("`").split(" | "))
+
+
+def check_keys(place: str, table: object, known: Collection[str]) -> None:
+    """Raise `ConfigError` for an unknown key, which is most likely a typing error."""
+    if not isinstance(table, dict):
+        raise ConfigError(
+            f"{place}: this has to be a table", hint="begin it with its name in brackets: [table]"
+        )
+    for key in table:
+        if key not in known:
+            raise ConfigError(f"{place}: unknown key {key!r}", hint=closest(key, known))
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """A hint that names the known word closest to `word`, or all known words."""
+    choices = sorted(known)
+    import difflib  # only for who makes a typing error
+
+    near = difflib.get_close_matches(word, choices, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(choices) or 'none'}"
+
+
+def rewrite(path: Path, change: Callable[[str], str], *, mode: int) -> None:
+    """Replace the text of a file, which need not exist, in one durable step.
+
+    A lock keeps other edits out meanwhile, so `change` gets the current text.  `mode`: of a new
+    file; an existing one loses the permission bits that are not in `mode`.
+    """
+    try:
+        with locked(path.with_name(f".{path.name}.lock"), wait=_PATIENCE_SECONDS):
+            _rewrite(path.resolve(), change, mode)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written: {error.strerror}",
+            hint="check the permissions of its folder, and the free space there",
+        ) from error
+    except UnicodeError as error:
+        raise ConfigError(f"{path}: {error}", hint="write the file in UTF-8") from error
+
+
+def _rewrite(path: Path, change: Callable[[str], str], mode: int) -> None:
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        allowed = stat.S_IMODE(path.stat().st_mode) if path.exists() else mode
+        new = change(text).encode()
+        replace_file(path, new, temporary, permissions=allowed & mode)
+    finally:
+        temporary.unlink(missing_ok=True)

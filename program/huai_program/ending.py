@@ -1,0 +1,136 @@
+"""Ends a program of huai: the one place that prints errors and picks the exit code.
+
+Of a `HuaiError` the user sees message and hint, of any other exception the traceback.  A disk that
+fails may do so at any system call, so its errors are no exceptions of that kind.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn
+
+from huai_program.disk_hints import DISK_HINTS
+from huai_program.signals import heed, leave_quietly
+from huai_schema.errors import ExitCode, HuaiError
+
+_JSON_VERSION = 1
+"""Of the schema; JSON.md says when it grows."""
+
+
+class _TerminatedError(BaseException):
+    """SIGTERM as an exception, so that the code that it interrupts cleans up."""
+
+
+def conclude(
+    program: str,
+    run: Callable[[], int | None],
+    *,
+    usage_error: type[Exception],
+    abort: type[Exception],
+    as_json: bool,
+    **about: object,
+) -> int:
+    """Call `run`, print its error if it fails, and return the exit code.
+
+    `usage_error` is the library's exception for wrong arguments, `abort` the one for Ctrl-C.
+    `about` are values for a JSON error, such as the module.  When it returns, a signal ends the
+    process at once: one that came between would be an exception that nothing catches.
+    """
+
+    def failed(code: ExitCode, message: str = "", hint: str = "") -> int:
+        leave_quietly()
+        _tell(program, code, message or code.meaning, hint, about if as_json else None)
+        return int(code)
+
+    try:
+        return _call(run)
+    except HuaiError as error:
+        return failed(error.exit_code, error.message, error.hint)
+    except OSError as error:
+        hint = DISK_HINTS.get(error.errno or 0)
+        if hint is None:
+            raise
+        where = (
+            f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+        )
+        return failed(ExitCode.FILE_IO, f"{where}{error.strerror}", hint)
+    except usage_error as error:
+        return failed(ExitCode.USAGE, _usage(error), f"see {_called(program, error)} --help")
+    except (KeyboardInterrupt, abort):
+        return failed(ExitCode.INTERRUPTED)
+    except _TerminatedError:
+        return failed(ExitCode.TERMINATED)
+    except SystemExit as leaving:
+        # Click turns a broken pipe into an exit.  Our output never breaks (`output`), so it was
+        # another pipe, whose error nobody expected.
+        raise leaving.__context__ or leaving from None
+
+
+def _call(run: Callable[[], int | None]) -> int:
+    """Call `run` with signals as exceptions."""
+    heed(signal.SIGTERM, _terminated)
+    heed(signal.SIGINT, signal.default_int_handler)
+    code = int(run() or ExitCode.OK)
+    leave_quietly()
+    return code
+
+
+def leave(code: int) -> NoReturn:
+    """End the process; standard output and standard error are flushed (`Output.code`).
+
+    Python takes apart all that is loaded, which takes longer than many a run; the system does so at
+    once.  A run that failed may have left threads behind that Python waits for.
+    """
+    if code == ExitCode.OK:
+        os._exit(code)
+    sys.exit(code)
+
+
+def _usage(error: Exception) -> str:
+    """The library's message about a wrong command line."""
+    formatted = getattr(error, "format_message", None)
+    return str(formatted() if callable(formatted) else error)
+
+
+def _called(program: str, error: Exception) -> str:
+    """The program and its command, as far as the library knows it."""
+    return str(getattr(getattr(error, "ctx", None), "command_path", None) or program)
+
+
+def json_line(kind: str, **values: object) -> str:
+    """An event as a line of JSON (docs/JSON.md)."""
+    import json  # few runs print any
+
+    return json.dumps({"v": _JSON_VERSION, "type": kind, **values}) + "\n"
+
+
+def print_json(kind: str, **values: object) -> None:
+    """Print an event as a line of JSON, at once."""
+    sys.stdout.write(json_line(kind, **values))
+    sys.stdout.flush()
+
+
+def tell(program: str, error: HuaiError, *, as_json: bool) -> None:
+    """Print an error after which the program goes on."""
+    _tell(program, error.exit_code, error.message, error.hint, {} if as_json else None)
+
+
+def _tell(
+    program: str, code: ExitCode, message: str, hint: str, about: dict[str, object] | None
+) -> None:
+    """Print an error as text, and if `about` is given as JSON too."""
+    if about is not None:
+        values = {"code": int(code), "name": code.name, "message": message, "hint": hint}
+        print_json("error", **about, **values)
+    _say(program, f"{message}\n  {hint}" if hint else message)
+
+
+def _say(program: str, message: str) -> None:
+    with suppress(OSError):  # nobody listens; the exit code tells all the same
+        sys.stderr.write(f"{program}: {message}\n")
+
+
+def _terminated(_number: int, _frame: object) -> None:
+    raise _TerminatedError

@@ -1,0 +1,121 @@
+"""A table on a terminal that is drawn anew every two seconds, until the user ends it.
+
+Knows no module and no state: the caller gives rows.  Rule: however it ends, the terminal is as it
+was before.
+"""
+
+import os
+import select
+import shutil
+import signal
+import sys
+import termios
+import time
+import tty
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from huai_program.humanize import short_span
+from huai_schema.errors import HuaiError
+
+_SECONDS = 2.0
+_QUIT = b"qQ\x04"
+"""And Ctrl-D."""
+_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"
+"""Another screen, without a cursor, where long lines are cut."""
+_LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+_TOP, _REST_OF_LINE, _REST_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[m"
+_KEYS_BYTES = 64
+
+
+class Row(NamedTuple):
+    """A line of the table."""
+
+    cells: Sequence[str]
+    needs_attention: bool = False
+    """It is drawn bold."""
+
+
+class Table(NamedTuple):
+    """What is shown."""
+
+    header: Sequence[str]
+    rows: Sequence[Row]
+
+
+def ago(moment: float) -> str:
+    """How long ago a moment was, for a column; `moment` in seconds since the epoch, 0: never."""
+    return short_span(max(0, int(time.time() - moment))) if moment else "-"
+
+
+def is_terminal() -> bool:
+    """Whether there is a terminal to draw on, and to read keys from."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def show_live(title: str, table: Callable[[], Table]) -> None:
+    """Draw what `table` returns until `q` is pressed, or the terminal is gone.
+
+    A `HuaiError` that it raises is shown in its place: a configuration may be edited meanwhile.
+    """
+    with _screen():
+        while True:
+            size = shutil.get_terminal_size()
+            lines = [f"{title}  {time.strftime('%H:%M:%S')}  (q quits)", ""]
+            lines += _lines(table, size.lines - len(lines))
+            sys.stdout.write(_TOP + "\r\n".join(line + _REST_OF_LINE for line in lines))
+            sys.stdout.write(_REST_OF_SCREEN)
+            sys.stdout.flush()
+            if _is_over(_SECONDS):
+                return
+
+
+def _lines(table: Callable[[], Table], room: int) -> Iterator[str]:
+    try:
+        shown = table()
+    except HuaiError as error:
+        yield f"{_BOLD}{error.message}{_PLAIN}"
+        yield error.hint
+        return
+    every = [shown.header, *(row.cells for row in shown.rows)]
+    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+
+    yield line(shown.header)
+    fit = len(shown.rows) if len(shown.rows) < room else max(0, room - 2)
+    for row in shown.rows[:fit]:
+        yield f"{_BOLD}{line(row.cells)}{_PLAIN}" if row.needs_attention else line(row.cells)
+    if fit < len(shown.rows):
+        yield f"and {len(shown.rows) - fit:,} more"
+
+
+def _is_over(seconds: float) -> bool:
+    """Wait so long; True: a key says that it is enough, or nobody is there."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        if not select.select([0], [], [], left)[0]:
+            return False
+        keys = os.read(0, _KEYS_BYTES)
+        if not keys or any(key in _QUIT for key in keys):
+            return True
+    return False
+
+
+@contextmanager
+def _screen() -> Iterator[None]:
+    before = termios.tcgetattr(0)
+    try:
+        tty.setcbreak(0)
+        sys.stdout.write(_ENTER)
+        yield
+    finally:
+        # A key that ends it twice must not leave the terminal as it is.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        sys.stdout.write(_LEAVE)
+        sys.stdout.flush()
+        termios.tcsetattr(0, termios.TCSADRAIN, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)

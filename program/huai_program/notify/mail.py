@@ -1,0 +1,65 @@
+"""A notification as a mail."""
+
+import re
+import smtplib
+import ssl
+from email.message import EmailMessage
+from email.utils import formatdate, make_msgid
+from pathlib import Path
+
+from huai_program.notify.notification import Notification, one_line
+from huai_program.notify.settings import Mail
+
+_PORTS = {"off": 25, "starttls": 587, "tls": 465}
+
+
+def compose(mail: Mail, told: Notification) -> EmailMessage:
+    """The mail; no text of others begins a header."""
+    host = _domain(told)
+    message = EmailMessage()
+    message["From"] = mail.sender or f"huai@{host}"
+    message["To"] = ", ".join(mail.recipients)
+    message["Subject"] = told.title
+    message["Date"] = formatdate(localtime=True)
+    message["Message-ID"] = make_msgid("huai", domain=host)
+    message["Auto-Submitted"] = "auto-generated"
+    message["X-Huai-Event"] = told.event
+    message["X-Huai-Module"] = one_line(told.about.module)
+    message.set_content(told.text)
+    return message
+
+
+def send_mail(mail: Mail, seconds: int, told: Notification) -> str:
+    """Send it; returns why that failed, or nothing."""
+    try:
+        _send(mail, seconds, compose(mail, told), _domain(told))
+    except smtplib.SMTPRecipientsRefused as error:
+        refused = ", ".join(f"{who}: {said!r}" for who, (_, said) in error.recipients.items())
+        return one_line(f"refused for {refused}")
+    except (OSError, smtplib.SMTPException, UnicodeError) as error:
+        return one_line(f"{mail.server}: {error}")
+    return ""
+
+
+def _domain(told: Notification) -> str:
+    """This host, as headers and a mail server take it."""
+    return re.sub(r"[^A-Za-z0-9.-]", "-", told.about.host) or "localhost"
+
+
+def _send(mail: Mail, seconds: int, message: EmailMessage, domain: str) -> None:
+    """`domain` is what we call ourselves: smtplib would ask a name server."""
+    port = mail.port or _PORTS[mail.tls]
+    context = ssl.create_default_context() if mail.tls != "off" else None
+    if mail.tls == "tls":
+        server: smtplib.SMTP = smtplib.SMTP_SSL(
+            mail.server, port, domain, timeout=seconds, context=context
+        )
+    else:
+        server = smtplib.SMTP(mail.server, port, domain, timeout=seconds)
+    with server:
+        if mail.tls == "starttls":
+            server.starttls(context=context)
+        if mail.user:
+            password = Path(mail.password_file).read_text(encoding="utf-8").strip()
+            server.login(mail.user, password)
+        server.send_message(message)

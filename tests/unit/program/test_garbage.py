@@ -1,0 +1,28 @@
+"""What a run holds is not looked through for garbage."""
+
+import gc
+
+from huai_program.garbage import collect_rarely, collect_usually
+
+
+def test_what_stays_is_not_looked_through() -> None:
+    before = gc.get_threshold()
+    looks = gc.get_stats()[2]["collections"]
+    collect_rarely()
+    try:
+        held = [(number,) for number in range(300_000)]
+        assert gc.get_stats()[2]["collections"] == looks
+    finally:
+        gc.set_threshold(*before)
+    assert len(held) == 300_000
+
+
+def test_a_program_that_stays_looks_as_python_does() -> None:
+    before = gc.get_threshold()
+    collect_rarely()
+    try:
+        assert gc.get_threshold() != before
+        collect_usually()
+        assert gc.get_threshold() == before
+    finally:
+        gc.set_threshold(*before)

@@ -1,0 +1,170 @@
+"""An administrator's program: how it ends, what it prints, what it inherits."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from huai_program import programs
+from huai_program.locking import locked
+from huai_program.programs import run_program
+from tests.support.processes import until
+
+LONG = 60.0
+ENVIRONMENT = {"PATH": os.environ["PATH"]}
+
+
+def run(*command: str, seconds: float = LONG) -> tuple[str, list[str]]:
+    """Why a program failed, and the lines that were heard of it."""
+    lines: list[str] = []
+    failure = run_program(command, ENVIRONMENT, seconds=seconds, hear=lines.append)
+    return failure, lines
+
+
+def shell(text: str, seconds: float = LONG) -> tuple[str, list[str]]:
+    return run("/bin/sh", "-c", text, seconds=seconds)
+
+
+def is_alive(process: int) -> bool:
+    """A zombie is not: nobody may be there to wait for an orphan."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_both_streams_are_heard_line_by_line() -> None:
+    assert shell("echo one; echo two >&2; printf three") == ("", ["one", "two", "three"])
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_errors_are_heard_apart(code: int) -> None:
+    lines, errors = list[str](), list[str]()
+    failure = run_program(
+        ("/bin/sh", "-c", f"echo one; echo two >&2; echo three; printf four >&2; exit {code}"),
+        ENVIRONMENT,
+        seconds=LONG,
+        hear=lines.append,
+        hear_errors=errors.append,
+    )
+    assert (lines, errors) == (["one", "three"], ["two", "four"])
+    assert failure == (f"exit code {code}: four" if code else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "failure"),
+    [
+        ("exit 3", "exit code 3"),
+        ("echo it is broken; echo; exit 1", "exit code 1: it is broken"),
+        ("kill -9 $$", "killed by signal 9"),
+        ("kill -TERM $$", "killed by signal 15"),
+    ],
+)
+def test_a_failure_is_told_with_the_last_line(text: str, failure: str) -> None:
+    assert shell(text)[0] == failure
+
+
+def test_a_program_that_is_missing(tmp_path: Path) -> None:
+    assert run(str(tmp_path / "none"))[0].endswith("cannot be started: No such file or directory")
+
+
+def test_a_program_that_is_not_executable(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    assert run(str(script))[0].endswith("cannot be started: Permission denied")
+
+
+def test_a_script_without_an_interpreter_gets_no_shell(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("echo no\n")
+    script.chmod(0o755)
+    assert run(str(script)) == (f"{script} cannot be started: Exec format error", [])
+
+
+def test_a_hanging_program_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    text = f"sleep 1000 & echo $! >{pids}; (trap '' TERM; sleep 1000) & echo $! >>{pids}; wait"
+    failure, _ = shell(text, 1)
+    assert failure == "it was ended, since its time of 1 s was over"
+    started = [int(line) for line in pids.read_text().split()]
+    assert len(started) == 2
+    until(lambda: not any(is_alive(each) for each in started))
+
+
+def test_one_that_heeds_no_signal_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "_GRACE", 0.2)
+    pid = tmp_path / "pid"
+    failure, _ = shell(f"trap '' TERM INT; echo $$ >{pid}; while :; do sleep 0.1; done", 1)
+    assert "was over" in failure
+    assert not is_alive(int(pid.read_text()))
+
+
+def test_one_that_hangs_without_its_streams_is_ended() -> None:
+    assert "was over" in shell("exec >&- 2>&-; sleep 1000", 1)[0]
+
+
+def test_one_that_closes_its_streams_is_waited_for(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    assert shell(f"exec >&- 2>&-; sleep 0.5; echo >{mark}") == ("", [])
+    assert mark.exists()
+
+
+def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    assert shell(f"sleep 1000 & echo $! >{pid}; echo done") == ("", ["done"])
+    left = int(pid.read_text())
+    assert is_alive(left)
+    os.kill(left, signal.SIGKILL)
+
+
+def test_megabytes_are_read_and_not_passed_on() -> None:
+    failure, lines = shell("head -c 20000000 /dev/zero | tr '\\0' x; echo; echo at the end; exit 1")
+    assert failure == "exit code 1: at the end"
+    assert sum(map(len, lines)) < 70_000
+    assert "bytes more" in lines[-1]
+
+
+def test_many_lines_are_read_and_not_passed_on() -> None:
+    failure, lines = shell("yes line | head -n 1000000")
+    assert failure == ""
+    assert 10_000 < len(lines) < 15_000
+    assert lines[0] == "line"
+    assert lines[-1].endswith("bytes more)")
+
+
+def test_no_control_character_gets_to_the_terminal() -> None:
+    _, lines = shell("printf '\\033[2J \\377 ok\\r\\n'")
+    assert lines == ["\\x1b[2J \\xff ok"]
+
+
+def test_no_lock_and_no_handle_is_inherited(tmp_path: Path) -> None:
+    with locked(tmp_path / "lock"), (tmp_path / "other").open("w") as other:
+        os.set_inheritable(other.fileno(), True)  # noqa: FBT003 - os takes it by position only
+        failure, lines = run("/bin/ls", "-l", "/proc/self/fd")
+    assert failure == ""
+    assert not [line for line in lines if str(tmp_path) in line]
+
+
+def test_it_stands_at_the_top_and_reads_nothing() -> None:
+    assert shell("pwd; cat") == ("", ["/"])
+
+
+def test_it_has_a_group_of_its_own() -> None:
+    _, (group, own) = shell("ps -o pgid= -p $$; echo $$")
+    assert int(group) == int(own) != os.getpgrp()
+
+
+def test_an_exception_ends_it(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+
+    def hear(_line: str) -> None:
+        raise KeyboardInterrupt
+
+    command = ("/bin/sh", "-c", f"echo $$ >{pid}; echo now; sleep 1000")
+    with pytest.raises(KeyboardInterrupt):
+        run_program(command, ENVIRONMENT, seconds=LONG, hear=hear)
+    assert not is_alive(int(pid.read_text()))
