@@ -15,6 +15,7 @@ from huai_client.state import state as states
 from huai_client.state.lock import module_lock
 from huai_client.state.paths import ModulePlaces
 from huai_client.state.run_record import Number
+from huai_program.record_file import RecordFile
 
 _NAME = "rsync.json"
 
@@ -44,10 +45,7 @@ def recall(places: ModulePlaces, commit: str | None) -> Memory | None:
 
 def remembered(places: ModulePlaces) -> Memory | None:
     """The cached values, for whichever commit."""
-    try:
-        return msgspec.json.decode(_path(places).read_bytes(), type=Memory)
-    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
+    return RecordFile(Memory, needed=False).load(_path(places))
 
 
 def remember(places: ModulePlaces, memory: Memory) -> None:

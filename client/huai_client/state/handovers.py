@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from huai_client.state.run_record import REASON_MOST, Number
-from huai_program.durable import replace_file
 from huai_program.humanize import counted, moment
+from huai_program.record_file import RecordFile
 
 _DAY = 86_400
 
@@ -34,12 +34,12 @@ class Handovers(msgspec.Struct, frozen=True):
         )
 
 
+_FILE = RecordFile(Handovers, needed=False, durable=False)
+
+
 def load(path: Path) -> Handovers | None:
     """Return the calls; None if there are none, or the file is damaged."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Handovers)
-    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
+    return _FILE.load(path)
 
 
 def add(path: Path, reason: str, now: int) -> bool:
@@ -54,8 +54,7 @@ def add(path: Path, reason: str, now: int) -> bool:
     )
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        data = msgspec.json.encode(record) + b"\n"
-        replace_file(path, data, path.with_suffix(".new"), permissions=0o600, durable=False)
+        _FILE.save(path, record)
     return first
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from huai_client.state import history
 from huai_client.state.run_record import REASON_MOST, Number, RunRecord
-from huai_program.durable import replace_file
+from huai_program.record_file import RecordFile
 from huai_schema.errors import ExitCode
 
 
@@ -36,12 +36,12 @@ class LastRun(msgspec.Struct, frozen=True):
         return self.code == ExitCode.OK
 
 
+_FILE = RecordFile(LastRun, needed=False)
+
+
 def load(path: Path) -> LastRun | None:
     """The last run; None: the file is missing or damaged."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=LastRun)
-    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
+    return _FILE.load(path)
 
 
 def save(path: Path, record: RunRecord, now: int) -> None:
@@ -59,13 +59,7 @@ def save(path: Path, record: RunRecord, now: int) -> None:
     # Not synced to the disk: a poll must not wait for it.
     durable = before is None or (before.code, before.reason) != (run.code, run.reason)
     with suppress(OSError):
-        replace_file(
-            path,
-            msgspec.json.encode(run) + b"\n",
-            path.with_suffix(".new"),
-            permissions=0o600,
-            durable=durable,
-        )
+        _FILE.save(path, run, durable=durable)
 
 
 def interruption(runs: Path, run: LastRun | None) -> str:

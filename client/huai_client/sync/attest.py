@@ -21,6 +21,7 @@ from huai_client.run.deadline import Deadline
 from huai_client.state.state import State, replace_durably
 from huai_client.tree import STAGING, STAGING_NAME
 from huai_client.tree.reserved import open_own
+from huai_program.record_file import RecordFile
 from huai_program.spans import seconds
 from huai_schema.codec.attestation import FILE_NAME, Attestation
 from huai_schema.errors import HuaiError
@@ -62,7 +63,8 @@ def attest(mirror: Mirror, state: State, now: int) -> Outcome | None:
 
     The caller holds the module's lock.  Every failure but the upstream's is an `AttestError`.
     """
-    wanted, before = mirror.config.attest, _load(mirror.paths.attested)
+    wanted = mirror.config.attest
+    before = RecordFile(Attested, needed=False).load(mirror.paths.attested)
     recent = before is not None and 0 <= now - before.time < seconds(wanted.every)
     # What is not known to be whole is offered to nobody.
     partial = state.partial != ""
@@ -92,13 +94,6 @@ def attest(mirror: Mirror, state: State, now: int) -> Outcome | None:
 def _called(mirror: Mirror) -> str:
     """What the upstream calls the module."""
     return server_and_module(mirror.config.urls[0], mirror.upstream_name)[1]
-
-
-def _load(path: Path) -> Attested | None:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Attested)
-    except (OSError, msgspec.DecodeError, UnicodeError):
-        return None  # then it is said again
 
 
 def _write(top: Path, data: bytes) -> None:

@@ -16,7 +16,7 @@ from huai_schema.errors import FormatError
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot
 from huai_server.commit.from_lists import commit_lists
-from huai_server.commit.list_record import write_record
+from huai_server.commit.list_record import LIST_RECORD
 from huai_server.commit.newest import no_commit
 from huai_server.commit.next_commit import NO_CHANGE, NextCommit
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
@@ -100,7 +100,7 @@ def _add_digests(making: NextCommit, fill: Callable[[Snapshot], Iterable[Listing
         return CommitResult(head, changed=False)
     made = making.commit(top, head.info.totals, NO_CHANGE, head.info.skipped)
     if record is not None and record.commit == head.commit:
-        write_record(making.places.lists, replace(record, commit=made.commit))
+        LIST_RECORD.save(making.places.lists, replace(record, commit=made.commit))
     return CommitResult(made, changed=True)
 
 

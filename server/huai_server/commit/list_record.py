@@ -7,13 +7,11 @@ Rule: the record names the commit that it is about.  If that is not the newest, 
 killed in between or an older huai made it, nothing is known, and the next commit looks at all.
 """
 
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from huai_program.durable import replace_file
-from huai_program.packs import TEMPORARY
+from huai_program.record_file import RecordFile
 from huai_program.spans import seconds
 from huai_server.config.tables import Module
 
@@ -31,17 +29,7 @@ class ListRecord(msgspec.Struct, frozen=True):
     """What of the configuration says what is committed."""
 
 
-def read_record(path: Path) -> ListRecord | None:
-    """The record; None if there is none that can be read."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=ListRecord)
-    except (FileNotFoundError, msgspec.DecodeError):
-        return None
-
-
-def write_record(path: Path, record: ListRecord) -> None:
-    """Replace the record in one durable step."""
-    replace_file(path, msgspec.json.encode(record) + b"\n", path.with_name(TEMPORARY + path.name))
+LIST_RECORD = RecordFile(ListRecord, permissions=None)
 
 
 def settings_of(module: Module) -> str:

@@ -24,7 +24,7 @@ from huai_schema.codec.keys import ITEM as KEYS
 from huai_schema.codec.signing import NAMESPACE, Promise
 from huai_schema.limits import CLOCK_SKEW
 from huai_server.commit.link_record import LinkRecord
-from huai_server.commit.list_record import ListRecord, read_record, settings_of, write_record
+from huai_server.commit.list_record import LIST_RECORD, ListRecord, settings_of
 from huai_server.commit.reading import CommitDigests
 from huai_server.config.tables import Module
 from huai_server.state.paths import ModulePlaces
@@ -58,7 +58,7 @@ class NextCommit:
         self.past = past
         waiting = repository.pending()
         self._pending = waiting[1] if waiting else None
-        self.record = read_record(places.lists)
+        self.record = LIST_RECORD.load(places.lists)
         self.links = LinkRecord(places.hardlinks)
         self.blocks = BlockIndices(repository.path)
         self.digests = CommitDigests(module, places, self.blocks)
@@ -118,7 +118,7 @@ class NextCommit:
     def note(self, head: Head, *, scanned: int, lists: int) -> None:
         """Record how the newest commit was made."""
         record = ListRecord(head.commit, scanned, lists, settings_of(self.module))
-        write_record(self.places.lists, record)
+        LIST_RECORD.save(self.places.lists, record)
 
     def _expires_soon(self) -> bool:
         """Whether the newest commit needs a new signature, though nothing else is new.

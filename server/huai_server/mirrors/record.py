@@ -5,20 +5,20 @@
 attestation whose signature is none of the key that is allowed now.
 """
 
-import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
-from huai_program.durable import replace_file
+from huai_program.record_file import RecordFile
 from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_schema.errors import FormatError
 from huai_server.mirrors.lag import ROWS_MAX, LagHistory
 from huai_server.state.errors import storage_errors
 
-_BYTES = 1 << 20
 _MODE = 0o644
 _Moment = Annotated[int, Meta(ge=0, le=1 << 40)]
 
@@ -69,6 +69,10 @@ class _Stored(msgspec.Struct, frozen=True):
     rows: Annotated[tuple[tuple[_Moment, _Moment], ...], Meta(max_length=ROWS_MAX)] = ()
 
 
+_HOLDING = RecordFile(_Stored, needed=False, permissions=_MODE)
+_PROBE = RecordFile(Probe, needed=False, permissions=_MODE)
+
+
 def holding_place(folder: Path, module: str, downstream: str) -> Path:
     """The file of a holding; both names are checked ones."""
     return folder / module / f"{downstream}.json"
@@ -81,11 +85,13 @@ def probe_place(folder: Path, module: str, downstream: str) -> Path:
 
 def read_holding(place: Path, key: str) -> Holding | None:
     """What a downstream with this public key said last."""
+    stored = _HOLDING.load(place)
+    if stored is None:
+        return None
     try:
-        stored = msgspec.json.decode(_read(place), type=_Stored)
         text = stored.attestation.encode()
         signed = SignedAttestation.decode(text)
-    except (OSError, ValueError, FormatError):  # msgspec's errors are of the second kind
+    except (ValueError, FormatError):
         return None
     if signed.key != key:
         return None
@@ -96,29 +102,24 @@ def write_holding(place: Path, holding: Holding) -> None:
     """Replace it in one durable step."""
     begun, rows = holding.history
     stored = _Stored(holding.text.decode("ascii"), holding.since, begun, rows)
-    _write(place, msgspec.json.encode(stored))
+    with _folder_of(place):
+        _HOLDING.save(place, stored)
 
 
 def read_probe(place: Path) -> Probe | None:
     """What the last probe found."""
-    try:
-        return msgspec.json.decode(_read(place), type=Probe)
-    except (OSError, ValueError):
-        return None
+    return _PROBE.load(place)
 
 
 def write_probe(place: Path, probe: Probe) -> None:
     """Replace it in one durable step."""
-    _write(place, msgspec.json.encode(probe))
+    with _folder_of(place):
+        _PROBE.save(place, probe)
 
 
-def _read(place: Path) -> bytes:
-    with place.open("rb") as file:
-        return file.read(_BYTES)
-
-
-def _write(place: Path, data: bytes) -> None:
+@contextmanager
+def _folder_of(place: Path) -> Iterator[None]:
+    """Make the folder that a file is about to be written into."""
     with storage_errors(place):
         place.parent.mkdir(parents=True, exist_ok=True)
-        temporary = place.with_name(f".{place.name}.{os.getpid()}")
-        replace_file(place, data + b"\n", temporary, permissions=_MODE)
+        yield

@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from huai_program.durable import replace_file
-from huai_program.packs import TEMPORARY
+from huai_program.record_file import RecordFile
 
 MOST_DAMAGE = 1000
 """Damaged files that are remembered: more are no matter of single files."""
@@ -67,15 +66,14 @@ class ScrubRecord(msgspec.Struct, frozen=True):
         )
 
 
+_FILE = RecordFile(ScrubRecord, permissions=0o644)
+
+
 def read_record(path: Path) -> ScrubRecord:
     """The record; an empty one if there is none that can be read."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=ScrubRecord)
-    except (FileNotFoundError, msgspec.MsgspecError):
-        return ScrubRecord()
+    return _FILE.load(path) or ScrubRecord()
 
 
 def write_record(path: Path, record: ScrubRecord) -> None:
     """Replace the record in one durable step."""
-    temporary = path.with_name(TEMPORARY + path.name)
-    replace_file(path, msgspec.json.encode(record) + b"\n", temporary, permissions=0o644)
+    _FILE.save(path, record)

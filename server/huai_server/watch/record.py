@@ -3,12 +3,10 @@
 It is replaced whenever that changes: with the first change, and after a commit.
 """
 
-from pathlib import Path
-
 import msgspec
 
-from huai_program.durable import replace_file
 from huai_program.locking import holder
+from huai_program.record_file import RecordFile
 from huai_server.state.paths import ModulePlaces
 
 
@@ -32,8 +30,7 @@ class Watched(msgspec.Struct, frozen=True):
 
 def write_record(places: ModulePlaces, record: WatchRecord) -> None:
     """Replace the file; whoever calls this holds the lock `places.watching`."""
-    path = places.watched
-    replace_file(path, msgspec.json.encode(record), _temporary(path), permissions=0o644)
+    RecordFile(WatchRecord, permissions=0o644).save(places.watched, record)
 
 
 def read_watched(places: ModulePlaces) -> Watched | None:
@@ -41,12 +38,5 @@ def read_watched(places: ModulePlaces) -> Watched | None:
     process = holder(places.watching)
     if process is None:
         return None
-    try:
-        record = msgspec.json.decode(places.watched.read_bytes(), type=WatchRecord)
-    except (OSError, msgspec.MsgspecError):  # it has just begun
-        record = WatchRecord()
-    return Watched(process, record)
-
-
-def _temporary(path: Path) -> Path:
-    return path.with_suffix(".new")
+    record = RecordFile(WatchRecord, needed=False).load(places.watched)
+    return Watched(process, record or WatchRecord())  # it may have just begun

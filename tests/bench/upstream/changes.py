@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from huai_server.commit.list_record import read_record
+from huai_server.commit.list_record import LIST_RECORD
 from huai_server.state.paths import module_places
 from tests.bench import trees
 from tests.bench.figures import Figure, Goal
@@ -100,7 +100,7 @@ class Listed:
         self._stand.make(change, self._tree, self._changes, self._list)
         self._stand.rest()
         spent = spend(self._stand.server.command("commit", self._name, "--changes", self._list))
-        record = read_record(module_places(self._stand.server.root, self._name).lists)
+        record = LIST_RECORD.load(module_places(self._stand.server.root, self._name).lists)
         if record is None or not record.lists:
             raise RuntimeError("the whole tree was scanned: that was not to be measured")
         return spent

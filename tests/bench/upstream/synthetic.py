@@ -20,7 +20,7 @@ from huai_schema.codec.descriptor import Descriptor, write_root
 from huai_schema.codec.listing import Listing
 from huai_schema.layout import layout
 from huai_schema.paths import RelPath
-from huai_server.commit.list_record import ListRecord, settings_of, write_record
+from huai_server.commit.list_record import LIST_RECORD, ListRecord, settings_of
 from huai_server.config.load import load
 from huai_server.state.paths import module_places
 from huai_server.store.repository import Repository
@@ -87,7 +87,7 @@ def commit_listings(tree: Path, root: Path, directories: int) -> None:
     head = repository.commit(top, info, None, module.retention)
     (tree / "000").mkdir()
     record = ListRecord(head.commit, int(time.time()), 0, settings_of(module))
-    write_record(places.lists, record)
+    LIST_RECORD.save(places.lists, record)
 
 
 def _listings(directories: int) -> Iterator[Listing]:

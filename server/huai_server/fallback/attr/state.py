@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from huai_program.durable import replace_file
+from huai_program.record_file import RecordFile
 
 _VERSION = 2
 
@@ -33,16 +33,15 @@ class AttrState(msgspec.Struct, frozen=True):
     version: int = _VERSION
 
 
+_FILE = RecordFile(AttrState, durable=False, permissions=None)
+
+
 def load(path: Path) -> AttrState | None:
     """The state; None if the file is missing or damaged."""
-    try:
-        state = msgspec.json.decode(path.read_bytes(), type=AttrState)
-    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
-        return None
-    return state if state.version == _VERSION else None
+    state = _FILE.load(path)
+    return state if state and state.version == _VERSION else None
 
 
 def save(path: Path, state: AttrState) -> None:
     """Replace the state in one step."""
-    content = msgspec.json.encode(state)
-    replace_file(path, content, path.with_suffix(".new"), durable=False)
+    _FILE.save(path, state)

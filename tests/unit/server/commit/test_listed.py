@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from huai_schema.errors import ExitCode
-from huai_server.commit.list_record import read_record, write_record
+from huai_server.commit.list_record import LIST_RECORD
 from huai_server.commit.result import CommitResult, ListedResult
 from huai_server.scan.root import EmptyRootError
 from tests.support.committing import Upstream
@@ -162,20 +162,22 @@ def test_the_whole_tree_is_looked_at_where_lists_are_not_enough(
     upstream: Upstream, cause: str
 ) -> None:
     places = upstream.places
-    record = read_record(places.lists)
+    record = LIST_RECORD.load(places.lists)
     assert record is not None
     if cause == "missing":
         places.lists.unlink()
     elif cause == "rubbish":
         places.lists.write_bytes(b"\0{")
     elif cause == "another":
-        write_record(places.lists, msgspec.structs.replace(record, commit="0" * 40))
+        LIST_RECORD.save(places.lists, msgspec.structs.replace(record, commit="0" * 40))
     elif cause == "settings":
         upstream.configure(exclude=("*.never",))
     else:
         upstream.configure(audit="1d")
         assert listed(upstream.commit_listed("a/one")).scanned == ""
-        write_record(places.lists, msgspec.structs.replace(record, scanned=record.scanned - 86_401))
+        LIST_RECORD.save(
+            places.lists, msgspec.structs.replace(record, scanned=record.scanned - 86_401)
+        )
     upstream.write("c", "c")
     result = upstream.commit_listed("a/one")
     assert listed(result).scanned
