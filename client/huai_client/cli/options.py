@@ -1,42 +1,21 @@
 """Options that several commands of `huai-client` share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from huai_client.cli.logfile import LogFile
 from huai_client.config.load import default_root, load
 from huai_client.run.options import SyncOptions
-from huai_program import spans
-from huai_schema.errors import HuaiError
+from huai_program.cli import options as base
+from huai_program.cli.options import F, names_of_modules, parse_span, with_options
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def module_argument(function: F) -> F:
-    """`NAME`, a module of client.toml."""
-    return click.argument("name", shell_complete=_module_names)(function)
-
-
-def modules_argument(function: F) -> F:
-    """`[NAME]...`, modules of client.toml."""
-    return click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_module_names)(
-        function
-    )
-
-
-def _module_names(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """What a shell may offer: modules that begin so and are not named yet."""
-    root = context.find_root().params.get("root") or default_root()
-    try:
-        names = load(root.absolute()).modules
-    except HuaiError:
-        return []  # not the moment to complain
-    given = context.params.get("names") or ()
-    return sorted(name for name in names if name.startswith(incomplete) and name not in given)
+_names = names_of_modules(default_root, lambda root: load(root).modules)
+module_argument, modules_argument = base.module_argument(_names), base.modules_argument(_names)
+wait_option = base.wait_option("another run")
 
 
 def many_options(verb: str, done: str, *, parallel: int) -> Callable[[F], F]:
@@ -56,16 +35,9 @@ def many_options(verb: str, done: str, *, parallel: int) -> Callable[[F], F]:
                 help=f"How many modules are {done} at a time, each by a process of its own.",
             ),
         )
-        return _with(options, function)
+        return with_options(options, function)
 
     return decorate
-
-
-def json_option(function: F) -> F:
-    """`--json`, which every command has."""
-    return click.option("--json", "as_json", is_flag=True, help="Print results as lines of JSON.")(
-        function
-    )
 
 
 def log_option(function: F) -> F:
@@ -83,25 +55,6 @@ def log_option(function: F) -> F:
         help="Append to this file what is said, quiet or not, a line each with its time. It may be "
         "rotated at any moment.",
     )(function)
-
-
-def wait_option(function: F) -> F:
-    """`--wait`, for what takes the module's lock."""
-    return click.option(
-        "--wait",
-        type=click.FloatRange(min=0),
-        default=0.0,
-        metavar="SECONDS",
-        help="How long to wait for another run of this module to end.",
-    )(function)
-
-
-def parse_span(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
-    """`30m` to 1800."""
-    try:
-        return None if value is None else spans.parse(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
 
 
 def _parse_rate(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
@@ -131,7 +84,7 @@ def sync_options(function: Callable[..., int]) -> Callable[..., int]:
     """What `sync` and `plan` have in common; the function gets `options` for it, and `wait`."""
 
     @wraps(function)
-    def with_options(
+    def with_sync_options(
         *arguments: Any,
         max_delete: str | None,
         max_delete_in: tuple[str, ...],
@@ -186,7 +139,7 @@ def sync_options(function: Callable[..., int]) -> Callable[..., int]:
         ),
         wait_option,
     )
-    return _with(options, with_options)
+    return with_options(options, with_sync_options)
 
 
 def transfer_options(function: F) -> F:
@@ -225,11 +178,4 @@ def transfer_options(function: F) -> F:
             help="One more option for rsync, such as --compress. May be given several times.",
         ),
     )
-    return _with(options, function)
-
-
-def _with(options: Sequence[Callable[[F], F]], function: F) -> F:
-    """`function` with options that --help lists in this order."""
-    for option in reversed(options):
-        function = option(function)
-    return function
+    return with_options(options, function)

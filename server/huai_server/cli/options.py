@@ -2,17 +2,17 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import click
 
-from huai_program import spans
+from huai_program.cli import options as base
+from huai_program.cli.options import F, json_option, names_of_modules, parse_span
 from huai_schema.errors import HuaiError, worst_exit_code
 from huai_server.cli.console import Console
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.config.load import ServerConfig, default_root, load
 
-F = TypeVar("F", bound=Callable[..., Any])
 Command: TypeAlias = Callable[..., Any]
 
 
@@ -23,7 +23,7 @@ def console_options(*, quiet: bool = False) -> Callable[[Command], Command]:
     """
 
     def decorate(function: Command) -> Command:
-        @click.option("--json", "as_json", is_flag=True, help="Print results as lines of JSON.")
+        @json_option
         @wraps(function)
         def with_console(*arguments: Any, as_json: bool, quiet: bool = False, **others: Any) -> Any:
             console = Console(as_json=as_json, quiet=quiet)
@@ -38,33 +38,14 @@ def console_options(*, quiet: bool = False) -> Callable[[Command], Command]:
     return decorate
 
 
-def module_argument(function: F) -> F:
-    """`NAME`, a module of server.toml."""
-    return click.argument("name", shell_complete=_module_names)(function)
-
-
-def modules_argument(function: F) -> F:
-    """`[NAME]...`, modules of server.toml."""
-    return click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_module_names)(
-        function
-    )
+_names = names_of_modules(default_root, lambda root: load(root).modules)
+module_argument, modules_argument = base.module_argument(_names), base.modules_argument(_names)
 
 
 def every_option(function: F) -> F:
     """`--all`, instead of names."""
     return click.option("--all", "every", is_flag=True, help="Take all modules of server.toml.")(
         function
-    )
-
-
-def wait_option(what: str) -> Callable[[F], F]:
-    """`--wait`, for a command that `what` may keep from the lock of a module."""
-    return click.option(
-        "--wait",
-        type=click.FloatRange(min=0),
-        default=0.0,
-        metavar="SECONDS",
-        help=f"How long to wait for {what} of this module to end.",
     )
 
 
@@ -90,14 +71,6 @@ def read_limits_options(function: Callable[..., int]) -> Callable[..., int]:
         return function(*arguments, limits=ReadLimits(limit, rate or 0), **others)
 
     return with_limits
-
-
-def parse_span(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
-    """`30m` to 1800."""
-    try:
-        return None if value is None else spans.parse(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
 
 
 def chosen(
@@ -133,14 +106,3 @@ def each(one: Callable[[str], int], names: tuple[str, ...], console: Console) ->
             console.failure(error)
             codes.append(int(error.exit_code))
     return worst_exit_code(codes)
-
-
-def _module_names(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Completions of `incomplete`: modules that are not named yet."""
-    root = context.find_root().params.get("root") or default_root()
-    try:
-        names = load(root.absolute()).modules
-    except HuaiError:
-        return []  # not the moment to complain
-    given = context.params.get("names") or ()
-    return sorted(name for name in names if name.startswith(incomplete) and name not in given)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from huai_client.cli.options import json_option
 from huai_client.config.load import (
     ClientConfig,
     Module,
@@ -19,6 +18,7 @@ from huai_client.config.mirror import Mirror
 from huai_client.config.tls import Tls, convert_tls
 from huai_client.metadata.served import url_warning
 from huai_client.tree.destination import MissingDestinationError, check_type
+from huai_program.cli.options import json_option
 from huai_program.ending import print_json
 
 

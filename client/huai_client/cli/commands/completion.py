@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import click
 from click.shell_completion import get_completion_class
 
-from huai_client.cli.options import json_option
+from huai_program.cli.options import json_option
 from huai_program.ending import print_json
 
 Shell = Literal["bash", "zsh", "fish"]

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import click
 
-from huai_client.cli.options import json_option, module_argument
+from huai_client.cli.options import module_argument
 from huai_client.config.load import load
 from huai_client.inspect.commits import Commits, Pair
 from huai_client.inspect.comparison import ChangeTotals, SnapshotChange, by_path, compare_snapshots
 from huai_client.inspect.format import step_line, step_values
 from huai_client.state.paths import module_places
+from huai_program.cli.options import json_option
 from huai_program.ending import print_json
 from huai_program.output import end_with_reader
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from huai_client.cli.options import json_option, module_argument
+from huai_client.cli.options import module_argument
 from huai_client.config.load import Module, load
 from huai_client.inspect.commits import Commits
 from huai_client.inspect.format import run_values, run_words, step_values, step_words
@@ -12,6 +12,7 @@ from huai_client.inspect.path_argument import parse_path_argument
 from huai_client.inspect.path_log import Event, path_events
 from huai_client.state import history
 from huai_client.state.paths import ModulePlaces, module_places
+from huai_program.cli.options import json_option
 from huai_program.ending import print_json
 from huai_program.humanize import moment
 from huai_program.locking import holder

@@ -2,10 +2,10 @@
 
 import click
 
-from huai_client.cli.options import json_option
 from huai_client.inspect.config_check import check_url
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.served import list_modules
+from huai_program.cli.options import json_option
 from huai_program.ending import print_json
 from huai_program.humanize import counted, human, moment
 

@@ -7,13 +7,14 @@ import msgspec
 
 from huai_client.cli.choice import choose_modules, do_each
 from huai_client.cli.console import Console
-from huai_client.cli.options import json_option, many_options, modules_argument, sync_options
+from huai_client.cli.options import many_options, modules_argument, sync_options
 from huai_client.cli.run_report import ConsoleReport
 from huai_client.config.load import load
 from huai_client.config.mirror import Mirror
 from huai_client.inspect.config_check import check_config
 from huai_client.run.options import SyncOptions
 from huai_client.sync.run import Run
+from huai_program.cli.options import json_option
 from huai_schema.errors import ExitCode
 
 

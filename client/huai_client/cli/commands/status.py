@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from huai_client.cli.options import json_option, modules_argument
+from huai_client.cli.options import modules_argument
 from huai_client.cli.status_files import write_status_files
 from huai_client.config.load import ClientConfig, Module, StatusFiles, load, no_modules
 from huai_client.config.settings_record import TreeSettings
@@ -21,6 +21,7 @@ from huai_client.state.last_run import interruption
 from huai_client.state.last_run import load as load_last
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_client.verify.summary import LookTimes, VerifySummary, read_account
+from huai_program.cli.options import json_option
 from huai_program.ending import print_json
 from huai_program.humanize import counted, moment
 from huai_program.locking import holder

@@ -10,7 +10,6 @@ from huai_client.cli.choice import choose_modules, do_each
 from huai_client.cli.console import Console
 from huai_client.cli.logfile import LogFile, failures_told
 from huai_client.cli.options import (
-    json_option,
     log_option,
     many_options,
     max_time_option,
@@ -25,6 +24,7 @@ from huai_client.inspect.config_check import check_once
 from huai_client.run.deadline import Deadline
 from huai_client.run.options import SyncOptions
 from huai_client.sync.run import Run
+from huai_program.cli.options import json_option
 from huai_schema.errors import ExitCode, HuaiError
 
 

@@ -5,11 +5,12 @@ from pathlib import Path
 import click
 
 from huai_client.cli.console import Console
-from huai_client.cli.options import json_option, module_argument, wait_option
+from huai_client.cli.options import module_argument, wait_option
 from huai_client.cli.run_report import ConsoleReport
 from huai_client.config.load import load
 from huai_client.config.mirror import Mirror
 from huai_client.sync.run import Run
+from huai_program.cli.options import json_option
 
 
 @click.command()

@@ -8,14 +8,7 @@ import click
 from huai_client.cli.choice import choose_modules, do_each
 from huai_client.cli.console import Console
 from huai_client.cli.logfile import LogFile, failures_told
-from huai_client.cli.options import (
-    json_option,
-    log_option,
-    many_options,
-    modules_argument,
-    parse_span,
-    wait_option,
-)
+from huai_client.cli.options import log_option, many_options, modules_argument, wait_option
 from huai_client.cli.run_report import ConsoleReport
 from huai_client.config.load import load
 from huai_client.config.mirror import Mirror
@@ -25,6 +18,7 @@ from huai_client.run.deadline import Deadline
 from huai_client.run.options import SyncOptions
 from huai_client.sync.run import Run
 from huai_client.verify.request import VerifyRequest
+from huai_program.cli.options import json_option, parse_span
 from huai_schema.errors import ExitCode
 
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%")

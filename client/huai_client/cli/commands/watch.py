@@ -6,7 +6,8 @@ import click
 
 from huai_client.cli.console import Console
 from huai_client.cli.logfile import LogFile
-from huai_client.cli.options import json_option, log_option, modules_argument
+from huai_client.cli.options import log_option, modules_argument
+from huai_program.cli.options import json_option
 from huai_program.garbage import collect_usually
 
 

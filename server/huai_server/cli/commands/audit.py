@@ -5,17 +5,11 @@ from pathlib import Path
 
 import click
 
+from huai_program.cli.options import wait_option
 from huai_program.humanize import counted
 from huai_server.actions import modules
 from huai_server.cli.console import Console
-from huai_server.cli.options import (
-    chosen,
-    console_options,
-    each,
-    every_option,
-    modules_argument,
-    wait_option,
-)
+from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
 from huai_server.cli.report import difference_line, problem_values, show_problems
 from huai_server.config.load import load
 

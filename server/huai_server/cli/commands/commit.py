@@ -7,19 +7,13 @@ from typing import Any
 
 import click
 
+from huai_program.cli.options import wait_option
 from huai_server.actions import modules
 from huai_server.actions.modules import Committed
 from huai_server.cli.console import Console
 from huai_server.cli.list_report import list_lines
 from huai_server.cli.notified import notifying
-from huai_server.cli.options import (
-    chosen,
-    console_options,
-    each,
-    every_option,
-    modules_argument,
-    wait_option,
-)
+from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
 from huai_server.cli.report import (
     commit_line,
     commit_values,

@@ -5,17 +5,11 @@ from pathlib import Path
 
 import click
 
+from huai_program.cli.options import wait_option
 from huai_program.humanize import counted, human
 from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
-from huai_server.cli.options import (
-    chosen,
-    console_options,
-    each,
-    every_option,
-    modules_argument,
-    wait_option,
-)
+from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
 from huai_server.config.load import load
 from huai_server.state.paths import module_places
 from huai_server.store.disk_use import DiskUse

@@ -2,7 +2,7 @@
 
 import click
 
-from huai_server.cli.main import LazyGroup
+from huai_program.cli.group import LazyGroup
 
 COMMANDS = ("attach", "configure", "cosign", "new", "pending", "revoke", "rotate", "show")
 

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from huai_program.cli.options import parse_span
 from huai_server.cli.console import Console
-from huai_server.cli.options import console_options, modules_argument, parse_span
+from huai_server.cli.options import console_options, modules_argument
 from huai_server.cli.token_report import token_values
 from huai_server.config.load import load
 from huai_server.state.tokens import SCOPES, new_token
