@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from typing import NamedTuple
 
+from huai_client.config.load import Module
 from huai_client.config.mirror import Mirror
 from huai_client.diff.marks import marks_of
 from huai_client.diff.remains import holds_nothing_else
@@ -20,11 +21,36 @@ from huai_client.plan.prepared import Prepared
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.state import State
-from huai_client.sync.whole import left_out
 from huai_client.tree import View
 from huai_client.verify.parts import keep_in_step
 from huai_schema.codec.applied import AppliedRecord
-from huai_schema.paths import RelPath
+from huai_schema.paths import RelPath, show
+
+_PATTERN = frozenset("*?[\\")
+_LINKS = "safe_links leaves out "
+
+
+def left_out(selection: Selection, module: Module, unsafe: RelPath | None, former: str) -> str:
+    """Return what is left out of the commit, in words; empty: nothing.
+
+    `unsafe` is a symlink that `safe_links` leaves out, of those that were compared.  `former` is
+    what was left out before, where not all were; it holds for symlinks that were not.
+
+    Costs a look at each path of `protect`.  A pattern counts as something that is left out: to know
+    better, all entries would have to be compared with it.
+    """
+    if selection.rules:
+        return "a filter leaves out a part"
+    if unsafe is not None:
+        return f"{_LINKS}{show(unsafe)}"
+    for each in module.protect:
+        if not each.startswith("/") or _PATTERN.intersection(each):
+            return f"protect has {each!r}, which may leave out a part"
+        path = each.strip("/").encode("utf-8", "surrogateescape")
+        if path and selection.snapshot.entry(RelPath(path)) is not None:
+            return f"protect leaves out {each}"
+    return former if former.startswith(_LINKS) else ""
+
 
 _ATTEMPTS = 4
 """So many attempts are kept without checking whether they are needed."""

@@ -6,13 +6,56 @@ Rules:
 - A password and a secret are read at the moment of use, and stand in no message.
 """
 
+import json
 import os
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from functools import partial
+from http.client import HTTPException
+from pathlib import Path
+from urllib.parse import urlsplit
 
-from huai_program.notify.notification import Notification
-from huai_program.notify.settings import Notify
+from huai_program.notify.notification import Notification, one_line
+from huai_program.notify.settings import Notify, Web
+from huai_program.web_signature import SIGNATURE_HEADER, web_signature
+from huai_schema import __version__
+
+
+class _NoRedirection(urllib.request.HTTPRedirectHandler):
+    """A redirection is no answer: a POST is not repeated elsewhere."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def post(web: Web, seconds: int, told: Notification) -> str:
+    """Send it; returns why that failed, or nothing, without the path of the URL: it is secret."""
+    host = urlsplit(web.url).netloc.rpartition("@")[2]
+    try:
+        request = _request(web, told)
+        opener = urllib.request.build_opener(_NoRedirection)
+        with opener.open(request, timeout=seconds):
+            return ""
+    except urllib.error.HTTPError as error:
+        error.close()
+        return f"{host}: HTTP {error.code}"
+    except (OSError, HTTPException, ValueError) as error:
+        return one_line(f"{host}: {getattr(error, 'reason', error)}")
+
+
+def _request(web: Web, told: Notification) -> urllib.request.Request:
+    body = json.dumps(told.values()).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": f"{told.about.program}/{__version__}",
+        "X-Huai-Event": told.event,
+    }
+    if web.secret_file:
+        headers[SIGNATURE_HEADER] = web_signature(Path(web.secret_file), body)
+    return urllib.request.Request(web.url, body, headers, method="POST")  # noqa: S310 - http(s)
+
 
 Way = Callable[[Notification], str]
 """Tells one; returns why that failed, or nothing."""
@@ -55,8 +98,6 @@ def _ways(notify: Notify) -> Iterator[tuple[str, Way]]:
 
         yield "mail", partial(send_mail, notify.mail, notify.timeout)
     if notify.web:
-        from huai_program.notify.web import post
-
         yield "web", partial(post, notify.web, notify.timeout)
     if notify.words:
         yield "command", partial(_run, notify.words, notify.timeout)

@@ -7,6 +7,7 @@ lock is held only for moments before and after that.  Only where old commits are
 throughout: a commit could rely on an object that goes.
 """
 
+from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -18,11 +19,30 @@ from huai_server.state.paths import ModulePlaces
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.commit_graph import remove_graphs
 from huai_server.store.disk_use import DiskUse, disk_use
-from huai_server.store.geometric import roll_up
 from huai_server.store.pack_files import PackFile, kept_packs, list_packs
 from huai_server.store.repack import Repack
 from huai_server.store.replaced import remove_replaced
 from huai_server.store.repository import Head, Repository, StoreError
+
+_FACTOR = 2
+
+
+def roll_up(counts: Sequence[int]) -> int:
+    """How many of the smallest become one; `counts` are the objects of all packs, ascending.
+
+    0, or 2 and more.
+    """
+    split = len(counts) - 1
+    while split > 0 and counts[split] >= _FACTOR * counts[split - 1]:
+        split -= 1
+    if split <= 0:
+        return 0
+    # What is less than twice as large as all below it together joins them.
+    total = sum(counts[:split])
+    while split < len(counts) and counts[split] < _FACTOR * total:
+        total += counts[split]
+        split += 1
+    return split
 
 
 class Plan(NamedTuple):

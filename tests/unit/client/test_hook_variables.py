@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.hooks.changes import Changes
-from huai_client.hooks.environment import ended_variables
+from huai_client.hooks.hooks import ended_variables
 from huai_client.state.run_record import RunRecord
 
 

@@ -4,18 +4,46 @@ A new file may have one as well, under a name that differs in its numbers.
 """
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from huai_client.diff.selection import Selection
 from huai_client.metadata.block_indices import BlockIndices
 from huai_client.staging.patches import state_of
-from huai_client.transfer.large.namesakes import namesakes
 from huai_client.tree import PathError, View
 from huai_native._native import BlockIndex
+from huai_schema.codec.escaping import escape, unescape
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename, join, parent
+
+_NUMBER = re.compile(rb"([0-9]+)")
+_DIGITS_MOST = 40
+"""Of one number: `int` refuses very long ones."""
+_MOST = 3
+
+
+def namesakes(name: bytes, leaves: bytes) -> list[bytes]:
+    """At most three of the names in `leaves`, lines as in a manifest, the next older ones first.
+
+    The names are those that have other numbers than `name`; without a number there is none.
+    """
+    parts = _NUMBER.split(escape(name))
+    if len(parts) == 1:
+        return []
+    pattern = b"([0-9]{1,%d})" % _DIGITS_MOST
+    same = pattern.join(re.escape(part) for part in parts[::2])
+    here = _numbers(parts[1::2])
+    lines = re.finditer(rb"(?m)^" + same + rb"\t", leaves)
+    found = {_numbers(line.groups()): line[0].removesuffix(b"\t") for line in lines}
+    older = sorted((key for key in found if key < here), reverse=True)
+    newer = sorted(key for key in found if key > here)
+    return [unescape(found[key]) for key in (older + newer)[:_MOST]]
+
+
+def _numbers(texts: Iterable[bytes]) -> tuple[int, ...]:
+    return tuple(int(text[:_DIGITS_MOST]) for text in texts)
 
 
 class Older(NamedTuple):

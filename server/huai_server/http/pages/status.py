@@ -5,7 +5,8 @@ Reads repositories in threads.  A damaged one is a line of its page, and hides n
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,11 +17,46 @@ from huai_server.http.api import Heads
 from huai_server.http.looks import Looks
 from huai_server.http.metrics.traffic import Traffic
 from huai_server.http.mirrors.who_holds import WhoHolds
-from huai_server.http.pages.cadence import next_expected
-from huai_server.http.pages.growth import line
 from huai_server.http.pages.history import KEPT, RECENT, Recent, newest_commits
 from huai_server.http.pages.rendering import Page
 from huai_server.store.repository import Head
+
+WIDTH, HEIGHT = 120, 24
+_MARGIN = 2
+
+
+def line(times: Sequence[int], values: Sequence[int]) -> str:
+    """The `points` of an SVG polyline; equal lengths, oldest first; empty for less than two."""
+    if len(values) < 2:
+        return ""
+    first, last = min(times), max(times)
+    low, high = min(values), max(values)
+
+    def x(place: int) -> float:
+        """By time, or evenly where clocks say nothing."""
+        share = (
+            (times[place] - first) / (last - first) if last > first else place / (len(values) - 1)
+        )
+        return _MARGIN + share * (WIDTH - 2 * _MARGIN)
+
+    def y(place: int) -> float:
+        share = (values[place] - low) / (high - low) if high > low else 0.5
+        return HEIGHT - _MARGIN - share * (HEIGHT - 2 * _MARGIN)
+
+    return " ".join(f"{x(place):.1f},{y(place):.1f}" for place in range(len(values)))
+
+
+_FEWEST_GAPS = 3
+
+
+def next_expected(times: Sequence[int]) -> int | None:
+    """As long after the newest as commits usually are apart (the median), seconds since the epoch.
+
+    `times`, the newest first; None: fewer than four commits say nothing.
+    """
+    gaps = sorted(later - earlier for later, earlier in pairwise(times) if later > earlier)
+    return times[0] + gaps[len(gaps) // 2] if len(gaps) >= _FEWEST_GAPS else None
+
 
 _ROWS = 100
 """Commits on one page."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from huai_client.transfer.large.namesakes import namesakes
+from huai_client.transfer.large.older import namesakes
 
 NAMES = (
     *(b"a-1.2.iso", b"a-1.10.iso", b"a-1.9.iso", b"a-2.0.iso", b"a-1.9.iso.sig", b"a-x.iso"),

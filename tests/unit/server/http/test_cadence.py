@@ -3,8 +3,8 @@
 import pytest
 from fastapi import Request
 
-from huai_server.http.pages.cadence import next_expected
 from huai_server.http.pages.rendering import Page
+from huai_server.http.pages.status import next_expected
 
 HOUR, DAY = 3600, 86400
 NOW = 1_700_000_000

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_server.http.pages.growth import HEIGHT, WIDTH, line
+from huai_server.http.pages.status import HEIGHT, WIDTH, line
 
 
 def test_a_line_goes_from_the_oldest_to_the_newest() -> None:

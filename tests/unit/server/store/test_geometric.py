@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_server.store.geometric import roll_up
+from huai_server.store.maintain import roll_up
 
 COUNTS = st.lists(st.integers(1, 10**6), max_size=60).map(sorted)
 
