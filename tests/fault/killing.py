@@ -72,7 +72,9 @@ class Hit(NamedTuple):
 
     @property
     def names_the_reason(self) -> bool:
-        return self.fault.answer > 0 and os.strerror(self.fault.answer) in str(self.result)
+        """The system's words are there, or the client's own, which explain EPERM further."""
+        words = os.strerror(self.fault.answer).removeprefix("Operation ")
+        return self.fault.answer > 0 and words in str(self.result)
 
 
 class Ground:
