@@ -35,7 +35,6 @@ class Refs:
     """Of the bare repository at `path`.  Each method may raise an `OSError`."""
 
     def __init__(self, path: Path) -> None:
-        """Reads nothing yet."""
         self._path = path
         self._packed = path / "packed-refs"
 

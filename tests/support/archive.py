@@ -70,7 +70,6 @@ class Archive:
     """An archive of apt with one suite, below a folder."""
 
     def __init__(self, top: Path, signer: Signer) -> None:
-        """Nothing is made yet."""
         self.top = top
         self.signer = signer
 

@@ -24,7 +24,6 @@ class Selection:
     """One snapshot through one filter; asked like the snapshot."""
 
     def __init__(self, snapshot: Snapshot, rules: Rules) -> None:
-        """Nothing is read yet."""
         self.snapshot = snapshot
         self.rules = rules
 

@@ -155,7 +155,6 @@ class ChangeTotals:
     """Counts of changes, and the bytes of files that were added, removed or have new content."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
         self._counts: Counter[Sign] = Counter()
         self._bytes: Counter[Sign] = Counter()
         self._touched = 0

@@ -74,7 +74,6 @@ class Body:
     """The body after `head`."""
 
     def __init__(self, head: Head, stream: Stream) -> None:
-        """Reads nothing yet."""
         self._stream = stream
         coding = head.headers.get("transfer-encoding", "").lower()
         if coding not in ("", "chunked"):

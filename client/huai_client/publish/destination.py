@@ -27,7 +27,6 @@ class Destination:
     """What the runs of one module change."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """Nothing is opened yet."""
         self._module = mirror.config
         self._dest = mirror.dest
         self.trash = Trash(self._dest)

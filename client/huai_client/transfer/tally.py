@@ -24,7 +24,6 @@ class Tally:
     """The figures of one `fetch`."""
 
     def __init__(self, listener: Listener) -> None:
-        """Nothing has come yet."""
         self.received = 0
         """Bytes over the wire, as far as rsync ended well enough to tell."""
         self._listener = listener

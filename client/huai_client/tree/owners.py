@@ -44,7 +44,6 @@ class Owners:
     """Numbers by name: to set owners, and to compare them."""
 
     def __init__(self) -> None:
-        """Start with nothing looked up."""
         self._users: Final = _Lookup(lambda name: pwd.getpwnam(name).pw_uid)
         self._groups: Final = _Lookup(lambda name: grp.getgrnam(name).gr_gid)
 
@@ -81,7 +80,6 @@ class Names:
     """Names by number: for entries read from the tree."""
 
     def __init__(self) -> None:
-        """Start with nothing looked up."""
         self._users: Final[dict[int, bytes]] = {}
         self._groups: Final[dict[int, bytes]] = {}
 

@@ -22,7 +22,6 @@ class OwnerIds:
     """Looks each name up once."""
 
     def __init__(self) -> None:
-        """Nothing is looked up yet."""
         self.unknown: set[str] = set()
         """The names that were looked up in vain."""
         self.uid = cache(self._uid)

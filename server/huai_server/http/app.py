@@ -53,7 +53,6 @@ class Application:
     """The ASGI application that uvicorn calls."""
 
     def __init__(self, settings: ServeSettings, registry: Registry) -> None:
-        """Reads nothing yet."""
         self.connections = ConnectionLimit(
             settings.max_connections,
             settings.max_connections_per_address,

@@ -30,7 +30,6 @@ class Newest:
     """The newest commit of one module; one thread at a time reads it."""
 
     def __init__(self, repository: Path) -> None:
-        """Reads nothing yet."""
         self._repository = repository
         self._state: bytes | None = None
         self._commit: tuple[Descriptor, Snapshot] | None = None

@@ -48,7 +48,6 @@ class Standings:
     """Those of all modules."""
 
     def __init__(self) -> None:
-        """Reads nothing yet."""
         self._holdings = FileCache[tuple[Path, str], Holding | None]()
         self._probes = FileCache[Path, Probe | None]()
         self._told: dict[str, tuple[_Asked, tuple[Standing, ...]]] = {}

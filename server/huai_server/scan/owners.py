@@ -28,7 +28,6 @@ class OwnerNames:
     """Remembers the names of one scan; a new scan sees new names."""
 
     def __init__(self) -> None:
-        """Nothing is looked up yet."""
         libc = ctypes.CDLL(None)
         self.user = cache(lambda uid: _name(uid, libc.getpwuid_r))
         self.group = cache(lambda gid: _name(gid, libc.getgrgid_r))

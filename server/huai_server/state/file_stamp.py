@@ -27,7 +27,6 @@ class FileCache(Generic[_Key, _T]):
     """What was read from files, by any key."""
 
     def __init__(self) -> None:
-        """Reads nothing yet."""
         self._known: dict[_Key, tuple[FileStamp, _T]] = {}
 
     def get(self, key: _Key, path: Path, read: Callable[[], _T]) -> _T | None:

@@ -71,7 +71,6 @@ class Tokens:
     """The tokens of a state root, read again whenever their file was replaced."""
 
     def __init__(self, root: Path) -> None:
-        """Reads nothing yet."""
         self._root = root
         self._stamp: tuple[int, ...] | None = None
         self._known: dict[str, Token] = {}

@@ -66,7 +66,6 @@ class FindingTotals:
     """Counts of all findings."""
 
     def __init__(self) -> None:
-        """Nothing was found yet."""
         self._counts: Counter[Result] = Counter()
         self.exit_code = ExitCode.OK
         """Of the first failure."""

@@ -88,7 +88,6 @@ class Holding:
     """The directories of one tree that hold a protected path, as when each was first read."""
 
     def __init__(self, tree: TreeReader, protection: Covering) -> None:
-        """Nothing is read yet."""
         self._tree = tree
         self._protection = protection
         self._walked: set[RelPath] = set()

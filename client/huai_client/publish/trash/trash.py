@@ -61,7 +61,6 @@ class Trash:
     """The trash of the tree at `dest`; `PathError` or `StorageError` if it cannot be used."""
 
     def __init__(self, dest: Path) -> None:
-        """Nothing is read yet."""
         self._dest = dest
 
     def batches(self) -> list[TrashBatch]:

@@ -72,7 +72,6 @@ class Traffic:
     """What has come by all requests together."""
 
     def __init__(self) -> None:
-        """Nothing."""
         self.received = 0
         """Bytes, heads included."""
         self.multiplexed: bool | None = None

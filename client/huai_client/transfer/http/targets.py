@@ -60,7 +60,6 @@ class Target:
     """One file; a `Sink`."""
 
     def __init__(self, folders: Folders, path: RelPath) -> None:
-        """Nothing is made yet."""
         self._folders = folders
         self._path = path
         self._handle = -1

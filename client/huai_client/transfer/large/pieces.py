@@ -41,7 +41,6 @@ class Pieces:
     """Of all large files of one run."""
 
     def __init__(self, sources: Sources, options: TransferOptions, listener: Listener) -> None:
-        """Nothing is asked yet."""
         self._sources = sources
         self._tally = Tally(listener)
         self._wholes: set[ContentUrl] = set()

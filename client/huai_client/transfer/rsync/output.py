@@ -42,7 +42,6 @@ class RsyncOutput:
     """What one run of rsync has said so far."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
         self.progress = 0
         """Bytes of the files that are done with, of this run."""
         self.files = 0

@@ -43,7 +43,6 @@ class ForeignChanges:
     """One pass over the attr tree that is served, in slices of time; takes no lock."""
 
     def __init__(self, fallback: FallbackPlaces) -> None:
-        """Nothing is looked at yet."""
         self._fallback = fallback
         self._state = _settled(fallback)
         self._begun = begin()

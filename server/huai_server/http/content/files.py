@@ -56,7 +56,6 @@ class CommittedFiles:
     """Those of one module."""
 
     def __init__(self, name: str, content: Content) -> None:
-        """Reads nothing yet."""
         self._name = name
         self._content = content
         self._newest = Newest(content.repository)

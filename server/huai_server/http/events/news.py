@@ -55,7 +55,6 @@ class News:
     """What is new, and for whom."""
 
     def __init__(self, registry: Registry, heads: Heads) -> None:
-        """Looks at nothing yet."""
         self._registry = registry
         self._heads = heads
         self._told: dict[str, tuple[Path, str]] = {}

@@ -25,7 +25,6 @@ class Traffic:
     """All of one server since it started."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
         self.requests: Counter[tuple[str, int]] = Counter()
         """Answers that began, by kind and status."""
         self.sent: Counter[str] = Counter()

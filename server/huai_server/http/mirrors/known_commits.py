@@ -20,7 +20,6 @@ class KnownCommits:
     """Those of all modules."""
 
     def __init__(self) -> None:
-        """Reads nothing yet."""
         self._known: dict[Path, tuple[bytes, Commits]] = {}
         self._turn = Lock()
 

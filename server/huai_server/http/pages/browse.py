@@ -36,7 +36,6 @@ class Browser:
     """The pages about commits of one server."""
 
     def __init__(self) -> None:
-        """Reads nothing yet."""
         self._turns = Limiter(_READERS, _LINE, _WAIT_SECONDS)
 
     async def tree_page(

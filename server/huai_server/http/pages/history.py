@@ -20,7 +20,6 @@ class Recent:
     """The newest commits of every module, newest first; no more than `RECENT` of each."""
 
     def __init__(self) -> None:
-        """Reads nothing yet."""
         self._known: dict[Path, tuple[bytes, tuple[Head, ...]]] = {}
 
     async def read(self, repository: Path) -> tuple[Head, ...]:
