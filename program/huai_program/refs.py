@@ -92,7 +92,7 @@ class Refs:
             if match:
                 found[match[2]] = match[1]
             elif not line.startswith(("#", "^")):  # a comment, the commit of an annotated tag
-                raise DamagedRefError(self._packed.name, "has a line that is no ref")
+                raise DamagedRefError(self._packed.name, "has a line that is not a ref")
         return found
 
 

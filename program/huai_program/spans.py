@@ -13,7 +13,7 @@ def parse(text: str) -> int:
     """The same as `seconds`, of any text; raises `ValueError` with what a person is told."""
     digits = text[:-1] if text[-1:] in _UNITS else text
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS):
-        raise ValueError(f"{text!r} is no span of time such as 90s, 30m, 2h or 1d")
+        raise ValueError(f"{text!r} is not a duration such as 90s, 30m, 2h or 1d")
     return seconds(text)
 
 

@@ -1,4 +1,4 @@
-"""A sync over HTTP that is killed in the middle: the next one goes on from there."""
+"""A sync over HTTP that is killed in the middle: the next one continues from there."""
 
 import json
 import os

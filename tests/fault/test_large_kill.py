@@ -1,4 +1,4 @@
-"""A client is killed while it puts a large file together; the next one goes on from there."""
+"""A client is killed while it puts a large file together; the next one continues from there."""
 
 import os
 import re

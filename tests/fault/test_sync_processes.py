@@ -81,7 +81,7 @@ def test_a_signal(large: tuple[Upstream, Downstream], number: int, code: int) ->
     process.send_signal(number)
     done = ended(process)
     assert done.code == code
-    assert "the next run goes on from here" in done.err
+    assert "the next run continues from here" in done.err
     until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
     assert not down.state_file.exists()
     down.configure(bwlimit=0)

@@ -1,4 +1,4 @@
-"""Transfers cut in the middle: the next one goes on from there."""
+"""Transfers cut in the middle: the next one continues from there."""
 
 import os
 import signal

@@ -113,7 +113,7 @@ def test_a_commit_is_published_when_it_was_signed_elsewhere(
     assert rsync_differences(up.up, down) == ""
     assert check_repository(up.up.name, up.repository).faults == ()
     up.commit(b"333")
-    assert "no signature of the commit with serial 3" in up.attach(signature, code=57).stderr
+    assert "not a signature of the commit with serial 3" in up.attach(signature, code=57).stderr
     _, told = up.cosign(up.hand_out("next"))
     assert "since serial 2: 0 added, 1 changed, 0 removed" in told.stdout
     assert "one with 3 was signed before" in up.cosign(request, code=57)[1].stderr

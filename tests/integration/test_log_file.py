@@ -63,7 +63,7 @@ def test_it_may_be_rotated_while_a_run_goes_on(up: Upstream, down: Downstream, l
             process.send_signal(signal.SIGTERM)
             assert ended(process).code == 143
     assert old.read_text() == ""
-    assert texts(log, up.name) == ["terminated; the next run goes on from here"]
+    assert texts(log, up.name) == ["terminated; the next run continues from here"]
 
 
 def test_a_failure_is_in_it(up: Upstream, down: Downstream, log: Path) -> None:

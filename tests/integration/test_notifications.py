@@ -374,8 +374,8 @@ def test_serve_tells_of_a_signature_that_nobody_renews(up: Upstream, tmp_path: P
     [
         ({}, "nobody would be told"),
         ({"mail": {}}, "to"),
-        ({"mail": {"to": "a\nBcc: b@x"}}, "is no mail address"),
-        ({"mail": {"to": "a@x", "sender": "b,c@x"}}, "is no mail address"),
+        ({"mail": {"to": "a\nBcc: b@x"}}, "is not a mail address"),
+        ({"mail": {"to": "a@x", "sender": "b,c@x"}}, "is not a mail address"),
         ({"mail": {"to": "a@x", "host": "x"}}, "unknown key 'host'"),
         ({"mail": {"to": "a@x", "user": "u", "password_file": "/p"}}, "starttls"),
         ({"mail": {"to": "a@x", "user": "u"}}, "together"),

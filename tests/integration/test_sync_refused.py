@@ -186,7 +186,7 @@ def test_a_plain_web_server(pair: tuple[Upstream, Downstream], *, synced: bool) 
         down.synced()
     with answering(PlainPages) as url:
         down.configure(url=url)
-        refused(down.sync(), 10, "no git repository")
+        refused(down.sync(), 10, "not a git repository")
 
 
 def test_the_repository_of_another_module(place: Site, pair: tuple[Upstream, Downstream]) -> None:

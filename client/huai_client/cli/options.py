@@ -32,7 +32,7 @@ def many_options(verb: str, done: str, *, parallel: int) -> Callable[[F], F]:
                 default=parallel,
                 show_default=True,
                 metavar="N",
-                help=f"How many modules are {done} at a time, each by a process of its own.",
+                help=f"How many modules are {done} at a time, each in its own process.",
             ),
         )
         return with_options(options, function)
@@ -52,8 +52,8 @@ def log_option(function: F) -> F:
         callback=opened,
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="PATH",
-        help="Append to this file what is said, quiet or not, a line each with its time. It may be "
-        "rotated at any moment.",
+        help="Append all messages to this file, even with --quiet, each with its time. It may be "
+        "rotated at any time.",
     )(function)
 
 
@@ -75,8 +75,8 @@ def max_time_option(function: F) -> F:
         "--max-time",
         callback=parse_span,
         metavar="TIME",
-        help="Stop after so long (90s, 30m, 2h), keep what is done, and end with 30 if something "
-        "is left: the next run goes on from there.",
+        help="Stop after this long (90s, 30m, 2h), keep what is done, and end with 30 if something "
+        "is left; the next run continues from there.",
     )(function)
 
 
@@ -130,12 +130,13 @@ def sync_options(function: Callable[..., int]) -> Callable[..., int]:
         click.option(
             "--delete-extraneous",
             is_flag=True,
-            help="Where the whole tree is compared, delete what no snapshot names.",
+            help="Where the whole tree is compared, delete whatever no snapshot names.",
         ),
         click.option(
             "--accept-rollback",
             is_flag=True,
-            help="Go on if the upstream's serial went back or leaps, or its module is another one.",
+            help="Continue if the upstream's serial decreased or jumped, or if it serves another "
+            "module now.",
         ),
         wait_option,
     )
@@ -149,33 +150,33 @@ def transfer_options(function: F) -> F:
             "--streams",
             type=click.IntRange(1, 64),
             metavar="N",
-            help="How many runs of rsync there are at a time (default 2).",
+            help="How many rsync processes to run at a time (default 2).",
         ),
         click.option(
             "--batch-files",
             type=click.IntRange(1),
             metavar="N",
-            help="How many files one run of rsync fetches at most.",
+            help="How many files one rsync process fetches at most.",
         ),
         click.option(
             "--batch-size",
             type=click.IntRange(1),
             metavar="BYTES",
-            help="How much one run of rsync fetches (default 1073741824).",
+            help="How many bytes one rsync process fetches (default 1073741824).",
         ),
         click.option(
             "--bwlimit",
             callback=_parse_rate,
             metavar="RATE",
-            help="Limit the bandwidth of all streams together: KiB/s, or with a unit as after "
-            "rsync's option, such as 10m (default 0: no limit).",
+            help="Limit the total bandwidth of all streams: in KiB/s, or with a unit as in rsync's "
+            "option, such as 10m (default 0: no limit).",
         ),
         click.option(
             "--rsync-option",
             "rsync_options",
             multiple=True,
             metavar="ARG",
-            help="One more option for rsync, such as --compress. May be given several times.",
+            help="An extra option for rsync, such as --compress. May be given several times.",
         ),
     )
     return with_options(options, function)

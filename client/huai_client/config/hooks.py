@@ -67,6 +67,6 @@ def convert_programs(place: str, table: object, kind: type[T], examples: Mapping
         return msgspec.convert({**table, **spelt}, kind)
     except msgspec.ValidationError as error:
         span = f"Expected `str` matching regex {TIME_LIMIT!r}"
-        words = "is no span of time above 0: seconds, or a number and s, m, h, d or w"
+        words = "is not a duration above 0 (examples: 90, 30m, 12h, 2d)"
         reason = str(error).replace(span, words)
         raise value_error(place, reason, lambda key: examples.get(key, "")) from None

@@ -324,7 +324,7 @@ def _value_error(place: str, error: msgspec.ValidationError) -> ConfigError:
 def _reworded(reason: str) -> str:
     """What msgspec says, without a regular expression."""
     span = f"Expected `str` matching regex {SPAN!r}"
-    words = "is no span of time: seconds, or a number and s, m, h, d or w"
+    words = "is not a duration (examples: 90, 30m, 12h, 2d)"
     return reason.replace(span, words)
 
 

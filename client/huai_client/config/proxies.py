@@ -59,7 +59,7 @@ def proxy_for(url: SplitResult, *, any_scheme: bool = False) -> Proxy | None:
     variable = next((each for each in variables if os.environ.get(each)), variables[0])
     found = split_url(named if "://" in named else f"http://{named}")
     if (found.scheme not in _SCHEMES and not any_scheme) or not found.hostname:
-        raise ValueError(f"the proxy is no address of HTTP: {variable}")
+        raise ValueError(f"the proxy is not an HTTP address: {variable}")
     return Proxy(variable, found)
 
 

@@ -93,7 +93,9 @@ def convert_tls(place: str, table: object) -> Tls:
     for key in Tls.__struct_fields__:
         value = getattr(made, key)
         if value and (not value.startswith("/") or "\0" in value):
-            raise ConfigError(f"{place}: {key}: {value!r} is no absolute path", hint=_EXAMPLES[key])
+            raise ConfigError(
+                f"{place}: {key}: {value!r} is not an absolute path", hint=_EXAMPLES[key]
+            )
     for key, other in (("certificate", made.key), ("key", made.certificate)):
         if other and not getattr(made, key):
             raise ConfigError(f"{place}: {key} is missing", hint=_EXAMPLES[key])

@@ -316,12 +316,12 @@ def _check_program(command: tuple[str, ...]) -> None:
     program = command[0]
     if not os.path.isabs(program):
         raise ConfigError(
-            f"{program!r} is no absolute path",
+            f"{program!r} is not an absolute path",
             hint="no PATH is searched: write /usr/bin/...",
         )
     if not os.path.isfile(program) or not os.access(program, os.X_OK):
         raise ConfigError(
-            f"{program} is no program that this user may execute",
+            f"{program} is not a program that this user may execute",
             hint="check the path; chmod +x makes a script executable",
         )
 
@@ -354,7 +354,7 @@ def _check_proofs(place: str, proofs: dict[str, Proof]) -> None:
 
 def _check_keyring(text: str) -> None:
     if not os.path.isabs(text):
-        raise ConfigError(f"{text!r} is no absolute path", hint="write /usr/share/keyrings/...")
+        raise ConfigError(f"{text!r} is not an absolute path", hint="write /usr/share/keyrings/...")
     try:
         with open(text, "rb") as file:
             begin = file.read(_ARMOR_BYTES)

@@ -166,7 +166,7 @@ def decode_advert(body: bytes, metadata: str) -> str:
 
 def _no_repository(metadata: str) -> "UpstreamError":
     return UpstreamError(
-        f"{metadata}: this is no git repository served over HTTP", hint="look at the URL"
+        f"{metadata}: this is not a git repository served over HTTP", hint="look at the URL"
     )
 
 

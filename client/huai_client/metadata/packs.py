@@ -46,7 +46,7 @@ def exchange_packs(repository: Path, write: Callable[[Path], None]) -> None:
         shutil.rmtree(fresh, ignore_errors=True)
     for pack in old:
         if pack.stem not in names:
-            pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is no pack
+            pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is not a pack
             pack.unlink()
 
 

@@ -120,7 +120,7 @@ class Repository:
         """What was asked for ahead."""
         if not _is_repository(path):
             if not make:
-                raise self._damaged("this is no repository", "metadata")
+                raise self._damaged("this is not a repository", "metadata")
             self._make()
 
     def borrow(self, other: Path, commit: str) -> None:
@@ -163,7 +163,7 @@ class Repository:
             else:
                 self._names.delete(_FETCHED)
             for pack in self._arrived:
-                pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is no pack
+                pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is not a pack
                 pack.unlink(missing_ok=True)
         self.packs.forget()
         self._arrived.clear()

@@ -43,7 +43,8 @@ def list_modules(url: MetadataUrl, *, timeout: float) -> list[ServedModule]:
         return sorted(_one(each) for each in json.loads(body)["modules"])
     except (ValueError, LookupError, TypeError, RecursionError):
         raise UpstreamError(
-            f"{base}: this is no huai server", hint="give its base address, without /git/NAME.git"
+            f"{base}: this is not a huai server",
+            hint="give its base address, without /git/NAME.git",
         ) from None
 
 

@@ -75,7 +75,7 @@ def _signed(
 
 def _failure(path: RelPath, ending: str, found: Shown, command: list[str], run: Run) -> str:
     if path not in found:
-        return "it is no file of this repository whose content is known"
+        return "it is not a file of this repository whose content is known"
     content = Path(os.fsdecode(found[path]))
     if not ending:
         return _not_clear_signed(content) or _verdict([*command, str(content)], run)

@@ -47,7 +47,7 @@ class Deadline(NamedTuple):
     def check(self, what: str) -> None:
         """Raise `TimeUpError` if it has passed; `what` is the state of things by then."""
         if self.over:
-            raise TimeUpError(f"time is up; {what}", hint="the next run goes on from here")
+            raise TimeUpError(f"time is up; {what}", hint="the next run continues from here")
 
 
 NEVER = Deadline()

@@ -66,5 +66,7 @@ def interruption(runs: Path, run: LastRun | None) -> str:
     """Why the tree is between two commits; `runs` is the module's history.  For people."""
     newest = next((each for each in history.read(runs) if each.kind != "verify"), None)
     if newest is not None and newest.ended and run is not None and not run.good:
-        return f"the last run ended with {run.code} ({run.reason}): the next one goes on from there"
+        return (
+            f"the last run ended with {run.code} ({run.reason}): the next one continues from there"
+        )
     return "a run was interrupted: the next one finishes it"

@@ -43,7 +43,7 @@ def _not_brought(outcome: Outcome, most: int) -> Iterator[str]:
     if late := len(outcome.late):
         yield (
             f"time is up: {counted(late, 'file is', 'files are')} still to come; "
-            "the next run goes on from here"
+            "the next run continues from here"
         )
 
 

@@ -14,8 +14,8 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath, show
 
 _STORAGE = {
-    errno.ENOSPC: "free some space there and run again; the next run goes on from here",
-    errno.EDQUOT: "raise the quota and run again; the next run goes on from here",
+    errno.ENOSPC: "free some space there and run again; the next run continues from here",
+    errno.EDQUOT: "raise the quota and run again; the next run continues from here",
     **{each: DISK_HINTS[each] for each in (errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)},
     errno.ENOMEM: "the machine is short of memory: run again once there is some",
 }

@@ -116,19 +116,19 @@ def _faults(notify: Notify) -> list[tuple[str, str]]:
     if notify.command is not None:
         program = next(iter(notify.words), "")
         if not program.startswith("/") or any("\0" in word for word in notify.words):
-            found.append(("command", f"{program!r} is no absolute path"))
+            found.append(("command", f"{program!r} is not an absolute path"))
     return found
 
 
 def _mail_faults(mail: Mail) -> list[str]:
     addresses = (*mail.recipients, *([mail.sender] if mail.sender else []))
-    found = [f"{each!r} is no mail address" for each in addresses if not _is_address(each)]
+    found = [f"{each!r} is not a mail address" for each in addresses if not _is_address(each)]
     if not mail.recipients:
         found.append("to is empty")
     if not re.fullmatch(r"[A-Za-z0-9.:_-]+", mail.server):
-        found.append(f"server: {mail.server!r} is no name of a host")
+        found.append(f"server: {mail.server!r} is not a host name")
     if not 0 <= mail.port <= 65535:
-        found.append(f"port: {mail.port} is none")
+        found.append(f"port: {mail.port} is not a port")
     if bool(mail.user) != bool(mail.password_file):
         found.append("user and password_file are given together")
     if mail.user and mail.tls == "off":
@@ -142,4 +142,4 @@ def _is_address(text: str) -> bool:
 
 def _path_faults(key: str, path: str) -> list[str]:
     wrong = path and (not path.startswith("/") or "\0" in path)
-    return [f"{key}: {path!r} is no absolute path"] if wrong else []
+    return [f"{key}: {path!r} is not an absolute path"] if wrong else []

@@ -30,7 +30,7 @@ class Announcement(NamedTuple):
         """Both checked; `FormatError` if they are not valid."""
         if _URL.fullmatch(url) is None or len(url) > BYTES_MAX // 2:
             raise FormatError(
-                f"{url[:200]!r} is no address of metadata "
+                f"{url[:200]!r} is not an address of metadata "
                 "(http:// or https://, a host, perhaps a port and a path, no login)"
             )
         return cls(url, check_module(module))

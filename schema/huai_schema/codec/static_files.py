@@ -103,9 +103,9 @@ class Static(NamedTuple):
         try:
             lines = data.decode("utf-8").split("\n")
         except UnicodeDecodeError:
-            raise FormatError("this is no text", place) from None
+            raise FormatError("this is not text", place) from None
         if lines[0] != _FIRST:
-            raise FormatError("this is no list of static files, version 1", place)
+            raise FormatError("this is not a list of static files, version 1", place)
         if lines.pop():
             raise FormatError("the last line has no end", place)
         found = cls({}, (), ())

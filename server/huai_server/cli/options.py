@@ -31,9 +31,7 @@ def console_options(*, quiet: bool = False) -> Callable[[Command], Command]:
 
         if not quiet:
             return with_console
-        return click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")(
-            with_console
-        )
+        return click.option("-q", "--quiet", is_flag=True, help="Print errors only.")(with_console)
 
     return decorate
 
@@ -57,14 +55,14 @@ def read_limits_options(function: Callable[..., int]) -> Callable[..., int]:
         "limit",
         callback=parse_span,
         metavar="TIME",
-        help="Stop reading after so long (90s, 30m, 2h), for each module. The next run goes on.",
+        help="Stop reading each module after this long (90s, 30m, 2h). The next run continues.",
     )
     @click.option(
         "--rate",
         type=click.IntRange(min=1),
         default=None,
         metavar="BYTES",
-        help="Read no more than so many bytes a second, on average.",
+        help="Read at most this many bytes a second, on average.",
     )
     @wraps(function)
     def with_limits(*arguments: Any, limit: int | None, rate: int | None, **others: Any) -> int:

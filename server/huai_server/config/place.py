@@ -33,6 +33,8 @@ def is_bucket(to: str) -> bool:
 def bucket_place(to: str) -> BucketPlace:
     """The bucket that is meant; `NoBucketError` if it is none."""
     if not _BUCKET.fullmatch(to):
-        raise NoBucketError(f"{to}: that is no bucket", hint="write s3://BUCKET or s3://BUCKET/DIR")
+        raise NoBucketError(
+            f"{to}: that is not a bucket", hint="write s3://BUCKET or s3://BUCKET/DIR"
+        )
     bucket, _, prefix = to.removeprefix(_SCHEME).partition("/")
     return BucketPlace(bucket, prefix.rstrip("/"))

@@ -105,7 +105,7 @@ class Folder:
                     below = os.open(name, _DIRECTORY, dir_fd=handle)
                 except NotADirectoryError:
                     raise FolderError(
-                        f"{show(join(self._path, path))}: {show(name)} is no directory of its own",
+                        f"{show(join(self._path, path))}: {show(name)} is not a real directory",
                         hint="nothing is written through a symlink: name the folder itself",
                     ) from None
                 os.close(handle)

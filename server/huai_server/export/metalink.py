@@ -59,7 +59,7 @@ def _attribute(name: bytes) -> str:
     try:
         text = name.decode()
     except UnicodeDecodeError:
-        raise NoMetalinkError("the name of the file is no UTF-8") from None
+        raise NoMetalinkError("the name of the file is not UTF-8") from None
     if not all(char in _SPACES or " " <= char <= "\ufffd" or char > "\uffff" for char in text):
         raise NoMetalinkError("the name of the file holds a control character")
     return quoteattr(text, _SPACES)

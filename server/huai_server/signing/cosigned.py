@@ -116,7 +116,7 @@ def _judge(root: Path, new: _Read, signer: Signer) -> Examined:
     """All that a client looks at, and what `check` does."""
     pending, now = new.pending, time.time()
     if signer.public not in new.chain.newest.keys:
-        raise _refused(f"{signer.public} is none of the keys that count")
+        raise _refused(f"{signer.public} is not one of the keys that count")
     if pending.time > now + CLOCK_SKEW:
         raise _refused("it is dated more than an hour ahead")
     if pending.promise.valid_until <= now:

@@ -159,7 +159,7 @@ def _new_key(signing: Signing, comment: str, to: Path | None) -> tuple[bytes, Si
         )
     data = read_key_file(to)
     if not is_public(data):
-        raise SigningError(f"{to}: this is no public key", hint="name the file NEW.pub")
+        raise SigningError(f"{to}: this is not a public key", hint="name the file NEW.pub")
     return data, open_signer(structs.replace(signing, key=str(to)))
 
 
@@ -201,7 +201,7 @@ def _open(root: Path, signing: Signing) -> ServerKeys:
         _write(root, chain)
     if signer.public not in chain.newest.keys:
         raise SigningError(
-            f"{signing.key}: this key is none of those that count since version "
+            f"{signing.key}: this key is not one of those that count since version "
             f"{chain.newest.version}",
             hint="huai-server key show lists these; a new key comes by huai-server key rotate",
         )

@@ -55,13 +55,13 @@ def add_signature(
         public = verify_signature(COSIGNED, pending.payload, signature)
     except FormatError as error:
         raise SigningError(
-            f"{name}: this is no signature of the commit with serial {pending.info.serial}: "
+            f"{name}: this is not a signature of the commit with serial {pending.info.serial}: "
             f"{error.message}",
             hint=f"sign what this hands out: huai-server key pending {name} --output FILE",
         ) from None
     if public == keys.signer.public or public not in keys.chain.newest.keys:
         raise SigningError(
-            f"{name}: signed by {public}, which is none of the cosigners",
+            f"{name}: signed by {public}, which is not one of the cosigners",
             hint="huai-server key show lists the keys that count",
         )
     if public not in signers:

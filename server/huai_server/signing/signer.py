@@ -34,7 +34,7 @@ class Signer(NamedTuple):
             key = verify_signature(namespace, message, signature)
         except FormatError as error:
             raise SigningError(
-                f"what should be a signature is none: {error.message}",
+                f"this is not a signature: {error.message}",
                 hint="[signing] in server.toml says what makes it",
             ) from None
         if key != self.public:

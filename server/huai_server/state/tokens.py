@@ -124,7 +124,7 @@ def read_tokens(root: Path) -> tuple[Token, ...]:
             f"{path}: {error.strerror}", hint="let the user who runs this read it"
         ) from error
     except UnicodeError:
-        raise _malformed(path, "it is no text") from None
+        raise _malformed(path, "it is not text") from None
 
 
 def new_token(

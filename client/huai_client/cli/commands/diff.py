@@ -22,12 +22,12 @@ from huai_program.output import end_with_reader
 @json_option
 @click.pass_obj
 def command(root: Path, name: str, commits: str, summary: bool, as_json: bool) -> None:
-    """Show what differs between two commits of NAME that are here.
+    """Show the differences between two local commits of NAME.
 
-    A and B are serials, the beginnings of commit ids, or `applied` (what the tree was brought to),
-    `previous` (what it was before) and `newest` (what was fetched last, also by `plan`). Without A
-    it is `applied`, without B `newest`; without both, what the next sync would bring, or if nothing
-    is known to come, what the last one brought. Asks no upstream, and costs what differs.
+    A and B are serials, beginnings of commit ids, or `applied` (what the tree was brought to),
+    `previous` (what it was before) and `newest` (what was fetched last, also by `plan`). A defaults
+    to `applied` and B to `newest`; without both, shows what the next sync would bring, or if
+    nothing new is known, what the last one brought. Asks no upstream, and costs what differs.
     """
     end_with_reader()
     load(root).module(name)

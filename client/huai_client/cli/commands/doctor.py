@@ -21,11 +21,11 @@ from huai_schema.errors import HuaiError
 @json_option
 @click.pass_obj
 def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
-    """Look for what keeps the modules NAME, or all, from being synced.
+    """Check for whatever would keep the modules NAME, or all, from syncing.
 
-    Looks at programs, state, destination, file systems, clock and upstreams, of which it compares
-    one small file with the newest commit, and says what to do about what is wrong. Changes nothing.
-    The exit code is that of the first check that fails: what a sync would end with.
+    Checks programs, state, destination, file systems, the clock and the upstreams (one small file
+    of each is compared with the newest commit), and says how to fix what is wrong. Changes nothing.
+    The exit code is that of the first check that fails, which is what a sync would end with.
     """
     report = _Report(as_json=as_json)
     report.add("", run_checks(MACHINE, root))

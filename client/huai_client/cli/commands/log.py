@@ -33,10 +33,10 @@ from huai_schema.paths import show
 @json_option
 @click.pass_obj
 def command(root: Path, name: str, path: str | None, number: int | None, as_json: bool) -> None:
-    """Show the runs of NAME, or what became of PATH, newest first.
+    """Show the runs of NAME, or the history of PATH, newest first.
 
-    A run that found nothing new is not told of, and runs that failed alike are one line. PATH is
-    followed through the commits that are here (keep_commits), also to where it was before it moved.
+    Runs that found nothing new are left out, and repeated failures are one line. PATH is followed
+    through the commits that are kept here (keep_commits), also to where it was before it moved.
     """
     end_with_reader()
     module, places = load(root).module(name), module_places(root, name)

@@ -49,9 +49,10 @@ def command(
     listed: bool,
     as_json: bool,
 ) -> int:
-    """Show what `sync` would do to the modules NAME, and do none of it.
+    """Show what `sync` would do to the modules NAME, without doing it.
 
-    Several are told of with their names in front; the exit code is the worst of all.
+    With several modules, every line begins with the module's name, and the exit code is the worst
+    of all.
     """
     options = msgspec.structs.replace(options, filter=rules or None)
     config = load(root)

@@ -35,25 +35,25 @@ from huai_schema.paths import exact, show
 @click.option(
     "--parts",
     is_flag=True,
-    help="Show when each directory of the top level was last verified, too.",
+    help="Also show when each top-level directory was last verified.",
 )
 @click.option(
     "--prometheus",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write how all modules stand to FILE, for node_exporter, and print nothing.",
+    help="Write the state of all modules to FILE, for node_exporter, and print nothing.",
 )
 @click.option(
     "--html",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write DIR/index.html, a page about all modules for a web server, and DIR/index.zh.html, "
-    "the same in Chinese, and print nothing.",
+    help="Write DIR/index.html, a status page of all modules for a web server, and "
+    "DIR/index.zh.html, the same in Chinese, and print nothing.",
 )
 @click.option(
     "--watch",
     is_flag=True,
-    help="Show a table on the terminal, anew every two seconds, until q is pressed.",
+    help="Show a live table on the terminal, refreshed every two seconds, until q is pressed.",
 )
 @json_option
 @click.pass_obj
@@ -66,10 +66,10 @@ def command(
     watch: bool,
     as_json: bool,
 ) -> int:
-    """Show where the trees of the modules NAME stand, or of all, and which upstreams fail.
+    """Show the state of the modules NAME, or of all, and which upstreams fail.
 
-    Ends with exit code 54 if a module's commit is older than its max_age allows, and with 40 if
-    there is no module. Whether the last runs failed is told, and does not change the exit code.
+    Ends with exit code 54 if a module's commit is older than its max_age, and with 40 if there is
+    no module. Failed runs are reported, and do not change the exit code.
     """
     end_with_reader()
     config = load(root)

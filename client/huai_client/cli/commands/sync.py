@@ -32,11 +32,11 @@ from huai_schema.errors import ExitCode, HuaiError
 @modules_argument
 @many_options("Sync", "synced", parallel=2)
 @sync_options
-@click.option("--unhold", is_flag=True, help="Go on after an undo, which holds the tree.")
+@click.option("--unhold", is_flag=True, help="Resume syncing after an undo, which holds the tree.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and change nothing.")
 @transfer_options
 @max_time_option
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @log_option
 @json_option
 @click.pass_obj
@@ -61,11 +61,10 @@ def command(
 ) -> int:
     """Bring the modules NAME to the upstream's newest commit.
 
-    Asks one question if there is nothing new. An interrupted run is finished by the next one.
+    If there is nothing new, that takes one request. An interrupted run is finished by the next one.
 
-    Several modules do not disturb each other: each is told of with its name in front, and the exit
-    code is the worst of all; what the next run may repair by itself (24, 43, 30, 10, 23) counts
-    least.
+    Modules are synced independently: every line begins with the module's name, and the exit code is
+    the worst of all. Codes that the next run may repair by itself (24, 43, 30, 10, 23) count least.
     """
     overrides = {
         "streams": streams,

@@ -31,22 +31,22 @@ def _share(_context: click.Context, _parameter: click.Parameter, text: str | Non
     found = _SHARE.fullmatch(text)
     share = float(found[1]) / 100 if found else 0.0
     if not 0 < share <= 1:
-        raise click.BadParameter(f"{text!r} is no share such as 1% or 0.5%")
+        raise click.BadParameter(f"{text!r} is not a share such as 1% or 0.5%")
     return share
 
 
 @click.command()
 @modules_argument
 @many_options("Verify", "verified", parallel=1)
-@click.option("--content", is_flag=True, help="Read every file too, and compare its digest.")
+@click.option("--content", is_flag=True, help="Also read every file and compare its digest.")
 @click.option(
-    "--path", "asked", default="", metavar="PATH", help="Only this path and what is below it."
+    "--path", "asked", default="", metavar="PATH", help="Only this path and everything below it."
 )
 @click.option(
     "--sample",
     callback=_share,
     metavar="N%",
-    help="Only files picked at random, so many of them: for a look that is quick.",
+    help="Only a random sample of this share of the files, for a quick check.",
 )
 @click.option("--seed", type=int, metavar="N", help="With --sample: pick the same files again.")
 @click.option(
@@ -54,8 +54,8 @@ def _share(_context: click.Context, _parameter: click.Parameter, text: str | Non
     "seconds",
     callback=parse_span,
     metavar="TIME",
-    help="Stop each module's run after so long (90s, 30m, 2h). Begins with what was verified the "
-    "longest ago, and goes on where the last such run stopped.",
+    help="Stop each module's run after this long (90s, 30m, 2h). Starts with what was verified "
+    "longest ago, and continues where the last such run stopped.",
 )
 @click.option("--repair", is_flag=True, help="Repair what differs.")
 @click.option(
@@ -64,7 +64,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, text: str | Non
     help="With --repair: delete what the applied commit does not name.",
 )
 @wait_option
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @log_option
 @json_option
 @click.pass_obj
@@ -85,11 +85,11 @@ def command(
     log: LogFile | None,
     as_json: bool,
 ) -> int:
-    """Compare the trees of the modules NAME with the commits applied last.
+    """Compare the trees of the modules NAME with their applied commits.
 
-    Lists what differs, and ends with exit code 47 if anything does and was not repaired; of several
-    modules the worst code counts. Keeps no sync waiting, and leaves the disk to whoever else
-    wants it.
+    Lists what differs, and ends with exit code 47 if anything differs and was not repaired; with
+    several modules, the worst code counts. Never delays a sync, and gives way to other users of the
+    disk.
     """
     if asked and sample is not None:
         raise click.UsageError("--path and --sample exclude each other")

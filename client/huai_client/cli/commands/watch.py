@@ -13,7 +13,7 @@ from huai_program.garbage import collect_usually
 
 @click.command()
 @modules_argument
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @log_option
 @json_option
 @click.pass_obj
@@ -22,8 +22,8 @@ def command(
 ) -> None:
     """Sync the modules NAME, or all, whenever their upstream has a new commit, until stopped.
 
-    Stays connected to the upstreams, which tell of each commit. Where none does, the modules are
-    polled. SIGHUP reads client.toml again; its table [watch] says how.
+    Stays connected to the upstreams, which announce each commit. Modules of those that do not are
+    polled. SIGHUP rereads client.toml; its table [watch] has the settings.
     """
     from huai_client.cli.watch.watch import Watch
 

@@ -39,9 +39,9 @@ class UnknownPathError(HuaiError):
 def command(root: Path, name: str, path: str, as_json: bool) -> None:
     """Show what concerns PATH of NAME: commit, rules, stage, disk, next sync.
 
-    PATH is as the module names it, or below DEST. Asks no upstream: what the next sync would do is
-    told for the newest commit that is here, which `plan` fetches. Ends with 1 if PATH is neither
-    here nor in any commit that is here.
+    PATH is relative to the module, or below DEST. Asks no upstream: the next sync is predicted from
+    the newest commit that is here, which `plan` fetches. Ends with 1 if PATH is neither in the tree
+    nor in any commit that is here.
     """
     end_with_reader()
     mirror = Mirror.of(root, name, load(root).module(name))

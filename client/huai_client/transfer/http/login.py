@@ -48,7 +48,7 @@ def read_headers(file: Path) -> tuple[str, ...]:
         with file.open("rb") as opened:
             mode, text = os.fstat(opened.fileno()).st_mode, opened.read(_BYTES_MAX).decode()
     except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise TransferOptionsError(
             f"{file}: {reason}", hint="name a file with a line NAME: VALUE for each"
         ) from error
@@ -73,7 +73,7 @@ def _checked(line: str, file: Path) -> str:
     if found is None or found[1].lower() in _OURS:
         name = found[1] if found else "a line"
         raise TransferOptionsError(
-            f"{file}: {name} is no header that may be set",
+            f"{file}: {name} is not a header that may be set",
             hint="for example: Authorization: Bearer TOKEN",
         )
     return f"{found[1]}: {found[2]}"

@@ -27,7 +27,7 @@ from huai_server.config.tables import Module
     "mirrors",
     multiple=True,
     metavar="URL",
-    help="Where another mirror of the same tree hands out its content, for downstreams that ask "
+    help="Where another mirror of the same tree serves its content, for downstreams that ask "
     'for it (mirrors = "auto"). May be given several times, best first.',
 )
 @click.option(
@@ -49,18 +49,18 @@ from huai_server.config.tables import Module
 @click.option(
     "--serve-content",
     is_flag=True,
-    help="Let `serve` hand out the files over HTTP too, below /content/NAME/.",
+    help="Let `serve` serve the files over HTTP too, below /content/NAME/.",
 )
 @click.option(
     "--private",
     is_flag=True,
-    help="Let only those see it who have a token; `huai-server token new NAME` makes one.",
+    help="Show it only to clients with a token; `huai-server token new NAME` makes one.",
 )
 @click.option(
     "--relay",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="ROOT",
-    help="Hand on the commits that a huai-client of this machine applied to PATH, instead of "
+    help="Serve the commits that a huai-client of this machine applied to PATH, instead of "
     "committing: ROOT is its state root (/var/lib/huai-client).",
 )
 @click.option(

@@ -18,13 +18,12 @@ from huai_server.config.load import load
 @console_options()
 @click.pass_obj
 def command(root: Path, name: str, url: str, console: Console) -> None:
-    """Write a file into the tree of NAME that says that its metadata are at URL.
+    """Write a file into the tree of NAME that says where its metadata are: at URL.
 
-    huai-rsync looks for it at the top of what it is to copy, through the rsync daemon itself,
-    and needs no configuration then. The file, huai-upstream, is an entry of the tree like any
-    other: commit afterwards. If the tree is a mirror of another one, keep it from being deleted
-    there, or run this before each commit: it writes only what is not there, and nothing into an
-    empty tree.
+    huai-rsync looks for this file, huai-upstream, at the top of what it is to copy, and then needs
+    no configuration. It is an entry of the tree like any other: commit afterwards. If the tree is
+    itself a mirror, protect the file from deletion there, or run this before each commit: it writes
+    only what is missing, and nothing into an empty tree.
     """
     tree = Path(load(root).module(name).path)
     try:

@@ -21,10 +21,10 @@ from huai_server.config.load import load
 @console_options()
 @click.pass_obj
 def command(root: Path, names: tuple[str, ...], every: bool, wait: float, console: Console) -> int:
-    """Scan the trees of the modules NAME, or of all, and say what their last commits lack.
+    """Scan the trees of the modules NAME, or of all, and report what their last commits lack.
 
-    Commits nothing. Exit code 47 says that something differs: commits from lists missed it, or it
-    changed since. 41: nothing differs, but some paths could not be read.
+    Commits nothing. Exit code 47 means that something differs: commits from lists missed it, or it
+    has changed since. 41: nothing differs, but some paths could not be read.
     """
 
     def one(name: str) -> int:

@@ -21,9 +21,9 @@ from huai_server.store.repository import DAMAGE_HINT, Repository
 @console_options()
 @click.pass_obj
 def command(root: Path, names: tuple[str, ...], every: bool, console: Console) -> int:
-    """Prove that the metadata repositories of the modules NAME, or of all, are sound.
+    """Verify the metadata repositories of the modules NAME, or of all.
 
-    Reads all of them back. Exit code 50 says that something is damaged.
+    Reads all of them back. Exit code 50 means that something is damaged.
     """
 
     def one(name: str) -> int:

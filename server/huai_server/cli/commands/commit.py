@@ -71,13 +71,13 @@ def command(
 ) -> int:
     """Scan the trees of the modules NAME, or of all, and commit what changed.
 
-    With --changes the tree is not scanned: what the files name is looked at, and costs what it
-    costs, however large the tree is. What they do not name is found, and told, by the next commit
-    without.
+    With --changes the tree is not scanned: only the paths that the files name are looked at, at the
+    cost of these paths, however large the tree is. The next commit without --changes finds and
+    reports what the lists missed.
 
-    Exit code 41 says that some paths could not be committed as they are: they are named, their old
-    entries stay, everything else is committed. Of several modules a failed one does not keep back
-    the others; the exit code is then the worst, as it is where several steps of one fail.
+    Exit code 41 means that some paths could not be committed as they are: they are named and keep
+    their old entries, and everything else is committed. Modules are committed independently; the
+    exit code is the worst of all, as it is where several steps of one fail.
     """
     if sources:
         if len(names) != 1 or every:

@@ -42,11 +42,11 @@ def command(
 ) -> int:
     """Compute the digests that commits of the modules NAME, or of all, left out.
 
-    For digest = "later" in server.toml. Newest files are read first, and only while no other
+    For digest = "later" in server.toml. The newest files are read first, and only while no other
     process uses the disk. The commit that follows adds digests and changes nothing else. A run that
-    was killed is taken up by the next one.
+    was killed is continued by the next one.
 
-    Exit code 41 says that some files could not be read, or changed meanwhile: they get no digest
+    Exit code 41 means that some files could not be read, or changed meanwhile: they have no digest
     yet.
     """
 

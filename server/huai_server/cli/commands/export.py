@@ -48,7 +48,7 @@ def command(
     fedora: fullfiletimelist-NAME, fullfilelist and imagelist-NAME for quick-fedora-mirror and
     MirrorManager; ls-lR: ls-lR.gz; trace: Debian's project/trace; arch: lastupdate and lastsync;
     timestamp: for mirmon and mirrorbits; tunasync: tunasync.json; b3sums: B3SUMS. Reads no tree.
-    A file whose content stands there already is not touched.
+    Files that would not change are not touched.
     """
     config = load(root)
 

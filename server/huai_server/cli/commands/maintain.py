@@ -34,12 +34,12 @@ def command(
     wait: float,
     console: Console,
 ) -> int:
-    """Put the metadata repositories of the modules NAME, or of all, in order.
+    """Repack and prune the metadata repositories of the modules NAME, or of all.
 
-    Each commit leaves a pack: many become few, in which each version of a manifest takes what it
-    differs by. Commits older than `keep` in server.toml go. Run it daily. Fetches go on meanwhile,
-    and so do commits; packs that others took the place of are removed an hour later, by the next
-    commit or the next run of this command.
+    Each commit leaves a pack: many become few, in which versions of a manifest are stored as
+    deltas. Commits older than `keep` in server.toml are dropped. Run it daily. Fetches and commits
+    continue meanwhile; packs that were replaced are removed an hour later, by the next commit or
+    the next run of this command.
     """
     config = load(root)
 

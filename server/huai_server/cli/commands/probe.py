@@ -25,12 +25,12 @@ from huai_server.probe.probe import Probed, probe_mirrors
 def command(root: Path, /, names: tuple[str, ...], every: bool, console: Console) -> int:
     """Fetch some files of the modules NAME from the mirrors that attest them, and compare them.
 
-    Random files of the commit that each mirror attests, by HTTP or rsync, against their digests:
-    probe_files of each URL, and probe_bytes of each mirror at most. What is found stands in the
-    API and on the page of the module until the next run. Run it from a timer.
+    Random files of the commit that each mirror attests are fetched by HTTP or rsync and compared
+    with their digests: probe_files of each URL, and at most probe_bytes of each mirror. The results
+    are shown by the API and on the module's page until the next run. Run it from a timer.
 
-    Exit code 48 says that a mirror serves other content than it attests. After a run that did not
-    find it good either, 47 says that it lacks what it attests, 10 that it could not be reached.
+    Exit code 48 means that a mirror serves other content than it attests. After a run that did not
+    find it good either, 47 means that it lacks what it attests, 10 that it could not be reached.
     """
     config = load(root)
 

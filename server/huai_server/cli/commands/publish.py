@@ -37,12 +37,12 @@ def command(
 ) -> int:
     """Write the newest commits of the modules NAME, or of all, as plain files.
 
-    Any web server or bucket that hands them out is a metadata server then: downstreams name its
-    address as they would name huai-server's. What is there already is not written again, so it
-    costs what changed. With [static] in server.toml each commit does it.
+    Any web server or bucket that serves these files is then a metadata server: downstreams use its
+    address as they would use huai-server's. Files that are there already are not written again, so
+    the cost is that of what changed. With [static] in server.toml each commit does this.
 
-    No token guards these files: a private module is published only into places of its own table, or
-    with --to, and a warning says so.
+    No token protects these files: a private module is published only into places of its own table,
+    or with --to, and with a warning.
     """
     config = load(root)
 

@@ -33,14 +33,14 @@ def command(
     wait: float,
     console: Console,
 ) -> int:
-    """Hand on the commits that huai-client applied to the modules NAME, or to all that are relayed.
+    """Serve the commits that huai-client applied to the modules NAME, or to all that are relayed.
 
-    For modules with `relay` in server.toml. Commits stay what they are: serials, identity and
-    signatures are the upstream's. `serve` does it by itself within a second of each sync; this is
-    for those who serve metadata as plain files alone, and to see what is wrong.
+    For modules with `relay` in server.toml. Commits stay as they are: serials, identity and
+    signatures are the upstream's. `serve` does this by itself within a second of each sync; the
+    command is for those who serve metadata as plain files only, and to see what is wrong.
 
-    Exit code 47 says that the tree is not the whole mirror, or was never synced: then nothing is
-    handed on. 46: the applied commit is older than the one that is served.
+    Exit code 47 means that the tree is not the whole mirror, or was never synced: then nothing is
+    relayed. 46: the applied commit is older than the one that is served.
     """
 
     def one(name: str) -> int:

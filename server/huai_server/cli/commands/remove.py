@@ -17,8 +17,8 @@ from huai_server.cli.options import console_options, module_argument
 def command(root: Path, name: str, purge: bool, console: Console) -> None:
     """Remove module NAME; its tree is never touched.
 
-    The metadata stays unless --purge is given, so that a module added again goes on with its
-    serial numbers.
+    The metadata stay unless --purge is given, so that a module that is added again continues with
+    its serial numbers.
     """
     removed = modules.remove(root, name, purge=purge)
     if removed.attr_tree_in_use:

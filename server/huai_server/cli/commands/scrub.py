@@ -55,15 +55,15 @@ def command(
     limits: ReadLimits,
     console: Console,
 ) -> int:
-    """Read files of the modules NAME, or of all, again, and compare them with their digests.
+    """Reread files of the modules NAME, or of all, and compare them with their digests.
 
-    For scrub = "30d" in server.toml: each run reads what is due of a round through all files, only
-    while no other process uses the disk. Run it hourly. It changes no file and no commit. A run
-    that was killed is taken up by the next one.
+    For scrub = "30d" in server.toml: each run reads what is due of a round through all files, and
+    only while no other process uses the disk. Run it hourly. It changes no file and no commit. A
+    run that was killed is continued by the next one.
 
-    Exit code 59 says that files have other content than their digests name, though their sizes and
-    times are the same: they are damaged. It stays until they are restored, touched and committed,
-    or deleted. 41: some files could not be read.
+    Exit code 59 means that files have other content than their digests say, although their sizes
+    and times are the same: they are damaged. It stays until they are restored, touched and
+    committed, or deleted. 41: some files could not be read.
     """
     config = load(root)
 

@@ -29,8 +29,7 @@ class MissingExtraError(HuaiError):
 def command(root: Path, host: str | None, port: int | None, console: Console) -> None:
     """Serve the metadata of all modules over HTTP until stopped.
 
-    Git clients find it under /git/NAME.git, programs under /api/v1. SIGTERM lets transfers
-    finish.
+    Git clients find them at /git/NAME.git, programs at /api/v1. SIGTERM lets transfers finish.
     """
     collect_usually()
     try:

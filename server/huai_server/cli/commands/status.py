@@ -24,14 +24,14 @@ from huai_server.watch.record import read_watched
 @click.option(
     "--watch",
     is_flag=True,
-    help="Show a table on the terminal, anew every two seconds, until q is pressed.",
+    help="Show a live table on the terminal, refreshed every two seconds, until q is pressed.",
 )
 @console_options()
 @click.pass_obj
 def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -> int:
     """Show what is committed of the modules NAME, or of all.
 
-    A module that cannot be read is shown as such, beside the others; the exit code tells.
+    A module that cannot be read is shown as such, next to the others, and decides the exit code.
     """
     if watch:
         if console.as_json:

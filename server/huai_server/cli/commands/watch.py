@@ -26,7 +26,7 @@ from huai_server.watch.watch import Observer, Watcher
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="Commit when nothing has changed for so long.",
+    help="Commit when nothing has changed for this long.",
 )
 @click.option(
     "--at-most",
@@ -34,7 +34,7 @@ from huai_server.watch.watch import Observer, Watcher
     default=300.0,
     show_default=True,
     metavar="SECONDS",
-    help="Commit at the latest so long after the first change, and try again so long after a "
+    help="Commit at the latest this long after the first change, and retry this long after a "
     "commit that failed.",
 )
 @console_options(quiet=True)
@@ -42,8 +42,8 @@ from huai_server.watch.watch import Observer, Watcher
 def command(root: Path, name: str, delay: float, at_most: float, console: Console) -> None:
     """Commit the module NAME whenever its tree has changed, until stopped.
 
-    For trees that change all day without an update that ends. All directories are watched
-    (inotify), and a commit looks only at what they tell of. It takes the tree as it is at that
+    For trees that change all day without an end of an update. All directories are watched
+    (inotify), and a commit looks only at what was reported. It takes the tree as it is at that
     moment: a file that is being written is committed again afterwards.
     """
 

@@ -73,7 +73,7 @@ DESCRIPTIONS: dict[str, Any] = {
             },
             "responses": _answers(
                 f"application/x-{_SERVICE}-result",
-                s400="it is no request of git",
+                s400="it is not a request of git",
                 s408="it did not arrive in time",
                 s413="it is too large",
                 s415="it is of another type or encoding",

@@ -46,9 +46,9 @@ MISTAKES = {
     f'{TABLE}before = ""\n': ("before:", 'before = "/usr'),
     f"{TABLE}after = []\n": ("after:", 'after = "/usr'),
     f'{TABLE}after = ["/x", 1]\n': ("after:", 'after = "/usr'),
-    f'{TABLE}timeout = "0"\n': ("timeout:", "no span of time above 0", '"10m"'),
-    f"{TABLE}timeout = -1\n": ("timeout:", "no span of time above 0"),
-    f'{TABLE}timeout = "soon"\n': ("timeout:", "no span of time above 0"),
+    f'{TABLE}timeout = "0"\n': ("timeout:", "not a duration above 0", '"10m"'),
+    f"{TABLE}timeout = -1\n": ("timeout:", "not a duration above 0"),
+    f'{TABLE}timeout = "soon"\n': ("timeout:", "not a duration above 0"),
     f'{TABLE}failure = "ignore"\n': ("failure:", '"warn"'),
 }
 
@@ -65,11 +65,11 @@ def test_mistakes_are_named(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ('"purge"', "'purge' is no absolute path"),
-        ('"./purge"', "'./purge' is no absolute path"),
-        ('"/nonexistent/purge"', "/nonexistent/purge is no program"),
-        ('"/etc/passwd"', "/etc/passwd is no program"),
-        ('"/etc"', "/etc is no program"),
+        ('"purge"', "'purge' is not an absolute path"),
+        ('"./purge"', "'./purge' is not an absolute path"),
+        ('"/nonexistent/purge"', "/nonexistent/purge is not a program"),
+        ('"/etc/passwd"', "/etc/passwd is not a program"),
+        ('"/etc"', "/etc is not a program"),
         ('["/bin/echo", "a\\u0000b"]', "a word holds a NUL"),
     ],
 )

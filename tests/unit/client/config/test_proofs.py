@@ -41,7 +41,7 @@ MISTAKES = {
     f'{TABLE}gpg = "/a"\n': ("unknown key 'gpg'", "'gpgv'"),
     f"{TABLE}gpgv = 1\n": ("gpgv:", 'gpgv = "/usr'),
     f"{TABLE}gpgv = []\n": ("gpgv:", 'gpgv = "/usr'),
-    f'{TABLE}command = "/b"\ntimeout = "0"\n': ("no span of time above 0", '"1m"'),
+    f'{TABLE}command = "/b"\ntimeout = "0"\n': ("not a duration above 0", '"1m"'),
 }
 
 
@@ -57,12 +57,12 @@ USELESS = {
     ("debian", 'gpgv = "KEYS"'): ("no profile 'debian'",),
     ("generic", 'gpgv = "KEYS"'): ("no profile 'generic'",),
     ("conda", 'gpgv = "KEYS"'): ("not known what is signed", "command"),
-    ("apt", 'gpgv = "keys.gpg"'): ("no absolute path",),
+    ("apt", 'gpgv = "keys.gpg"'): ("not an absolute path",),
     ("apt", 'gpgv = ["KEYS", "/nowhere/keys.gpg"]'): ("No such file",),
     ("apt", 'gpgv = "/"'): ("Is a directory",),
     ("apt", 'gpgv = "ARMORED"'): ("armored", "--dearmor"),
-    ("apt", 'command = "gpgv"'): ("no absolute path",),
-    ("apt", 'command = ["/nowhere/gpgv"]'): ("no program",),
+    ("apt", 'command = "gpgv"'): ("not an absolute path",),
+    ("apt", 'command = ["/nowhere/gpgv"]'): ("not a program",),
 }
 
 

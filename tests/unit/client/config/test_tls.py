@@ -21,8 +21,8 @@ BOTH = {"certificate": "/c", "key": "/k"}
 
 def test_a_wrong_table_is_explained(subtests: pytest.Subtests) -> None:
     for table, said in [
-        ({"ca": "relative"}, "ca: 'relative' is no absolute path"),
-        ({"ca": "/a\0b"}, "no absolute path"),
+        ({"ca": "relative"}, "ca: 'relative' is not an absolute path"),
+        ({"ca": "/a\0b"}, "not an absolute path"),
         ({"certificate": "/c"}, "key is missing"),
         ({"key": "/k"}, "certificate is missing"),
         ({"ca": 7}, "ca: expected a text"),

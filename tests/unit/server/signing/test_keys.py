@@ -36,7 +36,7 @@ def test_the_first_version_has_the_key_that_signs(root: Path) -> None:
 def test_a_key_that_does_not_count_signs_nothing(root: Path) -> None:
     open_keys(root, signing(root))
     write_key(root / "key", key(2))
-    with pytest.raises(SigningError, match="none of those that count"):
+    with pytest.raises(SigningError, match="not one of those that count"):
         open_keys(root, signing(root))
 
 
@@ -147,7 +147,7 @@ def test_what_cannot_take_the_place_of_a_key(root: Path) -> None:
         rotate(root, there, "new")
     assert "--to NEW.pub" in caught.value.hint
     for path, reason in (
-        (root / "new", "no public key"),
+        (root / "new", "not a public key"),
         (root / "key.pub", "the key that signs"),
         (root / "new.pub", "signed by"),  # the command knows one key only
         (root / "none", "No such file"),

@@ -91,7 +91,7 @@ def test_a_newer_commit_takes_its_place(pair: Elsewhere) -> None:
     stale = pair.cosign(old)
     waits(pair, "333")
     assert pair.state == (1, 3, 0)  # no two have one serial: the old one may be signed
-    refused("no signature of the commit with serial 3", lambda: pair.attach(stale))
+    refused("not a signature of the commit with serial 3", lambda: pair.attach(stale))
     new = pair.hand_out("new")
     signature = pair.cosign(new)
     assert pair.cosign(new) == signature
@@ -115,12 +115,12 @@ def test_signatures_of_others_are_refused(pair: Elsewhere) -> None:
     waits(pair, "22")
     payload = _payload(pair)
     for signature in (b"\0" * 5000, b"", key(2).sign("git", payload).encode()):
-        refused("no signature of the commit", partial(pair.attach, signature))
+        refused("not a signature of the commit", partial(pair.attach, signature))
     for number in (1, 9):
         foreign = key(number).sign(COSIGNED, payload).encode()
-        refused("none of the cosigners", partial(pair.attach, foreign))
+        refused("not one of the cosigners", partial(pair.attach, foreign))
     assert pair.state == (1, 2, 0)
-    refused("none of the keys that count", lambda: pair.cosign(pair.hand_out(), number=9))
+    refused("not one of the keys that count", lambda: pair.cosign(pair.hand_out(), number=9))
 
 
 def test_what_waited_for_too_long(pair: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,8 +134,8 @@ def test_a_command_is_told_the_key(public: Path) -> None:
 @pytest.mark.parametrize(
     ("program", "said", "timeout"),
     [
-        ("", "none", 60.0),
-        ("print('no')", "none", 60.0),
+        ("", "not a signature", 60.0),
+        ("print('no')", "not a signature", 60.0),
         ("import sys; sys.exit(3)", "exit code 3", 60.0),
         ("import time; time.sleep(600)", "hangs", 0.2),
     ],

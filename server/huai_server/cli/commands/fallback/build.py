@@ -21,10 +21,10 @@ from huai_server.state.paths import fallback_places, module_places
 def command(root: Path, name: str, rebuild: bool, console: Console) -> None:
     """Bring the attr tree of module NAME to its newest commit.
 
-    Changes what differs, or makes a new one where that is impossible, or where somebody else has
-    changed the old one; clients that are connected finish on the old one. After the first time
-    `huai-server commit` does this by itself. An attr tree that belongs to another state root, or
-    lists another path than the module's, is left as it is (53); --rebuild takes up a new path.
+    Changes what differs, or makes a new attr tree where that is impossible or another program has
+    changed the old one; connected clients finish on the old one. After the first time, `huai-server
+    commit` does this by itself. An attr tree that belongs to another state root, or lists another
+    path than the module's, is left alone (53); --rebuild accepts the new path.
     """
     config = load(root)
     module = config.module(name)

@@ -17,9 +17,9 @@ from huai_server.state.paths import fallback_places, module_places
 @console_options()
 @click.pass_obj
 def command(root: Path, name: str, console: Console) -> int:
-    """Prove that the attr tree of NAME equals the commit that it is of.
+    """Verify that the attr tree of NAME equals its commit.
 
-    Exit code 53 says that it does not; `fallback build --rebuild` repairs it.
+    Exit code 53 means that it does not; `fallback build --rebuild` repairs it.
     """
     config = load(root)
     places = fallback_places(Path(config.fallback.folder), name)

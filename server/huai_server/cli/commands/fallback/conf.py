@@ -14,11 +14,10 @@ from huai_server.fallback.service import configuration
 @console_options()
 @click.pass_obj
 def command(root: Path, no_test: bool, console: Console) -> None:
-    """Print an rsyncd.conf for those who run rsyncd themselves.
+    """Print an rsyncd.conf, for running rsyncd yourself.
 
-    Its first lines name the environment that rsync needs. Modules whose attr tree is not built
-    are left out, which is said: see `fallback build`. Without fallback.log_file rsync logs to
-    syslog.
+    Its first lines name the environment that rsync needs. Modules whose attr tree is not built are
+    left out, with a message: see `fallback build`. Without fallback.log_file rsync logs to syslog.
     """
     text, library, left_out, unconfined = configuration(root, test=not no_test)
     if unconfined is not None:

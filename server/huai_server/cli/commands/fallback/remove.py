@@ -20,12 +20,12 @@ from huai_server.state.paths import fallback_places, module_places
 @console_options()
 @click.pass_obj
 def command(root: Path, names: tuple[str, ...], every: bool, console: Console) -> int:
-    """Delete the attr tree of NAME, and give back its memory.
+    """Delete the attr tree of NAME, and free its memory.
 
-    The module need not be configured any more. New clients are refused at once. What a client
-    still reads stays until it is done (exit code 53): then `fallback serve`, the next commit, or
-    this command once more deletes it. `fallback serve` makes a new attr tree for a module that is
-    still configured: set its fallback.kind to "off" first.
+    The module need not be configured any more. New clients are refused at once. What a client still
+    reads stays until it is done (exit code 53), and is then deleted by `fallback serve`, the next
+    commit, or another run of this command. `fallback serve` makes a new attr tree for a module that
+    is still configured: set its fallback.kind to "off" first.
     """
     if bool(names) == every:
         raise click.UsageError("give the NAME of a module, or --all")

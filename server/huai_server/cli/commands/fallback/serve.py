@@ -18,9 +18,8 @@ from huai_server.fallback.service import Callbacks, serve_fallback
 def command(root: Path, console: Console) -> None:
     """Serve all modules to plain rsync clients until stopped.
 
-    Runs the stock rsync daemon; its log goes to standard error unless fallback.log_file says
-    otherwise. Takes up changes of server.toml and new commits by itself. SIGTERM lets transfers
-    finish.
+    Runs the stock rsync daemon, which logs to standard error unless fallback.log_file is set.
+    Changes of server.toml and new commits take effect by themselves. SIGTERM lets transfers finish.
     """
 
     def listening(host: str, port: int) -> None:

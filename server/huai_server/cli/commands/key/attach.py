@@ -24,9 +24,9 @@ from huai_server.state.errors import storage_errors
 def command(root: Path, name: str, signature: Path, wait: float, console: Console) -> int:
     """Add a SIGNATURE to the commit of NAME that waits for it.
 
-    The file is one of `huai-server key cosign`. With the last one that is needed the commit is
-    published, as any other. A signature of anything else, or by a key that does not count, is
-    refused (exit code 57).
+    The file is made by `huai-server key cosign`. With the last signature that is needed, the commit
+    is published. A signature of anything else, or by a key that does not count, is refused (exit
+    code 57).
     """
     with storage_errors(signature), signature.open("rb") as file:
         data = file.read(SIGNATURE_FILE_BYTES)

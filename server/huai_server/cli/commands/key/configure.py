@@ -14,10 +14,10 @@ from huai_server.signing.keys import configure
 @console_options()
 @click.pass_obj
 def command(root: Path, console: Console) -> None:
-    """Make the keys that count those of server.toml, and its threshold theirs.
+    """Apply the cosigners and the threshold of server.toml.
 
-    To be called after a change of `cosigners` or `threshold`. All keys that server.toml names sign
-    it, and as many of the present ones have to be among them as commits need now.
+    Run this after a change of `cosigners` or `threshold`. All keys in server.toml sign the change,
+    and among them must be as many of the present keys as commits need now.
     """
     signing = signing_of(root)
     show_keys(console, signing.key, configure(root, signing))

@@ -29,9 +29,9 @@ _PERMISSIONS = 0o644
 def command(root: Path, request: Path, output: Path | None, console: Console) -> None:
     """Show the commit in REQUEST, a file of `huai-server key pending`, and sign it.
 
-    To be called where the key is: that of [signing] in the server.toml there. The commit is read
-    back whole, and refused (exit code 57) if a client would refuse it, if its keys do not follow
-    from those of the commit that was signed before, or if its serial was signed before.
+    Run this on the machine that holds the key, that of [signing] in its server.toml. The commit is
+    read back whole, and refused (exit code 57) if a client would refuse it, if its keys do not
+    follow from those of the commit signed before, or if its serial was signed before.
     """
     signer = open_signer(signing_of(root))
     if output is None:

@@ -16,10 +16,10 @@ from huai_server.signing.keys import make_key
 @console_options()
 @click.pass_obj
 def command(root: Path, path: Path, console: Console) -> None:
-    """Make a key that signs commits, and write it to PATH, for its owner alone.
+    """Make a key that signs commits, and write it to PATH, readable by its owner only.
 
-    The file is one of OpenSSH, Ed25519, without a passphrase. Name it in server.toml, as `key` of
-    [signing]; from the next commit on all modules are signed.
+    The file is an OpenSSH key, Ed25519, without a passphrase. Name it in server.toml, as `key` of
+    [signing]: from the next commit on, all modules are signed.
     """
     path = path.absolute()
     public = make_key(path, comment())

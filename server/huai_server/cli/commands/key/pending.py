@@ -18,8 +18,8 @@ from huai_server.cli.options import console_options
 def command(root: Path, name: str, output: Path, console: Console) -> None:
     """Write the commit of NAME that waits for signatures to a file.
 
-    OUTPUT is for its owner alone, and has all that the commit lists. Who is to sign it elsewhere
-    gives the file to `huai-server key cosign`.
+    OUTPUT is readable by its owner only, and holds everything that the commit lists. On the
+    cosigner's machine, pass it to `huai-server key cosign`.
     """
     done = modules.hand_out_pending(root, name, output.absolute())
     show_pending(console, done.pending, signatures=done.signatures, needed=done.needed)

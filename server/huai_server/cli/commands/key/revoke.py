@@ -17,9 +17,9 @@ from huai_server.signing.keys import revoke
 @console_options()
 @click.pass_obj
 def command(root: Path, key: str, console: Console) -> None:
-    """Let signatures of KEY, "ssh-ed25519 AAAA…", count no more.
+    """Stop accepting signatures by KEY, "ssh-ed25519 AAAA…".
 
-    It is one that `huai-server key rotate --keep` left, or that somebody stole.
+    For a key that `huai-server key rotate --keep` left, or one that was stolen.
     """
     signing = signing_of(root)
     try:

@@ -25,10 +25,10 @@ from huai_server.signing.keys import rotate
 @console_options()
 @click.pass_obj
 def command(root: Path, to: Path | None, keep: bool, console: Console) -> None:
-    """Replace the key that server.toml names by a new one.
+    """Replace the key in server.toml by a new one.
 
     Downstreams learn of it from the next commit, and follow by themselves: the old key signs the
-    new one. Those that were off for long follow each step.
+    new one. Those that were offline for long follow each step.
     """
     signing = signing_of(root)
     keys = rotate(root, signing, comment(), to=to and to.absolute(), keep=keep)

@@ -16,7 +16,7 @@ from huai_server.signing.keys import open_keys
 def command(root: Path, console: Console) -> None:
     """Show the keys whose signatures count.
 
-    Of each its fingerprint, its line for a file of allowed signers (`git verify-commit`,
-    `ssh-keygen -Y verify`), and for downstreams the line of client.toml.
+    Of each, shows its fingerprint, its line for a file of allowed signers (`git verify-commit`,
+    `ssh-keygen -Y verify`), and the line of client.toml for downstreams.
     """
     show_keys(console, signing_of(root).key, open_keys(root, signing_of(root)))

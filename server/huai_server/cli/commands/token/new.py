@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     multiple=True,
     default=("read",),
     show_default=True,
-    help="What it is good for: all of the modules, or their part of /metrics. May be given twice.",
+    help="What it opens: all of the modules, or their part of /metrics. May be given twice.",
 )
 @click.option(
     "--expires",
     callback=parse_span,
     metavar="TIME",
-    help="End it after so long (90d, 12h); otherwise it is valid until it is revoked.",
+    help="Let it expire after this long (90d, 12h); by default it is valid until revoked.",
 )
 @click.option("--comment", default="", metavar="TEXT", help="Whose it is, for `token list`.")
 @console_options()
@@ -44,10 +44,10 @@ def command(
     comment: str,
     console: Console,
 ) -> None:
-    """Make a token that opens the modules NAME, and print it, once.
+    """Make a token that opens the modules NAME, and print it once.
 
-    What is kept of it proves it and does not tell it. It is valid at once, beside those that there
-    are: to rotate, make a new one, hand it out, then revoke the old one.
+    Only a hash of it is kept. It is valid at once, in addition to the existing ones: to rotate,
+    make a new token, distribute it, then revoke the old one.
     """
     if not names:
         raise click.UsageError("name the modules that the token opens")

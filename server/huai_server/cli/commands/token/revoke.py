@@ -15,9 +15,9 @@ from huai_server.state.tokens import revoke_token
 @console_options()
 @click.pass_obj
 def command(root: Path, ids: tuple[str, ...], console: Console) -> None:
-    """End the tokens with these ids, at once, also for who is connected.
+    """Revoke the tokens with these ids at once, also for clients that are connected.
 
-    The id is what `huai-server token list` shows; it stands in the token, behind huai_.
+    The id is shown by `huai-server token list`; in a token it follows huai_.
     """
     for each in ids:
         token = revoke_token(root, each)
