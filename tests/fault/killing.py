@@ -21,7 +21,7 @@ from tests.support.system_calls import CHANGING, KILL, Call, Cut, supervise
 from tests.support.upstream import Site
 
 SECONDS = 60
-SPARE = 10
+SPARE = 20
 """Calls by which two equal runs may differ: libgit2 touches a pack, threads make one directory."""
 LEAST = 4
 """Calls of the shortest run; fewer would mean that the faults miss it."""
