@@ -143,7 +143,7 @@ def test_an_inrelease_that_was_replaced(up: Upstream, archive: Archive, down: Do
     place.unlink()
     place.symlink_to("../../pool/other")
     up.commit()
-    refused(down, "no file of this repository")
+    refused(down, "not a file of this repository")
 
 
 def test_a_signature_that_is_missing(up: Upstream, archive: Archive, down: Downstream) -> None:
