@@ -1,1 +1,1 @@
-"""What both programs share besides the format: configuration files, locks, output, exit."""
+"""The parts that both programs share: configuration files, locks, output, exit."""

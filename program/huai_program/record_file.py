@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class RecordFile(Generic[T]):
-    """How records of one kind are kept."""
+    """The way in which records of one kind are kept."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a run does, printed: messages while it goes on, a plan, the result."""
+"""The printed report of a run: messages while it runs, a plan, the result."""
 
 import sys
 import time
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from huai_client.verify.run import VerifyRun
 
 _OPERATIONS = 20
-"""How many operations of a plan people see without asking for all."""
+"""The number of operations of a plan that are printed unless all are asked for."""
 
 
 class ConsoleReport:
@@ -68,7 +68,7 @@ class ConsoleReport:
         self._console.event("held", undone=state.held)
 
     def hook_line(self, hook: str, line: str) -> None:
-        """To standard error and the log, never to standard output."""
+        """Print it to standard error and the log, never to standard output."""
         self._info(f"{hook}: {line}")
 
     def hook_ended(self, run: "HookRun") -> None:
@@ -98,7 +98,7 @@ class ConsoleReport:
     # While it goes on
 
     def observer(self) -> "Observer":
-        """What prints the progress."""
+        """Return the observer that prints the progress."""
         from huai_client.cli.progress import choose
         from huai_client.sync.result import Observer
 

@@ -1,1 +1,1 @@
-"""What the administrator wrote down: client.toml, its tables, and what follows from them."""
+"""The administrator's settings: client.toml, its tables, and what follows from them."""

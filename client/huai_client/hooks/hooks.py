@@ -25,7 +25,7 @@ _REASON = 4096
 
 
 def before_variables(hook: str, mirror: Mirror, began: RunRecord) -> dict[str, str]:
-    """Those of every hook; `began` is the record of the run when it began."""
+    """Return the variables of every hook; `began` is the record of the run when it began."""
     return {
         "HUAI_HOOK": hook,
         "HUAI_MODULE": mirror.name,
@@ -37,7 +37,7 @@ def before_variables(hook: str, mirror: Mirror, began: RunRecord) -> dict[str, s
 
 
 def ended_variables(record: RunRecord, changes: Changes) -> dict[str, str]:
-    """Those of hooks that are run after the sync, besides."""
+    """Return further variables, for hooks that are run after the sync."""
     return {
         "HUAI_EXIT_CODE": str(record.code),
         "HUAI_REASON": quoted(record.reason, _REASON),
@@ -51,7 +51,7 @@ def ended_variables(record: RunRecord, changes: Changes) -> dict[str, str]:
 
 
 def list_variables(changes: Changes) -> dict[str, str]:
-    """Those of `on_change`, besides."""
+    """Return further variables, for `on_change`."""
     lists = {f"HUAI_{kind.upper()}_LIST": str(changes.path(kind)) for kind in Kind}
     return {**lists, "HUAI_INTERRUPTED": str(int(changes.interrupted))}
 

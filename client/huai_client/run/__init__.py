@@ -1,1 +1,1 @@
-"""What one run brings along: options of the command line, deadline, pauses."""
+"""The circumstances of one run: options of the command line, deadline, retries."""

@@ -1,7 +1,7 @@
 """One command for one module, under its lock: what is done in which order, and how it ends.
 
-Prints nothing: a `RunReport` hears what happens.  Modules that take long to load are imported when
-they are needed.
+Prints nothing: it calls a `RunReport` for what happens.  Modules that take long to load are
+imported when they are needed.
 """
 
 import time
@@ -44,10 +44,10 @@ Guard = Callable[[Callable[[], ExitCode]], ExitCode]
 
 
 class RunReport(Protocol):
-    """Hears what happens in a run, in the order in which it happens."""
+    """Reports what happens in a run, in the order in which it happens."""
 
     def observer(self) -> "Observer":
-        """What watches the transfer and the changes to the tree."""
+        """Return the observer of the transfer and of the changes to the tree."""
 
     def upstream(self, message: str) -> None:
         """An upstream did not answer, or another one does."""
@@ -74,7 +74,7 @@ class RunReport(Protocol):
         """A hook has ended."""
 
     def attested(self, outcome: "Outcome") -> None:
-        """What the tree holds was attested."""
+        """The state of the tree was attested."""
 
     def not_attested(self, error: HuaiError) -> None:
         """It could not be."""
@@ -110,7 +110,7 @@ class Run:
         self._approve = approve or _approve_all
         self._guard = guard
         self._changes: Changes | None = None
-        """What hooks are told of; None: there are no hooks."""
+        """The changes that hooks are told of; None without hooks."""
 
     def sync(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Bring the tree to the newest commit."""
@@ -351,7 +351,7 @@ class Run:
         return result.exit_code
 
     def _why_stale(self, committed: int, seen: int, valid_until: int) -> str:
-        """Why a commit of these times is older than it may be; empty if it is not."""
+        """Return why a commit of these times is older than it may be; empty if it is not."""
         if self._module.verify != "off" and (over := expired(valid_until, time.time())):
             return over
         return too_old(committed, self._module.max_age, time.time(), seen=seen)
@@ -362,7 +362,7 @@ def _approve_all(_prepared: "Prepared") -> None:
 
 
 def _unreadable(damage: "list[Difference]", prepared: "Prepared") -> "list[Difference]":
-    """What could not be read, and is not replaced by the plan."""
+    """Return the damage that could not be read and is not replaced by the plan."""
     from huai_client.diff.files import paths
     from huai_client.diff.findings import Kind
 

@@ -1,1 +1,1 @@
-"""What the command lines of both programs have in common."""
+"""The parts that the command lines of both programs have in common."""

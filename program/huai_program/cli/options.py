@@ -11,7 +11,7 @@ from huai_schema.errors import HuaiError
 
 F = TypeVar("F", bound=Callable[..., Any])
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
-"""What a shell offers for the beginning of a word."""
+"""Returns what a shell offers for the beginning of a word."""
 
 
 def names_of_modules(

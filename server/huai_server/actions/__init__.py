@@ -1,1 +1,1 @@
-"""What an administrator does with modules; the command line and programs in Python call it."""
+"""The actions of an administrator, for the command line and for programs in Python."""

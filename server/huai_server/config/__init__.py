@@ -1,1 +1,1 @@
-"""What the administrator wrote down: server.toml and its tables."""
+"""The administrator's settings: server.toml and its tables."""
