@@ -1,7 +1,8 @@
 """What the client makes of a web server's answers: heads, redirections; and of its own headers."""
 
-from huai_client.transfer.http.address import RedirectionError, redirected
-from huai_client.transfer.http.answer import Asked, Meaning, judge, read_head
+from huai_client.metadata.curl.head import read_head
+from huai_client.metadata.curl.redirection import RedirectionError, redirected
+from huai_client.transfer.http.answer import Asked, Meaning, judge
 from huai_client.transfer.http.login import read_headers
 from huai_client.transfer.options import TransferOptionsError
 from tests.fuzz.folder import folder

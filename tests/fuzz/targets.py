@@ -15,9 +15,12 @@ from huai_client.cli.numbers import kibibytes
 from huai_client.config.load import load as load_client
 from huai_client.filters.parser import Parser
 from huai_client.huai_rsync.parse import parse_arguments as parse_command_line
+from huai_client.metadata.curl.errors import printable
+from huai_client.metadata.curl.head import retry_after
 from huai_client.metadata.git.protocol import pack_of
-from huai_client.metadata.http import printable, retry_after
+from huai_client.metadata.http import UpstreamError
 from huai_client.metadata.newest import decode_advert
+from huai_client.metadata.served import decode_modules
 from huai_client.transfer.rsync.exit_status import classify_exit
 from huai_client.transfer.rsync.output import RsyncOutput
 from huai_client.transfer.urls import ContentUrl
@@ -37,7 +40,6 @@ from huai_server.http.asgi.connections import address_of
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.git.app import protocol_version
 from huai_server.http.git.request import parse_request
-from tests.fuzz.answers import ANSWERS
 from tests.fuzz.content import CONTENT
 from tests.fuzz.folder import folder
 from tests.fuzz.metadata import METADATA
@@ -296,6 +298,11 @@ _PARSERS = {
             + b"0000"
         ],
     ),
+    "modules": Target(
+        lambda data: decode_modules(data, "here"),
+        (UpstreamError,),
+        [b'{"modules": [{"name": "m", "serial": 3, "totals": {"entries": 2, "bytes": 9}}]}'],
+    ),
     "content-url": Target(
         _text(ContentUrl.parse),
         (HuaiError,),
@@ -380,4 +387,4 @@ _PARSERS = {
     "usable-rules": Target(_lines(usable_rules), (FormatError,), _RULES, _RULES),
 }
 
-TARGETS = {**_PARSERS, **METADATA, **STATE_FILES, **ANSWERS, **CONTENT, **SERVER}
+TARGETS = {**_PARSERS, **METADATA, **STATE_FILES, **CONTENT, **SERVER}

@@ -47,7 +47,7 @@ def test_one_that_is_down(place: Site, up: Upstream) -> None:
         down = place.downstream(up, url=(f"http://{dead}", place.url))
         ended = down.sync()
         assert ended.code == 0, ended
-        assert f"{dead}/git/{up.name}.git: [Errno 111]" in ended.err
+        assert f"{dead}/git/{up.name}.git: Failed to connect" in ended.err
         assert_equal(up, down)
         assert remembered(down) == [f"http://{dead}"]
         again = down.sync()

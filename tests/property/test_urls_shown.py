@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from huai_client.config.attest import convert_attest
 from huai_client.inspect.config_check import check_url
+from huai_client.metadata import http
 from huai_client.metadata.http import MetadataUrl
-from huai_client.metadata.http_connection import Route
 from huai_client.transfer.urls import ContentUrl
 from huai_program.urls import masked
 from huai_schema.errors import HuaiError
@@ -48,7 +48,7 @@ def messages(url: str) -> list[str]:
     for judge in (
         check_url,
         ContentUrl.parse,
-        Route.of,
+        lambda text: http._request(MetadataUrl(text), http.Question("x")),
         lambda text: convert_attest("place", ({"key": "/k", "urls": [text]},), "m"),
         lambda text: check_urls("place", "m", (text,)),
     ):

@@ -1,7 +1,8 @@
-"""The proxies that the environment names, as messages say them and metadata use them.
+"""The proxies that the environment names.
 
-urllib knows the rules for `http_proxy`, `https_proxy` and `no_proxy`.  libcurl, for URLs of
-client.toml, and rsync read the environment themselves: for them this only says which proxy it is.
+urllib knows the rules for `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`.  libcurl, for
+content URLs of client.toml, and rsync read the environment themselves: for them this only says
+which proxy it is.
 """
 
 import os
@@ -12,7 +13,6 @@ from urllib.parse import SplitResult
 from huai_program.urls import masked, split_url
 
 _RSYNC = "RSYNC_PROXY"
-_SCHEMES = ("http", "https")
 
 
 class Proxy(NamedTuple):
@@ -31,35 +31,22 @@ class Proxy(NamedTuple):
         return f"check the proxy that {self.variable} in the environment names, or {without}"
 
 
-class ProxyError(OSError):
-    """A proxy cannot be reached, or refuses."""
-
-    def __init__(self, proxy: Proxy, reason: str) -> None:
-        """`reason` follows the proxy in the message."""
-        super().__init__(f"{proxy}: {reason}")
-        self.proxy = proxy
-
-
-def proxy_for(url: SplitResult, *, any_scheme: bool = False) -> Proxy | None:
-    """Return the proxy for a URL of HTTP, or None.
-
-    `any_scheme`: `all_proxy` counts as well, as it does to libcurl.  Raises `ValueError` for a
-    proxy that is not an address of HTTP.
-    """
+def proxy_for(url: SplitResult) -> Proxy | None:
+    """Return the proxy for a URL of HTTP, or None; `ValueError` for one without a host."""
     if not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     import urllib.request  # knows the rules, takes long to load, and few have a proxy
 
     known = urllib.request.getproxies()
-    scheme = url.scheme if url.scheme in known or not any_scheme else "all"
+    scheme = url.scheme if url.scheme in known else "all"
     named = known.get(scheme)
     if not named or urllib.request.proxy_bypass(url.netloc.rpartition("@")[2]):
         return None
     variables = (f"{scheme}_proxy", f"{scheme}_proxy".upper())
     variable = next((each for each in variables if os.environ.get(each)), variables[0])
     found = split_url(named if "://" in named else f"http://{named}")
-    if (found.scheme not in _SCHEMES and not any_scheme) or not found.hostname:
-        raise ValueError(f"the proxy is not an HTTP address: {variable}")
+    if not found.hostname:
+        raise ValueError(f"the proxy has no host: {variable}")
     return Proxy(variable, found)
 
 

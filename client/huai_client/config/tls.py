@@ -25,6 +25,7 @@ _HTTPS = "https://"
 _OTHER_NAME = (
     "the certificate is for other names: write one of them into the URL, or have this one added"
 )
+TLS_HINT = "certificates and key are PEM, and belong together; the key has no passphrase"
 _CERTIFICATE_HINTS = (
     ("match", _OTHER_NAME),
     ("expired", "tell its administrator; if others accept it, check the clock of this machine"),
@@ -134,7 +135,7 @@ def client_context(files: Tls) -> "ssl.SSLContext":
     except ssl.SSLError as error:
         raise TlsError(
             f"{place}: {error.reason or 'it cannot be read'}",
-            hint="certificates and key are PEM, and belong together; the key has no passphrase",
+            hint=TLS_HINT,
         ) from error
     except OSError as error:
         raise TlsError(

@@ -32,10 +32,6 @@ class BlockIndices:
         self._files = Files(timeout=timeout, deadline=deadline)
         self._on_message = on_message
 
-    def close(self) -> None:
-        """Let go of the connection that stays."""
-        self._files.close()
-
     def find(self, size: int, digest: bytes) -> BlockIndex | None:
         """The index of the file of `size` bytes with this digest; None: there is none."""
         try:

@@ -1,29 +1,27 @@
 """Asking the upstream over HTTP, and what its failures mean."""
 
+import binascii
 import os
 import re
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from huai_client.config.proxies import ProxyError
 from huai_client.config.reach import Reach
-from huai_client.config.tls import SYSTEM_TLS, TlsFiles, certificate_hint
-from huai_client.metadata.http_answer import AnswerError, Head
-from huai_client.metadata.http_connection import (
-    InternalAddressError,
-    NotTlsError,
-    NotTrustedError,
-    basic,
+from huai_client.config.tls import SYSTEM_TLS, TLS_HINT, TlsError, TlsFiles, certificate_hint
+from huai_client.metadata.curl import errors
+from huai_client.metadata.curl.errors import printable
+from huai_client.metadata.curl.head import Head, moment, retry_after
+from huai_client.metadata.curl.redirection import (
+    ELSEWHERE,
+    REDIRECTIONS_MOST,
+    RedirectionError,
+    redirected,
 )
-from huai_client.metadata.http_line import Line, SlowError
-from huai_client.metadata.slow_http import Request, Response, Sent, StatusError, good, open_url
 from huai_client.run.deadline import NEVER, Deadline
-from huai_program.quoting import quoted
 from huai_program.urls import (
     login_of,
     masked,
@@ -32,27 +30,26 @@ from huai_program.urls import (
     split_url,
     without_login,
 )
-from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
+
+if TYPE_CHECKING:
+    from huai_client.metadata.curl.exchange import Exchange, Request
 
 TIMEOUT_SECONDS = 30.0
 _BAD_REQUEST = 400
 _PASSING = {408, 429}
 """Statuses: of a request that took too long, of too many of them."""
 _GONE = {404, 410}
+_GOOD = range(200, 300)
 _UNCHANGED = 304
 _LOGIN_WANTED = {401, 403}
+_LOGIN = "Authorization"
 _OF_THE_SERVER = 500
 """From this status on it is the server that failed."""
 _NO_ADDRESS = (ValueError, OverflowError)
 """What is raised for an address that is none; the latter for a port beyond all numbers."""
-_TALK = 300
 _COPY_SECONDS = 5.0
 """Until a copy of static files is asked again for what it did not have."""
-_DATE = re.compile(
-    "[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
-)
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _REPOSITORY = re.compile(r"/git/([^/]+)\.git/?$")
 
 _LOGIN_HINT = "a login stands in ~/.netrc, or in the URL in client.toml: https://USER:PASSWORD@HOST"
@@ -152,11 +149,6 @@ class MetadataUrl(NamedTuple):
         return masked(self.url)
 
 
-def printable(text: str) -> str:
-    """What an upstream says, without anything that a terminal would obey."""
-    return quoted(" ".join(text[:_TALK].split()))
-
-
 def is_http(url: str) -> bool:
     """Whether `newest_commit` can ask there."""
     return url[:8].lower().startswith(("http://", "https://"))
@@ -179,8 +171,6 @@ class Question(NamedTuple):
     body: bytes | None = None
     """Sent by POST, if there is one."""
     content_type: str = ""
-    stay: bool = False
-    """Whether another one may follow on the same connection."""
     unless: str = ""
     """An ETag: whoever has still that may say so alone (`UnchangedError`); empty: none."""
 
@@ -194,29 +184,34 @@ class UnchangedError(Exception):
         self.clock = clock
 
 
+class _StatusError(Exception):
+    """The response is not what was asked for; `head` says why."""
+
+    def __init__(self, head: Head) -> None:
+        super().__init__(head.status)
+        self.head = head
+
+
 class Answer:
     """What the upstream says, as it comes."""
 
-    def __init__(self, response: Response, metadata: MetadataUrl) -> None:
-        """Made by `ask`."""
-        self._response = response
+    def __init__(self, exchange: "Exchange", metadata: MetadataUrl) -> None:
+        """Made by `ask`, when the head is here."""
+        self._exchange = exchange
         self._metadata = metadata
-        self.url = response.url
-        self.content_type = response.head.content_type
-        self.clock = moment(response.head.headers.get("date", ""))
-        self.etag = response.head.headers.get("etag", "")
-        self.offers_files = "huai-static" in response.head.headers
+        head = exchange.head()
+        self.url = exchange.url
+        self.content_type = head.content_type
+        self.clock = moment(head.fields.get("date", ""))
+        self.etag = head.fields.get("etag", "")
+        self.offers_files = "huai-static" in head.fields
         """Whether it says that there are static files."""
-        self.content_urls = response.head.headers.get("huai-content", "")
+        self.content_urls = head.fields.get("huai-content", "")
         """Where a relay has the content: URLs, with blanks between them."""
-
-    def release(self) -> Line | None:
-        """The connection, after the end of the answer; None if it does not stay open."""
-        return self._response.release()
 
     def renew(self) -> None:
         """Give what is still to come the time of a new answer: it is one message after another."""
-        self._response.renew()
+        self._exchange.renew()
 
     def whole(self, limit: int) -> bytes:
         """All of it, up to `limit` bytes."""
@@ -228,7 +223,7 @@ class Answer:
     def read(self, size: int) -> bytes:
         """At most `size` bytes, as soon as there are any; none at the end."""
         with _failures(self._metadata):
-            return self._response.read(size)
+            return self._exchange.read(size)
 
 
 class Asked:
@@ -241,21 +236,21 @@ class Asked:
         *,
         timeout: float,
         deadline: Deadline = NEVER,
-        line: Line | None = None,
     ) -> None:
-        """As `ask`, but follows no redirection; on `line`, if that is a connection to there."""
+        """As `ask`, but follows no redirection."""
         self.metadata = metadata
         with _failures(metadata):
-            request = _request(metadata, question)
-            self._sent = Sent(request, timeout=timeout, deadline=deadline, line=line)
+            self._exchange = _sent(_request(metadata, question), timeout, deadline)
 
     @contextmanager
     def answer(self) -> Iterator[Answer]:
         """What comes."""
-        with _failures(self.metadata):
-            response = good(self._sent.response())
-        with response:
-            yield Answer(response, self.metadata)
+        with self._exchange:
+            with _failures(self.metadata):
+                head = self._exchange.head()
+                if head.status not in _GOOD:
+                    raise _StatusError(head)
+            yield Answer(self._exchange, self.metadata)
 
 
 @contextmanager
@@ -269,19 +264,46 @@ def ask(
     """Ask a question.
 
     `timeout` bounds, in seconds, each pause in which nothing comes, and an answer that trickles
-    (`http_line.MinimumRate`); at the deadline it is over anyway.  Every failure is an
-    `UpstreamError`, an `UpstreamDownError` if it may pass, or a `TimeUpError`; an answer that
-    nothing changed is an `UnchangedError`.
+    (`curl.exchange`); at the deadline it is over anyway.  Every failure is an `UpstreamError`, an
+    `UpstreamDownError` if it may pass, a `TlsError` or a `TimeUpError`; an answer that nothing
+    changed is an `UnchangedError`.
     """
     with _failures(metadata):
         try:
-            response = open_url(_request(metadata, question), timeout=timeout, deadline=deadline)
-        except StatusError as error:
+            exchange = _followed(_request(metadata, question), timeout, deadline)
+        except _StatusError as error:
             if question.unless and error.head.status == _UNCHANGED:
-                raise UnchangedError(moment(error.head.headers.get("date", ""))) from error
+                raise UnchangedError(moment(error.head.fields.get("date", ""))) from error
             raise
-    with response:
-        yield Answer(response, metadata)
+    with exchange:
+        yield Answer(exchange, metadata)
+
+
+def _sent(request: "Request", timeout: float, deadline: Deadline) -> "Exchange":
+    from huai_client.metadata.curl.exchange import Exchange  # loads libcurl
+
+    return Exchange(request, timeout=deadline.bound(timeout), deadline=deadline)
+
+
+def _followed(request: "Request", timeout: float, deadline: Deadline) -> "Exchange":
+    """Return the exchange with the head that a few redirections lead to; `_StatusError`."""
+    reach = request.reach or Reach((request.url,))
+    for _ in range(REDIRECTIONS_MOST):
+        exchange = _sent(request, timeout, deadline)
+        try:
+            head = exchange.head()
+            if head.status in _GOOD:
+                return exchange
+        except BaseException:
+            exchange.close()
+            raise
+        exchange.close()
+        if head.status not in ELSEWHERE or request.body is not None:
+            raise _StatusError(head)
+        target = redirected(request.url, head.fields.get("location", ""))
+        headers = {name: text for name, text in request.headers.items() if name != _LOGIN}
+        request = request._replace(url=target, headers=headers, reach=reach)
+    raise RedirectionError(f"more than {REDIRECTIONS_MOST} redirections")
 
 
 @contextmanager
@@ -289,23 +311,40 @@ def _failures(metadata: MetadataUrl) -> Iterator[None]:
     """What goes wrong inside as an `UpstreamError`."""
     try:
         yield
-    except StatusError as error:
+    except _StatusError as error:
         raise _refused(metadata, error.head) from error
-    except (OSError, AnswerError, *_NO_ADDRESS) as error:
+    except errors.BrokenError as error:
         raise _broken(metadata, error) from error
+    except TimeoutError as error:
+        said = str(error) or "no answer in time"
+        raise UpstreamTimeoutError(f"{metadata}: {said}", hint="try again later") from error
+    except (RedirectionError, *_NO_ADDRESS) as error:
+        said = printable(str(error))
+        raise UpstreamError(f"{metadata}: {said}", hint="check the URL") from error
 
 
-def _request(metadata: MetadataUrl, question: Question) -> Request:
+def _request(metadata: MetadataUrl, question: Question) -> "Request":
     """The question; whoever the upstream redirects to has no business with the login."""
-    headers = {"User-Agent": f"huai-client/{__version__}"}
+    from huai_client.metadata.curl.exchange import Request  # loads libcurl
+
+    headers = {}
     if question.content_type:
         headers["Content-Type"] = question.content_type
     if question.unless:
         headers["If-None-Match"] = question.unless
+    if given := metadata.login:
+        headers[_LOGIN] = basic(given)
     url = f"{metadata.address.rstrip('/')}/{question.what}"
-    login = basic(given) if (given := metadata.login) else ""
+    target = split_url(url)
+    if target.scheme not in ("http", "https") or not target.hostname:
+        raise ValueError("not an address of HTTP")
     reach = Reach((metadata.named,)) if metadata.named else None
-    return Request(url, question.body, headers, login, question.stay, metadata.tls, reach)
+    return Request(url, question.body, headers, metadata.tls, reach)
+
+
+def basic(login: bytes) -> str:
+    """USER:PASSWORD as RFC 7617 has it."""
+    return f"Basic {binascii.b2a_base64(login, newline=False).decode()}"
 
 
 def kept_login(url: str) -> bytes:
@@ -327,34 +366,48 @@ def kept_login(url: str) -> bytes:
     return f"{found[0]}:{found[2]}".encode() if found else b""
 
 
-def _broken(metadata: MetadataUrl, error: Exception) -> UpstreamError:
-    if isinstance(error, SlowError):
-        return UpstreamTimeoutError(f"{metadata}: {error}", hint="try again later")
-    if isinstance(error, TimeoutError):
-        return UpstreamTimeoutError(f"{metadata}: no answer in time", hint="try again later")
-    return _unreachable(metadata, error)
+def _broken(metadata: MetadataUrl, error: errors.BrokenError) -> HuaiError:
+    said, number = f"{metadata}: {error.reason}", error.number
+    if error.refusal:
+        said = f"{metadata}: a redirection leads inside: {error.refusal}"
+        return UpstreamError(said, hint=_INSIDE_HINT)
+    if error.proxy is not None and (number in errors.NO_HOST or "CONNECT" in error.reason):
+        said = f"{metadata}: {error.proxy}: {error.reason}"
+        return UpstreamDownError(said, hint=error.proxy.hint)
+    if number in errors.ENDED_EARLY:
+        return UpstreamDownError(f"{metadata}: the answer ended early", hint="run again")
+    lasting = number in errors.NOT_HTTP or (number in errors.NO_NAME and _has_no_name(metadata))
+    kind = UpstreamError if lasting else UpstreamDownError
+    hint = "check that the upstream is running, and the URL"
+    if metadata.tls.at(metadata.url).certificate:
+        hint = f"check the URL, and that {_CERTIFICATE_TAKEN}"
+    return _insecure(metadata, error) or kind(said, hint=hint)
 
 
-def _unreachable(metadata: MetadataUrl, error: Exception) -> UpstreamError:
-    if isinstance(error, InternalAddressError):
-        return UpstreamError(f"{metadata}: a redirection leads inside: {error}", hint=_INSIDE_HINT)
-    if isinstance(error, NotTlsError):
+def _insecure(metadata: MetadataUrl, error: errors.BrokenError) -> HuaiError | None:
+    """The error of a connection that is not to be trusted; None: it is another one."""
+    said, number = f"{metadata}: {error.reason}", error.number
+    if number in errors.NOT_TRUSTED:
+        return UpstreamError(said, hint=certificate_hint(error.reason))
+    if number == errors.OWN_CERTIFICATE or number in errors.NO_AUTHORITIES:
+        return TlsError(said, hint=TLS_HINT)
+    if number == errors.NO_TLS and "wrong version" in error.reason:
         plain = f"http://{str(metadata).partition('://')[2]}"
         return UpstreamError(
             f"{metadata}: what answers there does not speak TLS", hint=f"did you mean {plain}?"
         )
-    if isinstance(error, NotTrustedError):
-        said = printable(str(error))
-        return UpstreamError(f"{metadata}: {said}", hint=certificate_hint(said))
-    if isinstance(error, ProxyError):
-        return UpstreamDownError(f"{metadata}: {printable(str(error))}", hint=error.proxy.hint)
-    unknown_name = isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
-    lasting = unknown_name or isinstance(error, _NO_ADDRESS)
-    kind = UpstreamError if lasting else UpstreamDownError
-    said = f"{metadata}: {printable(str(error))}"
-    if metadata.tls.at(metadata.url).certificate:
-        return kind(said, hint=f"check the URL, and that {_CERTIFICATE_TAKEN}")
-    return kind(said, hint="check that the upstream is running, and the URL")
+    return None
+
+
+def _has_no_name(metadata: MetadataUrl) -> bool:
+    """Whether the host has no address, rather than that nobody says so now: libcurl tells not."""
+    try:
+        socket.getaddrinfo(split_url(metadata.url).hostname, None)
+    except socket.gaierror as error:
+        return error.errno != socket.EAI_AGAIN
+    except (OSError, *_NO_ADDRESS):
+        pass
+    return False
 
 
 def _refused(metadata: MetadataUrl, head: Head) -> UpstreamError:
@@ -367,7 +420,7 @@ def _refused(metadata: MetadataUrl, head: Head) -> UpstreamError:
     if head.status in _LOGIN_WANTED:
         return UpstreamError(said, hint=_LOGIN_HINT)
     if head.status in _PASSING or head.status >= _OF_THE_SERVER:
-        after = retry_after(head.headers.get("retry-after"), time.time())
+        after = retry_after(head.fields.get("retry-after"), time.time())
         return UpstreamDownError(said, hint="try again later", retry_after=after)
     if head.status == _BAD_REQUEST and metadata.url.lower().startswith("https:"):
         # As nginx says it.
@@ -375,28 +428,3 @@ def _refused(metadata: MetadataUrl, head: Head) -> UpstreamError:
             said, hint=f"if it asks for certificates, check that {_CERTIFICATE_TAKEN}"
         )
     return UpstreamError(said, hint="try again later")
-
-
-def retry_after(text: str | None, now: float) -> float:
-    """Seconds from `now` (s since the epoch) to what a Retry-After says (RFC 9110, 10.2.3)."""
-    if text is None:
-        return 0
-    if re.fullmatch("[0-9]{1,9}", text.strip()):
-        return float(text.strip())
-    until = moment(text)
-    return 0 if until is None else max(0.0, until - now)
-
-
-def moment(text: str) -> float | None:
-    """Seconds since the epoch of an HTTP date (RFC 9110, 5.6.7); None if it is not one."""
-    try:
-        usual = _DATE.fullmatch(text)
-        if usual:
-            month = _MONTHS.index(usual[2]) + 1
-            day, year, hour, minute, second = (int(usual[number]) for number in (1, 3, 4, 5, 6))
-            return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()
-        import email.utils  # the obsolete forms, which nobody sends: it takes long to load
-
-        return email.utils.parsedate_to_datetime(text).timestamp()
-    except (ValueError, OverflowError):
-        return None

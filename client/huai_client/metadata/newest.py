@@ -20,7 +20,6 @@ from huai_client.metadata.http import (
     UpstreamError,
     ask,
 )
-from huai_client.metadata.http_line import Line
 from huai_client.metadata.known_heads import KnownHead, KnownHeads
 from huai_client.run.deadline import NEVER, Deadline
 from huai_schema.errors import FormatError
@@ -46,8 +45,6 @@ class Newest(NamedTuple):
     """Where the upstream is, after redirections."""
     clock: float | None = None
     """What its clock said, seconds since the epoch; None: it did not say."""
-    line: Line | None = None
-    """The connection on which it said so, if that stays open for another question."""
     static: "Static | None" = None
     """What its static files are, if that was asked and there are any."""
     content_urls: tuple[str, ...] = ()
@@ -125,21 +122,21 @@ class _Asking(NamedTuple):
         if heads and heard.static:
             heads.set(metadata.address, KnownHead(heard.commit, heard.etag))
         urls = heard.static.content_urls if heard.static else ()
-        return Newest(heard.commit, heard.found, heard.clock, heard.line, heard.static, urls)
+        return Newest(heard.commit, heard.found, heard.clock, heard.static, urls)
 
 
 def _by_git(metadata: MetadataUrl, timeout: float, deadline: Deadline) -> tuple[Newest, bool]:
     """The commit that the branch points to, and whether there are static files as well."""
-    question = Question(_ADVERT, stay=True)
+    question = Question(_ADVERT)
     with ask(metadata, question, timeout=timeout, deadline=deadline) as answer:
         body, url, clock = answer.whole(_ANSWER_BYTES), answer.url, answer.clock
-        line, offers_files = answer.release(), answer.offers_files
+        offers_files = answer.offers_files
         urls = tuple(answer.content_urls.split()[:_CONTENT_URLS])
     found = metadata
     if url != f"{metadata.address.rstrip('/')}/{_ADVERT}":
         found = metadata.redirected(url.removesuffix(f"/{_ADVERT}"))
     commit = decode_advert(body, str(metadata))
-    return Newest(commit, found, clock, line, content_urls=urls), offers_files
+    return Newest(commit, found, clock, content_urls=urls), offers_files
 
 
 def decode_advert(body: bytes, metadata: str) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from huai_client.metadata.checks import TooLargeError
 from huai_client.metadata.commit import Commit
+from huai_client.metadata.curl.errors import printable
 from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.git import Fetch, GitObject, LocalRepository, write_shallow
 from huai_client.metadata.http import (
@@ -25,7 +26,6 @@ from huai_client.metadata.http import (
     NotServedError,
     UpstreamError,
     is_http,
-    printable,
 )
 from huai_client.metadata.known_heads import REFUSED, KnownHead, KnownHeads
 from huai_client.metadata.newest import Newest, find_newest, newest_commit

@@ -8,7 +8,8 @@ import re
 from typing import Any, NamedTuple
 
 from huai_client.config.mirror import Mirror
-from huai_client.metadata.http import MetadataUrl, Question, UpstreamError, ask, is_http, printable
+from huai_client.metadata.curl.errors import printable
+from huai_client.metadata.http import MetadataUrl, Question, UpstreamError, ask, is_http
 from huai_program.configuration import closest
 from huai_schema.errors import HuaiError
 
@@ -39,11 +40,16 @@ def list_modules(url: MetadataUrl, *, timeout: float) -> list[ServedModule]:
         )
     with ask(base, Question(_LIST), timeout=timeout) as answer:
         body = answer.whole(_BYTES_MAX)
+    return decode_modules(body, str(base))
+
+
+def decode_modules(body: bytes, place: str) -> list[ServedModule]:
+    """Decode the answer of the server at `place`; `UpstreamError` for any other bytes."""
     try:
         return sorted(_one(each) for each in json.loads(body)["modules"])
     except (ValueError, LookupError, TypeError, RecursionError):
         raise UpstreamError(
-            f"{base}: this is not a huai server",
+            f"{place}: this is not a huai server",
             hint="give its base address, without /git/NAME.git",
         ) from None
 

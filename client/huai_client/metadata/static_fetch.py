@@ -84,7 +84,6 @@ class StaticFetch:
         self._url = newest.found
         self._work = Work(deadline=here.deadline)
         self._files = Files(timeout=timeout, deadline=here.deadline)
-        self._files.follow(newest.found, newest.line)
         self._packs: list[Path] = []
 
     def complete(self) -> tuple[Path, ...]:

@@ -6,7 +6,6 @@ Nothing that it says is believed: see `static_fetch`.
 from typing import TYPE_CHECKING, NamedTuple
 
 from huai_client.metadata.http import MetadataUrl, NotServedError, Question, UnchangedError, ask
-from huai_client.metadata.http_line import Line
 from huai_client.metadata.known_heads import KnownHead
 from huai_client.run.deadline import Deadline
 
@@ -23,7 +22,6 @@ class Heard(NamedTuple):
     found: MetadataUrl
     """Where the upstream is, after redirections."""
     clock: float | None
-    line: Line | None
     static: "Static | None"
     """None: nothing changed."""
     etag: str = ""
@@ -36,7 +34,7 @@ def hear_head(
 
     `UpstreamError` for a page that is not a head, `FormatError` for a head that is malformed.
     """
-    question = Question(_ADDRESS, stay=True, unless=known.detail if known else "")
+    question = Question(_ADDRESS, unless=known.detail if known else "")
     try:
         with ask(metadata, question, timeout=timeout, deadline=deadline) as answer:
             from huai_schema.codec.static_files import MAGIC, STATIC_BYTES, Static
@@ -48,9 +46,9 @@ def hear_head(
             found = metadata
             if answer.url != f"{metadata.address.rstrip('/')}/{_ADDRESS}":
                 found = metadata.redirected(answer.url.removesuffix(f"/{_ADDRESS}"))
-            commit, line = static.commits[static.newest], answer.release()
-            return Heard(commit, found, answer.clock, line, static, answer.etag)
+            commit = static.commits[static.newest]
+            return Heard(commit, found, answer.clock, static, answer.etag)
     except UnchangedError as error:
         if known is None:
             raise
-        return Heard(known.commit, metadata, error.clock, None, None)
+        return Heard(known.commit, metadata, error.clock, None)

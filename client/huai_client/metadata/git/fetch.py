@@ -109,7 +109,6 @@ class Fetch:
             request,
             timeout=self._timeout,
             deadline=self._here.deadline,
-            line=newest.line,
         )
 
     def _receive(

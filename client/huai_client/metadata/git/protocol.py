@@ -14,6 +14,7 @@ upstream chose reaches the user with nothing but printable characters in it.
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from huai_client.metadata.curl.errors import printable
 from huai_client.metadata.git.limits import REPLY_BYTES, TALK_BYTES
 from huai_client.metadata.http import (
     Answer,
@@ -21,9 +22,7 @@ from huai_client.metadata.http import (
     MetadataUrl,
     Question,
     UpstreamError,
-    printable,
 )
-from huai_client.metadata.http_line import Line
 from huai_client.run.deadline import NEVER, Deadline
 from huai_schema.errors import FormatError
 from huai_schema.git.pktline import FLUSH, FLUSH_PACKET, HEADER_BYTES, packet, packet_length
@@ -108,11 +107,10 @@ def ask_for_pack(
     *,
     timeout: float,
     deadline: Deadline = NEVER,
-    line: Line | None = None,
 ) -> Asked:
     """Send `request`; the others: see `Asked`."""
     question = Question(_SERVICE, request, _REQUEST_TYPE)
-    return Asked(metadata, question, timeout=timeout, deadline=deadline, line=line)
+    return Asked(metadata, question, timeout=timeout, deadline=deadline)
 
 
 def receive_pack(asked: Asked, write: Callable[[bytes], object]) -> None:

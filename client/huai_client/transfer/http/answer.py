@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import NamedTuple
 
-from huai_client.metadata.http import moment, retry_after
+from huai_client.metadata.curl.head import Head, moment, retry_after
+from huai_client.metadata.curl.redirection import ELSEWHERE
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
 
 _RANGE = re.compile(r"bytes ([0-9]{1,19})-([0-9]{1,19})/([0-9]{1,19}|\*)")
 _LENGTH = re.compile(r"[0-9]{1,19}")
-_STATUS = re.compile(rb"HTTP/[0-9.]{1,8} ([0-9]{3})(?: |\r?\n|$)")
-_ELSEWHERE = (301, 302, 303, 307, 308)
 _GONE = (404, 410)
 _LOGIN = (401, 407)
 _FULL = (429, 503)
@@ -23,8 +22,6 @@ _UNSATISFIABLE = 416
 _TIMED_OUT = 408
 _FAILING = range(500, 600)
 _WHOLE, _PART = 200, 206
-_FIELDS_MAX = 200
-_VALUE_MAX = 16_384
 
 
 class Asked(NamedTuple):
@@ -101,37 +98,15 @@ class Answer(NamedTuple):
     location: str = ""
 
 
-class Head(NamedTuple):
-    """Status and headers."""
-
-    status: int
-    fields: Mapping[str, str]
-    """By name in lower case; of one that comes twice, the first."""
-
-
-def read_head(lines: bytes) -> Head:
-    """The head that came last: those of redirections of a proxy, or interim answers, are before."""
-    begin = lines.rfind(b"\nHTTP/") + 1
-    first, *rest = lines[begin:].splitlines() or [b""]
-    found = _STATUS.match(first + b"\n")
-    fields: dict[str, str] = {}
-    for line in rest[:_FIELDS_MAX]:
-        name, colon, value = line.partition(b":")
-        if colon:
-            text = value[:_VALUE_MAX].strip(b" \t\r").decode("latin-1")
-            fields.setdefault(name.decode("latin-1").lower(), text)
-    return Head(int(found[1]) if found else 0, fields)
-
-
 def judge(head: Head, asked: Asked, now: float) -> Answer:
     """What `head` means for what was asked; `now` in seconds since the epoch."""
-    status, fields = head
+    status, fields = head.status, head.fields
     reason = f"HTTP {status}"
     if status == _WHOLE:
         return _whole(fields, asked)
     if status == _PART:
         return _part(fields, asked)
-    if status in _ELSEWHERE:
+    if status in ELSEWHERE:
         return Answer(Meaning.ELSEWHERE, reason, location=fields.get("location", ""))
     if status in _FULL:
         after = retry_after(fields.get("retry-after"), now)

@@ -5,15 +5,11 @@ import resource
 
 from huai_client.config.tls import check_key
 from huai_client.transfer.http.connections import Connections, Limits
-from huai_client.transfer.http.login import authorities, headers_for
+from huai_client.transfer.http.login import headers_for
 from huai_client.transfer.http.requests import Circumstances
 from huai_client.transfer.limits import Grant
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.urls import ContentUrl
-from huai_schema import __version__
-
-_AGENT = f"huai-client/{__version__}"
-
 
 _SHARE = 4
 """A request may hold a file open: those of all streams together take a quarter of what is free."""
@@ -27,9 +23,7 @@ def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> C
     check_key(options.tls.files)
     return Connections(
         url,
-        Circumstances(
-            _AGENT, authorities(), options.tls, options.contimeout, grant.bwlimit, options.reach
-        ),
+        Circumstances(options.tls, options.contimeout, grant.bwlimit, options.reach),
         Limits(grant.connections, min(options.hosts.requests(url.service), _files_open(options))),
         headers_for(url, options.http_headers),
     )

@@ -21,18 +21,18 @@ import pycurl
 from huai_client.config.proxies import Proxy, proxy_for
 from huai_client.config.reach import HINT, Reach
 from huai_client.config.tls import Tls
+from huai_client.metadata.curl.errors import CurlError
+from huai_client.metadata.curl.loop import Loop
+from huai_client.metadata.curl.redirection import REDIRECTIONS_MOST, RedirectionError, redirected
 from huai_client.transfer.errors import TransferError, UpstreamFullError, UpstreamRefusedError
-from huai_client.transfer.http.address import RedirectionError, redirected
 from huai_client.transfer.http.answer import Answer, Meaning
 from huai_client.transfer.http.failure import failure_of, is_lasting
 from huai_client.transfer.http.job import Job
-from huai_client.transfer.http.loop import Loop
 from huai_client.transfer.http.requests import Circumstances, Request, Traffic
 from huai_client.transfer.urls import ContentUrl
 from huai_program.urls import same_service, split_url
 
 _TICK = 0.1
-_HOPS_MOST = 5
 _STRIKES_MOST = 3
 """Broken connections in a row by which nothing came."""
 _BREAKS_MOST = 5
@@ -91,7 +91,7 @@ class Connections:
         for curl in self._busy:
             self._loop.break_off(curl)
         for request in (*self._idle, *(request for request, _ in self._busy.values())):
-            request.curl.close()
+            request.close()
         self._loop.close()
 
     def run(self, work: Work, watch: Callable[[int], None]) -> TransferError | None:
@@ -168,16 +168,16 @@ class Connections:
 
     def _reap(self, work: Work) -> None:
         """Hear of what has ended."""
-        for curl, number, text in self._loop.ended():
+        for curl, error in self._loop.ended():
             request, epoch = self._busy.pop(curl)
             self._idle.append(request)
             if request.broken is not None:
                 raise request.broken
-            self._conclude(work, request, epoch, (number, text))
+            self._conclude(work, request, epoch, error)
 
-    def _conclude(self, work: Work, request: Request, epoch: int, ending: tuple[int, str]) -> None:
-        """One request has ended; `ending`: libcurl's error, 0 for none."""
-        number, text = ending
+    def _conclude(self, work: Work, request: Request, epoch: int, error: CurlError) -> None:
+        """One request has ended."""
+        number = error.number
         if number and request.refusal:
             self._refused(work, request)
             return
@@ -188,11 +188,11 @@ class Connections:
             return
         fruitless = request.job.breaks()
         if is_lasting(number) or (fruitless and not self._goes_on(epoch)):
-            self._failure = self._failure or failure_of(number, text, self._url, self._proxy())
+            self._failure = self._failure or failure_of(error, self._url, self._proxy())
         elif fruitless < _BREAKS_MOST:
             self._again.append((request.job, []))
         else:
-            work.done(request.job, Answer(Meaning.FAILING, f"the connection breaks: {text}"))
+            work.done(request.job, Answer(Meaning.FAILING, f"the connection breaks: {error.text}"))
 
     def _refused(self, work: Work, request: Request) -> None:
         """It leads where nobody may send this program."""
@@ -239,7 +239,7 @@ class Connections:
     def _hop(request: Request, answer: Answer) -> list[str]:
         here = request.hops[-1] if request.hops else request.job.address
         target = redirected(here, answer.location)
-        if len(request.hops) >= _HOPS_MOST or target in (request.job.address, *request.hops):
+        if len(request.hops) >= REDIRECTIONS_MOST or target in (request.job.address, *request.hops):
             raise RedirectionError("redirections without an end")
         return [*request.hops, target]
 
@@ -251,6 +251,6 @@ class Connections:
 
 def _proxy_for(address: str) -> Proxy | None:
     try:
-        return proxy_for(split_url(address), any_scheme=True)
+        return proxy_for(split_url(address))
     except ValueError:
         return None

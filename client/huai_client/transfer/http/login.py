@@ -9,8 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from huai_client.metadata.http import kept_login
-from huai_client.metadata.http_connection import basic
+from huai_client.metadata.http import basic, kept_login
 from huai_client.transfer.options import TransferOptionsError
 from huai_client.transfer.urls import ContentUrl
 
@@ -58,14 +57,6 @@ def read_headers(file: Path) -> tuple[str, ...]:
         )
     lines = [line.strip() for line in text.splitlines()]
     return tuple(_checked(line, file) for line in lines if line and not line.startswith("#"))
-
-
-def authorities() -> tuple[str | None, str | None]:
-    """The file and the folder of certificates that count: those of the metadata's HTTPS."""
-    import ssl  # loads slowly, and http:// has no need of it
-
-    paths = ssl.get_default_verify_paths()
-    return paths.cafile, paths.capath
 
 
 def _checked(line: str, file: Path) -> str:

@@ -4,7 +4,7 @@ libcurl is loaded only if a content URL is one of HTTP.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from typing import NamedTuple
 
 from huai_client.diff.selection import Selection
@@ -52,7 +52,7 @@ def update(
     former = None
     if means.former is not None:
         former = Former(means.former, indices, means.policy.until)
-    with disk_errors(staging), closing(indices), ExitStack() as stack:
+    with disk_errors(staging), ExitStack() as stack:
         pieces = None
         if any(url.transport is Transport.HTTP for url in means.urls):
             from huai_client.transfer.large.pieces import Pieces

@@ -25,7 +25,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         ({"HTTPS_PROXY": "p:3128"}, "https://host/", "http://p:3128 of HTTPS_PROXY"),
         ({"http_proxy": "p:1", "no_proxy": "host"}, "http://host/", None),
-        ({"all_proxy": "socks5://p:1"}, "http://host/", None),
+        ({"all_proxy": "socks5://p:1"}, "http://host/", "socks5://p:1 of all_proxy"),
     ],
 )
 def test_who_names_it(
@@ -35,11 +35,6 @@ def test_who_names_it(
         monkeypatch.setenv(name, value)
     found = proxy_for(urlsplit(url))
     assert (str(found).removeprefix("the proxy ") if found else None) == shown
-
-
-def test_libcurl_knows_one_for_all_schemes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("all_proxy", "socks5://p:1")
-    assert "socks5://p:1 of all_proxy" in str(proxy_for(urlsplit("http://h/"), any_scheme=True))
 
 
 def test_one_of_rsync(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ import pytest
 from huai_client.config import reach as reach_module
 from huai_client.config.reach import Reach, check_networks
 from huai_client.metadata.http import MetadataUrl, Question, UpstreamError, ask
-from huai_client.metadata.http_connection import InternalAddressError, connect
 from huai_program.configuration import ConfigError
 
 ADDRESSES = ("127.0.0.1", "10.1.2.3", "8.8.8.8")
@@ -59,13 +58,6 @@ def test_a_name_counts_by_all_of_its_addresses(
 def test_what_is_no_network() -> None:
     with pytest.raises(ConfigError, match="allow_networks: '10"):
         check_networks(["10.0.0.1/8"])
-
-
-def test_nothing_is_connected_to_that_may_not() -> None:
-    with pytest.raises(InternalAddressError, match="this machine"):
-        connect("127.0.0.1", 1, 1, Reach())
-    with pytest.raises(ConnectionRefusedError):
-        connect("127.0.0.1", 1, 1, Reach(("http://127.0.0.2/",)))
 
 
 def test_metadata_are_not_redirected_inside() -> None:

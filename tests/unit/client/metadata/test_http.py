@@ -2,7 +2,7 @@
 
 import pytest
 
-from huai_client.metadata.http import MetadataUrl, retry_after
+from huai_client.metadata.http import MetadataUrl
 
 
 def test_where_the_repository_is(subtests: pytest.Subtests) -> None:
@@ -23,20 +23,3 @@ def test_where_the_repository_is(subtests: pytest.Subtests) -> None:
 def test_a_login_is_not_shown() -> None:
     assert str(MetadataUrl("https://me:secret@host/m.git")) == "https://host/m.git"
     assert str(MetadataUrl("/srv/a@b")) == "/srv/a@b"
-
-
-def test_when_to_come_back(subtests: pytest.Subtests) -> None:
-    for text, seconds in [
-        (None, 0),
-        ("120", 120),
-        (" 0 ", 0),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", 90),
-        ("Wed, 21 Oct 2015 07:20:00 GMT", 0),
-        ("soon", 0),
-        ("-1", 0),
-        ("1.5", 0),
-        ("9" * 5000, 0),
-        ("Wed, 21 Oct 99999999999 07:28:00 GMT", 0),
-    ]:
-        with subtests.test(text=text, seconds=seconds):
-            assert retry_after(text, 1445412390.0) == seconds

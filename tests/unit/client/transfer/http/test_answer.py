@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_client.transfer.http.answer import Asked, Head, Meaning, judge, read_head
+from huai_client.metadata.curl.head import Head, read_head
+from huai_client.transfer.http.answer import Asked, Meaning, judge
 
 WHOLE = Asked(0, 1000, 1000)
 REST = Asked(400, 1000, 1000)

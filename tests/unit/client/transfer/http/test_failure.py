@@ -6,6 +6,7 @@ import pycurl
 import pytest
 
 from huai_client.config.proxies import Proxy
+from huai_client.metadata.curl.errors import CurlError
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
     UnreachableError,
@@ -33,7 +34,7 @@ def test_errors(subtests: pytest.Subtests) -> None:
         (pycurl.E_HTTP2, ConnectionBrokenError, False),
     ]:
         with subtests.test(number=number, kind=kind, lasting=lasting):
-            error = failure_of(number, "it \x1b[31mbroke", URL)
+            error = failure_of(CurlError(number, "it \x1b[31mbroke"), URL)
             assert type(error) is kind
             assert "\x1b" not in error.message
             assert error.hint
@@ -45,12 +46,13 @@ def test_a_message_is_the_same_at_each_attempt() -> None:
         "Failed to connect to h port 1 after 0 ms: Couldn't connect to server",
         "Failed to connect to h port 1 after 12 ms: Could not connect to server",
     ):
-        error = failure_of(7, text, URL)
-        assert error.message == "https://h/m/: Failed to connect to h port 1 (libcurl 7)"
+        error = failure_of(CurlError(7, text, "Connection refused"), URL)
+        said = "Failed to connect to h port 1: Connection refused (libcurl 7)"
+        assert error.message == f"https://h/m/: {said}"
 
 
 def test_a_proxy_that_cannot_be_reached_is_named() -> None:
     proxy = Proxy("https_proxy", urlsplit("http://me:secret@p:3128"))
-    error = failure_of(7, "Failed to connect to p port 3128: Could not connect", URL, proxy)
+    error = failure_of(CurlError(7, "Failed to connect to p port 3128"), URL, proxy)
     assert error.message.startswith("https://h/m/: the proxy http://p:3128 of https_proxy: Failed")
     assert "https_proxy" in error.hint

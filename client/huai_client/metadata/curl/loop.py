@@ -3,12 +3,15 @@
 By epoll, since select(2) knows no more than 1024 descriptors.  Knows nothing of HTTP.
 """
 
+import os
 import select
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 
 import pycurl
+
+from huai_client.metadata.curl.errors import CurlError
 
 _EVENTS = {
     pycurl.POLL_IN: select.EPOLLIN,
@@ -63,14 +66,15 @@ class Loop:
             mask |= pycurl.CSELECT_OUT if event & select.EPOLLOUT else 0
             self._multi.socket_action(socket, mask)
 
-    def ended(self) -> Iterator[tuple[pycurl.Curl, int, str]]:
-        """The handles that are done, with libcurl's error; 0: none.  They are at work no more."""
+    def ended(self) -> Iterator[tuple[pycurl.Curl, CurlError]]:
+        """The handles that are done, and how they ended.  They are at work no more."""
         more = 1
         while more:
             more, good, bad = self._multi.info_read()
             for handle, number, text in [*((each, 0, "") for each in good), *bad]:
                 self._multi.remove_handle(handle)
-                yield handle, number, text
+                system = os.strerror(handle.getinfo(pycurl.OS_ERRNO)) if number else ""
+                yield handle, CurlError(number, text, system)
 
     def _watch(self, what: int, socket: int, _multi: object, _data: object) -> None:
         if what == pycurl.POLL_REMOVE:

@@ -1,0 +1,64 @@
+"""The numbers of libcurl's errors (libcurl-errors(3)), by what they mean.
+
+Pure, so that whoever handles an error need not load libcurl.
+"""
+
+import re
+from typing import NamedTuple
+
+from huai_client.config.proxies import Proxy
+from huai_program.quoting import quoted
+
+NOT_HTTP = frozenset({1, 3, 43})
+NO_NAME = frozenset({5, 6})
+"""The name of a host, or of a proxy, has no address."""
+NO_HOST = NO_NAME | {7, 97}
+"""Nobody answers at the address of the host, or of the proxy."""
+ENDED_EARLY = frozenset({18, 52})
+SILENT = 28
+NOT_TRUSTED = frozenset({51, 60, 83, 90, 91})
+NO_AUTHORITIES = frozenset({77, 82})
+OWN_CERTIFICATE = 58
+NO_TLS = 35
+_TIME = re.compile(r" after [0-9]+ ms(?=:|$)")
+"""Differs from one attempt to the next."""
+_NO_CONNECTION = re.compile(r"Could(?:n't| not) connect to server$")
+"""What libcurl says in place of the system's reason."""
+_TEXT_MOST = 300
+
+
+class CurlError(NamedTuple):
+    """How a transfer of libcurl ended."""
+
+    number: int
+    """0: well."""
+    text: str = ""
+    system: str = ""
+    """What the system said of the last connection."""
+
+    @property
+    def reason(self) -> str:
+        """Its text, for people."""
+        text = _TIME.sub("", printable(self.text)) or "the connection broke"
+        return _NO_CONNECTION.sub(lambda _: self.system or "nobody answers", text)
+
+
+class BrokenError(Exception):
+    """libcurl ended a transfer."""
+
+    def __init__(self, error: CurlError, proxy: Proxy | None, refusal: str) -> None:
+        """`proxy`: the one that was to be asked.  `refusal`: why an address was not."""
+        super().__init__(error.reason)
+        self.number = error.number
+        self.reason = error.reason
+        self.proxy = proxy
+        self.refusal = refusal
+
+
+class SlowError(TimeoutError):
+    """Something comes, and too little."""
+
+
+def printable(text: str) -> str:
+    """Return what another program says, without anything that a terminal would obey."""
+    return quoted(" ".join(text[:_TEXT_MOST].split()))

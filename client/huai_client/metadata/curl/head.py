@@ -1,0 +1,72 @@
+"""Status and headers of a response, as libcurl hands them over, line by line.
+
+Pure.  Any bytes give a head.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+_STATUS = re.compile(rb"HTTP/[0-9.]{1,8} ([0-9]{3})(?: ([^\r\n]*))?(?:\r?\n|$)")
+_FIELDS_MAX = 200
+_VALUE_MAX = 16_384
+_DATE = re.compile(
+    "[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
+)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+class Head(NamedTuple):
+    """Status and headers."""
+
+    status: int
+    fields: Mapping[str, str]
+    """By name in lower case; of a header that comes twice, the first."""
+    reason: str = ""
+
+    @property
+    def content_type(self) -> str:
+        """Without its parameters, in lower case; empty if it is missing."""
+        return self.fields.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def read_head(lines: bytes) -> Head:
+    """Return the last head of `lines`: before it are those of a proxy and interim ones."""
+    begin = lines.rfind(b"\nHTTP/") + 1
+    first, *rest = lines[begin:].splitlines() or [b""]
+    found = _STATUS.match(first + b"\n")
+    fields: dict[str, str] = {}
+    for line in rest[:_FIELDS_MAX]:
+        name, colon, value = line.partition(b":")
+        if colon:
+            text = value[:_VALUE_MAX].strip(b" \t\r").decode("latin-1")
+            fields.setdefault(name.decode("latin-1").lower(), text)
+    if not found:
+        return Head(0, fields)
+    return Head(int(found[1]), fields, (found[2] or b"").strip().decode("latin-1"))
+
+
+def retry_after(text: str | None, now: float) -> float:
+    """Seconds from `now` (s since the epoch) to what a Retry-After says (RFC 9110, 10.2.3)."""
+    if text is None:
+        return 0
+    if re.fullmatch("[0-9]{1,9}", text.strip()):
+        return float(text.strip())
+    until = moment(text)
+    return 0 if until is None else max(0.0, until - now)
+
+
+def moment(text: str) -> float | None:
+    """Seconds since the epoch of an HTTP date (RFC 9110, 5.6.7); None if it is not one."""
+    try:
+        usual = _DATE.fullmatch(text)
+        if usual:
+            month = _MONTHS.index(usual[2]) + 1
+            day, year, hour, minute, second = (int(usual[number]) for number in (1, 3, 4, 5, 6))
+            return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()
+        import email.utils  # the obsolete forms, which nobody sends: it takes long to load
+
+        return email.utils.parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
