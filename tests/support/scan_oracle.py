@@ -13,7 +13,7 @@ from huai_schema.codec.listing import Listing
 from huai_schema.entries import ROOT_OWNER, Directory, File, Symlink
 from huai_schema.limits import NAME_BYTES, PATH_BYTES
 from huai_schema.paths import ROOT, RelPath, join
-from huai_server.scan.exclude import parse_exclude
+from huai_server.scan.exclude import check_exclude
 from huai_server.scan.owners import OwnerNames
 from huai_server.scan.types import (
     IDENTITY,
@@ -68,7 +68,7 @@ class _Tree:
         self._options = options
         self._device = os.fstat(root).st_dev
         self._owners = OwnerNames()
-        self._patterns = tuple(parse_exclude(text) for text in options.exclude)
+        self._excluding = scan_exclude.excluding(tuple(map(check_exclude, options.exclude)))
 
     def walk(self) -> Iterator[ScannedDirectory | Unreadable]:
         waiting = [ROOT]
@@ -117,8 +117,7 @@ class _Tree:
         contents = _Contents(path, descriptor, before)
         if self._options.one_file_system and before.st_dev != self._device:
             return contents.finish(attributes)
-        with scan_exclude.plain_locale():
-            self._fill(contents)
+        self._fill(contents)
         if os.fstat(descriptor).st_mtime_ns != before.st_mtime_ns:
             raise _ChangedError
         return contents.finish(attributes)
@@ -162,8 +161,7 @@ class _Tree:
             contents.add_symlink(self._symlink(join(contents.path, name), target, status))
 
     def _left_out(self, contents: "_Contents", name: bytes, *, directory: bool) -> bool:
-        path = join(contents.path, name)
-        return scan_exclude.left_out(self._patterns, path, name, directory=directory)
+        return not self._excluding.includes(join(contents.path, name), directory=directory)
 
     def _attributes(self, path: RelPath, status: os.stat_result) -> bytes:
         mtime = max(-MTIME_MAX, min(MTIME_MAX, status.st_mtime_ns))

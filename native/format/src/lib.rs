@@ -70,6 +70,6 @@ pub mod erofs;
 
 pub mod filter;
 pub mod order;
-mod pattern;
+pub mod pattern;
 pub mod selection;
 mod wildmatch;

@@ -1,4 +1,4 @@
-//! Which paths the pattern of a filter rule matches, as rsync's exclude.c has it:
+//! Which paths a pattern of rsync's --exclude and --filter matches, as its exclude.c has it:
 //!
 //! - without a slash or `**`: the last component
 //! - with a slash in front: the whole path
@@ -9,9 +9,9 @@
 
 use crate::wildmatch::Glob;
 
-/// A pattern of a rule.
+/// A pattern.
 #[derive(Debug, Clone)]
-pub(crate) struct Pattern {
+pub struct Pattern {
     place: Place,
     glob: Glob,
     directories: bool,
@@ -40,7 +40,8 @@ enum Place {
 
 impl Pattern {
     /// Like rsync, refuses none.
-    pub(crate) fn new(text: &[u8]) -> Self {
+    #[must_use]
+    pub fn new(text: &[u8]) -> Self {
         let shorter = text
             .strip_suffix(b"/")
             .filter(|shorter| !shorter.is_empty());
@@ -75,6 +76,23 @@ impl Pattern {
                 let inside = [directory, &b"/"[..]].concat();
                 !self.head.starts_with(&inside) && !inside.starts_with(&self.head)
             })
+    }
+
+    /// Whether it matches the entry `name` of the directory at `above`.
+    #[must_use]
+    pub fn matches_entry(&self, above: &[u8], name: &[u8], directory: bool) -> bool {
+        if self.place == Place::Name || above.is_empty() {
+            return self.matches(name, directory);
+        }
+        // Most patterns that scans have are of one entry at the top.
+        self.may_match_below(above) && self.matches(&[above, b"/", name].concat(), directory)
+    }
+
+    /// False: it matches no path below `directory`.
+    fn may_match_below(&self, directory: &[u8]) -> bool {
+        let most = self.head.len().min(directory.len());
+        self.head.get(..most) == directory.get(..most)
+            && (self.head.len() <= most || self.head.get(most) == Some(&b'/'))
     }
 
     pub(crate) fn matches(&self, path: &[u8], directory: bool) -> bool {

@@ -711,13 +711,13 @@ class Scan(Iterator[list[_Unreadable | _Directory | Run]]):
     def __new__(
         cls,
         root: bytes,
-        patterns: Sequence[tuple[bytes, bool, bool]],
+        patterns: Sequence[bytes],
         *,
         threads: int,
         one_file_system: bool,
         owners: tuple[Callable[[int], bytes], Callable[[int], bytes]] | None,
     ) -> Scan:
-        """`patterns`: glob, whether it is matched with the whole path, and with directories only.
+        """`patterns`: as rsync's --exclude has them.
 
         `owners` give the name of a user and of a group; None: everything belongs to root.
         """
@@ -745,7 +745,7 @@ class TreeWatch:
     def __new__(
         cls,
         root: bytes,
-        patterns: Sequence[tuple[bytes, bool, bool]],
+        patterns: Sequence[bytes],
         *,
         one_file_system: bool,
         most: int,

@@ -1,8 +1,8 @@
 //! Reading a whole tree.
 
 use huai_format::change_list::Touched;
+use huai_format::pattern::Pattern;
 use huai_tree::error::{Errno, Result};
-use huai_tree::exclude::Pattern;
 use huai_tree::linked::find_linked;
 use huai_tree::owners::{Kind, LookUp};
 use huai_tree::run::Watch;
@@ -41,7 +41,7 @@ impl Scan {
     fn new(
         py: Python<'_>,
         root: &[u8],
-        patterns: Vec<(Vec<u8>, bool, bool)>,
+        patterns: Vec<Vec<u8>>,
         threads: usize,
         one_file_system: bool,
         owners: Option<(Py<PyAny>, Py<PyAny>)>,
@@ -244,12 +244,9 @@ pub(crate) fn number(reason: Reason) -> i32 {
     }
 }
 
-/// Patterns as Python has them: glob, anchored, directories only.
-pub(crate) fn parsed(patterns: Vec<(Vec<u8>, bool, bool)>) -> Vec<Pattern> {
-    let pattern = |(glob, anchored, directories)| Pattern {
-        glob,
-        anchored,
-        directories,
-    };
-    patterns.into_iter().map(pattern).collect()
+pub(crate) fn parsed(patterns: Vec<Vec<u8>>) -> Vec<Pattern> {
+    patterns
+        .into_iter()
+        .map(|text| Pattern::new(&text))
+        .collect()
 }

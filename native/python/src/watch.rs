@@ -25,7 +25,7 @@ impl TreeWatch {
     fn new(
         py: Python<'_>,
         root: &[u8],
-        patterns: Vec<(Vec<u8>, bool, bool)>,
+        patterns: Vec<Vec<u8>>,
         one_file_system: bool,
         most: usize,
     ) -> PyResult<Self> {

@@ -18,8 +18,7 @@ mod handle;
 pub mod regular;
 mod workers;
 
-pub mod exclude;
-mod glob;
+mod exclude;
 mod listing;
 
 mod line;

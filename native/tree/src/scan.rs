@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use huai_format::change_list::Touched;
+use huai_format::pattern::Pattern;
 
 use crate::ahead::{Ahead, Read};
 use crate::call::Outcome;
 use crate::directory::{Found, Frame, Reader, Tree};
 use crate::error::{Error, Result};
-use crate::exclude::Pattern;
 use crate::file_systems::FileSystems;
 use crate::handle::Root;
 use crate::owners::{LookUp, Owners};

@@ -12,13 +12,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use huai_format::change_list::Touched;
 use huai_format::path::is_reserved;
+use huai_format::pattern::Pattern;
 use rustix::fs::FileType;
 use rustix::fs::inotify::ReadFlags;
 use rustix::io::Errno;
 
 use crate::call::{self, Outcome};
 use crate::error::{Error, Result};
-use crate::exclude::Pattern;
 use crate::handle::Root;
 use crate::listing::Names;
 use crate::pending::Pending;
@@ -197,7 +197,7 @@ impl TreeWatch {
 
     fn leaves_out(&self, above: &[u8], name: &[u8], is_directory: bool) -> bool {
         let mut patterns = self.options.patterns.iter();
-        is_reserved(name) || patterns.any(|each| each.leaves_out(above, name, is_directory))
+        is_reserved(name) || patterns.any(|each| each.matches_entry(above, name, is_directory))
     }
 
     /// Watches the directories that are to be watched, and all below them.

@@ -1,9 +1,7 @@
-r"""What a scan leaves out.
+"""What a scan leaves out.
 
-A pattern is a glob of fnmatch(3) (`*`, `?`, `[...]`, `\` escapes), matched byte by byte whatever
-the locale.  Without a slash it matches the last component of a path; with one in front or
-inside it matches the whole path from the root, and `*` and `?` do not match a slash.  A slash at
-its end restricts it to directories.  A directory is left out with all below it.
+Patterns are those of rsync's --exclude, carried out by `native/format/src/pattern.rs`.  A directory
+is left out with all below it.
 
 Always left out, with a remark:
 
@@ -20,10 +18,8 @@ A commit leaves out as well, without a remark, the files at the top by which ftp
 runs (`LOCK_FILES`): they are there while its hooks run, and gone when downstreams ask for them; and
 huai's own attestation there, which is of this copy of the tree alone.
 
-Here a pattern is parsed; the rules are carried out by `native/tree/src/exclude.rs`.
+What is always left out is carried out by `native/tree/src/exclude.rs`.
 """
-
-from typing import NamedTuple
 
 from huai_schema.codec.attestation import FILE_NAME
 from huai_schema.errors import ExitCode
@@ -42,25 +38,11 @@ class BadPatternError(ScanError):
     exit_code = ExitCode.CONFIG
 
 
-class ExcludePattern(NamedTuple):
-    """A parsed pattern."""
-
-    glob: bytes
-    anchored: bool
-    """Match the whole path, not the last component."""
-    directories: bool
-    """Match directories only."""
-
-
-def parse_exclude(text: bytes) -> ExcludePattern:
-    """The pattern that `text` spells."""
-    glob = text.removesuffix(b"/")
-    anchored = b"/" in glob
-    directories = glob != text
-    glob = glob.removeprefix(b"/")
-    if not glob or b"\0" in glob:
+def check_exclude(text: bytes) -> bytes:
+    """Return a pattern, or raise `BadPatternError` for one that matches nothing."""
+    if not text.strip(b"/") or b"\0" in text:
         raise BadPatternError(
             f"not a pattern that can match: {show(text)!r}",
-            hint="give a glob such as *.tmp, lost+found/ or /incoming",
+            hint="give a pattern of rsync's --exclude, such as *.tmp, lost+found/ or /incoming",
         )
-    return ExcludePattern(glob, anchored, directories)
+    return text

@@ -136,7 +136,7 @@ def take_apart(run: Run) -> Iterator[ScannedDirectory]:
 
 
 def _open(root: Path, options: ScanOptions) -> Scan:
-    patterns = [exclude.parse_exclude(text) for text in options.exclude]
+    patterns = [exclude.check_exclude(text) for text in options.exclude]
     names = OwnerNames()
     try:
         return Scan(

@@ -24,7 +24,7 @@ from huai_server.commit.change_lists import ChangeLists
 from huai_server.commit.digest.columns import HOLES
 from huai_server.commit.list_record import settings_of
 from huai_server.config.load import load
-from huai_server.scan.exclude import parse_exclude
+from huai_server.scan.exclude import check_exclude
 from huai_server.scan.mounts import MOUNTED_OVER, NOT_MOUNTED
 from huai_server.scan.types import TIME, VOLATILE, Problem, root_error
 from huai_server.state.errors import storage_errors
@@ -114,7 +114,7 @@ class Watcher:
         self._identity = _identity(Path(module.path))
         return TreeWatch(
             os.fsencode(module.path),
-            [parse_exclude(os.fsencode(each)) for each in module.exclude],
+            [check_exclude(os.fsencode(each)) for each in module.exclude],
             one_file_system=module.one_file_system,
             most=_MOST_PATHS,
         )

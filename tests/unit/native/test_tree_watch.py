@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from huai_native._native import TreeWatch
-from huai_server.scan.exclude import parse_exclude
 
 
 def watch(top: Path, *exclude: str, one_file_system: bool = True, most: int = 1000) -> TreeWatch:
-    patterns = [parse_exclude(text.encode()) for text in exclude]
+    patterns = [text.encode() for text in exclude]
     return TreeWatch(os.fsencode(top), patterns, one_file_system=one_file_system, most=most)
 
 

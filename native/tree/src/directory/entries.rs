@@ -246,7 +246,7 @@ impl Place<'_> {
         let patterns = &self.tree.options.patterns;
         patterns
             .iter()
-            .any(|pattern| pattern.leaves_out(self.path, name, is_directory))
+            .any(|pattern| pattern.matches_entry(self.path, name, is_directory))
     }
 }
 

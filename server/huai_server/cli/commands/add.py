@@ -41,8 +41,8 @@ from huai_server.config.tables import Module
     "--exclude",
     multiple=True,
     metavar="PATTERN",
-    help="Leave out what matches this glob: *.tmp (a name, anywhere), /incoming (a path from the "
-    "top) or lost+found/ (directories only). May be given several times.",
+    help="Leave out what matches, as for rsync's option of this name: *.tmp (a name, anywhere), "
+    "/incoming (from the top) or lost+found/ (directories only). May be given several times.",
 )
 @click.option("--cross-file-systems", is_flag=True, help="Go into mounted file systems too.")
 @click.option("--no-owners", is_flag=True, help="Do not record owners and groups.")
