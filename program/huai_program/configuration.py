@@ -6,10 +6,9 @@ mean, and how to change the text.
 
 import os
 import pwd
-import re
 import stat
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -119,53 +118,6 @@ def _toml_hint(said: str) -> str:
     }
     found = (hint for words, hint in hints.items() if words in said)
     return next(found, "the file must be TOML in UTF-8")
-
-
-_TYPES = {
-    "str": "a text in quotes",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "array": "a list in brackets",
-    "object": "a table",
-    "null": "nothing",
-}
-_TYPE = re.compile(rf"`({'|'.join(_TYPES)})( \| ({'|'.join(_TYPES)}))*`")
-_VALUE = re.compile(r"(?P<reason>.*?)(?: - at `(?:key in )?\$\.?(?P<key>\w*).*`)?", re.DOTALL)
-
-
-def value_error(place: str, reason: str, example: Callable[[str], str]) -> ConfigError:
-    """The error for a table in which a value is wrong.
-
-    `reason` is msgspec's message, which ends with the place in the table; `example` returns a line
-    with a right value for a key, or nothing.
-    """
-    found = _VALUE.fullmatch(reason)
-    key, said = (found["key"] or "", found["reason"]) if found else ("", reason)
-    said = _TYPE.sub(_in_words, said)
-    missing = re.fullmatch(r"Object missing required field `(\w+)`", said)
-    if missing and not key:
-        key, said = missing[1], "is missing"
-    else:
-        said = said[:1].lower() + said[1:]
-    line = example(key)
-    hint = f"for example: {line}" if line else "look at this table"
-    return ConfigError(f"{place}: {key}: {said}" if key else f"{place}: {said}", hint=hint)
-
-
-def _in_words(types: re.Match[str]) -> str:
-    return " or ".join(_TYPES[each] for each in types[0].strip("`").split(" | "))
-
-
-def check_keys(place: str, table: object, known: Collection[str]) -> None:
-    """Raise `ConfigError` for an unknown key, which is most likely a typing error."""
-    if not isinstance(table, dict):
-        raise ConfigError(
-            f"{place}: this has to be a table", hint="begin it with its name in brackets: [table]"
-        )
-    for key in table:
-        if key not in known:
-            raise ConfigError(f"{place}: unknown key {key!r}", hint=closest(key, known))
 
 
 def closest(word: str, known: Iterable[str]) -> str:

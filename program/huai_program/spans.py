@@ -1,23 +1,53 @@
-"""Spans of time as configuration files and options have them: `90s`, `12h`, `2d`.
+"""Durations as configuration files and options have them: `90s`, `12h`, `2d`.
 
 Pure, and loads nothing: each poll passes here.
 """
 
+from typing import ClassVar, Self
+
 _DIGITS = 9
-SPAN = f"^[0-9]{{1,{_DIGITS}}}[smhdw]?$"
-"""What `seconds` reads, as a regular expression."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800}
 
 
+class Span(str):
+    """A duration, as it was written; a bare number is seconds."""
+
+    __slots__ = ()
+
+    least: ClassVar[int] = 0
+    """Seconds."""
+    words: ClassVar[tuple[str, ...]] = ()
+    """What may stand in place of a duration."""
+
+    @classmethod
+    def parse(cls, value: object) -> Self:
+        """Read a value of a configuration file; `ValueError` with what a person is told."""
+        text = str(value) if type(value) is int else value
+        if isinstance(text, str):
+            digits = text[:-1] if text[-1:] in _UNITS else text
+            known = digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS
+            if text in cls.words or (known and seconds(text) >= cls.least):
+                return cls(text)
+        above = f" above {cls.least - 1}" if cls.least else ""
+        raise ValueError(f"is not a duration{above} (examples: 90, 30m, 12h, 2d)")
+
+
+class TimeLimit(Span):
+    """A duration that is not 0."""
+
+    __slots__ = ()
+    least = 1
+
+
 def parse(text: str) -> int:
-    """The same as `seconds`, of any text; raises `ValueError` with what a person is told."""
-    digits = text[:-1] if text[-1:] in _UNITS else text
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS):
-        raise ValueError(f"{text!r} is not a duration such as 90s, 30m, 2h or 1d")
-    return seconds(text)
+    """Read an option, in seconds; `ValueError` with what a person is told."""
+    try:
+        return seconds(Span.parse(text))
+    except ValueError:
+        raise ValueError(f"{text!r} is not a duration such as 90s, 30m, 2h or 1d") from None
 
 
 def seconds(text: str) -> int:
-    """A span of time such as 90s, 30m, 1h or 2d; a bare number is seconds."""
+    """The seconds of a `Span`."""
     unit = _UNITS.get(text[-1:])
     return int(text[:-1]) * unit if unit else int(text)

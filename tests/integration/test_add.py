@@ -112,7 +112,7 @@ def test_what_is_wrong_in_the_file_is_found_by_a_poll_with_nothing_new(place: Si
     file = down.root / "client.toml"
     whole = file.read_text(encoding="utf-8")
     for line, said, hint in (
-        ('trash = "7x"', "trash: is not a duration", 'trash = "7d"'),
+        ('trash = "7x"', "trash: '7x' is not a duration", 'trash = "7d"'),
         ('filter = ["nonsense"]', "filter: ", "rule"),
         ('rsync_options = ["--bogus"]', "rsync_options: rsync: --bogus: unknown", "rsync(1)"),
     ):

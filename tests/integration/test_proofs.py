@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.config.proofs import Proof
+from huai_program.spans import TimeLimit
 from tests.support.archive import BINARY, DISTS, UNPROVED, Archive, Signer
 from tests.support.processes import until
 from tests.support.upstream import Downstream, Ended, Site, Upstream, assert_equal
@@ -393,7 +394,7 @@ def test_a_command_that_fails(
 ) -> None:
     archive.update("2", "old")
     up.commit()
-    proof = Proof(command=command(tmp_path, then), timeout=timeout)
+    proof = Proof(command=command(tmp_path, then), timeout=TimeLimit(timeout))
     down.configure(proofs={"apt": proof})
     ended = refused(down, reason)
     assert len(ended.err) < 200_000

@@ -8,29 +8,26 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from huai_program.configuration import ConfigError, check_keys, value_error
-from huai_program.spans import SPAN
+from huai_program.configuration import ConfigError
+from huai_program.spans import Span
+from huai_program.tables import PATH, Example, check_keys, convert, example
 from huai_program.urls import masked
 
-_EXAMPLES = {
-    "key": 'key = "/etc/huai/attest"',
-    "urls": 'urls = ["https://mirror.example/{name}"]',
-    "send": "send = true",
-    "every": 'every = "1h", or 3600',
-}
 _NAME = "{name}"
 
 
 class Attest(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a downstream says which serial it holds, and where (docs/MIRRORS.md)."""
 
-    key: Annotated[str, Meta(pattern=r"^(?:/[^\x00\n]*)?$")] = ""
+    key: Annotated[str, Meta(pattern=PATH), Example('"/etc/huai/attest"')] = ""
     """The path of a file with a private key; empty: nothing is attested."""
-    urls: Annotated[tuple[str, ...], Meta(max_length=8)] = ()
+    urls: Annotated[
+        tuple[str, ...], Meta(max_length=8), Example('["https://mirror.example/{name}"]')
+    ] = ()
     """Where the tree is served; none: nothing is attested."""
-    send: bool = True
+    send: Annotated[bool, Example("true")] = True
     """Whether the upstream is told; the file in the tree is written anyway."""
-    every: Annotated[str, Meta(pattern=SPAN)] = "1h"
+    every: Annotated[Span, Example('"1h", or 3600')] = Span("1h")
     """How often that is said again while nothing is new."""
 
     @property
@@ -52,12 +49,7 @@ def convert_attest(place: str, tables: tuple[object, ...], name: str) -> Attest:
         check_keys(place, table, Attest.__struct_fields__)
         assert isinstance(table, dict)  # noqa: S101 - check_keys
         values |= table
-    if type(values.get("every")) is int:
-        values["every"] = str(values["every"])
-    try:
-        made = msgspec.convert(values, Attest)
-    except msgspec.ValidationError as error:
-        raise value_error(place, str(error), lambda key: _EXAMPLES.get(key, "")) from None
+    made = convert(place, values, Attest)
     urls = tuple(url.replace(_NAME, name) for url in made.urls)
     if urls:
         _check_urls(place, urls)
@@ -71,5 +63,5 @@ def _check_urls(place: str, urls: tuple[str, ...]) -> None:
         if not is_served_url(url) or urls.count(url) > 1:
             raise ConfigError(
                 f"{place}: urls: {masked(url)!r} is not a URL to mirror from, or is there twice",
-                hint=f"for example: {_EXAMPLES['urls']}",
+                hint=f"for example: {example(Attest, 'urls')}",
             )

@@ -9,19 +9,13 @@ from msgspec import Meta
 
 from huai_client.config.attest import NO_ATTEST, Attest, convert_attest
 from huai_client.config.content_place import ContentPlace
-from huai_client.config.hooks import NO_HOOKS, Hooks, convert_hooks
+from huai_client.config.hooks import NO_HOOKS, Hooks
 from huai_client.config.modes import Modes
 from huai_client.config.proofs import Proof, convert_proofs
 from huai_client.config.tls import Tls, convert_tls
-from huai_program.configuration import (
-    ConfigError,
-    check_keys,
-    find_module,
-    read_toml,
-    rewrite,
-    value_error,
-)
-from huai_program.spans import SPAN
+from huai_program.configuration import ConfigError, find_module, read_toml, rewrite
+from huai_program.spans import Span
+from huai_program.tables import PATH, Example, check_keys, convert, example, to_toml
 from huai_schema.codec.descriptor import check_module
 from huai_schema.codec.publish_rules import own_rules, volatile_rules
 from huai_schema.errors import FormatError
@@ -30,59 +24,30 @@ if TYPE_CHECKING:
     from huai_program.notify.settings import Notify
 
 _NAME = "client.toml"
-_SPELT = ("queue_time", "trash", "delete_after", "max_age", "max_delete")
-"""Keys whose values are texts, and numbers where there is no unit."""
-_EXAMPLES = {
-    "hooks": 'hooks.after = ["/usr/local/bin/after-sync", "tools"]',
-    "proofs": 'proofs.apt.gpgv = "/usr/share/keyrings/debian-archive-keyring.gpg"',
-    "url": 'url = "http://mirror.example:8440"',
-    "dest": 'dest = "/srv/copy/tools"',
-    "upstream_name": 'upstream_name = "tools"',
-    "content_urls": 'content_urls = ["rsync://mirror.example/tools", '
-    '{ url = "https://backup.example/tools", priority = 2 }]',
-    "queue_time": 'queue_time = "1h", or 3600',
-    "trash": 'trash = "7d", "1w", or 604800',
-    "delete_after": 'delete_after = "2h", or 7200',
-    "max_age": 'max_age = "2d", or 172800',
-    "max_delete": 'max_delete = "10%", or 5000',
-    "max_delete_in": 'max_delete_in = {"/dists" = "5%", "/pool" = 5000}',
-    "rsync_options": 'rsync_options = ["--compress"]',
-    "http_headers": 'http_headers = "/etc/huai/headers"',
-    "allow_networks": 'allow_networks = ["10.20.0.0/16"]',
-    "in_place": 'in_place = ["/images/*.img"]',
-    "protect": 'protect = ["/project/trace/my.host"]',
-    "filter": 'filter = ["- *.iso"]',
-    "reuse_from": 'reuse_from = ["debian"]',
-    "publish": 'publish = ["pointers latest.txt"]',
-    "volatile": 'volatile = ["/status/beat"]',
-    "duplicates": 'duplicates = "copy", or "hardlink"',
-    "mirrors": 'mirrors = "off", or "auto"',
-    "keys": 'keys = ["ssh-ed25519 AAAA..."]',
-    "signers": 'signers = "/etc/huai/allowed_signers"',
-    "verify": 'verify = "require", "pin", or "off"',
-    "undigested": 'undigested = "refuse", or "allow"',
-    "spread": 'spread = "30s", or 30',
-    "poll": 'poll = "10m", or 600',
-    "parallel": "parallel = 2",
-    "prometheus": 'prometheus = "/var/lib/prometheus/node-exporter/huai.prom"',
-    "html": 'html = "/var/www/html/status"',
-    "reuse_check": 'reuse_check = "stat", or "digest"',
-}
 
 
 class Module(msgspec.Struct, frozen=True):
     """One downstream tree."""
 
-    url: str | Annotated[tuple[str, ...], Meta(min_length=1)]
+    url: Annotated[
+        str | Annotated[tuple[str, ...], Meta(min_length=1)],
+        Example('"http://mirror.example:8440"'),
+    ]
     """The upstream's base address, or the URL of its metadata repository; several: best first."""
-    dest: str
-    upstream_name: str = ""
+    dest: Annotated[str, Example('"/srv/copy/tools"')]
+    upstream_name: Annotated[str, Example('"tools"')] = ""
     """What the upstream calls the module; empty: the same name as here."""
-    content_urls: tuple[str | ContentPlace, ...] = ()
+    content_urls: Annotated[
+        tuple[str | ContentPlace, ...],
+        Example(
+            '["rsync://mirror.example/tools", '
+            '{ url = "https://backup.example/tools", priority = 2 }]'
+        ),
+    ] = ()
     """Instead of those that the upstream names."""
-    keys: tuple[str, ...] = ()
+    keys: Annotated[tuple[str, ...], Example('["ssh-ed25519 AAAA..."]')] = ()
     """Public keys of the upstream, whose commits are believed."""
-    signers: str = ""
+    signers: Annotated[str, Example('"/etc/huai/allowed_signers"')] = ""
     """The path of a file of allowed signers with such keys."""
     threshold: Annotated[int, Meta(ge=1, le=16)] = 1
     """How many of them have to sign a commit, at least."""
@@ -98,26 +63,28 @@ class Module(msgspec.Struct, frozen=True):
     """Bytes."""
     connections: Annotated[int, Meta(ge=0)] = 0
     """To each host, of all runs of this client; 0: 4, or as many as there are streams."""
-    queue_time: Annotated[str, Meta(pattern=SPAN)] = "1h"
+    queue_time: Annotated[Span, Example('"1h", or 3600')] = Span("1h")
     """How long to stand in line at an upstream that is full, spelt like `delete_after`."""
     bwlimit: Annotated[int, Meta(ge=0)] = 0
     """KiB/s of all streams together; 0: no limit."""
-    rsync_options: tuple[str, ...] = ()
-    http_headers: str = ""
+    rsync_options: Annotated[tuple[str, ...], Example('["--compress"]')] = ()
+    http_headers: Annotated[str, Example('"/etc/huai/headers"')] = ""
     """The path of a file with headers for `content_urls` of HTTP, such as a token."""
-    max_delete: str = "10%"
+    max_delete: Annotated[str | int, Example('"10%", or 5000')] = "10%"
     """A count, or a share of the entries; a share never stops fewer than 1000 deletions."""
-    max_delete_in: dict[str, str | int] = msgspec.field(default_factory=dict)
+    max_delete_in: Annotated[dict[str, str | int], Example('{"/dists" = "5%", "/pool" = 5000}')] = (
+        msgspec.field(default_factory=dict)
+    )
     """By directory ("/dists", or "/*": every top-level one), a count or a share."""
-    protect: tuple[str, ...] = ()
+    protect: Annotated[tuple[str, ...], Example('["/project/trace/my.host"]')] = ()
     """Patterns as of rsync's --exclude: paths that are never touched."""
-    in_place: tuple[str, ...] = ()
+    in_place: Annotated[tuple[str, ...], Example('["/images/*.img"]')] = ()
     """Patterns of large files that are changed where they stand."""
-    trash: Annotated[str, Meta(pattern=SPAN)] = "0"
+    trash: Annotated[Span, Example('"7d", "1w", or 604800')] = Span("0")
     """How long what was deleted or replaced is kept in DEST, spelt like `delete_after`; 0: not."""
-    delete_after: Annotated[str, Meta(pattern=SPAN)] = "0"
+    delete_after: Annotated[Span, Example('"2h", or 7200')] = Span("0")
     """How long what is gone stays: seconds, or a number and s, m, h, d or w."""
-    max_age: Annotated[str, Meta(pattern=SPAN)] = "0"
+    max_age: Annotated[Span, Example('"2d", or 172800')] = Span("0")
     """A commit that is older is warned of, spelt like `delete_after`; 0: never."""
     max_entries: Annotated[int, Meta(ge=0)] = 0
     """A commit that announces more is refused: reading it costs memory and time in proportion.
@@ -127,16 +94,16 @@ class Module(msgspec.Struct, frozen=True):
     """The same for the sizes of all files."""
     duplicates: Literal["copy", "hardlink"] = "copy"
     """How a file gets content that stays under another name too; a copy is a reflink if it can."""
-    reuse_from: tuple[str, ...] = ()
+    reuse_from: Annotated[tuple[str, ...], Example('["debian"]')] = ()
     """Names of other modules, whose trees may have the content too."""
     reuse_check: Literal["stat", "digest"] = "stat"
     """What proves that a local file is still what the applied commit says."""
-    publish: tuple[str, ...] = ()
+    publish: Annotated[tuple[str, ...], Example('["pointers latest.txt"]')] = ()
     """Publish rules (FORMAT.md); they come before the upstream's."""
-    volatile: tuple[str, ...] | None = None
+    volatile: Annotated[tuple[str, ...] | None, Example('["/status/beat"]')] = None
     """Patterns of publish rules: files that change without a commit; empty: none; absent: those
     that the upstream names, and those that are known."""
-    filter: tuple[str, ...] = ()
+    filter: Annotated[tuple[str, ...], Example('["- *.iso"]')] = ()
     """What is mirrored: rules of rsync's --filter; the files they merge count from ROOT."""
     keep_commits: Annotated[int, Meta(ge=0, le=1000)] = 10
     """How many commits that were applied before stay here, for `log`, `diff` and `why`."""
@@ -146,7 +113,7 @@ class Module(msgspec.Struct, frozen=True):
     """What is done about set-id bits, and what everybody may write to."""
     safe_links: bool = False
     """Leave out symlinks that lead out of the tree, as rsync's option of this name does."""
-    allow_networks: tuple[str, ...] = ()
+    allow_networks: Annotated[tuple[str, ...], Example('["10.20.0.0/16"]')] = ()
     """Internal networks that URLs may lead to which the upstream or a redirection names."""
     timeout: Annotated[int, Meta(ge=1, le=86_400)] = 600
     """Seconds without any data after which a connection counts as dead."""
@@ -182,9 +149,9 @@ class Module(msgspec.Struct, frozen=True):
 class Watch(msgspec.Struct, frozen=True):
     """How `watch` does its work."""
 
-    spread: Annotated[str, Meta(pattern=SPAN)] = "1s"
+    spread: Annotated[Span, Example('"30s", or 30')] = Span("1s")
     """Within how long after an event a sync is begun, at a moment that chance picks."""
-    poll: Annotated[str, Meta(pattern=SPAN)] = "10m"
+    poll: Annotated[Span, Example('"10m", or 600')] = Span("10m")
     """How often a module is synced that no upstream tells of."""
     parallel: Annotated[int, Meta(ge=1, le=64)] = 2
     """How many modules are synced at a time."""
@@ -193,9 +160,11 @@ class Watch(msgspec.Struct, frozen=True):
 class StatusFiles(msgspec.Struct, frozen=True):
     """Where each sync writes down how the modules stand."""
 
-    prometheus: str = ""
+    prometheus: Annotated[
+        str, Meta(pattern=PATH), Example('"/var/lib/prometheus/node-exporter/huai.prom"')
+    ] = ""
     """The path of a file for node_exporter's textfile collector; empty: none."""
-    html: str = ""
+    html: Annotated[str, Meta(pattern=PATH), Example('"/var/www/html/status"')] = ""
     """The path of a folder of a web server, for a page; empty: none."""
 
 
@@ -242,8 +211,8 @@ def load(root: Path) -> ClientConfig:
         )
     common = (table["attest"],) if "attest" in table else ()
     named = {name: _module(path, name, modules[name], common) for name in modules}
-    watch = _watch(path, table["watch"]) if "watch" in table else Watch()
-    status = _status_files(path, table.get("status", {}))
+    watch = convert(f"{path}: [watch]", table.get("watch", {}), Watch)
+    status = convert(f"{path}: [status]", table.get("status", {}), StatusFiles)
     return ClientConfig(named, watch, status, _notify(path, table))
 
 
@@ -252,32 +221,7 @@ def _notify(path: Path, table: dict[str, Any]) -> "Notify | None":
         return None
     from huai_program.notify.settings import read_notify  # most have no use for it
 
-    place = f"{path}: [notify]"
-    return read_notify(place, table["notify"], msgspec.convert, msgspec.ValidationError)
-
-
-def _watch(path: Path, table: object) -> Watch:
-    place = f"{path}: [watch]"
-    check_keys(place, table, Watch.__struct_fields__)
-    assert isinstance(table, dict)  # noqa: S101 - check_keys
-    spelt = {key: str(table[key]) for key in ("spread", "poll") if type(table.get(key)) is int}
-    try:
-        return msgspec.convert({**table, **spelt}, Watch)
-    except msgspec.ValidationError as error:
-        raise _value_error(place, error) from None
-
-
-def _status_files(path: Path, table: object) -> StatusFiles:
-    place = f"{path}: [status]"
-    check_keys(place, table, StatusFiles.__struct_fields__)
-    assert isinstance(table, dict)  # noqa: S101 - check_keys
-    for key, value in table.items():
-        if not isinstance(value, str) or not (value == "" or value.startswith("/")):
-            raise ConfigError(
-                f"{place}: {key}: an absolute path was expected",
-                hint=_EXAMPLES[key],
-            )
-    return StatusFiles(**table)
+    return read_notify(f"{path}: [notify]", table["notify"])
 
 
 def _module(path: Path, name: str, table: object, common: tuple[object, ...] = ()) -> Module:
@@ -288,22 +232,17 @@ def _module(path: Path, name: str, table: object, common: tuple[object, ...] = (
     place = f"{path}: [modules.{name}]"
     check_keys(place, table, Module.__struct_fields__)
     assert isinstance(table, dict)  # noqa: S101 - check_keys
-    spelt: dict[str, object] = {
-        key: str(table[key]) for key in _SPELT if type(table.get(key)) is int
-    }
+    below = dict(table)
     if "hooks" in table:
-        spelt["hooks"] = convert_hooks(f"{path}: [modules.{name}.hooks]", table["hooks"])
+        below["hooks"] = convert(f"{place[:-1]}.hooks]", table["hooks"], Hooks)
     if "tls" in table:
-        spelt["tls"] = convert_tls(f"{path}: [modules.{name}.tls]", table["tls"])
+        below["tls"] = convert_tls(f"{place[:-1]}.tls]", table["tls"])
     if "proofs" in table:
-        spelt["proofs"] = convert_proofs(f"{path}: [modules.{name}.proofs", table["proofs"])
+        below["proofs"] = convert_proofs(f"{place[:-1]}.proofs", table["proofs"])
     if "attest" in table or common:
         own = (table["attest"],) if "attest" in table else ()
-        spelt["attest"] = convert_attest(f"{path}: [modules.{name}.attest]", (*common, *own), name)
-    try:
-        module = msgspec.convert({**table, **spelt}, Module)
-    except msgspec.ValidationError as error:
-        raise _value_error(place, error) from None
+        below["attest"] = convert_attest(f"{place[:-1]}.attest]", (*common, *own), name)
+    module = convert(place, below, Module)
     key = "publish"
     try:
         check_config_name(name)
@@ -311,29 +250,10 @@ def _module(path: Path, name: str, table: object, common: tuple[object, ...] = (
         key = "volatile"
         volatile_rules(module.volatile or ())
     except FormatError as error:
-        raise ConfigError(f"{place}: {key}: {error.reason}", hint=_example(key)) from None
+        raise ConfigError(f"{place}: {key}: {error.reason}", hint=example(Module, key)) from None
     except ConfigError as error:
         raise ConfigError(f"{place}: {error.message}", hint=error.hint) from None
     return module
-
-
-def _value_error(place: str, error: msgspec.ValidationError) -> ConfigError:
-    return value_error(place, _reworded(str(error)), _example)
-
-
-def _reworded(reason: str) -> str:
-    """What msgspec says, without a regular expression."""
-    span = f"Expected `str` matching regex {SPAN!r}"
-    words = "is not a duration (examples: 90, 30m, 12h, 2d)"
-    return reason.replace(span, words)
-
-
-def _example(key: str) -> str:
-    """A line with a right value."""
-    if key in _EXAMPLES or key not in Module.__struct_fields__:
-        return _EXAMPLES.get(key, "")
-    default = getattr(Module(url="", dest=""), key)
-    return f"{key} = {msgspec.json.encode(default).decode()}"
 
 
 def check_config_name(name: str) -> str:
@@ -375,8 +295,7 @@ def add_module(root: Path, name: str, module: Module) -> None:
             f"module {name!r} exists already",
             hint=f"change it in {config_path(root)}, or remove it",
         )
-    defaults = msgspec.to_builtins(Module(url="", dest=""))
-    values = msgspec.to_builtins(module)
+    defaults, values = to_toml(Module(url="", dest="")), to_toml(module)
     needed = ("url", "dest")
     changed = {
         key: value for key, value in values.items() if value != defaults[key] or key in needed

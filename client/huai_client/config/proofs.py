@@ -6,26 +6,23 @@ Loads next to nothing: each poll reads it.  `config_check` looks at programs and
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
-from huai_client.config.hooks import TIME_LIMIT, Command, convert_programs, words_of
+from huai_client.config.hooks import Command, words_of
 from huai_program.configuration import ConfigError
-
-_EXAMPLES = {
-    "gpgv": 'gpgv = "/usr/share/keyrings/debian-archive-keyring.gpg"',
-    "command": 'command = ["/usr/local/bin/prove", "--strict"]',
-    "timeout": 'timeout = "1m", or 60',
-}
+from huai_program.spans import TimeLimit
+from huai_program.tables import Example, convert, example
 
 
 class Proof(msgspec.Struct, frozen=True, omit_defaults=True):
     """What has to accept the pointers of a package repository (docs/PROOFS.md)."""
 
-    gpgv: Command | None = None
+    gpgv: Annotated[Command | None, Example('"/usr/share/keyrings/debian-archive-keyring.gpg"')] = (
+        None
+    )
     """The path of a keyring, or a list of them: the archive's own signatures are verified."""
-    command: Command | None = None
+    command: Annotated[Command | None, Example('["/usr/local/bin/prove", "--strict"]')] = None
     """Or a program, as for a hook."""
-    timeout: Annotated[str, Meta(pattern=TIME_LIMIT)] = "1m"
+    timeout: Annotated[TimeLimit, Example('"1m", or 60')] = TimeLimit("1m")
     """How long each program that is run may take."""
 
     @property
@@ -48,10 +45,10 @@ def convert_proofs(place: str, tables: object) -> dict[str, Proof]:
     found: dict[str, Proof] = {}
     for profile, table in tables.items():
         here = f"{place}.{profile}]"
-        proof = found[profile] = convert_programs(here, table, Proof, _EXAMPLES)
+        proof = found[profile] = convert(here, table, Proof)
         if (proof.gpgv is None) == (proof.command is None):
             raise ConfigError(
                 f"{here}: either gpgv or command is needed, and not both",
-                hint=_EXAMPLES["gpgv"],
+                hint=example(Proof, "gpgv"),
             )
     return found

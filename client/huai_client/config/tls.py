@@ -9,11 +9,12 @@ for no other one, wherever the upstream or a redirection leads.
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple, Self
 
 import msgspec
 
-from huai_program.configuration import ConfigError, check_keys, value_error
+from huai_program.configuration import ConfigError
+from huai_program.tables import PATH, Example, convert, example
 from huai_program.urls import split_url
 from huai_schema.errors import ExitCode, HuaiError
 
@@ -33,21 +34,19 @@ _CERTIFICATE_HINTS = (
     ("revoked", "tell its administrator"),
 )
 """Words of the reason, and what to do."""
-_EXAMPLES = {
-    "certificate": 'tls = {certificate = "/etc/huai/client.pem", key = "/etc/huai/client.key"}',
-    "key": 'tls = {certificate = "/etc/huai/client.pem", key = "/etc/huai/client.key"}',
-    "ca": 'tls = {ca = "/etc/huai/ca.pem"}',
-}
+
+
+_Path = Annotated[str, msgspec.Meta(pattern=PATH)]
 
 
 class Tls(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the hosts that the table of a module names are shown, and believed by (PEM files)."""
 
-    certificate: str = ""
+    certificate: Annotated[_Path, Example('"/etc/huai/client.pem"')] = ""
     """Of this client, with the chain that leads to its authority; empty: none is shown."""
-    key: str = ""
+    key: Annotated[_Path, Example('"/etc/huai/client.key"')] = ""
     """Its private key."""
-    ca: str = ""
+    ca: Annotated[_Path, Example('"/etc/huai/ca.pem"')] = ""
     """The authorities that count there, instead of the system's; empty: the system's."""
 
 
@@ -86,20 +85,10 @@ SYSTEM_TLS = TlsFiles()
 
 def convert_tls(place: str, table: object) -> Tls:
     """The value of a table; `ConfigError` with the key that is wrong."""
-    check_keys(place, table, Tls.__struct_fields__)
-    try:
-        made = msgspec.convert(table, Tls)
-    except msgspec.ValidationError as error:
-        raise value_error(place, str(error), lambda key: _EXAMPLES.get(key, "")) from None
-    for key in Tls.__struct_fields__:
-        value = getattr(made, key)
-        if value and (not value.startswith("/") or "\0" in value):
-            raise ConfigError(
-                f"{place}: {key}: {value!r} is not an absolute path", hint=_EXAMPLES[key]
-            )
+    made = convert(place, table, Tls)
     for key, other in (("certificate", made.key), ("key", made.certificate)):
         if other and not getattr(made, key):
-            raise ConfigError(f"{place}: {key} is missing", hint=_EXAMPLES[key])
+            raise ConfigError(f"{place}: {key} is missing", hint=example(Tls, key))
     return made
 
 

@@ -231,7 +231,7 @@ def _check_limits(place: str, module: Module) -> None:
     from huai_client.plan.deletions import check_limits, parse_limit
 
     with _key(place, "max_delete"):
-        parse_limit(module.max_delete)
+        parse_limit(str(module.max_delete))
     with _key(place, "max_delete_in"):
         check_limits(module.max_delete_in)
 

@@ -95,7 +95,7 @@ class PlanBuilder:
         self._protection = Protection(module.protected)
         self._undeletable = Undeletable(options.undeletable)
         self._limits = DeletionLimits(
-            options.max_delete or module.max_delete,
+            options.max_delete or str(module.max_delete),
             {**module.max_delete_in, **parse_exceptions(options.max_delete_in)},
         )
         self.moves = True

@@ -1,30 +1,21 @@
-"""The table `[notify]` of client.toml and server.toml, as frozen, typed values.
-
-The types are checked by msgspec, which the caller hands over; the rest is here.
-"""
+"""The table `[notify]` of client.toml and server.toml, as frozen, typed values."""
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-from huai_program.configuration import ConfigError, check_keys, value_error
+import msgspec
+from msgspec import Meta
+
+from huai_program.configuration import ConfigError
+from huai_program.tables import Example, check_keys, convert, example
 
 _ADDRESS = re.compile(r"[!-~]+@[A-Za-z0-9.\[\]:-]+|[A-Za-z0-9._-]+")
 """A mail address, or a user of this machine."""
 _NOT_IN_ADDRESS = frozenset('<>,;"()')
 _URL = re.compile(r"https?://[!-~]+")
-_EXAMPLES = {
-    "after": "after = 3",
-    "timeout": "timeout = 10",
-    "mail": 'mail = { to = "ops@mirror.example", server = "localhost" }',
-    "web": 'web = { url = "https://chat.example/hooks/abc" }',
-    "command": 'command = ["/usr/local/bin/alarm", "--mirror"]',
-}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mail:
+class Mail(msgspec.Struct, frozen=True, kw_only=True):
     """Who gets mail, and by which server."""
 
     to: str | tuple[str, ...]
@@ -44,8 +35,7 @@ class Mail:
         return (self.to,) if isinstance(self.to, str) else self.to
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Web:
+class Web(msgspec.Struct, frozen=True, kw_only=True):
     """Which URL is told."""
 
     url: str
@@ -53,16 +43,19 @@ class Web:
     """Signs what is sent; empty: nothing does."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notify:
+class Notify(msgspec.Struct, frozen=True, kw_only=True):
     """After how many failures in a row somebody is told, and who."""
 
-    after: int = 3
-    timeout: int = 10
+    after: Annotated[int, Meta(ge=1, le=1000)] = 3
+    timeout: Annotated[int, Meta(ge=1, le=60)] = 10
     """Seconds that telling may take."""
-    mail: Mail | None = None
-    web: Web | None = None
-    command: str | tuple[str, ...] | None = None
+    mail: Annotated[Mail | None, Example('{ to = "ops@mirror.example", server = "localhost" }')] = (
+        None
+    )
+    web: Annotated[Web | None, Example('{ url = "https://chat.example/hooks/abc" }')] = None
+    command: Annotated[
+        str | tuple[str, ...] | None, Example('["/usr/local/bin/alarm", "--mirror"]')
+    ] = None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -70,41 +63,23 @@ class Notify:
         return (self.command,) if isinstance(self.command, str) else self.command or ()
 
 
-def read_notify(
-    place: str,
-    table: object,
-    convert: Callable[[Any, type[Notify]], Notify],
-    conversion_error: type[Exception],
-) -> Notify:
-    """The value of a table; `ConfigError` with the key that is wrong.
-
-    `convert` is msgspec's, and `conversion_error` what it raises.
-    """
-    check_keys(place, table, _keys(Notify))
-    assert isinstance(table, Mapping)  # noqa: S101 - check_keys
+def read_notify(place: str, table: object) -> Notify:
+    """The value of a table; `ConfigError` with the key that is wrong."""
+    check_keys(place, table, Notify.__struct_fields__)
+    assert isinstance(table, dict)  # noqa: S101 - check_keys
+    below = dict(table)
     for key, kind in (("mail", Mail), ("web", Web)):
         if key in table:
-            check_keys(f"{place}: {key}", table[key], _keys(kind))
-    try:
-        notify = convert(table, Notify)
-    except conversion_error as error:
-        raise value_error(place, str(error), lambda key: _EXAMPLES.get(key, "")) from None
+            below[key] = convert(f"{place}: {key}", table[key], kind)
+    notify = convert(place, below, Notify)
     for key, reason in _faults(notify):
-        raise ConfigError(f"{place}: {key}: {reason}", hint=f"for example: {_EXAMPLES[key]}")
+        raise ConfigError(f"{place}: {key}: {reason}", hint=f"for example: {example(Notify, key)}")
     return notify
-
-
-def _keys(kind: type[Any]) -> list[str]:
-    return [field.name for field in fields(kind)]
 
 
 def _faults(notify: Notify) -> list[tuple[str, str]]:
     """Keys, and what is wrong with their values."""
-    found = [
-        (key, f"{value} is not from 1 to {most:,}")
-        for key, value, most in (("after", notify.after, 1000), ("timeout", notify.timeout, 60))
-        if not 1 <= value <= most
-    ]
+    found: list[tuple[str, str]] = []
     if not (notify.mail or notify.web or notify.words):
         found.append(("mail", "is missing, and so are web and command: nobody would be told"))
     if notify.mail:

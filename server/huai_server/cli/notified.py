@@ -36,7 +36,7 @@ def notifying(
     config = load(root)
     if config.notify is None:
         return run()
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from huai_program.notify.notifier import Notifier
 

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from huai_program.configuration import ConfigError, check_keys
+from huai_program.configuration import ConfigError
+from huai_program.tables import convert
 from huai_program.urls import masked
 from huai_schema.codec.descriptor import Descriptor, check_module
 from huai_schema.codec.publish_rules import own_rules
@@ -52,7 +53,7 @@ def convert_downstreams(path: Path, tables: object) -> dict[str, AllowedDownstre
                 f"{place}: this cannot be a name (letters, digits, '.', '_', '-')",
                 hint="for example the mirror's host name",
             )
-        one = convert(place, table, AllowedDownstream)
+        one = convert_table(place, table, AllowedDownstream)
         key = _public_key(place, one.key)
         if any(each.key == key for each in found.values()):
             raise ConfigError(f"{place}: another one has this key", hint="give each its own")
@@ -88,13 +89,13 @@ def convert_module(path: Path, name: str, table: object) -> Module:
     """The module of one table, checked without looking at its tree."""
     place = f"{path}: [modules.{name}]"
     if isinstance(table, dict):
-        convert(f"{place[:-1]}.fallback]", table.get("fallback", {}), ModuleFallback)
-        convert(f"{place[:-1]}.export]", table.get("export", {}), ModuleExport)
+        convert_table(f"{place[:-1]}.fallback]", table.get("fallback", {}), ModuleFallback)
+        convert_table(f"{place[:-1]}.export]", table.get("export", {}), ModuleExport)
         hooks = table.get("webhooks", ())
         for hook in hooks if isinstance(hooks, list) else ():
-            convert(f"{place}: webhooks", hook, WebHook)
-        convert(f"{place[:-1]}.static]", table.get("static", {}), StaticFiles)
-    module = convert(place, table, Module)
+            convert_table(f"{place}: webhooks", hook, WebHook)
+        convert_table(f"{place[:-1]}.static]", table.get("static", {}), StaticFiles)
+    module = convert_table(place, table, Module)
     check_urls(f"{place}: content_urls", name, module.content_urls)
     check_urls(f"{place}: mirrors", name, module.mirrors)
     try:
@@ -133,7 +134,7 @@ def check_tls(path: Path, table: dict[str, Any]) -> None:
     """Name what is wrong in the table of TLS, if there is one."""
     listen = table.get("listen")
     if isinstance(listen, dict) and "tls" in listen:
-        convert(f"{path}: [listen]: tls", listen["tls"], Tls)
+        convert_table(f"{path}: [listen]: tls", listen["tls"], Tls)
 
 
 def check_urls(place: str, name: str, urls: tuple[str, ...]) -> None:
@@ -148,39 +149,6 @@ def check_urls(place: str, name: str, urls: tuple[str, ...]) -> None:
             )
 
 
-def convert(place: str, table: object, kind: type[_Table]) -> _Table:
+def convert_table(place: str, table: object, kind: type[_Table]) -> _Table:
     """The value of a table; `ConfigError` names the key that is wrong, after `place`."""
-    check_keys(place, table, kind.__struct_fields__)
-    try:
-        return msgspec.convert(table, kind)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{place}: {_in_words(str(error), table)}", hint=SEE) from None
-
-
-_AT_KEY = re.compile(r" - at `\$\.(\w+)[^`]*`$")
-_WORDS = (
-    (r"Object missing required field `(\w+)`", r"the key '\1' is missing"),
-    (r"Expected `(?:array|tuple)`, got `\w+`", 'a list was expected: ["…"]'),
-    (r"Expected `int \| null`, got `\w+`", "a whole number was expected"),
-    (r"Expected `int`, got `\w+`", "a whole number was expected"),
-    (r"Expected `float`, got `\w+`", "a number was expected"),
-    (r"Expected `str`, got `\w+`", 'a text was expected: "…"'),
-    (r"Expected `bool`, got `\w+`", "true or false was expected"),
-    (r"Expected `(?:int|float)(?: \| null)?` (>=?|<=?) (\S+)", r"the number has to be \1 \2"),
-    (r"Invalid enum value '(.*)'", r"'\1' is not one of the values of this key"),
-    (r"Expected `str` matching regex '(.*)'", "the text does not have the form that it needs"),
-)
-
-
-def _in_words(said: str, table: object) -> str:
-    """Msgspec's message in plain words: the key, its value, and what is wrong with it."""
-    found = _AT_KEY.search(said)
-    reason = said[: found.start()] if found else said
-    for pattern, words in _WORDS:
-        reason = re.sub(f"^{pattern}$", words, reason)
-    if found is None:
-        return reason
-    key = found[1]
-    value = table.get(key) if isinstance(table, dict) else None
-    shown = "" if isinstance(value, dict) else f" = {value!r}"
-    return f"{key}{shown}: {reason}"
+    return convert(place, table, kind, see=SEE)

@@ -8,19 +8,19 @@ import msgspec
 
 from huai_program.configuration import (
     ConfigError,
-    check_keys,
     find_module,
     read_toml,
     rewrite,
 )
+from huai_program.tables import check_keys, to_toml
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.config.check import (
     SEE,
     check_proxies,
     check_tls,
-    convert,
     convert_downstreams,
     convert_module,
+    convert_table,
 )
 from huai_server.config.mirrors import AllowedDownstream, MirrorSettings
 from huai_server.config.tables import ATTR_KINDS, Fallback, Listen, Module, Signing, StaticFiles
@@ -141,16 +141,16 @@ def load(root: Path) -> ServerConfig:
     table = read_toml(path)
     check_keys(str(path), table, ServerConfig.__struct_fields__)
     check_tls(path, table)
-    listen = convert(f"{path}: [listen]", table.get("listen", {}), Listen)
+    listen = convert_table(f"{path}: [listen]", table.get("listen", {}), Listen)
     if "proxies" in table.get("listen", {}):
         check_proxies(f"{path}: [listen]", listen.proxies)
     signing = None
     if "signing" in table:
-        signing = convert(f"{path}: [signing]", table["signing"], Signing)
-    fallback = convert(f"{path}: [fallback]", table.get("fallback", {}), Fallback)
+        signing = convert_table(f"{path}: [signing]", table["signing"], Signing)
+    fallback = convert_table(f"{path}: [fallback]", table.get("fallback", {}), Fallback)
     if "folder" not in table.get("fallback", {}):
         fallback = msgspec.structs.replace(fallback, folder=_fallback_folder(root))
-    static = convert(f"{path}: [static]", table.get("static", {}), StaticFiles)
+    static = convert_table(f"{path}: [static]", table.get("static", {}), StaticFiles)
     modules = table.get("modules", {})
     if not isinstance(modules, dict):
         raise ConfigError(f"{path}: modules: tables were expected", hint=SEE)
@@ -160,8 +160,8 @@ def load(root: Path) -> ServerConfig:
         from huai_program.notify.settings import read_notify  # most have no use for it
 
         place = f"{path}: [notify]"
-        notify = read_notify(place, table["notify"], msgspec.convert, msgspec.ValidationError)
-    mirrors = convert(f"{path}: [mirrors]", table.get("mirrors", {}), MirrorSettings)
+        notify = read_notify(place, table["notify"])
+    mirrors = convert_table(f"{path}: [mirrors]", table.get("mirrors", {}), MirrorSettings)
     downstreams = convert_downstreams(path, table.get("allowed_downstreams", {}))
     return ServerConfig(listen, named, fallback, signing, static, notify, mirrors, downstreams)
 
@@ -177,8 +177,7 @@ def add_module(root: Path, name: str, module: Module) -> None:
     import tomlkit  # loads slowly, and nothing else writes configuration
 
     path = config_path(root)
-    defaults = msgspec.to_builtins(Module(path=""))
-    values = msgspec.to_builtins(module)
+    defaults, values = to_toml(Module(path="")), to_toml(module)
     changed = {key: value for key, value in values.items() if value != defaults[key]}
     convert_module(path, name, {**changed, "path": module.path})
     load(root)

@@ -5,13 +5,27 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from huai_program.spans import SPAN, seconds
+from huai_program.spans import Span, seconds
 from huai_schema.codec.publish_rules import volatile_rules
 from huai_server.config.place import BUCKET
 from huai_server.config.retention import Retention
 
 _Line = Annotated[str, Meta(pattern=r"^[^\x00\r\n]*$")]
 """A value for one line of another program's configuration."""
+
+
+class MaybeSpan(Span):
+    """A duration, or nothing."""
+
+    __slots__ = ()
+    words = ("",)
+
+
+class Keep(Span):
+    """A duration, or no end."""
+
+    __slots__ = ()
+    words = ("forever",)
 
 
 class Tls(msgspec.Struct, frozen=True):
@@ -178,13 +192,13 @@ class Module(msgspec.Struct, frozen=True):
     """Bytes from which on a file gets a block index (FORMAT.md); 0: none does."""
     serve_content: bool = False
     """Whether `serve` hands out the files of the newest commit."""
-    audit: Annotated[str, Meta(pattern=rf"^$|{SPAN}")] = ""
+    audit: MaybeSpan = MaybeSpan("")
     """How old a whole scan may be for a commit from lists; empty: as old as it is."""
-    scrub: Annotated[str, Meta(pattern=rf"^$|{SPAN}")] = ""
+    scrub: MaybeSpan = MaybeSpan("")
     """Within how long each file is read again, whether it still has its digest; empty: never."""
     mirrors: tuple[str, ...] = ()
     """Content URLs of others who have the tree."""
-    keep: Annotated[str, Meta(pattern=f"^forever$|{SPAN}")] = "30d"
+    keep: Keep = Keep("30d")
     """How long commits stay; `forever`: nothing is ever dropped."""
     keep_commits: Annotated[int, Meta(ge=1, le=1_000_000)] = 64
     """So many of the newest stay, however old they are."""

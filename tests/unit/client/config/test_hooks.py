@@ -45,7 +45,7 @@ MISTAKES = {
     f"{TABLE}before = 1\n": ("before:", 'before = "/usr'),
     f'{TABLE}before = ""\n': ("before:", 'before = "/usr'),
     f"{TABLE}after = []\n": ("after:", 'after = "/usr'),
-    f'{TABLE}after = ["/x", 1]\n': ("after:", 'after = "/usr'),
+    f'{TABLE}after = ["/x", 1]\n': ("after[1]:", 'after = "/usr'),
     f'{TABLE}timeout = "0"\n': ("timeout:", "not a duration above 0", '"10m"'),
     f"{TABLE}timeout = -1\n": ("timeout:", "not a duration above 0"),
     f'{TABLE}timeout = "soon"\n': ("timeout:", "not a duration above 0"),

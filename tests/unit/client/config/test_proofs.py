@@ -8,6 +8,7 @@ from huai_client.config import load as config
 from huai_client.config.proofs import Proof
 from huai_client.inspect.config_check import check_config
 from huai_program.configuration import ConfigError
+from huai_program.spans import TimeLimit
 
 MODULE = '[modules.m]\nurl = "http://h:8440"\ndest = "/srv/m"\n'
 TABLE = f"{MODULE}[modules.m.proofs.apt]\n"
@@ -27,7 +28,10 @@ def test_keyrings_or_a_program(tmp_path: Path) -> None:
 
 
 def test_what_add_writes_is_read_again(tmp_path: Path) -> None:
-    proofs = {"apt": Proof(gpgv=("/a", "/b")), "conda": Proof(command="/bin/true", timeout="5")}
+    proofs = {
+        "apt": Proof(gpgv=("/a", "/b")),
+        "conda": Proof(command="/bin/true", timeout=TimeLimit("5")),
+    }
     module = config.Module(url="http://h:8440", dest="/srv/m", proofs=proofs)
     config.add_module(tmp_path, "m", module)
     assert config.load(tmp_path).module("m") == module
