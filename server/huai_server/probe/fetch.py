@@ -17,6 +17,7 @@ from urllib.parse import quote_from_bytes, urlsplit, urlunsplit
 import pycurl
 
 from huai_native._native import Blake3
+from huai_program.authorities import trust_authorities
 from huai_schema import __version__
 from huai_schema.entries import File
 from huai_server.fallback.programs import fetch_files
@@ -86,6 +87,7 @@ def _by_http(url: str, addresses: list[str], file: File) -> Finding:
             (pycurl.HEADERFUNCTION, take_head),
         ):
             curl.setopt(option, value)
+        trust_authorities(curl)
         failure = ""
         try:
             curl.perform()

@@ -4,7 +4,6 @@ Rule: no exception leaves a callback, as libcurl would not know what to do with 
 `broken`, and raised by whoever runs the loop.
 """
 
-import os
 import socket
 from typing import Protocol
 
@@ -13,6 +12,7 @@ import pycurl
 from huai_client.config.proxies import Proxy
 from huai_client.config.reach import Reach
 from huai_client.config.tls import Tls
+from huai_program.authorities import trust_authorities
 from huai_schema import __version__
 
 AGENT = f"huai-client/{__version__}"
@@ -96,14 +96,8 @@ class Handle:
     def set_url(self, address: str) -> None:
         """Ask `address`."""
         self.curl.setopt(pycurl.URL, address)
-        if address[:6].lower() != "https:":
-            return
-        file, folder = (self.tls.ca, None) if self.tls.ca else _authorities()
-        for option, path in ((pycurl.CAINFO, file), (pycurl.CAPATH, folder)):
-            if path is None:
-                self.curl.unsetopt(option)
-            else:
-                self.curl.setopt(option, path)
+        if address[:6].lower() == "https:":
+            trust_authorities(self.curl, self.tls.ca)
 
     def _open_socket(self, _purpose: int, address: _SocketAddress) -> _Opened | int:
         try:
@@ -114,15 +108,3 @@ class Handle:
         except BaseException as error:  # noqa: BLE001 - see above
             self.broken = error
         return pycurl.SOCKET_BAD
-
-
-def _authorities() -> tuple[str | None, str | None]:
-    """Return a file and a folder of certificates: those of the system, or of the environment.
-
-    What `ssl.get_default_verify_paths` does, without the 15 ms that loading `ssl` takes.
-    """
-    import _ssl  # http:// has no need of it
-
-    file_variable, file, folder_variable, folder = _ssl.get_default_verify_paths()
-    file, folder = os.environ.get(file_variable, file), os.environ.get(folder_variable, folder)
-    return file if os.path.isfile(file) else None, folder if os.path.isdir(folder) else None

@@ -84,10 +84,19 @@ VALUES: dict[str, tuple[str, str]] = {
     'content_urls = ["mirror.example/tools"]': ("content_urls: not a content URL", "rsync://HOST"),
     'content_urls = ["ftp://x"]': ("content_urls: not a content URL: 'ftp://x'", "rsync://HOST"),
     "content_urls = [5]": ("content_urls[0]: expected a text in quotes or a table", "priority"),
-    'content_urls = [{ uri = "/" }]': ("content_urls[0]: object contains unknown field", "priority"),
+    'content_urls = [{ uri = "/" }]': (
+        "content_urls[0]: object contains unknown field",
+        "priority",
+    ),
     "content_urls = [{ priority = 2 }]": ("content_urls[0]: ", "url ="),
-    'content_urls = [{ url = "/", priority = 0 }]': ("content_urls[0].priority: 0 is less than 1", "priority"),
-    'content_urls = [{ url = "/", share = -1 }]': ("content_urls[0].share: -1 is less than 0", "priority"),
+    'content_urls = [{ url = "/", priority = 0 }]': (
+        "content_urls[0].priority: 0 is less than 1",
+        "priority",
+    ),
+    'content_urls = [{ url = "/", share = -1 }]': (
+        "content_urls[0].share: -1 is less than 0",
+        "priority",
+    ),
     'content_urls = [{ url = "nowhere" }]': ("content_urls: not a content URL", "rsync://HOST"),
     'rsync_options = ["--delete"]': ("rsync_options: rsync option '--delete'", "huai itself"),
     'rsync_options = ["-vn"]': ("rsync_options: rsync option '-vn'", "huai itself selects"),
