@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use crate::amend::Amendment;
+use crate::amend::amendment::Amendment;
 use crate::amend::leaves::{Leaf, LeafReader};
 use crate::cut::is_file;
 use crate::digests::is_zero;

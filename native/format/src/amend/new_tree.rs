@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::amend::amendment::{Amended, Amendment};
 use crate::amend::leaves::{LeafReader, names};
 use crate::amend::merged::Merged;
 use crate::amend::past::Past;
 use crate::amend::sparse::{Sparse, Step};
-use crate::amend::{Amended, Amendment};
 use crate::entry_limit::EntryLimit;
 use crate::error::{Error, Result};
 use crate::git::oid::Oid;

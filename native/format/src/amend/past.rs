@@ -1,6 +1,6 @@
 //! The snapshot that is amended, read from the front to the end.
 
-use crate::amend::Amendment;
+use crate::amend::amendment::Amendment;
 use crate::amend::sparse::{Reading, Sparse, Step};
 use crate::entry_limit::EntryLimit;
 use crate::error::Result;

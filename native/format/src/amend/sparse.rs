@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-use crate::amend::Amendment;
+use crate::amend::amendment::Amendment;
 use crate::cut::begins_piece;
 use crate::entry_limit::EntryLimit;
 use crate::error::Result;

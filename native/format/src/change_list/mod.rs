@@ -7,7 +7,7 @@
 
 mod rsync;
 
-use crate::find::{position, split_before};
+use crate::find::position;
 use crate::path::{RelPath, check_name, path_order};
 use rsync::{Said, is_message, read_line, unescape_octal};
 
@@ -17,8 +17,6 @@ const LINE_BYTES: usize = 1 << 16;
 const SHOWN: usize = 20;
 /// And so many bytes of each.
 const SHOWN_BYTES: usize = 200;
-/// Ways to read a line that are tried, beside all of it.
-const WAYS: usize = 64;
 /// What means everything below a directory.
 const ALL_BELOW: &[u8] = b"**";
 
@@ -303,25 +301,4 @@ impl ChangeList {
             self.refused.push((shown.to_vec(), refusal));
         }
     }
-}
-
-/// Each way to part a text at `arrow`: what stands before, as often as the arrow stands in it.
-pub(crate) fn before_each<'a>(text: &'a [u8], arrow: &[u8]) -> Vec<&'a [u8]> {
-    let mut found = Vec::new();
-    let Some((&last, _)) = arrow.split_last() else {
-        return found;
-    };
-    let mut end: usize = 0;
-    while found.len() < WAYS {
-        let (before, rest) = split_before(text.get(end..).unwrap_or_default(), last);
-        if rest.is_empty() {
-            break;
-        }
-        end = end.saturating_add(before.len()).saturating_add(1);
-        let head = text.get(..end).unwrap_or_default();
-        if let Some(name) = head.strip_suffix(arrow).filter(|name| !name.is_empty()) {
-            found.push(name);
-        }
-    }
-    found
 }

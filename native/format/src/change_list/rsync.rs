@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::before_each;
+use crate::find::split_before;
 
 /// What a code begins with: how the path is updated, and what it is.
 const UPDATES: &[u8] = b"<>ch.";
@@ -19,6 +19,8 @@ const DELETING_OLD: &[u8] = b"*deleting ";
 
 const SYMLINK: &[u8] = b" -> ";
 const HARDLINK: &[u8] = b" => ";
+/// Ways to read a line that are tried, beside all of it.
+const WAYS: usize = 64;
 
 /// A line.
 pub(super) enum Said<'a> {
@@ -158,4 +160,25 @@ pub(super) fn is_message(line: &[u8]) -> bool {
         b"*** ",
     ];
     BEGINS.iter().any(|begin| line.starts_with(begin)) || line.ends_with(b" is uptodate")
+}
+
+/// Each way to part a text at `arrow`: what stands before, as often as the arrow stands in it.
+fn before_each<'a>(text: &'a [u8], arrow: &[u8]) -> Vec<&'a [u8]> {
+    let mut found = Vec::new();
+    let Some((&last, _)) = arrow.split_last() else {
+        return found;
+    };
+    let mut end: usize = 0;
+    while found.len() < WAYS {
+        let (before, rest) = split_before(text.get(end..).unwrap_or_default(), last);
+        if rest.is_empty() {
+            break;
+        }
+        end = end.saturating_add(before.len()).saturating_add(1);
+        let head = text.get(..end).unwrap_or_default();
+        if let Some(name) = head.strip_suffix(arrow).filter(|name| !name.is_empty()) {
+            found.push(name);
+        }
+    }
+    found
 }

@@ -3,7 +3,7 @@
 use crate::bug::fit;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
-use crate::git::oid::Oid;
+use crate::git::oid::{Checksum, Oid};
 use crate::limits::OBJECT_BYTES;
 
 /// What an object is.  Others than these a mirror's metadata do not have.
@@ -64,6 +64,27 @@ pub struct Object {
     pub kind: Kind,
     /// Inflated, without git's header.
     pub content: Vec<u8>,
+}
+
+impl Oid {
+    /// The id of an object; one that was made to share its id with another is refused.
+    pub fn of(kind: Kind, content: &[u8]) -> Result<Self> {
+        Self::of_parts([head(kind, content).as_bytes(), content])
+    }
+
+    /// The same for what is written here: whoever reads it looks for collisions, and looking for
+    /// them takes several times as long as the id.
+    pub fn of_own(kind: Kind, content: &[u8]) -> Self {
+        let mut hash = Checksum::default();
+        hash.update(head(kind, content).as_bytes());
+        hash.update(content);
+        Self::new(hash.finish())
+    }
+}
+
+/// What git hashes before the content of an object.
+fn head(kind: Kind, content: &[u8]) -> String {
+    format!("{} {}\0", kind.name(), content.len())
 }
 
 /// What a record says that it holds.
@@ -198,4 +219,16 @@ fn shifted(byte: u8, shift: u32) -> Option<u64> {
 
 fn no_end() -> Error {
     Error::new("an object without an end")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_git_s() {
+        let oid = Oid::of(Kind::Blob, b"hello\n").unwrap();
+        assert_eq!(oid.to_string(), "ce013625030ba8dba906f756967f9e9ca394464a");
+        assert_eq!(oid, Oid::of_own(Kind::Blob, b"hello\n"));
+    }
 }

@@ -5,7 +5,6 @@ use std::fmt;
 use sha1_checked::{Builder, CollisionResult, Digest, Sha1};
 
 use crate::error::{Error, Result};
-use crate::git::object::Kind;
 
 /// How many bytes an id has.
 pub const OID_BYTES: usize = 20;
@@ -36,23 +35,13 @@ impl Oid {
         first
     }
 
-    /// The id of an object; one that was made to share its id with another is refused.
-    pub fn of(kind: Kind, content: &[u8]) -> Result<Self> {
+    /// The SHA-1 of these parts one after the other; one that was made to share it is refused.
+    pub(super) fn of_parts(parts: [&[u8]; 2]) -> Result<Self> {
         let mut hash = Sha1::new();
-        hash.update(kind.name());
-        hash.update(format!(" {}\0", content.len()));
-        hash.update(content);
+        for part in parts {
+            hash.update(part);
+        }
         sole(hash).map(Self)
-    }
-
-    /// The same for what is written here: whoever reads it looks for collisions, and looking for
-    /// them takes several times as long as the id.
-    pub fn of_own(kind: Kind, content: &[u8]) -> Self {
-        let mut hash = Checksum::default();
-        hash.update(kind.name().as_bytes());
-        hash.update(format!(" {}\0", content.len()).as_bytes());
-        hash.update(content);
-        Self(hash.finish())
     }
 }
 
@@ -96,13 +85,6 @@ impl Checksum {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_id_is_git_s() {
-        let oid = Oid::of(Kind::Blob, b"hello\n").unwrap();
-        assert_eq!(oid.to_string(), "ce013625030ba8dba906f756967f9e9ca394464a");
-        assert_eq!(oid, Oid::of_own(Kind::Blob, b"hello\n"));
-    }
 
     #[test]
     fn a_collision_is_refused() {
