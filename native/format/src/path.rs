@@ -95,6 +95,18 @@ pub fn parent(path: &[u8]) -> &[u8] {
     slash.and_then(|at| path.get(..at)).unwrap_or_default()
 }
 
+/// The directory above the last name of a path, and that name.
+pub fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    let above = parent(path);
+    let rest = path.get(above.len()..).unwrap_or_default();
+    let name = if above.is_empty() {
+        Some(rest)
+    } else {
+        rest.get(1..)
+    };
+    (above, name.unwrap_or_default())
+}
+
 /// The last component of a path.
 pub fn basename(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()

@@ -5,8 +5,8 @@ use huai_tree::hash::Digest;
 use pyo3::prelude::*;
 
 use crate::guarded::Guarded;
+use crate::operations::wanted;
 use crate::rows::Rows;
-use crate::stage::wanted;
 
 /// Which run brought each file.
 #[pyclass(frozen, module = "huai_native._native")]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use huai_format::diff::Comparison;
 use huai_format::path::parent;
 use huai_tree::candidates::{self, Changes, Here, Kind, Row, Stated};
-use huai_tree::findings::Attribute;
+use huai_tree::differing::Attribute;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyTuple, PyType};
@@ -15,10 +15,9 @@ use crate::columns::all_bytes;
 use crate::compare::{Side, side};
 use crate::entry::{Place, Shown, Types, full, place, push};
 use crate::errors::refuse;
-use crate::filter::Filter;
+use crate::filter::{Filter, ModeTable, modes_of};
 use crate::guarded::Guarded;
 use crate::plan::Plan;
-use crate::tree_comparison::{ModeTable, modes_of};
 use crate::wait::wait;
 
 /// From old to new path.

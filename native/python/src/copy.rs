@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PySequence};
 
 use crate::errors::raise;
-use crate::stage::{Finish, all_asked, wanted};
+use crate::operations::wanted;
+use crate::stage::{Finish, all_asked};
 use crate::wait::wait_telling;
 
 /// Where copies and links go, and how many threads hash.

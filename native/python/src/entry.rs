@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use huai_tree::candidates::{Candidates, Here, Kind, Mode, Row, Seen, Span, Stated};
+use huai_tree::differing::{Attribute, Attributes};
 use huai_tree::error::{Errno, Error};
-use huai_tree::findings::{Attribute, Attributes};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -1,12 +1,16 @@
-//! Filters.
+//! Filters, and the modes of what they select.
 
 use std::sync::Arc;
 
 use huai_format::filter::{self, Reached, Rule, Side};
+use huai_format::selection::{ModeRule, Modes};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::guarded::Guarded;
+
+/// For files and for directories, bits that stay and bits that are set; what is there keeps its own.
+pub(crate) type ModeTable = ((u16, u16), (u16, u16), bool);
 
 /// A pattern; whether the rule includes, is of the sender, is of the receiver, is negated.
 type Row = (Vec<u8>, bool, bool, bool, bool);
@@ -79,5 +83,15 @@ impl Filter {
     /// The rules themselves.
     pub(crate) fn rules(&self) -> Arc<filter::Filter> {
         Arc::clone(&self.rules)
+    }
+}
+
+/// Such a table as the engine has it.
+pub(crate) fn modes_of((file, directory, local): ModeTable) -> Modes {
+    let rule = |(kept, set)| ModeRule { kept, set };
+    Modes {
+        file: rule(file),
+        directory: rule(directory),
+        local,
     }
 }

@@ -19,6 +19,7 @@ mod errors;
 mod filelist;
 mod filter;
 mod found_digests;
+mod frame;
 mod git_tree;
 mod guarded;
 mod hardlinks;

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use huai_tree::copy::Reuse;
+use huai_tree::hash::Digest;
 use huai_tree::publish::{
     Attributes, Directory, Failure, File, Held, Leaf, Link, Mode, Move, Reason, Remove, Row,
     Staged, Symlink, Whole,
 };
+use huai_tree::stage::Wanted;
 use huai_tree::survey::Numbers;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyTuple, PyType};
-
-use crate::stage::wanted;
 
 /// How many were done; path, reason, errno or 0, and another path, of what failed.
 pub(crate) type Outcome<'py> = (
@@ -255,6 +255,21 @@ impl Entries {
             directory,
         })
     }
+}
+
+/// A `huai_schema.entries.File`.
+pub(crate) fn wanted(file: &Bound<'_, PyAny>) -> PyResult<Wanted> {
+    let file = file.cast::<PyTuple>()?;
+    let path = file.get_item(0)?;
+    let digest = file.get_item(7)?;
+    let digest = digest.extract::<Option<&[u8]>>()?.map(Digest::try_from);
+    Ok(Wanted {
+        path: path.extract::<&[u8]>()?.to_vec(),
+        size: file.get_item(1)?.extract()?,
+        mtime: file.get_item(2)?.extract()?,
+        mode: file.get_item(3)?.extract()?,
+        digest: digest.transpose()?,
+    })
 }
 
 fn path(entry: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {

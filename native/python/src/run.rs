@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::errors::refuse;
+use crate::frame::directory;
 use crate::guarded::Guarded;
-use crate::scan::directory;
 
 /// Directories one after the other, with their digests as soon as these are known.
 #[pyclass(frozen, module = "huai_native._native")]

@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use huai_tree::hash::Digest;
-use huai_tree::stage::{self, Arrival, Asked, Run, Wanted};
+use huai_tree::stage::{self, Arrival, Asked, Run};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyType};
 
 use crate::errors::raise;
-use crate::operations::Entries;
+use crate::operations::{Entries, wanted};
 use crate::rows::Rows;
 use crate::wait::{wait, wait_asking};
 
@@ -73,21 +72,6 @@ fn asked(file: &Bound<'_, PyAny>, entries: Option<&mut Entries>) -> PyResult<Ask
     Ok(Asked {
         wanted: wanted(file)?,
         attributes: attributes.transpose()?,
-    })
-}
-
-/// A `huai_schema.entries.File`.
-pub(crate) fn wanted(file: &Bound<'_, PyAny>) -> PyResult<Wanted> {
-    let file = file.cast::<PyTuple>()?;
-    let path = file.get_item(0)?;
-    let digest = file.get_item(7)?;
-    let digest = digest.extract::<Option<&[u8]>>()?.map(Digest::try_from);
-    Ok(Wanted {
-        path: path.extract::<&[u8]>()?.to_vec(),
-        size: file.get_item(1)?.extract()?,
-        mtime: file.get_item(2)?.extract()?,
-        mode: file.get_item(3)?.extract()?,
-        digest: digest.transpose()?,
     })
 }
 

@@ -13,12 +13,12 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::change_list::ChangeList;
 use crate::errors::refuse;
+use crate::frame::{directory, number};
 use crate::guarded::Guarded;
 use crate::hardlinks::HardlinkGroups;
 use crate::layout::Writer;
 use crate::reader::snapshot;
 use crate::run::Run;
-use crate::scan::{directory, number};
 use crate::wait::wait;
 
 /// Paths that are named of those at which nothing is and was.

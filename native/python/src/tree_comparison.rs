@@ -6,7 +6,7 @@ use huai_format::entry_limit::EntryLimit;
 use huai_format::level::Walk;
 use huai_format::manifest::Listing;
 use huai_format::path::RelPath;
-use huai_format::selection::{ModeRule, Modes, Selection, Source};
+use huai_format::selection::{Modes, Selection, Source};
 use huai_format::shared::Shared;
 use huai_tree::candidates::TableFindings;
 use huai_tree::compare::{self, Options};
@@ -20,7 +20,7 @@ use pyo3::types::PyBytes;
 use crate::candidates::Candidates;
 use crate::columns::{Batch, batch};
 use crate::errors::{raise, refuse};
-use crate::filter::Filter;
+use crate::filter::{Filter, ModeTable, modes_of};
 use crate::guarded::Guarded;
 use crate::packs::parse_oid;
 use crate::reader::{Reader, snapshot};
@@ -30,8 +30,6 @@ use crate::wait::wait_asking;
 type Own = (Vec<u8>, Vec<u8>, bool);
 /// Path, attributes, leaves, digests.
 type Read = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>);
-/// For files and for directories, bits that stay and bits that are set; what is there keeps its own.
-pub(crate) type ModeTable = ((u16, u16), (u16, u16), bool);
 /// Top, what is apart, after what it begins.
 type Part = (Vec<u8>, HashSet<Vec<u8>>, Vec<u8>);
 /// Records, text, what is wanted; entries, files, undigested; the last place; whether it was all.
@@ -206,13 +204,4 @@ fn selected(
         }
     };
     Ok(Selection::new(snapshot(reader, &tree)?, source, filters))
-}
-
-pub(crate) fn modes_of((file, directory, local): ModeTable) -> Modes {
-    let rule = |(kept, set)| ModeRule { kept, set };
-    Modes {
-        file: rule(file),
-        directory: rule(directory),
-        local,
-    }
 }

@@ -4,7 +4,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the one door to what reads")]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -65,6 +65,11 @@ const ACL_MOST: usize = 64 << 10;
 
 /// What one call gives.
 pub(crate) type Outcome<T> = Result<T, Errno>;
+
+/// A name as the kernel takes it.
+pub(crate) fn terminated(name: &[u8]) -> Outcome<CString> {
+    CString::new(name).map_err(|_| Errno::INVAL)
+}
 
 /// A time as the kernel gives it: seconds, floored, and nanoseconds from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

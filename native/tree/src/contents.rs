@@ -10,6 +10,7 @@ use std::thread::{self, Builder};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use huai_format::block_index::{BlockIndex, block_size, may_have_index};
+use huai_format::path::split;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -19,7 +20,6 @@ use crate::error::Result;
 use crate::handle::{LastDirectory, Root};
 use crate::hash::{self, Digest, Reader};
 use crate::line::nearest_nanoseconds;
-use crate::publish::split;
 use crate::regular::open_as_seen;
 use crate::stop::Stop;
 

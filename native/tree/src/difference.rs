@@ -3,7 +3,7 @@
 use rustix::fs::FileType;
 
 use crate::attributes::{Attributes, Mode};
-use crate::findings::{Attribute as At, Attributes as Differing};
+use crate::differing::{Attribute as At, Attributes as Differing};
 use crate::local::Seen;
 
 /// What only files, directories or symlinks have.

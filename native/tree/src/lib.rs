@@ -42,6 +42,7 @@ pub mod watch;
 pub mod candidates;
 pub mod compare;
 mod difference;
+pub mod differing;
 mod extraneous;
 pub mod findings;
 mod local;
@@ -69,4 +70,4 @@ pub mod sending;
 pub mod publish;
 pub mod remove;
 
-pub use directory::{Directory, Frame, Problem, Reason};
+pub use directory::{Directory, Frame, Options, Problem, Reason};

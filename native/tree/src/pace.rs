@@ -1,13 +1,7 @@
 //! How fast, and until when, content may be read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
-
-use crate::stop::Stop;
-
-/// Between two looks at `Stop`.
-const NAP: Duration = Duration::from_millis(50);
 
 /// Bytes a second, on average since the beginning, and a time that ends it.
 #[derive(Debug)]
@@ -41,24 +35,19 @@ impl Pace {
         self.spent.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Waits until what was spent is within the rate; false after a stop, and when the time is
-    /// over.
-    pub(crate) fn wait(&self, stop: &Stop) -> bool {
-        let due = self.due();
-        let due = self.most.map_or(due, |most| due.min(most));
-        while let Some(early) = due.checked_sub(self.began.elapsed()) {
-            if early.is_zero() {
-                break;
-            }
-            if stop.is_set() {
-                return false;
-            }
-            thread::sleep(early.min(NAP));
-        }
-        !self.is_over()
+    /// The age at which what was spent so far is within the rate, or the time is over.
+    pub(crate) fn due(&self) -> Duration {
+        let due = self.within_rate();
+        self.most.map_or(due, |most| due.min(most))
     }
 
-    fn due(&self) -> Duration {
+    /// How long it is until this age; None: it is reached.
+    pub(crate) fn until(&self, age: Duration) -> Option<Duration> {
+        let early = age.checked_sub(self.began.elapsed());
+        early.filter(|early| !early.is_zero())
+    }
+
+    fn within_rate(&self) -> Duration {
         let spent = self.spent.load(Ordering::Relaxed);
         let (Some(seconds), Some(rest)) =
             (spent.checked_div(self.rate), spent.checked_rem(self.rate))
@@ -67,44 +56,5 @@ impl Pace {
         };
         let rest = rest.saturating_mul(1_000_000) / self.rate;
         Duration::from_secs(seconds) + Duration::from_micros(rest)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stop_ends_the_wait() {
-        let (pace, stop) = (Pace::new(1, None), Stop::default());
-        pace.spend(1 << 40);
-        stop.set();
-        assert!(!pace.wait(&stop));
-    }
-
-    #[test]
-    fn without_a_rate_nobody_waits() {
-        let pace = Pace::new(0, None);
-        pace.spend(usize::MAX);
-        assert!(pace.wait(&Stop::default()));
-    }
-
-    #[test]
-    fn what_came_before_counts() {
-        let pace = Pace::new(1_000_000, None);
-        let began = Instant::now();
-        pace.spend(10_000);
-        pace.spend(10_000);
-        assert!(pace.wait(&Stop::default()));
-        assert!(began.elapsed() >= Duration::from_millis(15));
-    }
-
-    #[test]
-    fn the_end_of_the_time_ends_the_wait() {
-        let pace = Pace::new(1, Some(Duration::from_millis(20)));
-        assert!(!pace.is_over());
-        pace.spend(1 << 40);
-        assert!(!pace.wait(&Stop::default()));
-        assert!(pace.is_over());
     }
 }

@@ -3,7 +3,7 @@
 use huai_format::bug::fit;
 use huai_format::entry::{Body, Entry};
 
-use crate::findings::Attributes;
+use crate::differing::Attributes;
 use crate::local::Closed;
 
 /// Text beyond which nothing more is taken.

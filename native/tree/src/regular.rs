@@ -5,13 +5,13 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use huai_format::path::split;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::call::{self, Outcome, Status};
 use crate::error::{Error, Result};
 use crate::handle::Root;
-use crate::publish::split;
 
 /// Opens the regular file at `path` below the directory `root`, which alone may be a symlink.
 ///

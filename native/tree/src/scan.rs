@@ -3,11 +3,10 @@
 use std::collections::VecDeque;
 
 use huai_format::change_list::Touched;
-use huai_format::pattern::Pattern;
 
 use crate::ahead::{Ahead, Read};
 use crate::call::Outcome;
-use crate::directory::{Found, Frame, Reader, Tree};
+use crate::directory::{Found, Frame, Options, Reader, Tree};
 use crate::error::{Error, Result};
 use crate::file_systems::FileSystems;
 use crate::handle::Root;
@@ -15,19 +14,6 @@ use crate::owners::{LookUp, Owners};
 use crate::queue::{BATCH, Reading};
 use crate::stop::Stop;
 use crate::touched::{self, Looked};
-
-/// How to scan.
-#[derive(Debug)]
-pub struct Options {
-    /// What is left out.
-    pub patterns: Vec<Pattern>,
-    /// List a mount point as an empty directory.
-    pub one_file_system: bool,
-    /// Record owners and groups; otherwise everything belongs to root.
-    pub owners: bool,
-    /// Directories looked at at the same time.
-    pub threads: usize,
-}
 
 /// A tree on its way to the caller.
 #[derive(Debug)]

@@ -5,6 +5,7 @@
 
 use std::os::fd::AsFd;
 
+use huai_format::path::split;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -14,7 +15,6 @@ use crate::error::{Error, Result};
 use crate::handle::{LastDirectory, Root};
 use crate::hash::{Digest, Reader};
 use crate::line::nanoseconds;
-use crate::publish::split;
 use crate::regular::{is_absence, open_as_seen};
 use crate::stop::Stop;
 

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use huai_format::path::split;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -16,7 +17,6 @@ use crate::change;
 use crate::error::{Error, Result};
 use crate::handle::{LastDirectory, Root};
 use crate::hash::{Digest, Reader};
-use crate::publish::split;
 use crate::stop::Stop;
 use crate::workers;
 

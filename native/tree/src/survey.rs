@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use crate::call::Outcome;
 use crate::candidates::{Candidates, Here, Kind, Row};
 use crate::difference::{Body, differences};
-use crate::findings::{Attribute, Attributes as Differing};
+use crate::differing::{Attribute, Attributes as Differing};
 use crate::folders::Folders;
 use crate::local::{Found, look};
 use crate::stop::Stop;

@@ -5,7 +5,6 @@
 //! followed: what a list names behind one is not there.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::ffi::CString;
 
 use huai_format::amend::Amendment;
 use huai_format::change_list::Touched;
@@ -266,11 +265,6 @@ fn children(names: &[u8]) -> BTreeSet<Vec<u8>> {
         .filter(|name| !name.is_empty())
         .map(<[u8]>::to_vec)
         .collect()
-}
-
-/// A name as the kernel takes it.
-pub(crate) fn terminated(name: &[u8]) -> Outcome<CString> {
-    CString::new(name).map_err(|_| Errno::INVAL)
 }
 
 fn key_of(path: &[u8]) -> Key {

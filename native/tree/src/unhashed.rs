@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use huai_format::path::split;
 use rustix::io::Errno;
 
 use crate::call::Outcome;
@@ -11,7 +12,6 @@ use crate::candidates::Candidates;
 use crate::error::{Error, Result, is_shortage};
 use crate::folders::Folders;
 use crate::hash::{Digest, Reader};
-use crate::publish::split;
 use crate::regular::open_regular_at;
 use crate::stop::Stop;
 use crate::survey::Renames;

@@ -6,7 +6,8 @@ use huai_format::selection::Modes;
 
 use super::table::{Candidates, Here, Span, Stated};
 use crate::call::Outcome;
-use crate::findings::{Attributes, Records, Sink};
+use crate::differing::Attributes;
+use crate::findings::{Records, Sink};
 use crate::local::Seen;
 
 /// Puts what is missing or differs into a table; all else becomes records.

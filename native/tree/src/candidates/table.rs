@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::attributes::{self, Attributes};
 use crate::call::Outcome;
-use crate::findings::Attributes as Differing;
+use crate::differing::Attributes as Differing;
 pub use crate::local::Seen;
 
 /// Bytes of the text: a path, a target, a digest.

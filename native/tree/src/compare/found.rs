@@ -5,12 +5,12 @@ use huai_format::error::Result;
 use huai_format::path::RelPath;
 use rustix::fs::FileType;
 
-use super::failed;
-use super::place::Place;
+use super::place::{Place, failed};
 use crate::attributes::{self, Mode};
 use crate::call::Outcome;
 use crate::difference::{self, differences};
-use crate::findings::{Attribute, Attributes, Sink};
+use crate::differing::{Attribute, Attributes};
+use crate::findings::Sink;
 use crate::local::{Seen, look};
 use crate::numbers::NumberOf;
 use crate::owners::Kind;

@@ -8,11 +8,10 @@ use huai_format::line::{Bookmark, Leaves};
 use huai_format::manifest::Listing;
 use huai_format::objects::ObjectReader;
 use huai_format::path::{RelPath, path_order};
-use huai_format::selection::{Modes, Selection};
+use huai_format::selection::Selection;
 use rustix::io::Errno;
 
-use super::failed;
-use super::place::{Pair, Place};
+use super::place::{Options, Pair, Place, failed};
 use crate::ahead::Ahead;
 use crate::call;
 use crate::error::Error;
@@ -21,25 +20,8 @@ use crate::folders::Folders;
 use crate::handle::Root;
 use crate::local::{Local, LocalReader};
 use crate::numbers::NumberOf;
-use crate::scope::{Scope, tree_order};
+use crate::scope::tree_order;
 use crate::stop::Stop;
-
-/// How to compare.
-#[derive(Debug)]
-pub struct Options {
-    /// What is compared; all that is selected is in it.
-    pub scope: Scope,
-    /// Which modes are right.
-    pub modes: Modes,
-    /// Compare owners and groups.
-    pub owners: bool,
-    /// Tell of each file whose content is to be read, even if nothing differs.
-    pub content: bool,
-    /// End a batch at a directory that may not be looked into: the caller opens it up.
-    pub opens_up: bool,
-    /// Directories looked at at the same time.
-    pub threads: usize,
-}
 
 /// A comparison and how far it has come.
 #[derive(Debug)]

@@ -10,12 +10,5 @@ mod found;
 mod merge;
 mod place;
 
-use huai_format::error::Error as FormatError;
-use rustix::io::Errno;
-
-use crate::error::Error;
-pub use merge::{Options, TreeComparison};
-
-fn failed(path: &[u8], errno: Errno) -> FormatError {
-    FormatError::Lent(Box::new(Error::new("compare", path, errno)))
-}
+pub use merge::TreeComparison;
+pub use place::Options;

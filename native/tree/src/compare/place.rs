@@ -4,20 +4,38 @@
 use std::collections::HashSet;
 
 use huai_format::entry::{Body, Entry};
-use huai_format::error::Result;
+use huai_format::error::{Error as FormatError, Result};
 use huai_format::line::{Bookmark, decode_directory};
 use huai_format::manifest::Listing;
 use huai_format::path::RelPath;
+use huai_format::selection::Modes;
+use rustix::io::Errno;
 
-use super::{Options, failed};
-use crate::error::is_shortage;
+use crate::error::{Error, is_shortage};
 use crate::extraneous::Extraneous;
 use crate::findings::{Records, Sink};
 use crate::folders::Folders;
 use crate::handle::Root;
 use crate::local::{Closed, Found, Leaf, Local, look};
 use crate::numbers::{NumberOf, Numbers};
-use crate::scope::tree_order;
+use crate::scope::{Scope, tree_order};
+
+/// How to compare.
+#[derive(Debug)]
+pub struct Options {
+    /// What is compared; all that is selected is in it.
+    pub scope: Scope,
+    /// Which modes are right.
+    pub modes: Modes,
+    /// Compare owners and groups.
+    pub owners: bool,
+    /// Tell of each file whose content is to be read, even if nothing differs.
+    pub content: bool,
+    /// End a batch at a directory that may not be looked into: the caller opens it up.
+    pub opens_up: bool,
+    /// Directories looked at at the same time.
+    pub threads: usize,
+}
 
 /// A directory of both sides, or of one, and how far its leaves were compared.
 #[derive(Debug)]
@@ -252,4 +270,9 @@ fn has_child(children: &[u8], from: &mut usize, name: &[u8]) -> bool {
         *from += child.len() + 1;
     }
     false
+}
+
+/// What the kernel said of `path`, as an error of the comparison.
+pub(super) fn failed(path: &[u8], errno: Errno) -> FormatError {
+    FormatError::Lent(Box::new(Error::new("compare", path, errno)))
 }

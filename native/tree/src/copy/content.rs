@@ -236,7 +236,7 @@ impl<'a> Copier<'a> {
                 return Err(Fault::Other);
             }
             pace.spend(block.len());
-            if !pace.wait(stop) {
+            if !stop.wait_for(pace) {
                 return Err(Fault::Stopped);
             }
             let written = if has_holes {

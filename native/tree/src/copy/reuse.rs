@@ -6,12 +6,14 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
+use huai_format::path::split;
+
 use super::content::{Fault, Source, Way};
 use super::rows::{Area, Desk, Ways, rows};
 use crate::attributes::{Attributes, time_of};
 use crate::call::{Status, Time};
 use crate::error::Result;
-use crate::publish::{Tree, split};
+use crate::publish::Tree;
 use crate::regular::{open_as_seen, open_regular_at};
 use crate::stage::Wanted;
 use crate::stop::Stop;

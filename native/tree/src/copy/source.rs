@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU64;
 
+use huai_format::path::split;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -17,7 +18,6 @@ use crate::attributes::time_of;
 use crate::call::{self, Status};
 use crate::error::{Error, Result, is_shortage};
 use crate::handle::{LastDirectory, Root};
-use crate::publish::split;
 use crate::regular::open_as_seen;
 use crate::stage::{Asked, fits};
 use crate::stop::Stop;

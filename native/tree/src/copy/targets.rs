@@ -2,11 +2,11 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use huai_format::path::split;
 use rustix::io::Errno;
 
 use crate::call::{self, Outcome};
 use crate::change;
-use crate::publish::split;
 
 /// What a file may have before it is published.
 const MODES: u32 = 0o777;

@@ -2,6 +2,8 @@
 
 use std::os::fd::BorrowedFd;
 
+use huai_format::entry::Digest;
+
 use super::state::{Seen, State, Told};
 use super::table::Table;
 use super::writer::Writer;
@@ -35,6 +37,14 @@ impl Answer {
         match self {
             Self::Known(state) => Self::Known(state.on(file_system)),
             other => other,
+        }
+    }
+
+    /// The file's digest, if this is its time of birth.
+    pub(super) fn if_born(self) -> Option<(i64, Digest)> {
+        match self {
+            Self::IfBornThen(state) => Some((state.birth()?, state.digest())),
+            _ => None,
         }
     }
 }

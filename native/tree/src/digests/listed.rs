@@ -9,10 +9,10 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use huai_format::limits::DIGEST_BYTES;
 
+use super::files::{Asked, Doubt, Files, Found};
 use super::known::{self, LAST, LEFT};
 use super::state::{Seen, State};
 use super::table::Table;
-use super::{Asked, Doubt, Files, Found};
 use crate::call::{self, Outcome};
 use crate::error::{Error, Result};
 

@@ -5,6 +5,8 @@
 //! nothing is looked up; and a table that would be the same is not written.  What is there after a
 //! power cut is whole or has a wrong checksum: nothing is synchronised.
 
+mod block;
+mod files;
 mod known;
 mod listed;
 mod state;
@@ -14,52 +16,16 @@ mod writer;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 
-use huai_format::crc::crc32;
-use huai_format::entry::Digest;
-use huai_format::find::split_before;
 use huai_format::limits::DIGEST_BYTES;
 
 use crate::call::{self, Outcome};
 use crate::error::{Errno, Error, Result};
+use files::Asked;
+pub use files::{Doubt, Files, Found};
 use known::{Answer, Known};
 pub use listed::ListedDigests;
 use state::{RECORD, Seen, State, Told};
 use writer::Writer;
-
-/// The regular files of a directory, or some of them, as a scan saw them.
-#[derive(Debug, Clone, Copy)]
-pub struct Files<'a> {
-    /// The lines of all leaves of the directory.
-    pub leaves: &'a [u8],
-    /// One record for each file: `huai_server.scan.types.IDENTITY`.
-    pub records: &'a [u8],
-    /// The inode of the directory.
-    pub folder: u64,
-    /// The kernel's number of its file system.
-    pub device: u64,
-    /// The number that stays (`Directory::file_system`).
-    pub file_system: u64,
-}
-
-/// A file whose digest is not known for sure.
-#[derive(Debug, Clone)]
-pub struct Doubt {
-    /// Of those that were asked for together: which directory, and which record.
-    pub place: (usize, usize),
-    /// Its digest, if this is the file's time of birth.
-    pub if_born: Option<(i64, Digest)>,
-}
-
-/// What was found out about a doubtful file: when it was born, and its digest.
-pub type Found = (Option<i64>, Digest);
-
-/// A file of those that were asked for last.
-#[derive(Debug)]
-enum Asked {
-    Known(State),
-    /// The number of its doubt.
-    Doubtful(State, usize),
-}
 
 /// The digests of one commit, in the order of its scan.
 #[derive(Debug)]
@@ -220,48 +186,5 @@ impl Digests {
 
     fn failed(&self, errno: Errno) -> Error {
         Error::new("use the digests in", &self.path, errno)
-    }
-}
-
-impl Asked {
-    /// The file with its digest, given what was found out about doubtful ones.
-    fn settle(self, found: &[Option<Found>]) -> Option<State> {
-        match self {
-            Self::Known(state) => Some(state),
-            Self::Doubtful(now, doubt) => {
-                let found = found.get(doubt).copied().flatten();
-                found.map(|(birth, digest)| now.with(birth, digest))
-            }
-        }
-    }
-}
-
-impl Files<'_> {
-    fn all(&self) -> Vec<Seen> {
-        let records = self.records.chunks_exact(RECORD);
-        records.map(|record| self.seen(record)).collect()
-    }
-
-    fn seen(&self, record: &[u8]) -> Seen {
-        let record: [u8; RECORD] = record.try_into().unwrap_or([0; RECORD]);
-        let state = State::new(&record, self.folder, crc32(self.name(&record)));
-        Seen::new(state, self.device, self.file_system)
-    }
-
-    /// The name of the file of a record, as it stands in its line.
-    fn name(&self, record: &[u8; RECORD]) -> &[u8] {
-        let offset = record.get(44..48).and_then(|bytes| bytes.first_chunk());
-        let offset = offset.map_or(0, |bytes| u32::from_le_bytes(*bytes)) as usize;
-        let line = &self.leaves[offset..];
-        split_before(line, b'\t').0
-    }
-}
-
-impl Answer {
-    fn if_born(self) -> Option<(i64, Digest)> {
-        match self {
-            Self::IfBornThen(state) => Some((state.birth()?, state.digest())),
-            _ => None,
-        }
     }
 }

@@ -6,43 +6,13 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use huai_format::bug::fit;
-use huai_format::crc::crc32;
 
+use super::block::{BLOCK, BLOCK_BYTES, BLOCK_HEADER, HEADER, decode_block};
 use super::state::{STATE, State};
 use super::writer::Writer;
 use crate::call::{self, Outcome};
 use crate::change;
 use crate::error::Errno;
-
-/// What a table begins with; another version is another word.
-pub(super) const HEADER: &[u8; 16] = b"huai digests 1\n\0";
-/// States of a full block; only the last may have fewer.
-pub(super) const BLOCK: usize = 4096;
-/// Number of states and checksum.
-const BLOCK_HEADER: usize = 8;
-pub(super) const BLOCK_BYTES: usize = BLOCK_HEADER + BLOCK * STATE;
-
-/// The bytes of one block.
-pub(super) fn encode_block(states: &[State], to: &mut Vec<u8>) {
-    to.clear();
-    to.resize(BLOCK_HEADER, 0);
-    to.extend(states.iter().flat_map(State::bytes));
-    let count: u32 = fit(states.len());
-    let sum = crc32(&to[BLOCK_HEADER..]);
-    let header = count.to_le_bytes().into_iter().chain(sum.to_le_bytes());
-    for (to, from) in to.iter_mut().zip(header) {
-        *to = from;
-    }
-}
-
-/// The states of a block, if it is whole.
-fn decode_block(bytes: &[u8]) -> Option<&[u8]> {
-    let (header, rest) = bytes.split_first_chunk::<BLOCK_HEADER>()?;
-    let number = |at: usize| Some(u32::from_le_bytes(*header.get(at..)?.first_chunk()?));
-    let count = usize::try_from(number(0)?).ok()?;
-    let states = rest.get(..count.checked_mul(STATE)?)?;
-    (count > 0 && crc32(states) == number(4)?).then_some(states)
-}
 
 /// One table.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use super::block::{BLOCK, HEADER, encode_block};
 use super::state::State;
-use super::table::{BLOCK, HEADER, encode_block};
 use crate::call::Outcome;
 use crate::change;
 

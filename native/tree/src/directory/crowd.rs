@@ -5,13 +5,32 @@
 
 use std::collections::VecDeque;
 
-use super::frame::{self, Directory, Problem};
+use super::frame::{self, Directory, Frame, Problem};
 use super::leaf::{Leaf, Leaves};
 use super::packed::{Packed, Packer};
 use crate::call::Outcome;
+use crate::queue;
 
 /// Entries of a part, and of the largest directory that comes as a whole.
 pub(crate) const PART: usize = 4096;
+
+/// What was read of one directory.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// All that is said of it.
+    Frame(Frame),
+    /// It goes on in parts.
+    Crowd(Crowd),
+}
+
+impl queue::Frame for Found {
+    fn size(&self) -> usize {
+        match self {
+            Self::Frame(frame) => frame.size(),
+            Self::Crowd(crowd) => crowd.size(),
+        }
+    }
+}
 
 /// A large directory that was read.
 #[derive(Debug)]

@@ -9,10 +9,10 @@ use huai_format::path::is_reserved;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::crowd::Parts;
+use super::crowd::{Found, Parts};
 use super::frame::{Directory, Frame, Problem, Reason};
 use super::leaf::{Leaf, Leaves};
-use super::reader::{Found, Place, Tree};
+use super::place::{Place, Tree};
 use crate::call::{self, Outcome, Status};
 use crate::exclude;
 use crate::line;
@@ -228,25 +228,6 @@ impl Entries {
     /// The subdirectories' names in order, each ended by NUL.
     pub(super) fn take_children(&mut self) -> Outcome<Vec<u8>> {
         hand_over(&mut self.children)
-    }
-}
-
-impl Tree<'_> {
-    /// The fields of the owners of an entry.
-    fn owners_of<'a>(&self, last: &'a mut LastOwners, status: &Status) -> Outcome<&'a [u8]> {
-        if !self.options.owners {
-            return Ok(b"");
-        }
-        last.fields((status.user, status.group), self.owners, self.look_up)
-    }
-}
-
-impl Place<'_> {
-    fn leaves_out(&self, name: &[u8], is_directory: bool) -> bool {
-        let patterns = &self.tree.options.patterns;
-        patterns
-            .iter()
-            .any(|pattern| pattern.matches_entry(self.path, name, is_directory))
     }
 }
 

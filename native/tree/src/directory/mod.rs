@@ -6,9 +6,14 @@ mod entries;
 mod frame;
 mod leaf;
 mod packed;
+mod place;
 mod reader;
 mod varint;
 
 pub use frame::{Directory, Frame, Problem, Reason};
+pub use place::Options;
+
+pub(crate) use crowd::Found;
 pub(crate) use leaf::identity;
-pub(crate) use reader::{Found, Reader, Tree};
+pub(crate) use place::Tree;
+pub(crate) use reader::Reader;

@@ -1,47 +1,25 @@
 //! Reading one directory, again if it changes meanwhile.
 
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::crowd::{Crowd, PART};
+use super::crowd::{Found, PART};
 use super::entries::Entries;
 use super::frame::{Directory, Frame, Reason};
-use crate::call::{self, Outcome, Status};
+use super::place::{Place, Tree};
+use crate::call::{self, Outcome, Status, terminated};
 use crate::error::is_shortage;
-use crate::file_systems::FileSystems;
-use crate::handle::Root;
 use crate::listing::Names;
-use crate::owners::{LastOwners, LookUp, Owners};
-use crate::queue::{self, Reading};
-use crate::scan::Options;
-use crate::stop::Stop;
-use crate::touched::terminated;
+use crate::owners::LastOwners;
+use crate::queue::Reading;
 
 /// How often a directory that changes meanwhile is read before it is given up.
 const READINGS: usize = 4;
 /// What others need to read a directory.
 const OTHERS_ENTER: u32 = 0o005;
-
-/// What was read of one directory.
-#[derive(Debug)]
-pub(crate) enum Found {
-    /// All that is said of it.
-    Frame(Frame),
-    /// It goes on in parts.
-    Crowd(Crowd),
-}
-
-impl queue::Frame for Found {
-    fn size(&self) -> usize {
-        match self {
-            Self::Frame(frame) => frame.size(),
-            Self::Crowd(crowd) => crowd.size(),
-        }
-    }
-}
 
 /// Why a directory has no listing.
 pub(super) enum Failure {
@@ -60,29 +38,12 @@ fn said(errno: Errno) -> Failure {
     }
 }
 
-/// What all threads of a scan share.
-pub(crate) struct Tree<'a> {
-    pub(crate) root: &'a Root,
-    pub(crate) options: &'a Options,
-    pub(crate) owners: &'a Owners,
-    pub(crate) file_systems: &'a FileSystems,
-    pub(crate) look_up: &'a LookUp<'a>,
-    pub(crate) stop: &'a Stop,
-}
-
 /// What one thread needs for its work, kept from directory to directory.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     names: Names,
     entries: Entries,
     owners: LastOwners,
-}
-
-/// An open directory while it is read.
-pub(super) struct Place<'a> {
-    pub(super) tree: &'a Tree<'a>,
-    pub(super) path: &'a [u8],
-    pub(super) handle: BorrowedFd<'a>,
 }
 
 impl Reader {

@@ -2,10 +2,11 @@
 
 use std::os::fd::AsFd;
 
+use huai_format::path::split;
 use rustix::io::Errno;
 
 use super::row::{At, Done, Reason, Row, at, check, row};
-use super::tree::{Tree, is_absence, split};
+use super::tree::{Tree, is_absence};
 use crate::attributes::{Attributes, Mode, Of};
 use crate::call::{self, Outcome};
 use crate::change;

@@ -1,40 +1,56 @@
-//! Keeping files that are removed or replaced.
+//! Giving entries their names, and keeping the files that are removed or replaced.
 
-use std::collections::HashSet;
 use std::os::fd::AsFd;
 
-use huai_format::path::parent;
+use huai_format::path::{parent, split};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::row::{At, Done, Reason, at};
-use super::tree::{Tree, split};
-use crate::call;
-use crate::change;
+use super::row::{At, Done, Failure, Reason, at};
+use super::tree::Tree;
+use crate::call::{self, Outcome};
+use crate::change::{self, Place};
 
-/// Where former files go.
-#[derive(Debug, Default)]
-pub(super) struct Former {
-    /// None: nothing is kept.
-    top: Option<Vec<u8>>,
-    /// The directories that are there.
-    made: HashSet<Vec<u8>>,
-}
-
-impl Former {
-    pub(super) fn below(top: Vec<u8>) -> Self {
-        Self {
-            top: Some(top),
-            made: HashSet::new(),
-        }
-    }
-
-    pub(super) fn keeps(&self) -> bool {
-        self.top.is_some()
-    }
-}
+/// The name in the staging area under which hardlinks and symlinks are made.
+const MAKING: &[u8] = b"making";
 
 impl Tree {
+    /// Renames `from` to `path`; the former file there is kept, if any is.
+    pub(super) fn put(&mut self, from: Place<'_>, path: &[u8]) -> Result<(), Failure> {
+        self.keep_former(path)?;
+        let (above, name) = split(path);
+        self.folders
+            .permitted(&[above], |folders| {
+                change::rename(from, (folders.open(above)?.as_fd(), name))
+            })
+            .at(path)
+    }
+
+    /// Makes an entry under a temporary name, then renames it to `path`.
+    pub(super) fn replace(
+        &mut self,
+        path: &[u8],
+        make: impl Fn(Place<'_>) -> Outcome<()>,
+    ) -> Result<(), Failure> {
+        let area = self.area.take().ok_or(Errno::BADF).at(path)?;
+        let making = (area.as_fd(), MAKING);
+        let mut outcome = make(making);
+        if outcome == Err(Errno::EXIST) {
+            // Left behind by a run that was killed here.
+            outcome = change::unlink(making.0, making.1).and_then(|()| make(making));
+        }
+        let put = outcome.at(path).and_then(|()| self.put(making, path));
+        let tidied = match &put {
+            Ok(()) => Ok(()),
+            Err(_) => match change::unlink(making.0, making.1) {
+                Err(Errno::NOENT) => Ok(()),
+                outcome => outcome,
+            },
+        };
+        self.area = Some(area);
+        tidied.at(path).and(put)
+    }
+
     /// Links the file at `path`, which is about to be replaced, to where it is kept.
     pub(super) fn keep_former(&mut self, path: &[u8]) -> Done {
         if !self.former.keeps() {
@@ -73,7 +89,7 @@ impl Tree {
     }
 
     /// Where `path` is kept; makes the directories above that.
-    fn kept_at(&mut self, path: &[u8]) -> Result<Vec<u8>, super::Failure> {
+    fn kept_at(&mut self, path: &[u8]) -> Result<Vec<u8>, Failure> {
         let top = self.former.top.as_deref();
         let top = top.ok_or(Errno::INVAL).at(path)?;
         let kept = [top, b"/".as_slice(), path].concat();

@@ -2,12 +2,13 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use huai_format::path::split;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::files::File;
 use super::row::{At, Done, Failure, Reason, Row, at, check, row};
-use super::tree::{Tree, is_absence, split};
+use super::tree::{Tree, is_absence};
 use crate::attributes::{Attributes, Of};
 use crate::call::{self, Status};
 use crate::change;

@@ -22,6 +22,5 @@ pub use tree::{Options, Tree};
 pub use whole::{Held, Whole};
 
 pub(crate) use files::LastFolder;
-pub(crate) use tree::split;
 
 pub use crate::attributes::{Attributes, Mode};

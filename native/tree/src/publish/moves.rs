@@ -2,12 +2,13 @@
 
 use std::os::fd::AsFd;
 
+use huai_format::path::split;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::leaves::Symlink;
 use super::row::{At, Done, Reason, Row, at, check, row};
-use super::tree::{Tree, split};
+use super::tree::Tree;
 use crate::attributes::{Attributes, Mode, Of};
 use crate::call::{self, Outcome, Status};
 use crate::change;

@@ -3,24 +3,19 @@
 use std::collections::HashSet;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
-use huai_format::path::parent;
+use huai_format::path::split;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::former::Former;
-use super::row::{At, Failure};
 use crate::attributes::Mode;
 use crate::call::{self, Outcome, Status};
 use crate::candidates::Candidates;
-use crate::change::{self, Place};
+use crate::change;
 use crate::error::{Error, Result};
 use crate::folders::Folders;
 use crate::stop::Stop;
 use crate::survey::{self, Numbers, Refused, Renames};
 use crate::unhashed::{self, Hashing};
-
-/// The name in the staging area under which hardlinks and symlinks are made.
-const MAKING: &[u8] = b"making";
 
 /// How a tree is worked in.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +28,28 @@ pub struct Options {
     pub owners: bool,
 }
 
+/// Where former files go.
+#[derive(Debug, Default)]
+pub(super) struct Former {
+    /// None: nothing is kept.
+    pub(super) top: Option<Vec<u8>>,
+    /// The directories that are there.
+    pub(super) made: HashSet<Vec<u8>>,
+}
+
+impl Former {
+    fn below(top: Vec<u8>) -> Self {
+        Self {
+            top: Some(top),
+            made: HashSet::new(),
+        }
+    }
+
+    pub(super) fn keeps(&self) -> bool {
+        self.top.is_some()
+    }
+}
+
 /// One tree, opened once.
 #[derive(Debug)]
 pub struct Tree {
@@ -41,7 +58,7 @@ pub struct Tree {
     /// Directories made here whose mode is kept: it is set once, less the umask.
     pub(super) fresh: HashSet<Vec<u8>>,
     /// The staging area.
-    area: Option<OwnedFd>,
+    pub(super) area: Option<OwnedFd>,
     pub(super) former: Former,
 }
 
@@ -161,49 +178,6 @@ impl Tree {
             Mode::Kept(mode) => mode & !self.options.umask,
         }
     }
-
-    /// Renames `from` to `path`; the former file there is kept, if any is.
-    pub(super) fn put(&mut self, from: Place<'_>, path: &[u8]) -> std::result::Result<(), Failure> {
-        self.keep_former(path)?;
-        let (above, name) = split(path);
-        self.folders
-            .permitted(&[above], |folders| {
-                change::rename(from, (folders.open(above)?.as_fd(), name))
-            })
-            .at(path)
-    }
-
-    /// Makes an entry under a temporary name, then renames it to `path`.
-    pub(super) fn replace(
-        &mut self,
-        path: &[u8],
-        make: impl Fn(Place<'_>) -> Outcome<()>,
-    ) -> std::result::Result<(), Failure> {
-        let area = self.area.take().ok_or(Errno::BADF).at(path)?;
-        let making = (area.as_fd(), MAKING);
-        let mut outcome = make(making);
-        if outcome == Err(Errno::EXIST) {
-            // Left behind by a run that was killed here.
-            outcome = change::unlink(making.0, making.1).and_then(|()| make(making));
-        }
-        let put = outcome.at(path).and_then(|()| self.put(making, path));
-        let tidied = match &put {
-            Ok(()) => Ok(()),
-            Err(_) => match change::unlink(making.0, making.1) {
-                Err(Errno::NOENT) => Ok(()),
-                outcome => outcome,
-            },
-        };
-        self.area = Some(area);
-        tidied.at(path).and(put)
-    }
-}
-
-/// The directory above the last name of a path, and that name.
-pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
-    let above = parent(path);
-    let begin = above.len() + usize::from(!above.is_empty());
-    (above, &path[begin..])
 }
 
 /// Whether nothing stands there, or a path above is no directory.

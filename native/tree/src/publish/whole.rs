@@ -6,13 +6,14 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use huai_format::path::split;
 use rustix::io::Errno;
 
 use super::directories::{Directory, OWNER_MAY_ALL};
 use super::files::{LastFolder, Staged};
 use super::leaves::{Link, Symlink};
 use super::row::{At, Done, Failure, Reason, Row, at, check, row};
-use super::tree::{Tree, split};
+use super::tree::Tree;
 use crate::attributes::{Attributes, Mode, Of};
 use crate::call::{self, Outcome};
 use crate::change;

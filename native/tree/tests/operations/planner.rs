@@ -3,7 +3,7 @@
 use huai_tree::candidates::{
     Candidates, Here, Kind, Mode, Number, Operations, Planned, Seen, Span, Stated,
 };
-use huai_tree::findings::Attribute;
+use huai_tree::differing::Attribute;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum There {
