@@ -1,136 +1,108 @@
 //! The engine as the Python module `huai_native._native`.
 //!
-//! Converts, waits, converts: no policy, and no loop over entries.
+//! Converts, waits, converts: no policy, and no loop over entries.  A group of modules uses those
+//! above it here, never those below.
 
-mod arrived;
-mod attr_tree;
-mod block_index;
-mod candidates;
-mod change_list;
-mod columns;
-mod compare;
-mod connected;
-mod contents;
-mod copy;
-mod digests;
-mod entries;
-mod entry;
-mod errors;
-mod filelist;
-mod filter;
-mod found_digests;
-mod frame;
-mod git_tree;
-mod guarded;
-mod hardlinks;
-mod hash;
-mod image;
-mod layout;
-mod listing_hash;
-mod operations;
-mod order;
-mod pace;
-mod pack_writer;
+mod sys;
+
 mod packs;
-mod plan;
-mod reader;
-mod regular;
-mod remove;
-mod rows;
-mod run;
-mod scan;
-mod scrub;
 mod signature;
-mod snapshot;
+
+mod snapshots;
+
+mod scan;
+
+mod digests;
+mod export;
+mod hashing;
+
+mod candidates;
+
 mod stage;
-mod touched;
+
 mod tree;
-mod tree_comparison;
-mod undigested;
-mod wait;
-mod watch;
 
 /// What runs once for each entry.
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
-    use crate::arrived::{Arrived, find_twins};
+    use crate::candidates::order::{PublishOrder, PublishPatterns};
     #[pymodule_export]
-    use crate::attr_tree::Maker;
+    use crate::candidates::plan::Plan;
     #[pymodule_export]
-    use crate::block_index::{BlockIndex, BlockPlaces, patch_file, reserve_patch};
+    use crate::candidates::rows::Rows;
     #[pymodule_export]
-    use crate::candidates::{Candidates, Renames};
+    use crate::candidates::table::{Candidates, Renames};
     #[pymodule_export]
-    use crate::change_list::ChangeList;
+    use crate::candidates::tree_comparison::TreeComparison;
     #[pymodule_export]
-    use crate::compare::{Comparison, check_hardlinks, count_changes};
+    use crate::digests::found_digests::FoundDigests;
     #[pymodule_export]
-    use crate::connected::find_missing;
+    use crate::digests::tables::{Digests, ListedDigests};
     #[pymodule_export]
-    use crate::contents::Contents;
+    use crate::digests::undigested::Undigested;
     #[pymodule_export]
-    use crate::copy::{copy_files, copy_twins};
+    use crate::export::attr_tree::Maker;
     #[pymodule_export]
-    use crate::digests::{Digests, ListedDigests};
+    use crate::export::filelist::{FileList, Ls};
     #[pymodule_export]
-    use crate::entries::{Entries, leaf_totals};
+    use crate::export::image::ImageBuilder;
     #[pymodule_export]
-    use crate::filelist::{FileList, Ls};
+    use crate::hashing::block_index::{BlockIndex, BlockPlaces, patch_file, reserve_patch};
     #[pymodule_export]
-    use crate::filter::Filter;
+    use crate::hashing::contents::Contents;
     #[pymodule_export]
-    use crate::found_digests::FoundDigests;
+    use crate::hashing::hash::{Blake3, hash_file};
     #[pymodule_export]
-    use crate::git_tree::{decode_tree, encode_tree, object_id};
+    use crate::hashing::scrub::{Digested, DigestedBatch, Scrub};
     #[pymodule_export]
-    use crate::hardlinks::HardlinkGroups;
+    use crate::packs::connected::find_missing;
     #[pymodule_export]
-    use crate::hash::{Blake3, hash_file};
+    use crate::packs::git_tree::{decode_tree, encode_tree, object_id};
     #[pymodule_export]
-    use crate::image::ImageBuilder;
+    use crate::packs::read::{Packs, ResolvedPack, pack_index, resolve_pack};
     #[pymodule_export]
-    use crate::layout::Layout;
+    use crate::packs::writer::PackWriter;
     #[pymodule_export]
-    use crate::listing_hash::ListingHashes;
+    use crate::scan::change_list::ChangeList;
     #[pymodule_export]
-    use crate::order::{PublishOrder, PublishPatterns};
+    use crate::scan::hardlinks::HardlinkGroups;
     #[pymodule_export]
-    use crate::pace::Pace;
+    use crate::scan::layout::Layout;
     #[pymodule_export]
-    use crate::pack_writer::PackWriter;
+    use crate::scan::run::Run;
     #[pymodule_export]
-    use crate::packs::{Packs, ResolvedPack, pack_index, resolve_pack};
+    use crate::scan::touched::Looked;
     #[pymodule_export]
-    use crate::plan::Plan;
+    use crate::scan::tree_watch::TreeWatch;
     #[pymodule_export]
-    use crate::regular::open_regular;
-    #[pymodule_export]
-    use crate::remove::remove_all;
-    #[pymodule_export]
-    use crate::rows::Rows;
-    #[pymodule_export]
-    use crate::run::Run;
-    #[pymodule_export]
-    use crate::scan::Scan;
-    #[pymodule_export]
-    use crate::scrub::{Digested, DigestedBatch, Scrub};
+    use crate::scan::whole_tree::Scan;
     #[pymodule_export]
     use crate::signature::{PrivateKey, parse_public_key, verify_signature};
     #[pymodule_export]
-    use crate::snapshot::{EntryLimit, Level, OwnDirectory, Walk};
+    use crate::snapshots::compare::{Comparison, check_hardlinks, count_changes};
     #[pymodule_export]
-    use crate::stage::{may_compare, verify_arrived, write_back};
+    use crate::snapshots::entries::{Entries, leaf_totals};
     #[pymodule_export]
-    use crate::touched::Looked;
+    use crate::snapshots::filter::Filter;
+    #[pymodule_export]
+    use crate::snapshots::listing_hash::ListingHashes;
+    #[pymodule_export]
+    use crate::snapshots::snapshot::{EntryLimit, Level, OwnDirectory, Walk};
+    #[pymodule_export]
+    use crate::stage::arrived::{Arrived, find_twins};
+    #[pymodule_export]
+    use crate::stage::copy::{copy_files, copy_twins};
+    #[pymodule_export]
+    use crate::stage::verify::{may_compare, verify_arrived, write_back};
+    #[pymodule_export]
+    use crate::sys::pace::Pace;
+    #[pymodule_export]
+    use crate::sys::regular::open_regular;
+    #[pymodule_export]
+    use crate::sys::remove::remove_all;
     #[pymodule_export]
     use crate::tree::{Tree, rename_noreplace};
-    #[pymodule_export]
-    use crate::tree_comparison::TreeComparison;
-    #[pymodule_export]
-    use crate::undigested::Undigested;
-    #[pymodule_export]
-    use crate::watch::TreeWatch;
 
     use pyo3::prelude::*;
     use pyo3::types::PySequence;

@@ -4,7 +4,7 @@ use huai_format::signature::{self, Key, SEED_BYTES, Signer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::errors::refuse;
+use crate::sys::errors::refuse;
 
 /// A public key in its one spelling, without a comment.
 #[pyfunction]

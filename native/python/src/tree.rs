@@ -3,22 +3,22 @@
 use std::os::fd::RawFd;
 use std::sync::MutexGuard;
 
-use huai_tree::error::{Errno, Error};
+use huai_tree::candidates::survey::Refused;
+use huai_tree::candidates::unhashed::Hashing;
 use huai_tree::publish::{self, Options, Row};
-use huai_tree::stop::Stop;
-use huai_tree::survey::Refused;
-use huai_tree::unhashed::Hashing;
+use huai_tree::sys::error::{Errno, Error};
+use huai_tree::sys::stop::Stop;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PySequence, PyType};
 
-use crate::candidates::{Candidates, Renames};
-use crate::copy::{Failure, Folders, Ways, opened, ways};
-use crate::errors::raise;
-use crate::guarded::Guarded;
-use crate::operations::{Entries, Outcome, outcome};
-use crate::rows::Rows;
-use crate::wait::{wait, wait_asking, wait_telling};
+use crate::candidates::operations::{Entries, Outcome, outcome};
+use crate::candidates::rows::Rows;
+use crate::candidates::table::{Candidates, Renames};
+use crate::stage::copy::{Failure, Folders, Ways, opened, ways};
+use crate::sys::errors::raise;
+use crate::sys::guarded::Guarded;
+use crate::sys::wait::{wait, wait_asking, wait_telling};
 
 /// One tree, opened once.
 #[pyclass(frozen, module = "huai_native._native")]

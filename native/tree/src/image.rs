@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use huai_format::erofs::Put;
 use huai_format::error::{Error as FormatError, Result as Made};
 
-use crate::change;
-use crate::error::{Error, Result};
+use crate::sys::change;
+use crate::sys::error::{Error, Result};
 
 /// A file of our own.
 #[derive(Debug)]

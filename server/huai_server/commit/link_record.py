@@ -1,4 +1,4 @@
-"""The record of hardlink groups: which names belong together (`native/tree/src/linked.rs`).
+"""The record of hardlink groups: which names belong together (`native/tree/src/scan/linked.rs`).
 
 A snapshot says of each link what leads its group, and of no leader that it leads one.  A commit by
 lists has to know that: where a leader changes, so do the lines of the others.  The record may hold

@@ -18,7 +18,7 @@ A commit leaves out as well, without a remark, the files at the top by which ftp
 runs (`LOCK_FILES`): they are there while its hooks run, and gone when downstreams ask for them; and
 huai's own attestation there, which is of this copy of the tree alone.
 
-What is always left out is carried out by `native/tree/src/exclude.rs`.
+What is always left out is carried out by `native/tree/src/walk/exclude.rs`.
 """
 
 from huai_schema.codec.attestation import FILE_NAME

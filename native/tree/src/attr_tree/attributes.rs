@@ -4,8 +4,8 @@ use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
 
-use crate::call::{self, Time};
-use crate::change::{self, LEAVE};
+use crate::sys::call::{self, Time};
+use crate::sys::change::{self, LEAVE};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attributes {

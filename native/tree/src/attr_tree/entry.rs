@@ -7,8 +7,8 @@ use rustix::io::Errno;
 
 use super::attributes::Attributes;
 use super::workplace::{Ground, OWNER_MAY_ALL, split};
-use crate::call;
-use crate::change;
+use crate::sys::call;
+use crate::sys::change;
 
 /// What an entry is.
 #[derive(Debug, Clone, Copy)]

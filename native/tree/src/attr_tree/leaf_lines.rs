@@ -12,8 +12,8 @@ use rustix::io::Errno;
 
 use super::attributes::Attributes;
 use super::entry::{Entry, Kind};
-use crate::call::Time;
-use crate::change::LEAVE;
+use crate::sys::call::Time;
+use crate::sys::change::LEAVE;
 
 const NANOSECOND_DIGITS: usize = 9;
 

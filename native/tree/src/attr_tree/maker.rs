@@ -8,11 +8,11 @@ use super::entry::{Entry, Kind};
 use super::leaf_lines::{LeafLines, OwnerNumbers};
 use super::record::{self, Operation, Record};
 use super::workplace::{Ground, Workplace};
-use crate::call::{self, Outcome};
-use crate::change;
-use crate::error::{Error, Result};
-use crate::handle::Root;
-use crate::stop::Stop;
+use crate::sys::call::{self, Outcome};
+use crate::sys::change;
+use crate::sys::error::{Error, Result};
+use crate::sys::handle::Root;
+use crate::sys::stop::Stop;
 
 /// In the building folder: what is being made.
 const UNFINISHED: &[u8] = b"entry";

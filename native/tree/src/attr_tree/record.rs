@@ -4,7 +4,7 @@
 //! ended by NUL, without padding.
 
 use super::attributes::Attributes;
-use crate::call::Time;
+use crate::sys::call::Time;
 
 /// One step.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
 use super::attributes::set_mtime;
-use crate::call::{self, Status};
-use crate::change;
-use crate::handle::Root;
+use crate::sys::call::{self, Status};
+use crate::sys::change;
+use crate::sys::handle::Root;
 
 /// What an owner without privileges needs to work in a directory.
 pub(super) const OWNER_MAY_ALL: u32 = 0o700;

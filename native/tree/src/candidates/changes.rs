@@ -10,7 +10,7 @@ use huai_format::selection::Modes;
 use rustix::io::Errno;
 
 use super::table::{Candidates, Here, Row, Stated};
-use crate::call::Outcome;
+use crate::sys::call::Outcome;
 
 /// How many changes are taken between two looks whether to go on.
 const MOST: usize = 10_000;

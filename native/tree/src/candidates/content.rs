@@ -1,7 +1,7 @@
 //! Whether a local file has the wanted content, by what is known of it.
 
 use super::table::{Candidates, Kind, Row, Seen, Span, Stated};
-use crate::differing::Attribute;
+use crate::compare::differing::Attribute;
 
 impl Candidates {
     /// The places of the files of which only the content can tell if it is the wanted one.

@@ -5,10 +5,10 @@ use huai_format::path::RelPath;
 use huai_format::selection::Modes;
 
 use super::table::{Candidates, Here, Span, Stated};
-use crate::call::Outcome;
-use crate::differing::Attributes;
-use crate::findings::{Records, Sink};
-use crate::local::Seen;
+use crate::compare::differing::Attributes;
+use crate::compare::findings::{Records, Sink};
+use crate::compare::local::Seen;
+use crate::sys::call::Outcome;
 
 /// Puts what is missing or differs into a table; all else becomes records.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use huai_format::path::{RelPath, parent, path_order};
 
 use super::table::{Candidates, Kind, Row, Stated};
-use crate::differing::Attribute;
+use crate::compare::differing::Attribute;
 
 /// The place of a row.
 pub type Number = u32;

@@ -5,7 +5,7 @@ use huai_format::path::RelPath;
 use huai_format::selection::Modes;
 
 use super::table::{Candidates, Kind, Mode, Span, Stated};
-use crate::call::Outcome;
+use crate::sys::call::Outcome;
 
 impl Candidates {
     /// An entry of which `known` may have the same texts; a hardlink only if the tree has its leader.

@@ -6,10 +6,10 @@ use huai_format::bug::fit;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::attributes::{self, Attributes};
-use crate::call::Outcome;
-use crate::differing::Attributes as Differing;
-pub use crate::local::Seen;
+use crate::compare::differing::Attributes as Differing;
+pub use crate::compare::local::Seen;
+use crate::sys::attributes::{self, Attributes};
+use crate::sys::call::Outcome;
 
 /// Bytes of the text: a path, a target, a digest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -5,15 +5,15 @@ use huai_format::error::Result;
 use huai_format::path::RelPath;
 use rustix::fs::FileType;
 
+use super::difference::{self, differences};
+use super::differing::{Attribute, Attributes};
+use super::findings::Sink;
+use super::local::{Seen, look};
 use super::place::{Place, failed};
-use crate::attributes::{self, Mode};
-use crate::call::Outcome;
-use crate::difference::{self, differences};
-use crate::differing::{Attribute, Attributes};
-use crate::findings::Sink;
-use crate::local::{Seen, look};
-use crate::numbers::NumberOf;
-use crate::owners::Kind;
+use crate::sys::attributes::{self, Mode};
+use crate::sys::call::Outcome;
+use crate::walk::numbers::NumberOf;
+use crate::walk::owners::Kind;
 
 impl Place {
     /// Compare a wanted entry with what is at its path.

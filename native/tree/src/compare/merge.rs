@@ -11,17 +11,17 @@ use huai_format::path::{RelPath, path_order};
 use huai_format::selection::Selection;
 use rustix::io::Errno;
 
+use super::findings::Sink;
+use super::local::{Local, LocalReader};
 use super::place::{Options, Pair, Place, failed};
-use crate::ahead::Ahead;
-use crate::call;
-use crate::error::Error;
-use crate::findings::Sink;
-use crate::folders::Folders;
-use crate::handle::Root;
-use crate::local::{Local, LocalReader};
-use crate::numbers::NumberOf;
-use crate::scope::tree_order;
-use crate::stop::Stop;
+use super::scope::tree_order;
+use crate::sys::call;
+use crate::sys::error::Error;
+use crate::sys::folders::Folders;
+use crate::sys::handle::Root;
+use crate::sys::stop::Stop;
+use crate::walk::ahead::Ahead;
+use crate::walk::numbers::NumberOf;
 
 /// A comparison and how far it has come.
 #[derive(Debug)]

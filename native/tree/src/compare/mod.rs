@@ -6,9 +6,16 @@
 //! Findings come in tree order, but for extraneous leaves, which come after the directories beside
 //! them: one of those may be wanted under the leaf's name, and that is one finding.
 
+pub(crate) mod difference;
+pub mod differing;
+mod extraneous;
+pub mod findings;
 mod found;
+pub(crate) mod local;
 mod merge;
 mod place;
+mod records;
+pub mod scope;
 
 pub use merge::TreeComparison;
 pub use place::Options;

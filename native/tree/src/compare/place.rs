@@ -11,14 +11,14 @@ use huai_format::path::RelPath;
 use huai_format::selection::Modes;
 use rustix::io::Errno;
 
-use crate::error::{Error, is_shortage};
-use crate::extraneous::Extraneous;
-use crate::findings::{Records, Sink};
-use crate::folders::Folders;
-use crate::handle::Root;
-use crate::local::{Closed, Found, Leaf, Local, look};
-use crate::numbers::{NumberOf, Numbers};
-use crate::scope::{Scope, tree_order};
+use super::extraneous::Extraneous;
+use super::findings::{Records, Sink};
+use super::local::{Closed, Found, Leaf, Local, look};
+use super::scope::{Scope, tree_order};
+use crate::sys::error::{Error, is_shortage};
+use crate::sys::folders::Folders;
+use crate::sys::handle::Root;
+use crate::walk::numbers::{NumberOf, Numbers};
 
 /// How to compare.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use huai_format::entry::Digest;
 use super::state::{Seen, State, Told};
 use super::table::Table;
 use super::writer::Writer;
-use crate::call::Outcome;
-use crate::change;
-use crate::error::Errno;
+use crate::sys::call::Outcome;
+use crate::sys::change;
+use crate::sys::error::Errno;
 
 /// The table of the last commit, in the order of its scan.
 pub(super) const LAST: &[u8] = b"digests";

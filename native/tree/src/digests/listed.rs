@@ -13,8 +13,8 @@ use super::files::{Asked, Doubt, Files, Found};
 use super::known::{self, LAST, LEFT};
 use super::state::{Seen, State};
 use super::table::Table;
-use crate::call::{self, Outcome};
-use crate::error::{Error, Result};
+use crate::sys::call::{self, Outcome};
+use crate::sys::error::{Error, Result};
 
 /// Those of one commit by lists.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl ListedDigests {
         kept.map_err(|errno| self.failed(errno))
     }
 
-    fn failed(&self, errno: crate::error::Errno) -> Error {
+    fn failed(&self, errno: crate::sys::error::Errno) -> Error {
         Error::new("use the digests in", &self.path, errno)
     }
 }

@@ -18,8 +18,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use huai_format::limits::DIGEST_BYTES;
 
-use crate::call::{self, Outcome};
-use crate::error::{Errno, Error, Result};
+use crate::sys::call::{self, Outcome};
+use crate::sys::error::{Errno, Error, Result};
 use files::Asked;
 pub use files::{Doubt, Files, Found};
 use known::{Answer, Known};

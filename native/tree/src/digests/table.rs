@@ -10,9 +10,9 @@ use huai_format::bug::fit;
 use super::block::{BLOCK, BLOCK_BYTES, BLOCK_HEADER, HEADER, decode_block};
 use super::state::{STATE, State};
 use super::writer::Writer;
-use crate::call::{self, Outcome};
-use crate::change;
-use crate::error::Errno;
+use crate::sys::call::{self, Outcome};
+use crate::sys::change;
+use crate::sys::error::Errno;
 
 /// One table.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::block::{BLOCK, HEADER, encode_block};
 use super::state::State;
-use crate::call::Outcome;
-use crate::change;
+use crate::sys::call::Outcome;
+use crate::sys::change;
 
 /// A table that is being written.
 #[derive(Debug)]

@@ -7,10 +7,10 @@ use rustix::io::Errno;
 
 use super::row::{At, Done, Reason, Row, at, check, row};
 use super::tree::{Tree, is_absence};
-use crate::attributes::{Attributes, Mode, Of};
-use crate::call::{self, Outcome};
-use crate::change;
-use crate::stop::Stop;
+use crate::sys::attributes::{Attributes, Mode, Of};
+use crate::sys::call::{self, Outcome};
+use crate::sys::change;
+use crate::sys::stop::Stop;
 
 pub(super) const OWNER_MAY_ALL: u32 = 0o700;
 

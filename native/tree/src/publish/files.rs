@@ -6,9 +6,9 @@ use rustix::fs::FileType;
 
 use super::row::{At, Done, Failure, Reason, Row, at, check, row};
 use super::tree::Tree;
-use crate::attributes::{Attributes, Mode, Of};
-use crate::call::{self, Outcome};
-use crate::stop::Stop;
+use crate::sys::attributes::{Attributes, Mode, Of};
+use crate::sys::call::{self, Outcome};
+use crate::sys::stop::Stop;
 
 /// A file that is to be.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 
 use super::row::{At, Done, Failure, Reason, at};
 use super::tree::Tree;
-use crate::call::{self, Outcome};
-use crate::change::{self, Place};
+use crate::sys::call::{self, Outcome};
+use crate::sys::change::{self, Place};
 
 /// The name in the staging area under which hardlinks and symlinks are made.
 const MAKING: &[u8] = b"making";

@@ -9,10 +9,10 @@ use rustix::io::Errno;
 use super::files::File;
 use super::row::{At, Done, Failure, Reason, Row, at, check, row};
 use super::tree::{Tree, is_absence};
-use crate::attributes::{Attributes, Of};
-use crate::call::{self, Status};
-use crate::change;
-use crate::stop::Stop;
+use crate::sys::attributes::{Attributes, Of};
+use crate::sys::call::{self, Status};
+use crate::sys::change;
+use crate::sys::stop::Stop;
 
 /// A symlink that is to be.
 #[derive(Debug)]

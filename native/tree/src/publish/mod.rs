@@ -23,4 +23,4 @@ pub use whole::{Held, Whole};
 
 pub(crate) use files::LastFolder;
 
-pub use crate::attributes::{Attributes, Mode};
+pub use crate::sys::attributes::{Attributes, Mode};

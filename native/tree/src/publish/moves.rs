@@ -9,13 +9,13 @@ use rustix::io::Errno;
 use super::leaves::Symlink;
 use super::row::{At, Done, Reason, Row, at, check, row};
 use super::tree::Tree;
-use crate::attributes::{Attributes, Mode, Of};
-use crate::call::{self, Outcome, Status};
-use crate::change;
-use crate::error::{Error, Result};
-use crate::line;
-use crate::listing::Names;
-use crate::stop::Stop;
+use crate::sys::attributes::{Attributes, Mode, Of};
+use crate::sys::call::{self, Outcome, Status};
+use crate::sys::change;
+use crate::sys::error::{Error, Result};
+use crate::sys::listing::Names;
+use crate::sys::stop::Stop;
+use crate::walk::line;
 
 /// A directory that is to be renamed, with everything below it, to a path where nothing stands.
 #[derive(Debug)]

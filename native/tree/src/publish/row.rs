@@ -3,8 +3,8 @@
 use huai_format::path::is_reserved;
 use rustix::io::Errno;
 
-use crate::call::Outcome;
-use crate::stop::Stop;
+use crate::sys::call::Outcome;
+use crate::sys::stop::Stop;
 
 /// What became of a row of operations.
 #[derive(Debug, Default)]

@@ -7,15 +7,15 @@ use huai_format::path::split;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::attributes::Mode;
-use crate::call::{self, Outcome, Status};
 use crate::candidates::Candidates;
-use crate::change;
-use crate::error::{Error, Result};
-use crate::folders::Folders;
-use crate::stop::Stop;
-use crate::survey::{self, Numbers, Refused, Renames};
-use crate::unhashed::{self, Hashing};
+use crate::candidates::survey::{self, Numbers, Refused, Renames};
+use crate::candidates::unhashed::{self, Hashing};
+use crate::sys::attributes::Mode;
+use crate::sys::call::{self, Outcome, Status};
+use crate::sys::change;
+use crate::sys::error::{Error, Result};
+use crate::sys::folders::Folders;
+use crate::sys::stop::Stop;
 
 /// How a tree is worked in.
 #[derive(Debug, Clone, Copy)]

@@ -14,12 +14,12 @@ use super::files::{LastFolder, Staged};
 use super::leaves::{Link, Symlink};
 use super::row::{At, Done, Failure, Reason, Row, at, check, row};
 use super::tree::Tree;
-use crate::attributes::{Attributes, Mode, Of};
-use crate::call::{self, Outcome};
-use crate::change;
-use crate::handle::Root;
-use crate::listing::Names;
-use crate::stop::Stop;
+use crate::sys::attributes::{Attributes, Mode, Of};
+use crate::sys::call::{self, Outcome};
+use crate::sys::change;
+use crate::sys::handle::Root;
+use crate::sys::listing::Names;
+use crate::sys::stop::Stop;
 
 /// What a directory hands down to those that are made in it.
 const SET_GROUP: u32 = 0o2000;

@@ -6,9 +6,9 @@
     reason = "tests make what the crate works on"
 )]
 
-use huai_tree::error::Errno;
 use huai_tree::publish::{Attributes, Directory, Mode, Move, Options, Remove, Tree};
-use huai_tree::stop::Stop;
+use huai_tree::sys::error::Errno;
+use huai_tree::sys::stop::Stop;
 
 use crate::world::{User, World, users};
 

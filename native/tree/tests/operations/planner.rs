@@ -3,7 +3,7 @@
 use huai_tree::candidates::{
     Candidates, Here, Kind, Mode, Number, Operations, Planned, Seen, Span, Stated,
 };
-use huai_tree::differing::Attribute;
+use huai_tree::compare::differing::Attribute;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum There {

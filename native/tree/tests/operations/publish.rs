@@ -11,12 +11,12 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use huai_tree::error::Errno;
 use huai_tree::publish::{
     Attributes, Directory, File, Held, Leaf, Link, Mode, Move, Options, Reason, Remove, Row,
     Staged, Symlink, Tree, Whole,
 };
-use huai_tree::stop::Stop;
+use huai_tree::sys::error::Errno;
+use huai_tree::sys::stop::Stop;
 
 use crate::world::{User, World, users};
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use huai_tree::publish::{Attributes, Mode};
-use huai_tree::stage::{Arrival, Asked, Run, Wanted, may_compare, verify};
-use huai_tree::stop::Stop;
+use huai_tree::stage::verify::{Arrival, Asked, Run, Wanted, may_compare, verify};
+use huai_tree::sys::stop::Stop;
 
 use crate::world::{World, users};
 

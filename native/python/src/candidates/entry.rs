@@ -1,0 +1,364 @@
+//! Entries and candidates, from Python's tuples into the engine's table and back.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use huai_tree::candidates::{Candidates, Here, Kind, Mode, Row, Seen, Span, Stated};
+use huai_tree::compare::differing::{Attribute, Attributes};
+use huai_tree::sys::error::{Errno, Error};
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyFrozenSet, PyInt, PyTuple, PyType};
+
+use crate::sys::errors::raise;
+
+/// See `huai_schema.entries`.
+const DIRECTORY_FIELDS: usize = 5;
+const SYMLINK_FIELDS: usize = 6;
+
+/// As `_native.pyi` lists them, in the order of `Attribute`.
+const ATTRIBUTES: [(&str, Attribute); 8] = [
+    ("type", Attribute::Type),
+    ("size", Attribute::Size),
+    ("mtime", Attribute::Mtime),
+    ("mode", Attribute::Mode),
+    ("owner", Attribute::Owner),
+    ("group", Attribute::Group),
+    ("target", Attribute::Target),
+    ("link", Attribute::Link),
+];
+
+/// Path, what is wanted, what was.
+pub(crate) type Place<'py> = (
+    Vec<u8>,
+    Option<Bound<'py, PyTuple>>,
+    Vec<Bound<'py, PyTuple>>,
+);
+
+/// Python's classes, and who knows the names of this machine's users and groups.
+pub(crate) struct Types {
+    pub(crate) candidate: Py<PyType>,
+    pub(crate) file: Py<PyType>,
+    pub(crate) directory: Py<PyType>,
+    pub(crate) symlink: Py<PyType>,
+    pub(crate) remove: Py<PyType>,
+    pub(crate) reduced: Py<PyType>,
+    pub(crate) kept: Py<PyType>,
+    pub(crate) names: Option<(Py<PyAny>, Py<PyAny>)>,
+}
+
+/// The table has no room for more.
+pub(crate) fn full(py: Python<'_>, errno: Errno) -> PyErr {
+    let error = Error {
+        doing: "compare",
+        path: Vec::new(),
+        errno,
+    };
+    raise(py, &error)
+}
+
+/// An entry, of which the table may know the other text and the digest already.
+pub(crate) fn stated(
+    table: &mut Candidates,
+    types: &Types,
+    entry: &Bound<'_, PyTuple>,
+    known: Option<&Stated>,
+) -> PyResult<Stated> {
+    let py = entry.py();
+    let field = |number: usize| entry.get_item(number);
+    let (kind, before) = match entry.len() {
+        DIRECTORY_FIELDS => (Kind::Directory, 1),
+        SYMLINK_FIELDS => (Kind::Symlink, 2),
+        _ => (Kind::File, 2),
+    };
+    let (mut size, mut other, mut digest) = (0, Span::default(), Span::default());
+    let mut put = |bytes: &[u8], known: Option<Span>| {
+        let span = table.put_again(bytes, [known, None]);
+        span.map_err(|errno| full(py, errno))
+    };
+    match kind {
+        Kind::Directory => {}
+        Kind::Symlink => {
+            let target = field(1)?;
+            other = put(target.extract()?, known.map(|each| each.other))?;
+        }
+        Kind::File => {
+            size = field(1)?.extract()?;
+            let (link, content) = (field(6)?, field(7)?);
+            if let Some(link) = link.extract::<Option<&[u8]>>()? {
+                other = put(link, known.map(|each| each.other))?;
+            }
+            if let Some(content) = content.extract::<Option<&[u8]>>()? {
+                digest = put(content, known.map(|each| each.digest))?;
+            }
+        }
+    }
+    let (owner, group) = (field(before + 2)?, field(before + 3)?);
+    Ok(Stated {
+        kind,
+        mode: mode(types, &field(before + 1)?)?,
+        owner: table.owner(owner.extract()?),
+        group: table.owner(group.extract()?),
+        mtime: field(before)?.extract()?,
+        size,
+        other,
+        digest,
+    })
+}
+
+fn mode(types: &Types, mode: &Bound<'_, PyAny>) -> PyResult<Mode> {
+    let py = mode.py();
+    let bits = mode.extract()?;
+    let is_plain = mode.is_exact_instance_of::<PyInt>();
+    let stated = if !is_plain && mode.is_instance(types.reduced.bind(py))? {
+        mode.getattr(intern!(py, "stated"))?.extract()?
+    } else {
+        bits
+    };
+    Ok(Mode {
+        bits,
+        stated,
+        kept: !is_plain && mode.is_instance(types.kept.bind(py))?,
+    })
+}
+
+/// One more row, of a whole candidate.
+pub(crate) fn push(
+    table: &mut Candidates,
+    types: &Types,
+    candidate: &Bound<'_, PyTuple>,
+) -> PyResult<()> {
+    type Fields<'py> = (
+        Vec<u8>,
+        Option<Bound<'py, PyTuple>>,
+        Option<Bound<'py, PyTuple>>,
+        Vec<Bound<'py, PyTuple>>,
+        bool,
+        HashSet<String>,
+        u32,
+        Option<Vec<u8>>,
+        (u64, u64),
+    );
+    let py = candidate.py();
+    let fields: Fields<'_> = candidate.extract()?;
+    let (path, have, wanted, past, special, differing, links, digest, inode) = fields;
+    let here = match have {
+        Some(have) => {
+            let have = stated(table, types, &have, None)?;
+            something(&have, links, inode)
+        }
+        None if special => Here::Something {
+            seen: Seen {
+                links,
+                device: inode.0,
+                inode: inode.1,
+                ..Seen::of(None)
+            },
+            target: Span::default(),
+            named: true,
+        },
+        None => Here::Nothing,
+    };
+    place(py, (table, types), (path, wanted, past), here)?;
+    let digest = table.put(&digest.unwrap_or_default());
+    let digest = digest.map_err(|errno| full(py, errno))?;
+    let mut found = Attributes::default();
+    for name in differing {
+        let known = ATTRIBUTES.iter().find(|(each, _)| *each == name);
+        let (_, attribute) = known.ok_or_else(|| PyValueError::new_err(name))?;
+        found.add_if(*attribute, true);
+    }
+    if let Some(row) = table.rows_mut().last_mut() {
+        row.differing = found;
+        row.digest = digest;
+    }
+    Ok(())
+}
+
+/// What Python says is there.
+fn something(have: &Stated, links: u32, (device, inode): (u64, u64)) -> Here {
+    Here::Something {
+        seen: Seen {
+            mode: have.mode.bits,
+            links,
+            user: have.owner,
+            group: have.group,
+            size: have.size,
+            mtime: have.mtime,
+            device,
+            inode,
+            ..Seen::of(Some(have.kind))
+        },
+        target: have.other,
+        named: true,
+    }
+}
+
+/// One more row: a path, what is wanted there, and what was.
+pub(crate) fn place(
+    py: Python<'_>,
+    (table, types): (&mut Candidates, &Types),
+    (path, wanted, past): Place<'_>,
+    here: Here,
+) -> PyResult<()> {
+    let wanted = wanted
+        .map(|wanted| stated(table, types, &wanted, None))
+        .transpose()?;
+    let past = past
+        .iter()
+        .map(|each| stated(table, types, each, wanted.as_ref()));
+    let past = past.collect::<PyResult<Vec<_>>>()?;
+    let path = table.put(&path).map_err(|errno| full(py, errno))?;
+    table.push(path, wanted, &past, here);
+    Ok(())
+}
+
+/// Rows as Python's own values.
+#[derive(Clone)]
+pub(crate) struct Shown {
+    pub(crate) table: Arc<Candidates>,
+    pub(crate) types: Arc<Types>,
+}
+
+impl Shown {
+    /// The `Candidate`.
+    pub(crate) fn candidate<'py>(&self, py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyAny>> {
+        let table = &self.table;
+        let path = PyBytes::new(py, table.path(row));
+        let past = table
+            .past(row)
+            .iter()
+            .map(|each| self.entry(py, &path, each));
+        let past = PyTuple::new(py, past.collect::<PyResult<Vec<_>>>()?)?;
+        let wanted = row.wanted.map(|wanted| self.entry(py, &path, &wanted));
+        let have = self.have(py, &path, row)?;
+        let (links, inode) = match table.here(row) {
+            Here::Something { seen, .. } => (seen.links, (seen.device, seen.inode)),
+            Here::Unknown | Here::Nothing => (1, (0, 0)),
+        };
+        let special = matches!(table.here(row), Here::Something { .. }) && have.is_none();
+        let digest = self.bytes(py, row.digest);
+        let differing = differing(py, row.differing)?;
+        self.types.candidate.bind(py).call1((
+            path,
+            have,
+            wanted.transpose()?,
+            past,
+            special,
+            differing,
+            links,
+            digest,
+            inode,
+        ))
+    }
+
+    fn bytes<'py>(&self, py: Python<'py>, span: Span) -> Option<Bound<'py, PyBytes>> {
+        (!span.is_empty()).then(|| PyBytes::new(py, self.table.bytes(span)))
+    }
+
+    fn name<'py>(&self, py: Python<'py>, place: u32) -> Bound<'py, PyBytes> {
+        let name = self.table.owners().get(place as usize);
+        PyBytes::new(py, name.map_or(b"", Vec::as_slice))
+    }
+
+    /// The entry that is wanted.
+    pub(crate) fn wanted<'py>(&self, py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyAny>> {
+        let path = PyBytes::new(py, self.table.path(row));
+        match &row.wanted {
+            Some(wanted) => self.entry(py, &path, wanted),
+            None => Ok(py.None().into_bound(py)),
+        }
+    }
+
+    fn entry<'py>(
+        &self,
+        py: Python<'py>,
+        path: &Bound<'py, PyBytes>,
+        entry: &Stated,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let types = &self.types;
+        let (owner, group) = (self.name(py, entry.owner), self.name(py, entry.group));
+        let mode = entry.mode;
+        let bits = mode.bits.into_pyobject(py)?;
+        let mode = if mode.kept {
+            types.kept.bind(py).call1((bits,))?
+        } else if mode.stated != mode.bits {
+            let of = types.reduced.bind(py);
+            of.call_method1(intern!(py, "of"), (bits, mode.stated))?
+        } else {
+            bits.into_any()
+        };
+        let mtime = entry.mtime;
+        let other = self.bytes(py, entry.other);
+        match entry.kind {
+            Kind::File => {
+                let digest = self.bytes(py, entry.digest);
+                let fields = (path, entry.size, mtime, mode, owner, group, other, digest);
+                types.file.bind(py).call1(fields)
+            }
+            Kind::Directory => {
+                let fields = (path, mtime, mode, owner, group);
+                types.directory.bind(py).call1(fields)
+            }
+            Kind::Symlink => {
+                let target = PyBytes::new(py, self.table.bytes(entry.other));
+                let fields = (path, target, mtime, mode, owner, group);
+                types.symlink.bind(py).call1(fields)
+            }
+        }
+    }
+
+    fn have<'py>(
+        &self,
+        py: Python<'py>,
+        path: &Bound<'py, PyBytes>,
+        row: &Row,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Here::Something {
+            seen,
+            target,
+            named,
+        } = *self.table.here(row)
+        else {
+            return Ok(None);
+        };
+        let Some(kind) = seen.type_of() else {
+            return Ok(None);
+        };
+        let types = &self.types;
+        let (owner, group) = match (&types.names, named) {
+            (Some((user, group)), false) => (
+                user.bind(py).call1((seen.user,))?,
+                group.bind(py).call1((seen.group,))?,
+            ),
+            _ => (
+                self.name(py, seen.user).into_any(),
+                self.name(py, seen.group).into_any(),
+            ),
+        };
+        let (mtime, mode) = (seen.mtime, seen.mode);
+        let have = match kind {
+            Kind::File => {
+                let fields = (path, seen.size, mtime, mode, owner, group);
+                types.file.bind(py).call1(fields)
+            }
+            Kind::Directory => types
+                .directory
+                .bind(py)
+                .call1((path, mtime, mode, owner, group)),
+            Kind::Symlink => {
+                let target = PyBytes::new(py, self.table.bytes(target));
+                let fields = (path, target, mtime, mode, owner, group);
+                types.symlink.bind(py).call1(fields)
+            }
+        };
+        have.map(Some)
+    }
+}
+
+/// The names of what differs.
+fn differing(py: Python<'_>, found: Attributes) -> PyResult<Bound<'_, PyFrozenSet>> {
+    let names = ATTRIBUTES.iter().filter(|(_, each)| found.has(*each));
+    PyFrozenSet::new(py, names.map(|(name, _)| *name))
+}

@@ -1,0 +1,178 @@
+//! Publish rules, and the order in which they put a snapshot.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::MutexGuard;
+
+use huai_format::error::Error;
+use huai_format::order::{self, Lookup, Marker, Order, Pattern, Profile, Rule, Table, first};
+use huai_tree::sys::stop::Stop;
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::plan::Plan;
+use crate::packs::lent::{Reader, snapshot};
+use crate::sys::errors::refuse;
+use crate::sys::guarded::Guarded;
+use crate::sys::wait::wait;
+
+/// Components, and whether it is about symlinks only.
+type PatternRow = (Vec<Vec<u8>>, bool);
+/// Where rules begin, and where they end.
+type Places = (usize, usize);
+/// Lists of markers, and places of rules.
+type ProfileRow = (Vec<Vec<Vec<u8>>>, Places);
+/// Stage, rule, repository.
+type Placed = (u8, Option<usize>, Option<usize>);
+/// Top, profile, which of its lists of markers is there.
+type Found<'py> = (Bound<'py, PyBytes>, usize, Option<usize>);
+
+fn pattern((components, symlinks): PatternRow) -> Pattern {
+    Pattern::new(components.iter().map(Vec::as_slice), symlinks)
+}
+
+/// Files and symlinks: of each its path, and whether it is a symlink.
+#[derive(FromPyObject)]
+enum Leaves<'py> {
+    Planned(Bound<'py, Plan>),
+    Listed(Vec<(Vec<u8>, bool)>),
+}
+
+fn stages<'a>(
+    order: &mut Order<Reader>,
+    items: impl Iterator<Item = (&'a [u8], bool)>,
+    stop: &Stop,
+) -> Result<Vec<u8>, Error> {
+    let going_on = items.take_while(|_| !stop.is_set());
+    going_on
+        .map(|(path, symlink)| order.stage(path, symlink))
+        .collect()
+}
+
+/// Patterns of publish rules.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct PublishPatterns(Vec<Pattern>);
+
+#[pymethods]
+impl PublishPatterns {
+    #[new]
+    fn new(patterns: Vec<PatternRow>) -> Self {
+        Self(patterns.into_iter().map(pattern).collect())
+    }
+
+    /// The place of the first that matches.
+    #[pyo3(signature = (path, *, symlink))]
+    fn first(&self, path: &[u8], symlink: bool) -> Option<usize> {
+        first(&self.0, path, symlink)
+    }
+}
+
+/// The stages of the paths of one snapshot.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct PublishOrder(Guarded<Order<Reader>>);
+
+#[pymethods]
+impl PublishOrder {
+    #[new]
+    #[pyo3(signature = (lent, rules, *, volatile, stated, generic, profiles, assigned))]
+    #[expect(clippy::too_many_arguments, reason = "named ones, of Python")]
+    fn new(
+        lent: (Py<PyAny>, Vec<u8>, u64),
+        rules: Vec<(PatternRow, u8)>,
+        volatile: Places,
+        stated: Places,
+        generic: Places,
+        profiles: Vec<ProfileRow>,
+        assigned: HashMap<Vec<u8>, Option<usize>>,
+    ) -> PyResult<Self> {
+        let (reader, tree, limit) = lent;
+        let rule = |(row, stage)| Rule {
+            pattern: pattern(row),
+            stage,
+        };
+        let table = Table {
+            rules: rules.into_iter().map(rule).collect(),
+            volatile: range(volatile),
+            stated: range(stated),
+            generic: range(generic),
+            profiles: profiles.into_iter().map(profile).collect(),
+            assigned,
+        };
+        let lookup = Lookup::new(snapshot(reader, &tree)?, limit);
+        Ok(Self(Guarded::new(Order::new(table, lookup))))
+    }
+
+    /// The stage of each file or symlink, a byte each.
+    fn stages<'py>(&self, py: Python<'py>, items: Leaves<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut order = self.lock()?;
+        let order = &mut *order;
+        let stages = match items {
+            Leaves::Planned(plan) => {
+                let plan = plan.get();
+                wait(py, |stop| stages(order, plan.asked(), stop))
+            }
+            Leaves::Listed(items) => wait(py, |stop| {
+                let items = items.iter().map(|(path, symlink)| (&**path, *symlink));
+                stages(order, items, stop)
+            }),
+        };
+        Ok(PyBytes::new(py, &stages?.map_err(refuse)?))
+    }
+
+    #[pyo3(signature = (path, *, symlink))]
+    fn placement(&self, path: &[u8], symlink: bool) -> PyResult<Placed> {
+        let placed = self.lock()?.placement(path, symlink).map_err(refuse)?;
+        let order::Placement {
+            stage,
+            rule,
+            repository,
+        } = placed;
+        Ok((stage, rule, repository))
+    }
+
+    /// The numbers of the repositories that a directory is in, outermost first.
+    fn around(&self, folder: &[u8]) -> PyResult<Vec<usize>> {
+        let around = self.lock()?.around(folder).map_err(refuse)?;
+        Ok(around.to_vec())
+    }
+
+    /// How many repositories were found so far.
+    fn found(&self) -> PyResult<usize> {
+        Ok(self.lock()?.repositories().len())
+    }
+
+    /// A repository by its number.
+    fn repository<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Found<'py>> {
+        let order = self.lock()?;
+        let found = order.repositories().get(number);
+        let it = found.ok_or_else(|| PyIndexError::new_err(number))?;
+        Ok((PyBytes::new(py, &it.top), it.profile, it.found_by))
+    }
+
+    fn is_directory(&self, path: &[u8]) -> PyResult<bool> {
+        self.lock()?.lookup().is_directory(path).map_err(refuse)
+    }
+
+    fn has_entry(&self, path: &[u8]) -> PyResult<bool> {
+        self.lock()?.lookup().has_entry(path).map_err(refuse)
+    }
+}
+
+impl PublishOrder {
+    fn lock(&self) -> PyResult<MutexGuard<'_, Order<Reader>>> {
+        self.0.try_lock()
+    }
+}
+
+fn range((begin, end): Places) -> Range<usize> {
+    begin..end
+}
+
+fn profile((tops, rules): ProfileRow) -> Profile {
+    let markers = |texts: Vec<Vec<u8>>| texts.iter().map(|text| Marker::new(text)).collect();
+    Profile {
+        tops: tops.into_iter().map(markers).collect(),
+        rules: range(rules),
+    }
+}

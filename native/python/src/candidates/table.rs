@@ -1,0 +1,408 @@
+//! What may have to change in a tree, for Python.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use huai_format::diff::Comparison;
+use huai_format::path::parent;
+use huai_tree::candidates::{self, Changes, Here, Kind, Row, Stated, survey};
+use huai_tree::compare::differing::Attribute;
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyAny, PyBytes, PyTuple, PyType};
+
+use super::entry::{Place, Shown, Types, full, place, push};
+use super::plan::Plan;
+use crate::snapshots::columns::all_bytes;
+use crate::snapshots::compare::{Side, side};
+use crate::snapshots::filter::{Filter, ModeTable, modes_of};
+use crate::sys::errors::refuse;
+use crate::sys::guarded::Guarded;
+use crate::sys::wait::wait;
+
+/// From old to new path.
+type Moved<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+/// A candidate, the digest of what is there, whether that is the wanted content.
+type Source<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyBytes>>, bool);
+
+/// A table of candidates.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct Candidates {
+    table: Guarded<Arc<candidates::Candidates>>,
+    types: Arc<Types>,
+}
+
+#[pymethods]
+impl Candidates {
+    #[new]
+    #[pyo3(signature = (candidate, entries, remove, modes, names))]
+    fn new(
+        candidate: Py<PyType>,
+        entries: (Py<PyType>, Py<PyType>, Py<PyType>),
+        remove: Py<PyType>,
+        modes: (Py<PyType>, Py<PyType>),
+        names: Option<(Py<PyAny>, Py<PyAny>)>,
+    ) -> Self {
+        let (file, directory, symlink) = entries;
+        let (reduced, kept) = modes;
+        let types = Types {
+            candidate,
+            file,
+            directory,
+            symlink,
+            remove,
+            reduced,
+            kept,
+            names,
+        };
+        Self {
+            table: Guarded::default(),
+            types: Arc::new(types),
+        }
+    }
+
+    /// Add paths that are to be looked at.
+    fn add(&self, py: Python<'_>, places: Vec<Place<'_>>) -> PyResult<()> {
+        let mut places = places.into_iter();
+        self.change(|table| {
+            places.try_for_each(|each| place(py, (&mut *table, &self.types), each, Here::Unknown))
+        })
+    }
+
+    /// Add all paths in which two snapshots differ, through one filter; the directories that moved.
+    /// None: one of them cannot be moved as a whole, and nothing is known.
+    fn compare<'py>(
+        &self,
+        py: Python<'py>,
+        old: Side<'_>,
+        new: Side<'_>,
+        selection: (Py<Filter>, ModeTable),
+    ) -> PyResult<Option<Vec<Moved<'py>>>> {
+        let mut comparison = Comparison::new(side(old)?, side(new)?);
+        let (filter, modes) = selection;
+        let (filter, modes) = (filter.get().rules(), modes_of(modes));
+        self.change(|table| {
+            let before = table.rows().len();
+            let mut changes = Changes::new(table, filter, modes);
+            let ended = wait(py, |stop| {
+                loop {
+                    let ended = comparison.advance(&mut changes)?;
+                    if ended || changes.is_over() || stop.is_set() {
+                        return Ok(());
+                    }
+                    changes.go_on();
+                }
+            })?;
+            ended.map_err(refuse)?;
+            if let Some(errno) = changes.full {
+                return Err(full(py, errno));
+            }
+            let path = |path: &Vec<u8>| PyBytes::new(py, path);
+            let moved = changes
+                .moves
+                .iter()
+                .map(|(old, new)| (path(old), path(new)));
+            let moved = moved.collect();
+            if changes.apart {
+                table.truncate(before);
+                return Ok(None);
+            }
+            Ok(Some(moved))
+        })
+    }
+
+    /// Bring the rows of each path together, in tree order.
+    fn merge(&self) -> PyResult<()> {
+        self.change(|table| {
+            table.merge();
+            Ok(())
+        })
+    }
+
+    /// Whether a path is among them, and what is wanted there; after `merge`.
+    fn wanted<'py>(
+        &self,
+        py: Python<'py>,
+        path: &[u8],
+    ) -> PyResult<(bool, Option<Bound<'py, PyAny>>)> {
+        let shown = self.shown()?;
+        let Some(row) = shown.table.find(path) else {
+            return Ok((false, None));
+        };
+        let wanted = row.wanted.map(|_| shown.wanted(py, row));
+        Ok((true, wanted.transpose()?))
+    }
+
+    /// Whether anything below a directory is among them; after `merge`.
+    fn has_below(&self, path: &[u8]) -> PyResult<bool> {
+        Ok(self.snapshot()?.has_below(path))
+    }
+
+    /// Nothing will stand at these paths; after `merge`.
+    fn vacate(&self, paths: &Bound<'_, PyAny>) -> PyResult<()> {
+        let paths: Vec<Vec<u8>> = paths.extract()?;
+        self.change(|table| {
+            table.vacate(&paths);
+            Ok(())
+        })
+    }
+
+    /// The directories that their names are in, each once.
+    fn parents<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let table = self.snapshot()?;
+        let found = candidates::parents(&table, table.rows().iter());
+        Ok(all_bytes(py, found))
+    }
+
+    /// Add whole candidates.
+    fn extend(&self, candidates: &Bound<'_, PyAny>) -> PyResult<()> {
+        let mut candidates = candidates.try_iter()?;
+        self.change(|table| {
+            candidates.try_for_each(|each| push(table, &self.types, each?.cast::<PyTuple>()?))
+        })
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(self.snapshot()?.rows().len())
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, place: isize) -> PyResult<Bound<'py, PyAny>> {
+        let shown = self.shown()?;
+        let rows = shown.table.rows();
+        let place = if place < 0 {
+            place.checked_add_unsigned(rows.len())
+        } else {
+            Some(place)
+        };
+        let row = place.and_then(|place| rows.get(usize::try_from(place).ok()?));
+        shown.candidate(
+            py,
+            row.ok_or_else(|| PyIndexError::new_err("no such candidate"))?,
+        )
+    }
+
+    /// How many files there are of which only the content can tell.
+    fn unhashed(&self) -> PyResult<usize> {
+        Ok(self.snapshot()?.unhashed().count())
+    }
+
+    /// What the content at a place is to be taken for.
+    fn set_digest(&self, py: Python<'_>, place: usize, digest: &[u8]) -> PyResult<()> {
+        self.change(|table| {
+            let digest = table.put(digest).map_err(|errno| full(py, errno))?;
+            if let Some(row) = table.rows_mut().get_mut(place) {
+                row.digest = digest;
+            }
+            Ok(())
+        })
+    }
+
+    /// Which of `paths` are among them.
+    fn having<'py>(
+        &self,
+        py: Python<'py>,
+        paths: &Bound<'py, PyAny>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let table = self.snapshot()?;
+        let paths: HashSet<Vec<u8>> = paths.extract()?;
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = table.rows().iter().map(|row| table.path(row));
+        let found: HashSet<_> = found.filter(|path| paths.contains(*path)).collect();
+        Ok(all_bytes(py, found))
+    }
+
+    /// Directories that rows show to be missing, or perhaps missing.
+    fn expected_directories<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let table = self.snapshot()?;
+        let found = table.rows().iter().filter_map(|row| expected(&table, row));
+        let found: HashSet<_> = found.filter(|path| !path.is_empty()).collect();
+        Ok(all_bytes(py, found))
+    }
+
+    /// The leaders of all hardlinks that are wanted.
+    fn leaders<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let table = self.snapshot()?;
+        let wanted = table.rows().iter().filter_map(|row| row.wanted);
+        let linked = wanted.filter(Stated::is_linked);
+        let found: HashSet<_> = linked.map(|wanted| table.bytes(wanted.other)).collect();
+        Ok(all_bytes(py, found))
+    }
+
+    /// The paths of all hardlinks that are wanted.
+    fn linked<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let table = self.snapshot()?;
+        let linked = |row: &&Row| row.wanted.as_ref().is_some_and(Stated::is_linked);
+        Ok(all_bytes(
+            py,
+            table
+                .rows()
+                .iter()
+                .filter(linked)
+                .map(|row| table.path(row)),
+        ))
+    }
+
+    /// The files that share their inode and are replaced.
+    fn replaced<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let table = self.snapshot()?;
+        let shared = table
+            .rows()
+            .iter()
+            .filter(|row| links(&table, row) > 1 && table.replaces(row));
+        Ok(all_bytes(py, shared.map(|row| table.path(row))))
+    }
+
+    /// The candidates with a file that shares its inode.
+    fn shared<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let is_shared = |table: &candidates::Candidates, row: &Row| {
+            links(table, row) > 1 && table.here(row).kind() == Some(Kind::File)
+        };
+        self.chosen(py, is_shared)
+    }
+
+    /// Files at these paths need an inode of their own.
+    fn part(&self, paths: &Bound<'_, PyAny>) -> PyResult<()> {
+        let paths: HashSet<Vec<u8>> = paths.extract()?;
+        self.change(|table| {
+            for place in places(table, |row| paths.contains(table.path(row))) {
+                if let Some(row) = table.rows_mut().get_mut(place) {
+                    row.differing.add_if(Attribute::Link, true);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The candidates that want a symlink.
+    fn symlinks<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let is_symlink = |_: &candidates::Candidates, row: &Row| {
+            row.wanted
+                .is_some_and(|wanted| wanted.kind == Kind::Symlink)
+        };
+        self.chosen(py, is_symlink)
+    }
+
+    /// The candidates with a file of one of these sizes, and what is known of its content.
+    fn files<'py>(&self, py: Python<'py>, sizes: &Bound<'py, PyAny>) -> PyResult<Vec<Source<'py>>> {
+        let sizes: HashSet<u64> = sizes.extract()?;
+        let shown = self.shown()?;
+        let table = &shown.table;
+        let is_source = |row: &&Row| {
+            table.here(row).kind() == Some(Kind::File)
+                && table
+                    .here(row)
+                    .seen()
+                    .is_some_and(|seen| sizes.contains(&seen.size))
+        };
+        let found = table.rows().iter().filter(is_source).map(|row| {
+            let digest = table
+                .known_digest(row)
+                .map(|digest| PyBytes::new(py, digest));
+            Ok((shown.candidate(py, row)?, digest, table.has_content(row)))
+        });
+        found.collect()
+    }
+
+    /// How many paths have nothing, and how many should have nothing.
+    fn unequal(&self) -> PyResult<(usize, usize)> {
+        let table = self.snapshot()?;
+        let missing = table
+            .rows()
+            .iter()
+            .filter(|row| matches!(table.here(row), Here::Nothing));
+        let extra = table.rows().iter().filter(|row| row.wanted.is_none());
+        Ok((missing.count(), extra.count()))
+    }
+
+    /// What has to be done about them.
+    fn plan(&self, py: Python<'_>) -> PyResult<Plan> {
+        Ok(Plan::new(py, self.shown()?))
+    }
+}
+
+impl Candidates {
+    /// Work on the table; every other call is refused meanwhile.
+    pub(crate) fn change<T>(
+        &self,
+        work: impl FnOnce(&mut candidates::Candidates) -> PyResult<T>,
+    ) -> PyResult<T> {
+        let mut table = self.table.try_lock()?;
+        work(Arc::make_mut(&mut table))
+    }
+
+    fn snapshot(&self) -> PyResult<Arc<candidates::Candidates>> {
+        Ok(Arc::clone(&*self.table.try_lock()?))
+    }
+
+    fn shown(&self) -> PyResult<Shown> {
+        Ok(Shown {
+            table: self.snapshot()?,
+            types: Arc::clone(&self.types),
+        })
+    }
+
+    fn chosen<'py>(
+        &self,
+        py: Python<'py>,
+        is_chosen: impl Fn(&candidates::Candidates, &Row) -> bool,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let shown = self.shown()?;
+        let rows = shown.table.rows().iter();
+        let rows = rows.filter(|row| is_chosen(&shown.table, row));
+        rows.map(|row| shown.candidate(py, row)).collect()
+    }
+}
+
+fn places(table: &candidates::Candidates, is_meant: impl Fn(&Row) -> bool) -> Vec<usize> {
+    let rows = table.rows().iter().enumerate();
+    let meant = rows.filter(|(_, row)| is_meant(row));
+    meant.map(|(place, _)| place).collect()
+}
+
+fn links(table: &candidates::Candidates, row: &Row) -> u32 {
+    table.here(row).seen().map_or(1, |seen| seen.links)
+}
+
+/// The directory that a row shows to be missing, or perhaps missing.
+fn expected<'a>(table: &'a candidates::Candidates, row: &'a Row) -> Option<&'a [u8]> {
+    let wanted = row.wanted?;
+    let past = table.past(row);
+    if past.is_empty() {
+        return None;
+    }
+    let path = table.path(row);
+    let here = table.here(row).kind();
+    let is_directory = |kind| kind == Kind::Directory;
+    if here.is_some_and(is_directory) {
+        return None;
+    }
+    if is_directory(wanted.kind) && past.iter().any(|each| is_directory(each.kind)) {
+        return Some(path);
+    }
+    here.is_none().then(|| parent(path))
+}
+
+/// Where paths are before directories are moved.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct Renames(pub(crate) survey::Renames);
+
+#[pymethods]
+impl Renames {
+    /// Of moves, from old to new path.
+    #[new]
+    fn new(moves: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
+        Self(survey::Renames::new(moves))
+    }
+
+    /// The path at which now is what will be at `path`; None: nothing will be there.
+    fn before<'py>(&self, py: Python<'py>, path: &[u8]) -> Option<Bound<'py, PyBytes>> {
+        self.0.before(path).map(|path| PyBytes::new(py, &path))
+    }
+
+    /// Whether `path` will be in a directory that moves.
+    fn arrives(&self, path: &[u8]) -> bool {
+        self.0.arrives(path)
+    }
+}

@@ -1,0 +1,207 @@
+//! Comparing a downstream tree with a snapshot.
+
+use std::collections::HashSet;
+
+use huai_format::entry_limit::EntryLimit;
+use huai_format::level::Walk;
+use huai_format::manifest::Listing;
+use huai_format::path::RelPath;
+use huai_format::selection::{Modes, Selection, Source};
+use huai_format::shared::Shared;
+use huai_tree::candidates::TableFindings;
+use huai_tree::compare::findings::{Findings, Sink};
+use huai_tree::compare::scope::Scope;
+use huai_tree::compare::{self, Options};
+use huai_tree::sys::error::Errno;
+use huai_tree::walk::owners::Kind;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::table::Candidates;
+use crate::packs::lent::{Reader, snapshot};
+use crate::packs::read::parse_oid;
+use crate::snapshots::columns::{Batch, batch};
+use crate::snapshots::filter::{Filter, ModeTable, modes_of};
+use crate::sys::errors::{raise, refuse};
+use crate::sys::guarded::Guarded;
+use crate::sys::wait::wait_asking;
+
+/// An own directory: its path, its tree, whether all below belongs to it.
+type Own = (Vec<u8>, Vec<u8>, bool);
+/// Path, attributes, leaves, digests.
+type Read = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>);
+/// Top, what is apart, after what it begins.
+type Part = (Vec<u8>, HashSet<Vec<u8>>, Vec<u8>);
+/// Records, text, what is wanted; entries, files, undigested; the last place; whether it was all.
+type Compared<'py> = (
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Option<Batch<'py>>,
+    (u64, u64, u64),
+    Bound<'py, PyBytes>,
+    bool,
+);
+
+/// Records, text; whether it was all.
+type Rest<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, bool);
+
+/// What is wanted, before filters.
+#[derive(FromPyObject)]
+enum Wanted {
+    Own(Own),
+    Read(Vec<Read>),
+}
+
+/// A tree that is being compared.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct TreeComparison {
+    comparison: Guarded<compare::TreeComparison<Reader>>,
+    modes: Modes,
+    owners: Option<(Py<PyAny>, Py<PyAny>)>,
+}
+
+#[pymethods]
+impl TreeComparison {
+    #[new]
+    #[pyo3(signature = (handle, snapshot, selection, *, scope, owners, content, opens_up, threads))]
+    #[expect(clippy::too_many_arguments, reason = "named ones, of Python")]
+    fn new(
+        py: Python<'_>,
+        handle: u32,
+        snapshot: (Py<PyAny>, u64, Wanted),
+        selection: (Vec<Py<Filter>>, ModeTable),
+        scope: Part,
+        owners: Option<(Py<PyAny>, Py<PyAny>)>,
+        content: bool,
+        opens_up: bool,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let (filters, modes) = selection;
+        let modes = modes_of(modes);
+        let (top, apart, after) = scope;
+        let options = Options {
+            scope: Scope { top, apart, after },
+            modes,
+            owners: owners.is_some(),
+            content,
+            opens_up,
+            threads,
+        };
+        let opened = compare::TreeComparison::open(handle, selected(snapshot, &filters)?, options);
+        Ok(Self {
+            comparison: Guarded::new(opened.map_err(|error| raise(py, &error))?),
+            modes,
+            owners,
+        })
+    }
+
+    /// The next findings, about so many, of so many entries.
+    fn batch<'py>(&self, py: Python<'py>, most: usize, steps: usize) -> PyResult<Compared<'py>> {
+        let mut found = Findings::new(most, steps);
+        let (ended, position) = self.advance(py, None, &mut found)?;
+        let Findings { records, wanted } = &found;
+        let totals = records.totals;
+        Ok((
+            PyBytes::new(py, &records.bytes),
+            PyBytes::new(py, &records.text),
+            batch(py, wanted)?,
+            (totals.entries, totals.files, totals.undigested),
+            PyBytes::new(py, &position),
+            ended,
+        ))
+    }
+
+    /// The same, of which a table takes what is missing or differs; `ask` is called now and then.
+    fn put_into<'py>(
+        &self,
+        py: Python<'py>,
+        candidates: &Candidates,
+        steps: usize,
+        ask: &Bound<'py, PyAny>,
+    ) -> PyResult<Rest<'py>> {
+        candidates.change(|table| {
+            let mut found = TableFindings::new(table, self.modes, steps);
+            let (ended, _) = self.advance(py, Some(ask.as_unbound()), &mut found)?;
+            Ok((
+                PyBytes::new(py, &found.records.bytes),
+                PyBytes::new(py, &found.records.text),
+                ended,
+            ))
+        })
+    }
+
+    /// Extraneous leaves that are not told of yet.
+    fn waiting<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        let waiting = self.comparison.lock().waiting();
+        waiting.iter().map(|path| PyBytes::new(py, path)).collect()
+    }
+
+    /// These need not be told of any more.
+    fn forget(&self, paths: HashSet<Vec<u8>>) {
+        self.comparison.lock().forget(paths);
+    }
+}
+
+impl TreeComparison {
+    /// Compare until `to` is full; whether that was all, and the last place.
+    fn advance(
+        &self,
+        py: Python<'_>,
+        ask: Option<&Py<PyAny>>,
+        to: &mut (impl Sink + Send),
+    ) -> PyResult<(bool, Vec<u8>)> {
+        let raised = Guarded::new(None);
+        let number_of = |kind, name: &[u8]| {
+            self.number(kind, name).map_err(|error| {
+                let mut raised = raised.lock();
+                raised.get_or_insert(error);
+                Errno::CANCELED
+            })
+        };
+        let outcome = wait_asking(py, ask, |stop| {
+            let mut comparison = self.comparison.lock();
+            let ended = comparison.advance(&number_of, stop, to);
+            ended.map(|ended| (ended, comparison.position()))
+        })?;
+        match raised.into_inner() {
+            Some(error) => Err(error),
+            None => outcome.map_err(refuse),
+        }
+    }
+
+    fn number(&self, kind: Kind, name: &[u8]) -> PyResult<Option<u32>> {
+        let Some((user, group)) = &self.owners else {
+            return Ok(None);
+        };
+        let number_of = match kind {
+            Kind::User => user,
+            Kind::Group => group,
+        };
+        Python::attach(|py| number_of.call1(py, (PyBytes::new(py, name),))?.extract(py))
+    }
+}
+
+fn selected(
+    (reader, limit, wanted): (Py<PyAny>, u64, Wanted),
+    filters: &[Py<Filter>],
+) -> PyResult<Selection<Reader>> {
+    let filters = filters.iter().map(|filter| filter.get().rules()).collect();
+    let (tree, source) = match wanted {
+        Wanted::Own((path, tree, deep)) => {
+            let path = RelPath::trusted(path);
+            let walk = Walk::below(path, parse_oid(&tree)?, EntryLimit::new(limit));
+            (tree, Source::Walk(if deep { walk } else { walk.shallow() }))
+        }
+        Wanted::Read(listings) => {
+            let listing = |(path, attributes, leaves, digests): Read| Listing {
+                path: RelPath::trusted(path),
+                attributes: Shared::from(attributes),
+                leaves: Shared::from(leaves),
+                digests: Shared::from(digests),
+            };
+            let listings = listings.into_iter().map(listing).collect();
+            (vec![0; 20], Source::Read(listings))
+        }
+    };
+    Ok(Selection::new(snapshot(reader, &tree)?, source, filters))
+}

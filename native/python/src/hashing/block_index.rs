@@ -1,0 +1,168 @@
+//! Block indices of large files, and files put together by them.
+
+use std::ops::Range;
+
+use huai_format::block_index::{self, Place, may_have_index};
+use huai_format::entry::Digest;
+use huai_tree::hashing::hash::Content;
+use huai_tree::large::assemble as engine;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::sys::errors::{raise, refuse};
+use crate::sys::wait::{wait, wait_telling};
+
+/// The blocks of one file.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct BlockIndex(pub(crate) block_index::BlockIndex);
+
+#[pymethods]
+impl BlockIndex {
+    #[staticmethod]
+    fn decode(py: Python<'_>, data: &[u8], size: u64, digest: &[u8]) -> PyResult<Self> {
+        let digest: Digest = digest
+            .try_into()
+            .map_err(|_| PyValueError::new_err("a digest has 32 bytes"))?;
+        let index = py.detach(|| block_index::BlockIndex::decode(data, size, &digest));
+        index.map(Self).map_err(refuse)
+    }
+
+    #[staticmethod]
+    fn of_file(py: Python<'_>, handle: u32, block: u64, threads: usize) -> PyResult<Option<Self>> {
+        let content = Content::reopen(handle).map_err(|error| raise(py, &error))?;
+        if !may_have_index(content.size) {
+            return Ok(None);
+        }
+        let index = wait(py, |stop| content.index(block, threads, stop))?;
+        let index = index.map_err(|error| raise(py, &error))?;
+        Ok(index.map(Self))
+    }
+
+    #[staticmethod]
+    fn length(size: u64) -> u64 {
+        block_index::length(size)
+    }
+
+    #[pyo3(signature = (older))]
+    fn places(slf: Bound<'_, Self>, older: Option<&Bound<'_, Self>>) -> BlockPlaces {
+        let older = older.map(|older| &older.get().0);
+        let index = &slf.get().0;
+        let places = slf.py().detach(|| index.places(older));
+        BlockPlaces {
+            index: slf.unbind(),
+            places,
+        }
+    }
+
+    #[getter]
+    fn size(&self) -> u64 {
+        self.0.size()
+    }
+
+    #[getter]
+    fn block_size(&self) -> u64 {
+        self.0.block_size()
+    }
+
+    fn digest<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.digest())
+    }
+
+    fn encode<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.encode())
+    }
+
+    fn wrong_ranges(
+        &self,
+        py: Python<'_>,
+        handle: u32,
+        ranges: Ranges,
+        threads: usize,
+    ) -> PyResult<Ranges> {
+        let ranges: Vec<_> = ranges.into_iter().map(|(begin, end)| begin..end).collect();
+        let wrong = wait(py, |stop| {
+            engine::wrong_ranges(handle, &self.0, &ranges, threads, stop)
+        })?;
+        wrong.map(pairs).map_err(|error| raise(py, &error))
+    }
+}
+
+/// Where each block of one file comes from.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct BlockPlaces {
+    index: Py<BlockIndex>,
+    places: Vec<Place>,
+}
+
+#[pymethods]
+impl BlockPlaces {
+    #[getter]
+    fn unknown(&self) -> u64 {
+        self.index.get().0.unknown(&self.places)
+    }
+
+    fn changed_ranges(&self) -> Ranges {
+        pairs(engine::changed_ranges(&self.index.get().0, &self.places))
+    }
+
+    fn assemble(
+        &self,
+        py: Python<'_>,
+        target: u32,
+        sources: Sources,
+        threads: usize,
+        hear: &Bound<'_, PyAny>,
+    ) -> PyResult<Assembled> {
+        let (old, partial, copies) = sources;
+        let sources = engine::Sources {
+            old,
+            places: &self.places,
+            partial,
+            copies,
+        };
+        let index = &self.index.get().0;
+        let assembled = wait_telling(py, hear.as_unbound(), |done, stop| {
+            engine::assemble(target, index, sources, threads, (done, stop))
+        })?;
+        let found = assembled.map_err(|error| raise(py, &error))?;
+        let bytes = (found.same, found.found, found.zeros);
+        Ok((pairs(found.missing), bytes, found.is_clone))
+    }
+}
+
+/// An older version, what an interrupted run left, and whether to copy.
+type Sources = (Option<u32>, Option<u32>, bool);
+
+/// Begin and end of ranges of bytes.
+type Ranges = Vec<(u64, u64)>;
+
+/// What is missing; bytes that stood at their place, elsewhere, and that are zeros; whether the new
+/// file shares the blocks of the old one.
+type Assembled = (Ranges, (u64, u64, u64), bool);
+
+/// Give an open file what another one holds in some ranges.
+#[pyfunction]
+pub(crate) fn patch_file(py: Python<'_>, target: u32, patch: u32, ranges: Ranges) -> PyResult<()> {
+    let ranges: Vec<_> = ranges.into_iter().map(|(begin, end)| begin..end).collect();
+    let patched = wait(py, |stop| engine::patch(target, patch, &ranges, stop))?;
+    patched.map_err(|error| raise(py, &error))
+}
+
+/// Reserve the room that `patch_file` with the same arguments needs.
+#[pyfunction]
+pub(crate) fn reserve_patch(
+    py: Python<'_>,
+    target: u32,
+    patch: u32,
+    ranges: Ranges,
+) -> PyResult<()> {
+    let ranges: Vec<_> = ranges.into_iter().map(|(begin, end)| begin..end).collect();
+    let reserved = wait(py, |_| engine::reserve(target, patch, &ranges))?;
+    reserved.map_err(|error| raise(py, &error))
+}
+
+fn pairs(ranges: Vec<Range<u64>>) -> Ranges {
+    let pair = |range: Range<u64>| (range.start, range.end);
+    ranges.into_iter().map(pair).collect()
+}

@@ -1,0 +1,54 @@
+//! Digests of content.
+
+use huai_tree::hashing::hash::{self, Content};
+use huai_tree::sys::stop::Stop;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::sys::errors::raise;
+use crate::sys::guarded::Guarded;
+use crate::sys::wait::wait;
+
+/// Bytes that are hashed in less time than a thread takes to start.
+const FEW: u64 = 256 << 10;
+
+/// BLAKE3-256 of what is handed over piece by piece.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct Blake3(Guarded<hash::Blake3>);
+
+#[pymethods]
+impl Blake3 {
+    #[new]
+    #[pyo3(signature = (content = b"".as_slice()))]
+    fn new(py: Python<'_>, content: &[u8]) -> Self {
+        let hasher = Self(Guarded::default());
+        hasher.update(py, content);
+        hasher
+    }
+
+    fn update(&self, py: Python<'_>, content: &[u8]) {
+        py.detach(|| self.0.lock().update(content));
+    }
+
+    fn digest<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.lock().digest())
+    }
+}
+
+/// The digest of an open file.
+#[pyfunction]
+pub(crate) fn hash_file(
+    py: Python<'_>,
+    handle: u32,
+    threads: usize,
+) -> PyResult<Bound<'_, PyBytes>> {
+    let content = Content::reopen(handle).map_err(|error| raise(py, &error))?;
+    let digest = if content.size <= FEW {
+        py.detach(|| content.hash(1, &Stop::default()))
+    } else {
+        wait(py, |stop| content.hash(threads, stop))?
+    };
+    digest
+        .map(|digest| PyBytes::new(py, &digest))
+        .map_err(|error| raise(py, &error))
+}

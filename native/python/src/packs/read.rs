@@ -1,0 +1,265 @@
+//! Packs: resolving one that came in, and their indices.
+
+use huai_format::budget::Budget;
+use huai_format::error::{Error, Result};
+use huai_format::git::index::{self, Place};
+use huai_format::git::object::{Kind, Object};
+use huai_format::git::oid::Oid;
+use huai_format::git::resolve::{self, Bases, Outcome, Resolved, Room};
+use huai_format::git::send::Wanted;
+use huai_tree::packs::read::{self, PackFile};
+use huai_tree::packs::sending::send_from;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::PyBytes;
+
+use crate::sys::errors::{raise, refuse};
+use crate::sys::guarded::Guarded;
+use crate::sys::wait::{wait, wait_asking};
+
+/// An object as Python has it: its kind, its content.
+type Found<'py> = (&'static str, Bound<'py, PyBytes>);
+/// An id, and the record of its object.
+type Record<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+/// A pack of which every object is known.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct ResolvedPack {
+    pack: Resolved,
+    #[pyo3(get)]
+    spent: u64,
+}
+
+impl ResolvedPack {
+    /// The content of a tree of the pack.
+    pub(crate) fn tree(&self, oid: &Oid) -> Option<Vec<u8>> {
+        let found = self.pack.find(oid)?;
+        (found.kind == Kind::Tree).then(|| found.content.clone())
+    }
+
+    /// Whether an object is in the pack.
+    pub(crate) fn has(&self, oid: &Oid) -> bool {
+        self.pack.contains(oid)
+    }
+}
+
+#[pymethods]
+impl ResolvedPack {
+    fn __len__(&self) -> usize {
+        self.pack.len()
+    }
+
+    fn __contains__(&self, oid: &[u8]) -> bool {
+        Oid::parse(oid).is_some_and(|oid| self.has(&oid))
+    }
+
+    fn find<'py>(&self, py: Python<'py>, oid: &[u8]) -> Option<Found<'py>> {
+        let found = self.pack.find(&Oid::parse(oid)?)?;
+        Some((found.kind.name(), PyBytes::new(py, &found.content)))
+    }
+
+    /// The objects outside of it that its deltas are made from.
+    #[getter]
+    fn bases<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        let bases = self.pack.bases().iter();
+        bases.map(|oid| PyBytes::new(py, oid.as_bytes())).collect()
+    }
+
+    fn index<'py>(
+        &self,
+        py: Python<'py>,
+        bases: Vec<(Vec<u8>, u64, u32)>,
+        checksum: &[u8],
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let own = self.pack.places().map(Ok);
+        encode(py, own.chain(bases.into_iter().map(place)), checksum)
+    }
+}
+
+/// The packs of a repository.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct Packs(Guarded<read::Packs>);
+
+impl Packs {
+    /// The content of an object that is here, can be read and is of this kind.
+    pub(crate) fn content(&self, oid: &Oid, kind: Kind) -> Option<Vec<u8>> {
+        let found = self.0.lock().find(oid).ok()??;
+        (found.kind == kind).then(|| found.content.clone())
+    }
+
+    /// Whether an object is here, and its pack can be read.
+    pub(crate) fn has(&self, oid: &Oid) -> bool {
+        self.0.lock().locate(oid).is_ok_and(|place| place.is_some())
+    }
+}
+
+#[pymethods]
+impl Packs {
+    #[new]
+    #[pyo3(signature = (keep, spare=u64::MAX))]
+    fn new(keep: usize, spare: u64) -> Self {
+        Self(Guarded::new(read::Packs::new(keep, spare)))
+    }
+
+    fn add(&self, folder: &[u8]) {
+        self.0.lock().add(folder.to_vec());
+    }
+
+    fn forget(&self, py: Python<'_>) {
+        py.detach(|| self.0.lock().forget());
+    }
+
+    fn find<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<Found<'py>>> {
+        let oid = parse_oid(oid)?;
+        // A few microseconds: too short for the one door to long calls.
+        let found = py.detach(|| self.0.lock().find(&oid));
+        let found = found.map_err(refuse)?;
+        Ok(found.map(|found| (found.kind.name(), PyBytes::new(py, &found.content))))
+    }
+
+    fn record<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let oid = parse_oid(oid)?;
+        let found = py.detach(|| self.0.lock().record(&oid)).map_err(refuse)?;
+        Ok(found.map(|record| PyBytes::new(py, &record)))
+    }
+
+    fn chain<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<Vec<Record<'py>>>> {
+        let oid = parse_oid(oid)?;
+        let found = py.detach(|| self.0.lock().chain(&oid)).map_err(refuse)?;
+        let record = |(oid, record): (Oid, Vec<u8>)| {
+            let record = PyBytes::new(py, &record);
+            (PyBytes::new(py, oid.as_bytes()), record)
+        };
+        Ok(found.map(|chain| chain.into_iter().map(record).collect()))
+    }
+
+    fn __contains__(&self, py: Python<'_>, oid: &[u8]) -> PyResult<bool> {
+        let oid = parse_oid(oid)?;
+        let found = py.detach(|| self.0.lock().locate(&oid));
+        Ok(found.map_err(refuse)?.is_some())
+    }
+
+    #[pyo3(signature = (commit, tree, put, *, since=None))]
+    fn send(
+        &self,
+        py: Python<'_>,
+        commit: &[u8],
+        tree: &[u8],
+        put: &Bound<'_, PyAny>,
+        since: Option<(PyBackedBytes, PyBackedBytes)>,
+    ) -> PyResult<()> {
+        let (known, newest) = since.unzip();
+        let wanted = Wanted {
+            commit,
+            tree: parse_oid(tree)?,
+            known: known.map(|known| parse_oid(&known)).transpose()?,
+        };
+        let newest = newest.as_deref();
+        let put = put.as_unbound();
+        let sent = wait(py, |stop| {
+            let stopped = || stop.is_set();
+            // What is read here is our own.
+            let budget = Budget::new(u64::MAX, &stopped);
+            let mut put = |piece: &[u8]| {
+                let given = Python::attach(|py| put.call1(py, (PyBytes::new(py, piece),)));
+                given.map_or_else(|raised| Err(Error::Lent(Box::new(raised))), |_| Ok(()))
+            };
+            send_from(&mut self.0.lock(), wanted, newest, &budget, &mut put)
+        })?;
+        sent.map_err(refuse)
+    }
+}
+
+/// Resolve the pack at `path`; or the offset of a record whose base is not here.
+#[pyfunction]
+#[pyo3(signature = (path, find, check, *, work, room, packs=None))]
+#[expect(clippy::too_many_arguments, reason = "named ones, of Python")]
+pub(crate) fn resolve_pack(
+    py: Python<'_>,
+    path: &[u8],
+    find: Py<PyAny>,
+    check: &Bound<'_, PyAny>,
+    work: u64,
+    room: (u64, u64),
+    packs: Option<Py<Packs>>,
+) -> PyResult<Py<PyAny>> {
+    let file = PackFile::open(path).map_err(|error| raise(py, &error))?;
+    let (held, naming) = room;
+    let room = Room { held, naming };
+    let (outcome, left) = wait_asking(py, Some(check.as_unbound()), |stop| {
+        let stopped = || stop.is_set();
+        let mut budget = Budget::new(work, &stopped);
+        let outcome = resolve::resolve(&file, &mut Asked { packs, find }, room, &mut budget);
+        (outcome, budget.left())
+    })?;
+    match outcome.map_err(refuse)? {
+        Outcome::Whole(pack) => {
+            let spent = work.saturating_sub(left);
+            Ok(Py::new(py, ResolvedPack { pack, spent })?.into_any())
+        }
+        Outcome::Missing(offset) => Ok(offset.into_pyobject(py)?.into_any().unbind()),
+    }
+}
+
+/// The index of the pack that ends with `checksum`.
+#[pyfunction]
+pub(crate) fn pack_index<'py>(
+    py: Python<'py>,
+    places: Vec<(Vec<u8>, u64, u32)>,
+    checksum: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    encode(py, places.into_iter().map(place), checksum)
+}
+
+fn encode<'py>(
+    py: Python<'py>,
+    places: impl Iterator<Item = PyResult<Place>>,
+    checksum: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let places = places.collect::<PyResult<Vec<_>>>()?;
+    let index = index::encode(places, parse_oid(checksum)?.as_bytes()).map_err(refuse)?;
+    Ok(PyBytes::new(py, &index))
+}
+
+fn place((oid, offset, crc): (Vec<u8>, u64, u32)) -> PyResult<Place> {
+    let oid = parse_oid(&oid)?;
+    Ok(Place { oid, offset, crc })
+}
+
+/// An id as Python has it.
+pub(crate) fn parse_oid(bytes: &[u8]) -> PyResult<Oid> {
+    Oid::parse(bytes).ok_or_else(|| PyValueError::new_err("an id has 20 bytes"))
+}
+
+/// What is here: in packs, or known to a function of Python's, which judges whatever is not there
+/// or not as it should.
+struct Asked {
+    packs: Option<Py<Packs>>,
+    find: Py<PyAny>,
+}
+
+impl Bases for Asked {
+    fn find(&mut self, oid: &Oid) -> Result<Option<Object>> {
+        let packed = self
+            .packs
+            .as_ref()
+            .map(|packs| packs.get().0.lock().find(oid));
+        if let Some(Ok(Some(found))) = packed {
+            return Ok(Some(Object::clone(&found)));
+        }
+        Python::attach(|py| {
+            let found = self.find.call1(py, (PyBytes::new(py, oid.as_bytes()),))?;
+            let found: Option<(PyBackedStr, PyBackedBytes)> = found.extract(py)?;
+            found
+                .map(|(kind, content)| {
+                    let kind = Kind::parse(&kind)
+                        .ok_or_else(|| PyValueError::new_err("no kind of object"))?;
+                    let content = content.to_vec();
+                    Ok(Object { kind, content })
+                })
+                .transpose()
+        })
+        .map_err(|raised: PyErr| Error::Lent(Box::new(raised)))
+    }
+}

@@ -1,0 +1,96 @@
+//! Lists of paths that changed.
+
+use std::sync::MutexGuard;
+
+use huai_format::change_list::{self, Refusal, Spelling, Touched};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::sys::guarded::Guarded;
+
+/// What lists name of one module.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct ChangeList {
+    /// None: it was looked at.
+    reading: Guarded<Option<change_list::ChangeList>>,
+    /// Each path once, as soon as that is asked for.
+    touched: Guarded<Vec<Touched>>,
+}
+
+#[pymethods]
+impl ChangeList {
+    #[new]
+    fn new(root: &[u8]) -> Self {
+        Self {
+            reading: Guarded::new(Some(change_list::ChangeList::new(root))),
+            touched: Guarded::default(),
+        }
+    }
+
+    fn begin(&self, spelling: &str) -> PyResult<()> {
+        let known = Spelling::parse(spelling);
+        let spelling = known.ok_or_else(|| PyValueError::new_err("no spelling of that name"))?;
+        self.with(|reading| reading.begin(spelling))
+    }
+
+    fn feed(&self, py: Python<'_>, data: &[u8]) -> PyResult<()> {
+        py.detach(|| self.with(|reading| reading.feed(data)))
+    }
+
+    fn end(&self) -> PyResult<()> {
+        self.with(change_list::ChangeList::end)
+    }
+
+    /// How many lines name no path of the module, the first of them, and whether a log is cut.
+    #[expect(
+        clippy::type_complexity,
+        reason = "three answers, of which one is a list"
+    )]
+    fn remarks<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(u64, Vec<(Bound<'py, PyBytes>, bool)>, bool)> {
+        self.with(|reading| {
+            let (count, shown) = reading.refused();
+            let line = |(line, refusal): &(Vec<u8>, Refusal)| {
+                (PyBytes::new(py, line), *refusal == Refusal::Outside)
+            };
+            (count, shown.iter().map(line).collect(), reading.is_cut())
+        })
+    }
+
+    /// How many paths are named.
+    fn close(&self, py: Python<'_>) -> PyResult<usize> {
+        py.detach(|| {
+            let reading = self.reading.lock().take().ok_or_else(is_closed)?;
+            let mut touched = self.touched.lock();
+            *touched = reading.into_touched();
+            Ok(touched.len())
+        })
+    }
+}
+
+impl ChangeList {
+    /// A list of these paths, which is closed.
+    pub(crate) fn of(touched: Vec<Touched>) -> Self {
+        Self {
+            reading: Guarded::new(None),
+            touched: Guarded::new(touched),
+        }
+    }
+
+    /// The paths.
+    pub(crate) fn touched(&self) -> MutexGuard<'_, Vec<Touched>> {
+        self.touched.lock()
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut change_list::ChangeList) -> T) -> PyResult<T> {
+        let mut reading = self.reading.lock();
+        Ok(work(reading.as_mut().ok_or_else(is_closed)?))
+    }
+}
+
+fn is_closed() -> PyErr {
+    PyRuntimeError::new_err("the list is closed")
+}

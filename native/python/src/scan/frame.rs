@@ -1,0 +1,69 @@
+//! Directories of a scan as Python's tuples.
+
+use huai_tree::scan::directory::{Directory, Frame, Problem, Reason};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+
+/// What is said of a directory.
+pub(crate) fn tuple(py: Python<'_>, frame: Frame) -> PyResult<Bound<'_, PyTuple>> {
+    match frame {
+        Frame::Read(mut found) => {
+            // Each is let go as soon as it is copied: there may be a million lines.
+            let leaves = bytes(py, &std::mem::take(&mut found.leaves))?;
+            let identities = bytes(py, &std::mem::take(&mut found.identities))?;
+            assemble(py, &found, leaves, identities)
+        }
+        Frame::Unreadable { path, reason } => {
+            (PyBytes::new(py, &path), number(reason)).into_pyobject(py)
+        }
+    }
+}
+
+/// A directory that others go on with.
+pub(crate) fn directory<'py>(py: Python<'py>, found: &Directory) -> PyResult<Bound<'py, PyTuple>> {
+    let leaves = bytes(py, &found.leaves)?;
+    assemble(py, found, leaves, bytes(py, &found.identities)?)
+}
+
+fn assemble<'py>(
+    py: Python<'py>,
+    found: &Directory,
+    leaves: Bound<'py, PyBytes>,
+    identities: Bound<'py, PyBytes>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let problem = |problem: &Problem| (PyBytes::new(py, &problem.name), number(problem.reason));
+    (
+        bytes(py, &found.path)?,
+        bytes(py, &found.attributes)?,
+        leaves,
+        identities,
+        found.hardlinks,
+        found.skipped,
+        PyList::new(py, found.problems.iter().map(problem))?,
+        found.unreadable,
+        found.device,
+        found.inode,
+        found.file_system,
+    )
+        .into_pyobject(py)
+}
+
+/// Where there is no memory, this is an exception, and `PyBytes::new` a panic.
+fn bytes<'py>(py: Python<'py>, from: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, from.len(), |to| {
+        to.copy_from_slice(from);
+        Ok(())
+    })
+}
+
+/// The reason as `_native.pyi` lists them.
+pub(crate) fn number(reason: Reason) -> i32 {
+    match reason {
+        Reason::Errno(errno) => errno.raw_os_error(),
+        Reason::KeepsChanging => -1,
+        Reason::OutOfRange => -2,
+        Reason::Time => -3,
+        Reason::Reserved => -4,
+        Reason::Temporary => -5,
+    }
+}

@@ -1,0 +1,10 @@
+//! A tree on its way into a commit: read, watched, and laid out as git objects.
+
+pub(crate) mod change_list;
+pub(crate) mod frame;
+pub(crate) mod hardlinks;
+pub(crate) mod layout;
+pub(crate) mod run;
+pub(crate) mod touched;
+pub(crate) mod tree_watch;
+pub(crate) mod whole_tree;

@@ -1,0 +1,91 @@
+//! Watching a tree for changes.
+
+use std::os::fd::AsRawFd;
+
+use huai_format::change_list::Touched;
+use huai_format::path::RelPath;
+use huai_tree::watch::tree_watch::{self, Options};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::change_list::ChangeList;
+use super::whole_tree::parsed;
+use crate::sys::errors::raise;
+use crate::sys::guarded::Guarded;
+use crate::sys::wait::wait;
+
+/// A tree that is watched; its handle is readable when something happened.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct TreeWatch(Guarded<tree_watch::TreeWatch>);
+
+#[pymethods]
+impl TreeWatch {
+    #[new]
+    #[pyo3(signature = (root, patterns, *, one_file_system, most))]
+    fn new(
+        py: Python<'_>,
+        root: &[u8],
+        patterns: Vec<Vec<u8>>,
+        one_file_system: bool,
+        most: usize,
+    ) -> PyResult<Self> {
+        let options = Options {
+            patterns: parsed(patterns),
+            one_file_system,
+            most,
+        };
+        let opened = wait(py, |stop| tree_watch::TreeWatch::open(root, options, stop))?;
+        let opened = opened.map_err(|error| raise(py, &error))?;
+        Ok(Self(Guarded::new(opened)))
+    }
+
+    fn fileno(&self) -> i32 {
+        self.0.lock().queue().as_raw_fd()
+    }
+
+    fn read(&self, py: Python<'_>) -> PyResult<(u64, bool, bool)> {
+        let seen = wait(py, |stop| self.0.lock().read(stop))?;
+        let seen = seen.map_err(|error| raise(py, &error))?;
+        Ok((seen.events, seen.lost, seen.gone))
+    }
+
+    /// The paths that changed and how many these are; None: the whole tree is to be scanned.
+    fn take(&self) -> Option<(ChangeList, usize)> {
+        let touched = self.0.lock().take()?;
+        let count = touched.len();
+        Some((ChangeList::of(touched), count))
+    }
+
+    /// What was taken is to be taken once more.
+    #[pyo3(signature = (changes))]
+    fn give_back(&self, changes: Option<&Bound<'_, ChangeList>>) {
+        let touched = changes.map(|changes| changes.get().touched());
+        self.0
+            .lock()
+            .give_back(touched.as_ref().map(|each| &***each));
+    }
+
+    /// These paths are to be taken, too, with everything below.
+    fn add(&self, paths: Vec<Vec<u8>>) {
+        let touched = |path| Touched {
+            path: RelPath::trusted(path),
+            all_below: true,
+            perhaps: true,
+        };
+        let touched: Vec<_> = paths.into_iter().map(touched).collect();
+        self.0.lock().give_back(Some(&touched));
+    }
+
+    #[getter]
+    fn directories(&self) -> usize {
+        self.0.lock().directories()
+    }
+
+    #[getter]
+    fn unwatched<'py>(&self, py: Python<'py>) -> Option<(usize, Bound<'py, PyBytes>, i32)> {
+        let watch = self.0.lock();
+        let first = watch.first_unwatched()?;
+        let path = PyBytes::new(py, &first.path);
+        Some((watch.unwatched(), path, first.errno.raw_os_error()))
+    }
+}

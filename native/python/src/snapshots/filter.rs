@@ -1,0 +1,97 @@
+//! Filters, and the modes of what they select.
+
+use std::sync::Arc;
+
+use huai_format::filter::{self, Reached, Rule, Side};
+use huai_format::selection::{ModeRule, Modes};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::sys::guarded::Guarded;
+
+/// For files and for directories, bits that stay and bits that are set; what is there keeps its own.
+pub(crate) type ModeTable = ((u16, u16), (u16, u16), bool);
+
+/// A pattern; whether the rule includes, is of the sender, is of the receiver, is negated.
+type Row = (Vec<u8>, bool, bool, bool, bool);
+
+/// rsync's filter rules.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct Filter {
+    rules: Arc<filter::Filter>,
+    reached: Guarded<Reached>,
+}
+
+#[pymethods]
+impl Filter {
+    #[new]
+    fn new(rules: Vec<Row>) -> Self {
+        let rule = |(pattern, include, sender, receiver, negated): Row| {
+            let side = match (sender, receiver) {
+                (_, false) => Side::Sender,
+                (false, true) => Side::Receiver,
+                (true, true) => Side::Both,
+            };
+            Rule::new(side, include, negated, &pattern)
+        };
+        let rules = filter::Filter::new(rules.into_iter().map(rule).collect());
+        Self {
+            rules: Arc::new(rules),
+            reached: Guarded::default(),
+        }
+    }
+
+    #[pyo3(signature = (path, *, directory))]
+    fn includes(&self, path: &[u8], directory: bool) -> bool {
+        self.rules.includes(path, directory)
+    }
+
+    #[pyo3(signature = (path, *, directory))]
+    fn reaches(&self, path: &[u8], directory: bool) -> bool {
+        let mut reached = self.reached.lock();
+        if directory {
+            reached.directory(&self.rules, path)
+        } else {
+            reached.leaf(&self.rules, path)
+        }
+    }
+
+    #[pyo3(signature = (path, *, directory))]
+    fn protects(&self, path: &[u8], directory: bool) -> bool {
+        self.rules.protects(path, directory)
+    }
+
+    /// The place of the rule that decides, and what it matched.
+    #[pyo3(signature = (path, *, directory))]
+    fn why<'py>(
+        &self,
+        py: Python<'py>,
+        path: &[u8],
+        directory: bool,
+    ) -> Option<(usize, Bound<'py, PyBytes>)> {
+        let (place, matched) = self.rules.why(path, directory)?;
+        Some((place, PyBytes::new(py, matched)))
+    }
+
+    /// Whether it decides alike below two directories.
+    fn is_alike_below(&self, one: &[u8], other: &[u8]) -> bool {
+        self.rules.is_alike_below(one, other)
+    }
+}
+
+impl Filter {
+    /// The rules themselves.
+    pub(crate) fn rules(&self) -> Arc<filter::Filter> {
+        Arc::clone(&self.rules)
+    }
+}
+
+/// Such a table as the engine has it.
+pub(crate) fn modes_of((file, directory, local): ModeTable) -> Modes {
+    let rule = |(kept, set)| ModeRule { kept, set };
+    Modes {
+        file: rule(file),
+        directory: rule(directory),
+        local,
+    }
+}

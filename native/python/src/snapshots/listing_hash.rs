@@ -1,0 +1,48 @@
+//! Listing hashes, of trees that Python lends.
+
+use huai_format::listing_hash::Known;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::packs::lent::Reader;
+use crate::packs::read::parse_oid;
+use crate::sys::errors::refuse;
+use crate::sys::guarded::Guarded;
+use crate::sys::wait::wait;
+
+/// The hashes of objects that are here.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct ListingHashes(Guarded<Known>);
+
+#[pymethods]
+impl ListingHashes {
+    #[new]
+    fn new(records: &[u8]) -> Self {
+        Self(Guarded::new(Known::read(records)))
+    }
+
+    /// Of a tree; what is not known of it is read from `objects`.
+    fn of_tree<'py>(
+        &self,
+        py: Python<'py>,
+        tree: &[u8],
+        objects: Py<PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let tree = parse_oid(tree)?;
+        let reader = Reader::new(py, objects)?;
+        let found = wait(py, |stop| {
+            self.0.lock().of_tree(tree, &reader, &|| stop.is_set())
+        })?;
+        Ok(PyBytes::new(py, &found.map_err(refuse)?))
+    }
+
+    #[getter]
+    fn sound(&self) -> usize {
+        self.0.lock().sound()
+    }
+
+    #[getter]
+    fn added<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.lock().added())
+    }
+}

@@ -1,0 +1,8 @@
+//! Snapshots, read and compared.
+
+pub(crate) mod columns;
+pub(crate) mod compare;
+pub(crate) mod entries;
+pub(crate) mod filter;
+pub(crate) mod listing_hash;
+pub(crate) mod snapshot;

@@ -1,0 +1,114 @@
+//! Staging content that is on this machine.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+
+use huai_tree::stage::copy::{self, Area, Arrival, Limits, Origin, Staged, Way};
+use huai_tree::sys::error::{Error, Result};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PySequence};
+
+use super::verify::{Finish, all_asked};
+use crate::candidates::operations::wanted;
+use crate::sys::errors::raise;
+use crate::sys::wait::wait_telling;
+
+/// Where copies and links go, and how many threads hash.
+pub(crate) type Folders = (u32, u32, usize);
+
+/// Path and errno of what ended a row.
+pub(crate) type Failure<'py> = Option<(Bound<'py, PyBytes>, i32)>;
+
+/// How each file was staged, and what ended the row.
+pub(crate) type Ways<'py> = (Bound<'py, PyBytes>, Failure<'py>);
+
+/// Stage files with the content of others that are staged.
+#[pyfunction]
+pub(crate) fn copy_twins<'py>(
+    py: Python<'py>,
+    items: &Bound<'py, PySequence>,
+    area: Folders,
+    hear: &Bound<'py, PyAny>,
+) -> PyResult<Ways<'py>> {
+    let items = items.try_iter()?.map(|item| twin(&item?));
+    let items = items.collect::<PyResult<Vec<_>>>()?;
+    let staged = wait_telling(py, hear.as_unbound(), |done, stop| {
+        copy::copy_twins(&items, opened(area, done), stop)
+    })?;
+    ways(py, staged)
+}
+
+/// Of the entry, a handle, a path below it, and a key or None.
+fn twin(item: &Bound<'_, PyAny>) -> PyResult<Staged> {
+    let (entry, folder, name, key): (Bound<'_, PyAny>, _, _, _) = item.extract()?;
+    Ok(Staged {
+        wanted: wanted(&entry)?,
+        folder,
+        name,
+        key,
+    })
+}
+
+pub(crate) fn opened((folder, ready, threads): Folders, done: &AtomicU64) -> Area<'_> {
+    Area {
+        folder,
+        ready,
+        threads,
+        done,
+    }
+}
+
+pub(crate) fn ways(py: Python<'_>, staged: Result<copy::Ways>) -> PyResult<Ways<'_>> {
+    let staged = staged.map_err(|error| raise(py, &error))?;
+    let ways: Vec<u8> = staged.ways.into_iter().map(number).collect();
+    Ok((PyBytes::new(py, &ways), failure(py, staged.failure)))
+}
+
+/// As `_native.pyi` lists them.
+fn number(way: Option<Way>) -> u8 {
+    match way {
+        None => 0,
+        Some(Way::Linked) => 1,
+        Some(Way::Cloned) => 2,
+        Some(Way::Copied) => 3,
+    }
+}
+
+fn failure(py: Python<'_>, error: Option<Error>) -> Failure<'_> {
+    error.map(|error| (PyBytes::new(py, &error.path), error.errno.raw_os_error()))
+}
+
+/// Copy files of an open directory.
+#[pyfunction]
+#[pyo3(signature = (files, places, limits, finish, hear))]
+pub(crate) fn copy_files<'py>(
+    py: Python<'py>,
+    files: &Bound<'py, PyAny>,
+    places: (u32, u32),
+    limits: (u64, HashMap<usize, u64>),
+    finish: Option<Finish>,
+    hear: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyBytes>, Failure<'py>)> {
+    let files = all_asked(files, finish)?;
+    let (source, folder) = places;
+    let (rate, newer) = limits;
+    let limits = Limits { rate, newer };
+    let copies = wait_telling(py, hear.as_unbound(), |done, stop| {
+        Origin::reopen(source)?.copy(&files, folder, &limits, done, stop)
+    })?;
+    let copies = copies.map_err(|error| raise(py, &error))?;
+    let arrivals: Vec<u8> = copies.arrivals.into_iter().map(verdict).collect();
+    Ok((PyBytes::new(py, &arrivals), failure(py, copies.failure)))
+}
+
+/// As `_native.pyi` lists them.
+fn verdict(arrival: Arrival) -> u8 {
+    match arrival {
+        Arrival::Arrived => 0,
+        Arrival::Missing => 1,
+        Arrival::Mismatch => 2,
+        Arrival::Denied => 3,
+        Arrival::Unreached => 4,
+        Arrival::Finished => 5,
+    }
+}

@@ -1,0 +1,5 @@
+//! What is in the staging area.
+
+pub(crate) mod arrived;
+pub(crate) mod copy;
+pub(crate) mod verify;

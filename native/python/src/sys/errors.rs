@@ -1,0 +1,58 @@
+//! The engine's errors as Python's and huai's own.
+
+use huai_format::error::Error as FormatFailure;
+use huai_tree::sys::error::{Errno, Error};
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::import_exception;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+import_exception!(huai_schema.errors, FormatError);
+
+/// An `OSError` with the path: what it means, and what to do about it, is said in Python.
+pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    let errno = error.errno.raw_os_error();
+    let said = py
+        .import("os")
+        .and_then(|os| os.call_method1("strerror", (errno,)))
+        .and_then(|said| said.extract::<String>());
+    match said {
+        Ok(said) => PyOSError::new_err((errno, said, PyBytes::new(py, &error.path).unbind())),
+        Err(error) => error,
+    }
+}
+
+/// The `OSError` of a shortage that is the fault of no path.
+pub(crate) fn lacking(py: Python<'_>, errno: Errno) -> PyErr {
+    let error = Error {
+        doing: "open",
+        path: Vec::new(),
+        errno,
+    };
+    raise(py, &error)
+}
+
+/// The exception for metadata that break a rule; the error of what was lent to the parser is that
+/// one itself.
+pub(crate) fn refuse(failure: FormatFailure) -> PyErr {
+    match failure {
+        FormatFailure::Malformed { rule, place } => {
+            FormatError::new_err((rule.into_owned(), place))
+        }
+        FormatFailure::SameKey => PyRuntimeError::new_err("two pieces of one key, read in part"),
+        FormatFailure::Stopped => PyRuntimeError::new_err("stopped without an exception"),
+        FormatFailure::Bug { .. } => PyRuntimeError::new_err(failure.to_string()),
+        FormatFailure::Lent(error) => match error.downcast::<PyErr>() {
+            Ok(raised) => *raised,
+            Err(error) => match error.downcast::<Error>() {
+                Ok(failed) => Python::attach(|py| raise(py, &failed)),
+                Err(error) => PyRuntimeError::new_err(error.to_string()),
+            },
+        },
+    }
+}
+
+/// Somebody is in the middle of a call of this object.
+pub(crate) fn in_use() -> PyErr {
+    PyRuntimeError::new_err("a call of this object is under way")
+}

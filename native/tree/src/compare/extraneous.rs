@@ -1,0 +1,85 @@
+//! Extraneous leaves that wait until all subdirectories beside them were met.
+
+use huai_format::path::parent;
+
+use super::records::Records;
+use super::scope::tree_order;
+
+/// Those of one directory, in order.
+#[derive(Debug)]
+struct Group {
+    directory: Vec<u8>,
+    key: Vec<u8>,
+    /// And whether each was told of in another way.
+    names: Vec<(Vec<u8>, bool)>,
+}
+
+/// Those of the directories on the way to where a comparison is, innermost last.
+#[derive(Debug, Default)]
+pub(crate) struct Extraneous(Vec<Group>);
+
+impl Extraneous {
+    pub(crate) fn add(&mut self, directory: &[u8], name: &[u8]) {
+        let name = (name.to_vec(), false);
+        match self.0.last_mut() {
+            Some(group) if group.directory == directory => group.names.push(name),
+            _ => self.0.push(Group {
+                directory: directory.to_vec(),
+                key: tree_order(directory, true),
+                names: vec![name],
+            }),
+        }
+    }
+
+    /// Tells of those in directories that end before `key`; none: of all.
+    pub(crate) fn leave(&mut self, key: Option<&[u8]>, to: &mut Records) {
+        let is_open = |group: &Group| key.is_some_and(|key| key.starts_with(&group.key));
+        let left = self.0.iter().rposition(is_open).map_or(0, |last| last + 1);
+        for group in self.0.drain(left..) {
+            for path in group.paths() {
+                to.add_extraneous(&path, false);
+            }
+        }
+    }
+
+    /// Whether the leaf `path` waits.
+    pub(crate) fn holds(&self, path: &[u8]) -> bool {
+        self.find(path).is_some()
+    }
+
+    /// The leaf `path` was told of in another way.
+    pub(crate) fn take(&mut self, path: &[u8]) {
+        if let Some((group, place)) = self.find(path) {
+            let names = self.0.get_mut(group).map(|group| &mut group.names);
+            if let Some(name) = names.and_then(|names| names.get_mut(place)) {
+                name.1 = true;
+            }
+        }
+    }
+
+    pub(crate) fn waiting(&self) -> Vec<Vec<u8>> {
+        self.0.iter().flat_map(Group::paths).collect()
+    }
+
+    fn find(&self, path: &[u8]) -> Option<(usize, usize)> {
+        let above = parent(path);
+        let name = path.rsplit(|byte| *byte == b'/').next()?;
+        let group = self.0.iter().rposition(|group| group.directory == above)?;
+        let names = &self.0.get(group)?.names;
+        let place = names
+            .binary_search_by(|(each, _)| (**each).cmp(name))
+            .ok()?;
+        names.get(place).filter(|(_, told)| !told)?;
+        Some((group, place))
+    }
+}
+
+impl Group {
+    fn paths(&self) -> impl Iterator<Item = Vec<u8>> {
+        let names = self.names.iter().filter(|(_, told)| !told);
+        names.map(|(name, _)| match &*self.directory {
+            [] => name.clone(),
+            directory => [directory, b"/", name].concat(),
+        })
+    }
+}

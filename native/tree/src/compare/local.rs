@@ -1,0 +1,343 @@
+//! What is there: one directory of a downstream tree, with the attributes of its entries.
+//!
+//! A path that cannot be read is said to be so, and never taken for absent.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use huai_format::bug::fit;
+use huai_format::limits::TARGET_BYTES;
+use huai_format::path::{basename, parent};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::scope::Scope;
+use crate::sys::call::{self, Outcome, Status};
+use crate::sys::error::is_shortage;
+use crate::sys::folders::Folders;
+use crate::sys::handle::Root;
+use crate::sys::listing::{Names, reserve};
+use crate::sys::stop::Stop;
+use crate::walk::ahead::Read;
+use crate::walk::line::nearest_nanoseconds;
+use crate::walk::queue::{Frame, Reading};
+
+/// Where a downstream has its own folders; no snapshot names it.
+const STAGING: &[u8] = b".~tmp~";
+
+/// What is asked of one entry.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    /// Its type.
+    pub kind: FileType,
+    /// Permission bits with setuid, setgid and sticky.
+    pub mode: u16,
+    /// How many names it has.
+    pub links: u32,
+    /// Number of its user.
+    pub user: u32,
+    /// Number of its group.
+    pub group: u32,
+    /// Bytes.
+    pub size: u64,
+    /// Nanoseconds since the epoch.
+    pub mtime: i64,
+    /// The file system.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+impl Seen {
+    fn new(status: &Status) -> Self {
+        Self {
+            kind: status.kind,
+            mode: fit(status.mode),
+            links: status.links,
+            user: status.user,
+            group: status.group,
+            size: status.size,
+            mtime: nearest_nanoseconds(status.mtime),
+            device: status.device,
+            inode: status.inode,
+        }
+    }
+
+    pub(crate) fn is_directory(&self) -> bool {
+        self.kind == FileType::Directory
+    }
+
+    pub(crate) fn is_inode_of(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
+
+/// An entry that is no directory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leaf<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) seen: Outcome<Seen>,
+    /// Of a symlink.
+    pub(crate) target: &'a [u8],
+}
+
+/// Why nothing is known of what is in a directory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Closed {
+    /// The kernel said so.
+    Errno(Errno),
+    /// It is on another file system or a bind mount, which are not entered.
+    MountPoint,
+}
+
+/// One directory.
+#[derive(Debug, Default)]
+pub(crate) struct Local {
+    pub(crate) path: Vec<u8>,
+    /// Itself; none if it is not in the scope, or cannot be looked at.
+    pub(crate) own: Option<Seen>,
+    pub(crate) closed: Option<Closed>,
+    /// The subdirectories' names in order, each ended by NUL.
+    pub(crate) children: Vec<u8>,
+    /// Names and targets.
+    text: Vec<u8>,
+    /// Where name and target end.
+    leaves: Vec<(usize, usize, Outcome<Seen>)>,
+}
+
+impl Local {
+    /// The leaf at this place; leaves are sorted by name.
+    pub(crate) fn leaf(&self, place: usize) -> Option<Leaf<'_>> {
+        let (name_end, end, seen) = *self.leaves.get(place)?;
+        let before = place
+            .checked_sub(1)
+            .and_then(|before| self.leaves.get(before));
+        let begin = before.map_or(0, |(_, end, _)| *end);
+        Some(Leaf {
+            name: self.text.get(begin..name_end)?,
+            target: self.text.get(name_end..end)?,
+            seen,
+        })
+    }
+
+    /// Nothing is known of what is in it.
+    fn close(&mut self, errno: Errno) {
+        self.closed = Some(Closed::Errno(errno));
+        self.children.clear();
+        self.text.clear();
+        self.leaves.clear();
+    }
+
+    fn add(&mut self, name: &[u8], seen: Outcome<Seen>, target: &[u8]) -> Outcome<()> {
+        reserve(&mut self.text, name.len() + target.len())?;
+        reserve(&mut self.leaves, 1)?;
+        self.text.extend_from_slice(name);
+        let name_end = self.text.len();
+        self.text.extend_from_slice(target);
+        self.leaves.push((name_end, self.text.len(), seen));
+        Ok(())
+    }
+}
+
+impl Frame for Local {
+    fn size(&self) -> usize {
+        let leaves = self.leaves.len() * size_of::<(usize, usize, Outcome<Seen>)>();
+        self.path.len() + self.children.len() + self.text.len() + leaves
+    }
+}
+
+/// What stands at one path.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) seen: Seen,
+    /// Of a symlink.
+    pub(crate) target: Vec<u8>,
+}
+
+/// What stands at `path`; none: nothing, or a path above is no directory.
+pub(crate) fn look(folders: &mut Folders, path: &[u8]) -> Outcome<Option<Found>> {
+    match try_look(folders, path) {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn try_look(folders: &mut Folders, path: &[u8]) -> Outcome<Found> {
+    let above = folders.open(parent(path))?;
+    let name = basename(path);
+    let status = match name {
+        [] => call::status(above.as_fd())?,
+        _ => call::status_at(above.as_fd(), name)?,
+    };
+    let mut target = Vec::new();
+    if status.kind == FileType::Symlink {
+        let mut room = [std::mem::MaybeUninit::uninit(); TARGET_BYTES + 1];
+        target.extend_from_slice(call::read_link(above.as_fd(), name, &mut room)?);
+    }
+    let seen = Seen::new(&status);
+    Ok(Found { seen, target })
+}
+
+/// One thread that reads directories.
+pub(crate) struct LocalReader<'a> {
+    root: &'a Root,
+    scope: &'a Scope,
+    /// A directory of which an entry may not be looked at is closed as a whole.
+    closes: bool,
+    stop: &'a Stop,
+    names: Names,
+}
+
+impl<'a> LocalReader<'a> {
+    pub(crate) fn new(root: &'a Root, scope: &'a Scope, closes: bool, stop: &'a Stop) -> Self {
+        Self {
+            root,
+            scope,
+            closes,
+            stop,
+            names: Names::default(),
+        }
+    }
+
+    /// What is said of a directory that cannot be opened.
+    fn closed(&self, path: &[u8], errno: Errno) -> Outcome<Option<Local>> {
+        let mut local = Local {
+            path: path.to_vec(),
+            closed: Some(Closed::Errno(errno)),
+            ..Local::default()
+        };
+        let mut folders = Folders::new(self.root.again()?, None)?;
+        match look(&mut folders, path) {
+            Ok(Some(found)) if found.seen.is_directory() => {
+                local.own = self.scope.holds(path, true).then_some(found.seen);
+            }
+            Ok(Some(found)) if path == self.scope.top && self.scope.holds(path, false) => {
+                let name = basename(path);
+                local = Local::default();
+                parent(path).clone_into(&mut local.path);
+                local.add(name, Ok(found.seen), &found.target)?;
+            }
+            Ok(_) => return Ok(None),
+            Err(errno) if is_shortage(errno) => return Err(errno),
+            Err(errno) => local.closed = Some(Closed::Errno(errno)),
+        }
+        Ok(Some(local))
+    }
+
+    fn open(&mut self, path: &[u8], handle: BorrowedFd<'_>) -> Outcome<Reading<Local>> {
+        let status = call::status(handle)?;
+        let own = self.scope.holds(path, true).then(|| Seen::new(&status));
+        let mut local = Local {
+            path: path.to_vec(),
+            own,
+            ..Local::default()
+        };
+        if !self.root.is_within(&status) {
+            local.closed = Some(Closed::MountPoint);
+        } else if let Err(errno) = self.names.read(handle, |_, _| true) {
+            if is_shortage(errno) {
+                return Err(errno);
+            }
+            local.closed = Some(Closed::Errno(errno));
+        } else {
+            let names = std::mem::take(&mut self.names);
+            let added = self.add_all(&mut local, handle, &names);
+            self.names = names;
+            self.names.relax();
+            match added {
+                Err(Errno::ACCESS) => local.close(Errno::ACCESS),
+                added => added?,
+            }
+        }
+        let children = local.children.clone();
+        let frame = Some(local);
+        Ok(Reading { frame, children })
+    }
+
+    fn add_all(&self, local: &mut Local, handle: BorrowedFd<'_>, names: &Names) -> Outcome<()> {
+        let mut below = local.path.clone();
+        if !below.is_empty() {
+            below.push(b'/');
+        }
+        let mut each = names.iter();
+        each.try_for_each(|entry| self.add(local, &mut below, handle, entry))
+    }
+
+    /// `below`: the path of the directory, with its slash.
+    fn add(
+        &self,
+        local: &mut Local,
+        below: &mut Vec<u8>,
+        handle: BorrowedFd<'_>,
+        (name, kind): (&CStr, FileType),
+    ) -> Outcome<()> {
+        if self.stop.is_set() {
+            return Err(Errno::CANCELED);
+        }
+        let above = below.len();
+        below.extend_from_slice(name.to_bytes());
+        let added = self.add_at(local, below, handle, (name, kind));
+        below.truncate(above);
+        added
+    }
+
+    fn add_at(
+        &self,
+        local: &mut Local,
+        path: &[u8],
+        handle: BorrowedFd<'_>,
+        (name, kind): (&CStr, FileType),
+    ) -> Outcome<()> {
+        let bytes = name.to_bytes();
+        let mut kind = kind;
+        let mut seen = Err(Errno::NOENT);
+        if kind != FileType::Directory {
+            if kind != FileType::Unknown && !self.scope.holds(path, false) {
+                return Ok(());
+            }
+            seen = call::status_at(handle, name).map(|status| Seen::new(&status));
+            if self.closes && seen.is_err_and(|errno| errno == Errno::ACCESS) {
+                return Err(Errno::ACCESS);
+            }
+            kind = seen.map_or(kind, |seen| seen.kind);
+        }
+        if kind == FileType::Directory {
+            if bytes != STAGING && self.scope.enters(path) {
+                reserve(&mut local.children, bytes.len() + 1)?;
+                local.children.extend_from_slice(name.to_bytes_with_nul());
+            }
+            return Ok(());
+        }
+        let mut room = [std::mem::MaybeUninit::uninit(); TARGET_BYTES + 1];
+        let mut target: &[u8] = b"";
+        if seen.is_ok_and(|seen| seen.kind == FileType::Symlink) {
+            match call::read_link(handle, name, &mut room) {
+                Ok(found) => target = found,
+                Err(errno) => seen = Err(errno),
+            }
+        }
+        if seen.is_err_and(|errno| errno == Errno::NOENT) || !self.scope.holds(path, false) {
+            return Ok(());
+        }
+        local.add(bytes, seen, target)
+    }
+}
+
+impl Read for LocalReader<'_> {
+    type Frame = Local;
+
+    fn read(&mut self, path: &[u8]) -> Outcome<Reading<Local>> {
+        let opened = self.root.directory(path);
+        let read = opened.and_then(|handle| self.open(path, handle.as_fd()));
+        match read {
+            Err(Errno::NOENT) => Ok(Reading::default()),
+            Err(errno) if is_shortage(errno) || errno == Errno::CANCELED => Err(errno),
+            Err(errno) => Ok(Reading {
+                frame: self.closed(path, errno)?,
+                children: Vec::new(),
+            }),
+            read => read,
+        }
+    }
+}

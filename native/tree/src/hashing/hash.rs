@@ -1,0 +1,267 @@
+//! The BLAKE3-256 of open files.
+//!
+//! Files are read, not mapped: with a memory map, a disk error would be a signal that ends the
+//! process.
+
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use blake3::Hasher;
+use blake3::hazmat::{ChainingValue, HasherExt};
+use huai_format::block_index::{Block, BlockHasher, BlockIndex, merge};
+use rustix::io::Errno;
+
+use crate::sys::call::{self, Outcome};
+use crate::sys::error::{Error, Result};
+use crate::sys::stop::Stop;
+use crate::sys::workers;
+
+/// BLAKE3-256 of some content.
+pub type Digest = [u8; 32];
+
+/// What is read at once, and between two looks at `Stop`.
+const BLOCK: usize = 256 << 10;
+/// What one thread hashes of a large file at a time: a subtree of BLAKE3, so a power of two.
+const PIECE: u64 = 4 << 20;
+/// Where more than one thread pays.
+const LARGE: u64 = 64 << 20;
+
+/// BLAKE3-256 of what is handed over piece by piece.
+#[derive(Debug, Default)]
+pub struct Blake3(Hasher);
+
+impl Blake3 {
+    /// Takes what comes next.
+    pub fn update(&mut self, content: &[u8]) {
+        self.0.update(content);
+    }
+
+    /// The digest of all that was taken.
+    pub fn digest(&self) -> Digest {
+        self.0.finalize().into()
+    }
+}
+
+/// An open file that is to be hashed.
+#[derive(Debug)]
+pub struct Content {
+    file: OwnedFd,
+    /// Bytes, when it was opened.
+    pub size: u64,
+}
+
+impl Content {
+    /// The file that this process has open as `number`.
+    pub fn reopen(number: u32) -> Result<Self> {
+        let open = || {
+            let file = call::reopen(number)?;
+            let size = call::status(file.as_fd())?.size;
+            Ok(Self { file, size })
+        };
+        open().map_err(failed)
+    }
+
+    /// Its index in blocks of `block` bytes; None if its size changed, or has no index.
+    pub fn index(&self, block: u64, threads: usize, stop: &Stop) -> Result<Option<BlockIndex>> {
+        let index = index_blocks(self.file.as_fd(), self.size, block, threads, stop);
+        index.map_err(failed)
+    }
+
+    /// Its digest; `threads` hash a large one.
+    pub fn hash(&self, threads: usize, stop: &Stop) -> Result<Digest> {
+        let file = self.file.as_fd();
+        let digest = Reader::default().hash(file, self.size, threads, stop);
+        digest.map_err(failed)
+    }
+}
+
+fn failed(errno: Errno) -> Error {
+    Error::new("read", b"", errno)
+}
+
+/// A buffer that is used again from file to file.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    block: Vec<u8>,
+}
+
+impl Reader {
+    /// The digest of a file of about `size` bytes; `threads` hash a large one.
+    pub(crate) fn hash(
+        &mut self,
+        file: BorrowedFd<'_>,
+        size: u64,
+        threads: usize,
+        stop: &Stop,
+    ) -> Outcome<Digest> {
+        if threads > 1 && size >= LARGE {
+            if let Some(digest) = hash_pieces(file, size, threads, stop)? {
+                return Ok(digest);
+            }
+        }
+        let mut hasher = Hasher::new();
+        self.read(file, 0..u64::MAX, size, stop, |_, block| {
+            hasher.update(block);
+            Ok::<_, Errno>(())
+        })?;
+        Ok(hasher.finalize().into())
+    }
+
+    /// Hands over what stands in `range` of a file of about `size` bytes, as far as the file goes,
+    /// each block with its offset; how much that was.
+    pub(crate) fn read<E: From<Errno>>(
+        &mut self,
+        file: BorrowedFd<'_>,
+        range: Range<u64>,
+        size: u64,
+        stop: &Stop,
+        mut each: impl FnMut(u64, &[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<u64, E> {
+        let room = usize::try_from(size.saturating_add(1)).map_or(BLOCK, |all| all.min(BLOCK));
+        if self.block.len() < room {
+            let more = room - self.block.len();
+            self.block
+                .try_reserve_exact(more)
+                .map_err(|_| Errno::NOMEM)?;
+            self.block.resize(room, 0);
+        }
+        let mut offset = range.start;
+        while offset < range.end {
+            if !stop.may_read() {
+                return Err(Errno::CANCELED.into());
+            }
+            let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
+            let asked = left.min(self.block.len());
+            let room = &mut self.block[..asked];
+            let count = call::read_at(file, offset, room)?;
+            if count == 0 {
+                break;
+            }
+            stop.has_read(count);
+            each(offset, &room[..count])?;
+            offset += count as u64;
+            // The last bytes came, and one more was asked for.
+            if count < asked && offset == size {
+                break;
+            }
+        }
+        Ok(offset - range.start)
+    }
+}
+
+/// The digest of a file of `size` bytes, by several threads; None if it had another size.
+fn hash_pieces(
+    file: BorrowedFd<'_>,
+    size: u64,
+    threads: usize,
+    stop: &Stop,
+) -> Outcome<Option<Digest>> {
+    let values = hash_all::<Hasher>(file, size, PIECE, threads, stop)?;
+    Ok(values.and_then(|values| merge(values.into_iter())))
+}
+
+/// The index of a file of `size` bytes in blocks of `block` bytes, by several threads; None if it
+/// had another size, or one without an index.
+pub(crate) fn index_blocks(
+    file: BorrowedFd<'_>,
+    size: u64,
+    block: u64,
+    threads: usize,
+    stop: &Stop,
+) -> Outcome<Option<BlockIndex>> {
+    let blocks = hash_all::<BlockHasher>(file, size, block, threads, stop)?;
+    Ok(blocks.and_then(|blocks| BlockIndex::new(size, block, blocks).ok()))
+}
+
+/// A subtree of BLAKE3's tree in the making.
+trait Subtree: Sized {
+    type Value: Send;
+    /// Of what stands from `offset` on.
+    fn begin(offset: u64) -> Self;
+    fn take(&mut self, content: &[u8]);
+    fn value(&self) -> Self::Value;
+}
+
+impl Subtree for Hasher {
+    type Value = ChainingValue;
+
+    fn begin(offset: u64) -> Self {
+        let mut hasher = Self::new();
+        hasher.set_input_offset(offset);
+        hasher
+    }
+
+    fn take(&mut self, content: &[u8]) {
+        self.update(content);
+    }
+
+    fn value(&self) -> ChainingValue {
+        self.finalize_non_root()
+    }
+}
+
+impl Subtree for BlockHasher {
+    type Value = Block;
+
+    fn begin(offset: u64) -> Self {
+        Self::new(offset)
+    }
+
+    fn take(&mut self, content: &[u8]) {
+        self.update(content);
+    }
+
+    fn value(&self) -> Block {
+        self.finish()
+    }
+}
+
+/// All subtrees of `piece` bytes of a file, in order; None if it had another size.
+fn hash_all<S: Subtree>(
+    file: BorrowedFd<'_>,
+    size: u64,
+    piece: u64,
+    threads: usize,
+    stop: &Stop,
+) -> Outcome<Option<Vec<S::Value>>> {
+    let next = AtomicU64::new(0);
+    let parts = workers::run(threads, || hash_some::<S>(file, size, piece, &next, stop));
+    let parts = parts.into_iter().collect::<Outcome<Vec<_>>>()?;
+    let mut values: Vec<_> = parts.into_iter().flatten().collect();
+    values.sort_unstable_by_key(|(offset, _)| *offset);
+    let whole = values.len() as u64 == size.div_ceil(piece);
+    let ends = || Ok::<_, Errno>(call::read_at(file, size, &mut [0])? == 0);
+    if !whole || !ends()? {
+        return Ok(None);
+    }
+    Ok(Some(values.into_iter().map(|(_, value)| value).collect()))
+}
+
+/// One piece after the other until none is left, or one is not whole.
+fn hash_some<S: Subtree>(
+    file: BorrowedFd<'_>,
+    size: u64,
+    piece: u64,
+    next: &AtomicU64,
+    stop: &Stop,
+) -> Outcome<Vec<(u64, S::Value)>> {
+    let mut reader = Reader::default();
+    let mut values = Vec::new();
+    loop {
+        let offset = next.fetch_add(piece, Ordering::Relaxed);
+        if offset >= size {
+            return Ok(values);
+        }
+        let end = size.min(offset.saturating_add(piece));
+        let mut subtree = S::begin(offset);
+        let count = reader.read(file, offset..end, size, stop, |_, block| {
+            subtree.take(block);
+            Ok::<_, Errno>(())
+        })?;
+        if count < end - offset {
+            return Ok(values);
+        }
+        values.push((offset, subtree.value()));
+    }
+}

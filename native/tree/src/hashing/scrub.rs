@@ -1,0 +1,147 @@
+//! Whether files have the content that their digests name.
+//!
+//! One file after the other is read, by one thread: nothing here is urgent.  A file whose size or
+//! time is not what is expected of it is not judged, nor one that changes while it is read.
+
+use std::os::fd::AsFd;
+
+use huai_format::path::split;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::contents::let_tick;
+use super::hash::{Digest, Reader};
+use crate::sys::call::{self, Outcome, Status};
+use crate::sys::error::{Error, Result};
+use crate::sys::handle::{LastDirectory, Root};
+use crate::sys::regular::{is_absence, open_as_seen};
+use crate::sys::stop::Stop;
+use crate::walk::line::nanoseconds;
+
+/// What is expected of a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Expected<'a> {
+    /// From the root.
+    pub path: &'a [u8],
+    /// Bytes.
+    pub size: u64,
+    /// Nanoseconds since the epoch.
+    pub mtime: i64,
+    /// Of its content.
+    pub digest: Digest,
+}
+
+/// What a file turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It has that content.
+    Same,
+    /// It has another size or time, is gone, or changed meanwhile.
+    Changed,
+    /// It has other content, under the size and the time that are expected; its inode, and the
+    /// ctime in nanoseconds, tell whether it was touched since.
+    Damaged(Digest, (u64, i64)),
+    /// It cannot be read.
+    Failed(Errno),
+}
+
+/// Reads files below one root.
+#[derive(Debug)]
+pub struct Scrub(Root);
+
+impl Scrub {
+    /// Below the directory `root`, which may be a symlink.
+    pub fn open(root: &[u8]) -> Result<Self> {
+        Root::open(root).map(Self)
+    }
+
+    /// What becomes of each; fewer after a stop, and when there is no more time.
+    pub fn read<'a>(&self, files: impl Iterator<Item = Expected<'a>>, stop: &Stop) -> Vec<Verdict> {
+        let mut reader = Reader::default();
+        let mut last = LastDirectory::default();
+        let mut found = Vec::new();
+        for file in files {
+            match self.read_one(&file, &mut last, &mut reader, stop) {
+                Ok(verdict) => found.push(verdict),
+                Err(Errno::CANCELED) => break,
+                Err(errno) if is_absence(errno) => found.push(Verdict::Changed),
+                Err(errno) => found.push(Verdict::Failed(errno)),
+            }
+        }
+        found
+    }
+
+    /// Inode and ctime, in nanoseconds, of what is at `path`; none: nothing is.
+    pub fn identity(&self, path: &[u8]) -> Result<Option<(u64, i64)>> {
+        let (above, name) = split(path);
+        let found = self.0.enter(above);
+        match found.and_then(|directory| call::status_at(directory.as_fd(), name)) {
+            Ok(status) => Ok(Some(identity(&status))),
+            Err(errno) if is_absence(errno) => Ok(None),
+            Err(errno) => Err(Error::new("open", path, errno)),
+        }
+    }
+
+    fn read_one<'a>(
+        &self,
+        file: &Expected<'a>,
+        last: &mut LastDirectory<'a>,
+        reader: &mut Reader,
+        stop: &Stop,
+    ) -> Outcome<Verdict> {
+        if stop.is_late() || stop.is_set() {
+            return Err(Errno::CANCELED);
+        }
+        let (above, name) = split(file.path);
+        let directory = last.open(&self.0, above)?;
+        let before = call::status_at(directory, name)?;
+        if !file.is(&before) {
+            return Ok(Verdict::Changed);
+        }
+        let_tick(before.ctime);
+        let Some((open, _)) = open_as_seen(directory, name, &before)? else {
+            return Ok(Verdict::Changed);
+        };
+        let digest = reader.hash(open.as_fd(), before.size, 1, stop)?;
+        if digest == file.digest {
+            return Ok(Verdict::Same);
+        }
+        let after = call::status(open.as_fd())?;
+        if !file.is(&after) || identity(&after) != identity(&before) {
+            return Ok(Verdict::Changed);
+        }
+        Ok(Verdict::Damaged(digest, identity(&after)))
+    }
+}
+
+impl Expected<'_> {
+    fn is(&self, status: &Status) -> bool {
+        status.kind == FileType::RegularFile
+            && status.size == self.size
+            && nanoseconds(status.mtime) == Some(self.mtime)
+    }
+}
+
+fn identity(status: &Status) -> (u64, i64) {
+    (status.inode, nanoseconds(status.ctime).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_leaves_the_rest_unread() {
+        let scrub = Scrub::open(b"/").unwrap();
+        let stop = Stop::default();
+        let gone = Expected {
+            path: b"no/such/file",
+            size: 0,
+            mtime: 0,
+            digest: [0; 32],
+        };
+        assert_eq!(scrub.read([gone].into_iter(), &stop), [Verdict::Changed]);
+        stop.set();
+        assert!(scrub.read([gone].into_iter(), &stop).is_empty());
+    }
+}

@@ -1,0 +1,403 @@
+//! A large file put together from what is here: an older version of it, and what an interrupted
+//! run left.  What is missing is somebody else's to bring.
+//!
+//! A block that an index says stands at its place in the older version is taken from there unread;
+//! whoever calls knows whether that file still is what its index says.  Any other block is read,
+//! and proved by the index of the new file before it counts.  What stands nowhere else is looked for
+//! at any other offset of the older version (`shifted`).
+
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use huai_format::block_index::{Block, BlockHasher, BlockIndex, Place, zeros_at};
+use huai_format::bug::fit;
+use rustix::io::Errno;
+
+use super::shifted::Files;
+use crate::sys::call::{self, Outcome};
+use crate::sys::change;
+use crate::sys::error::{Error, Result};
+use crate::sys::stop::Stop;
+use crate::sys::workers;
+
+/// What a new file is put together from: files that this process has open as numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Sources<'a> {
+    /// An older version.
+    pub old: Option<u32>,
+    /// Where the blocks stand in it, as `BlockIndex::places` says.
+    pub places: &'a [Place],
+    /// What an interrupted run left of it.
+    pub partial: Option<u32>,
+    /// Whether blocks that are the same are copied where they cannot be shared; without them the
+    /// file is a patch for the older version.
+    pub copies: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Assembled {
+    /// Where the bytes stand that are not here, in order.
+    pub missing: Vec<Range<u64>>,
+    /// Whether the new file shares the blocks of the older version.
+    pub is_clone: bool,
+    /// Bytes that stood at their place in the older version.
+    pub same: u64,
+    /// Bytes that stood elsewhere in it, or in what an interrupted run left.
+    pub found: u64,
+    /// Bytes of blocks that hold zeros only.
+    pub zeros: u64,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Became {
+    Found,
+    Zeros,
+    Missing,
+}
+
+/// Fills the empty file that is open as `target` with all of `index` that is here.  `done` counts
+/// bytes.
+pub fn assemble(
+    target: u32,
+    index: &BlockIndex,
+    sources: Sources<'_>,
+    threads: usize,
+    (done, stop): (&AtomicU64, &Stop),
+) -> Result<Assembled> {
+    let target = change::reopen(target).map_err(|errno| Error::new("open", b"", errno))?;
+    let reopen = |number: u32| call::reopen(number).map_err(|errno| Error::new("open", b"", errno));
+    let work = Work {
+        target,
+        index,
+        old: sources.old.map(reopen).transpose()?,
+        partial: sources.partial.map(reopen).transpose()?,
+        copies: sources.copies,
+        places: sources.places,
+        done,
+        stop,
+    };
+    let assembled = work.run(threads);
+    assembled.map_err(|errno| Error::new("write", b"", errno))
+}
+
+/// Those of `ranges` of the open file `number` that are not what `index` says: whole blocks.
+pub fn wrong_ranges(
+    number: u32,
+    index: &BlockIndex,
+    ranges: &[Range<u64>],
+    threads: usize,
+    stop: &Stop,
+) -> Result<Vec<Range<u64>>> {
+    let find = || {
+        let file = call::reopen(number)?;
+        let blocks: Vec<_> = ranges
+            .iter()
+            .flat_map(|range| blocks_of(index, range))
+            .collect();
+        let next = AtomicUsize::new(0);
+        let parts = workers::run(threads, || {
+            wrong_blocks(file.as_fd(), index, &blocks, &next, stop)
+        });
+        let mut wrong = parts.into_iter().collect::<Outcome<Vec<_>>>()?.concat();
+        wrong.sort_unstable();
+        Ok(joined(wrong.into_iter().map(|number| index.range(number))))
+    };
+    find().map_err(|errno| Error::new("read", b"", errno))
+}
+
+/// One of `blocks` after the other, until none is left; those that are wrong.
+fn wrong_blocks(
+    file: BorrowedFd<'_>,
+    index: &BlockIndex,
+    blocks: &[usize],
+    next: &AtomicUsize,
+    stop: &Stop,
+) -> Outcome<Vec<usize>> {
+    let mut room = Vec::new();
+    let mut wrong = Vec::new();
+    while let Some(number) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) {
+        if stop.is_set() {
+            return Err(Errno::CANCELED);
+        }
+        if !proved(file, index.range(*number), index, *number, &mut room) {
+            wrong.push(*number);
+        }
+    }
+    Ok(wrong)
+}
+
+/// Where the bytes stand that are not at their place in the older version.
+pub fn changed_ranges(index: &BlockIndex, places: &[Place]) -> Vec<Range<u64>> {
+    let changed = index.numbers(places, |place| place != Place::Same);
+    joined(changed.map(|number| index.range(number)))
+}
+
+/// Gives the file that is open as `target` what `patch` holds in `ranges`, and its size; holes
+/// become holes.  It is on the disk then.
+pub fn patch(target: u32, patch: u32, ranges: &[Range<u64>], stop: &Stop) -> Result<()> {
+    let apply = || {
+        let (target, patch) = (change::reopen(target)?, call::reopen(patch)?);
+        let size = call::status(patch.as_fd())?.size;
+        change::set_size(target.as_fd(), size)?;
+        for range in ranges {
+            if stop.is_set() {
+                return Err(Errno::CANCELED);
+            }
+            patch_range(target.as_fd(), patch.as_fd(), range.clone())?;
+        }
+        change::sync(target.as_fd())
+    };
+    apply().map_err(|errno| Error::new("write", b"", errno))
+}
+
+/// Reserve the room in `target` that `patch` with the same arguments needs.
+///
+/// # Errors
+/// The file system has no room, or refuses.
+pub fn reserve(target: u32, patch: u32, ranges: &[Range<u64>]) -> Result<()> {
+    let apply = || {
+        let (target, patch) = (change::reopen(target)?, call::reopen(patch)?);
+        for range in ranges {
+            let mut rest = range.clone();
+            while let Some(data) = call::next_data(patch.as_fd(), rest.clone())? {
+                change::reserve_range(target.as_fd(), data.clone())?;
+                rest.start = data.end;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    };
+    apply().map_err(|errno| Error::new("write", b"", errno))
+}
+
+fn patch_range(target: BorrowedFd<'_>, patch: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
+    let mut rest = range;
+    while rest.start < rest.end {
+        let data = call::next_data(patch, rest.clone())?.unwrap_or(rest.end..rest.end);
+        if rest.start < data.start {
+            change::clear_range(target, rest.start..data.start)?;
+        }
+        if data.start < data.end {
+            change::copy_range(target, patch, data.clone())?;
+        }
+        rest.start = data.end;
+    }
+    Ok(())
+}
+
+fn blocks_of(index: &BlockIndex, range: &Range<u64>) -> Range<usize> {
+    let block = index.block_size();
+    let number = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
+    let end = number(range.end.div_ceil(block)).min(index.blocks().len());
+    number(range.start / block)..end
+}
+
+/// One file in the making.
+struct Work<'a> {
+    target: OwnedFd,
+    index: &'a BlockIndex,
+    old: Option<OwnedFd>,
+    partial: Option<OwnedFd>,
+    copies: bool,
+    places: &'a [Place],
+    done: &'a AtomicU64,
+    stop: &'a Stop,
+}
+
+impl Work<'_> {
+    fn run(&self, threads: usize) -> Outcome<Assembled> {
+        let mut assembled = Assembled {
+            is_clone: self.clone(),
+            ..Assembled::default()
+        };
+        change::set_size(self.target.as_fd(), self.index.size())?;
+        let same = (self.index).numbers(self.places, |place| place == Place::Same);
+        for range in joined(same.map(|number| self.index.range(number))) {
+            if self.copies && !assembled.is_clone {
+                self.copy(range.clone())?;
+            }
+            assembled.same += range.end - range.start;
+        }
+        let is_clone = assembled.is_clone;
+        let next = AtomicUsize::new(0);
+        let mut others = Vec::new();
+        for part in workers::run(threads, || self.find_some(is_clone, &next)) {
+            others.extend(part?);
+        }
+        others.sort_unstable_by_key(|(number, _)| *number);
+        let mut missing = Vec::new();
+        for (number, became) in others {
+            let range = self.index.range(number);
+            let size = range.end - range.start;
+            match became {
+                Became::Found => assembled.found += size,
+                Became::Zeros => assembled.zeros += size,
+                Became::Missing => missing.push(number),
+            }
+        }
+        let bytes = |numbers: &[usize]| {
+            let ranges = numbers.iter().map(|number| self.index.range(*number));
+            ranges.map(|range| range.end - range.start).sum::<u64>()
+        };
+        assembled.found += bytes(&missing);
+        let missing = self.find_shifted(missing, threads)?;
+        assembled.found -= bytes(&missing);
+        let missing = missing.into_iter().map(|number| self.index.range(number));
+        assembled.missing = joined(missing);
+        Ok(assembled)
+    }
+
+    fn find_shifted(&self, missing: Vec<usize>, threads: usize) -> Outcome<Vec<usize>> {
+        let Some(old) = &self.old else {
+            return Ok(missing);
+        };
+        let files = Files {
+            old: old.as_fd(),
+            target: self.target.as_fd(),
+            index: self.index,
+            places: self.places,
+            done: self.done,
+            stop: self.stop,
+        };
+        files.find_shifted(missing, threads)
+    }
+
+    /// A clone has all blocks that are the same.
+    fn clone(&self) -> bool {
+        let source = self
+            .old
+            .as_ref()
+            .filter(|_| self.places.contains(&Place::Same));
+        source.is_some_and(|old| change::clone(self.target.as_fd(), old.as_fd()).is_ok())
+    }
+
+    /// Copies what stands in `range` of the older version; holes stay holes.
+    fn copy(&self, range: Range<u64>) -> Outcome<()> {
+        const STEP: u64 = 64 << 20;
+        let Some(old) = &self.old else { return Ok(()) };
+        let mut rest = range;
+        while let Some(data) = call::next_data(old.as_fd(), rest.clone())? {
+            if self.stop.is_set() {
+                return Err(Errno::CANCELED);
+            }
+            let step = data.start..data.end.min(data.start.saturating_add(STEP));
+            self.count(step.end - rest.start);
+            rest.start = step.end;
+            change::copy_range(self.target.as_fd(), old.as_fd(), step)?;
+            if rest.start >= rest.end {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One block after the other that is not the same, until none is left.
+    fn find_some(&self, is_clone: bool, next: &AtomicUsize) -> Outcome<Vec<(usize, Became)>> {
+        let mut room = Vec::new();
+        let mut some = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(place) = self.places.get(number) else {
+                return Ok(some);
+            };
+            if *place == Place::Same {
+                continue;
+            }
+            if self.stop.is_set() {
+                return Err(Errno::CANCELED);
+            }
+            some.push((number, self.find(number, *place, is_clone, &mut room)?));
+        }
+    }
+
+    fn find(
+        &self,
+        number: usize,
+        place: Place,
+        is_clone: bool,
+        room: &mut Vec<u8>,
+    ) -> Outcome<Became> {
+        let range = self.index.range(number);
+        let size = range.end - range.start;
+        if place == Place::Zeros && self.is(number, &zeros_at(range.start, size)) {
+            if is_clone {
+                change::clear_range(self.target.as_fd(), range)?;
+            }
+            self.count(size);
+            return Ok(Became::Zeros);
+        }
+        let elsewhere = match (place, &self.old) {
+            (Place::Elsewhere(other), Some(old)) => {
+                let begin = self.index.block_size().saturating_mul(other as u64);
+                Some((old, begin..begin.saturating_add(size)))
+            }
+            _ => None,
+        };
+        let left = self.partial.as_ref().map(|file| (file, range.clone()));
+        for (file, from) in elsewhere.into_iter().chain(left) {
+            if proved(file.as_fd(), from, self.index, number, room) {
+                change::write_at(self.target.as_fd(), range.start, room)?;
+                self.count(size);
+                return Ok(Became::Found);
+            }
+        }
+        Ok(Became::Missing)
+    }
+
+    fn is(&self, number: usize, block: &Block) -> bool {
+        let wanted = self.index.blocks().get(number);
+        wanted.is_some_and(|wanted| wanted.value == block.value)
+    }
+
+    fn count(&self, bytes: u64) {
+        self.done.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Reads what stands in `from` into `room`; whether that is block `number` of `index`.  What cannot
+/// be read is not.
+fn proved(
+    file: BorrowedFd<'_>,
+    from: Range<u64>,
+    index: &BlockIndex,
+    number: usize,
+    room: &mut Vec<u8>,
+) -> bool {
+    room.resize(fit(from.end - from.start), 0);
+    if call::read_all_at(file, from.start, room).is_err() {
+        return false;
+    }
+    let mut hasher = BlockHasher::new(index.range(number).start);
+    hasher.update(room);
+    let wanted = index.blocks().get(number);
+    wanted.is_some_and(|wanted| wanted.value == hasher.finish().value)
+}
+
+/// The same ranges, those that follow each other as one.
+fn joined(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
+    let mut all: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match all.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => all.push(range),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_follow_each_other_are_one() {
+        let ranges = [0..5, 5..7, 9..10, 10..12, 20..21];
+        assert_eq!(joined(ranges.into_iter()), [0..7, 9..12, 20..21]);
+        assert!(joined(std::iter::empty()).is_empty());
+    }
+}

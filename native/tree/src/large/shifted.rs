@@ -1,0 +1,417 @@
+//! Blocks of a new file that stand in its older version at any other place, as after bytes were
+//! put in or taken out.
+//!
+//! The part of the older version that is not in use is read once.  Where a block was found, the
+//! next one is expected right behind it, and the same shift is tried elsewhere; only what lies
+//! between is searched byte by byte (`rolling`).  A sample is searched first: what has nothing in
+//! common costs no more.
+//!
+//! Rules to keep: no block counts unless its chaining value proves it, and the proofs that fail
+//! cost no more than what is read, whatever checksums an index names.
+
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+
+use huai_format::block_index::{BlockHasher, BlockIndex, Place};
+use huai_format::bug::fit;
+use huai_format::crc::crc32;
+use rustix::io::Errno;
+
+use super::rolling::Rolling;
+use crate::sys::call::{self, Outcome};
+use crate::sys::change;
+use crate::sys::stop::Stop;
+use crate::sys::workers;
+
+/// With fewer blocks to look for nothing is read.
+const LEAST: usize = 16;
+/// More than so many are not looked for byte by byte, but every other one or fewer.
+const MOST: u64 = 4096;
+/// As many as checksums: in so many bytes, each block that is looked for seems to stand once by
+/// chance, and is read in vain.
+const CHANCE: u64 = 1 << 32;
+/// Larger blocks are not looked for: files of 16 TiB and more.
+const LARGEST: u64 = 16 << 20;
+/// What a thread searches at a time, in blocks.
+const PIECE: u64 = 16;
+/// Bytes that are searched first, or more: one piece in `STRIDE`.
+const SAMPLE: u64 = 256 << 20;
+const STRIDE: u64 = 16;
+/// No shift is known.
+const NONE: i64 = i64::MIN;
+
+/// What takes part.
+pub(crate) struct Files<'a> {
+    pub(crate) old: BorrowedFd<'a>,
+    pub(crate) target: BorrowedFd<'a>,
+    pub(crate) index: &'a BlockIndex,
+    pub(crate) places: &'a [Place],
+    /// Counts bytes.
+    pub(crate) done: &'a AtomicU64,
+    pub(crate) stop: &'a Stop,
+}
+
+impl Files<'_> {
+    /// Writes those of the blocks `missing` that stand anywhere in what is not in use of the old
+    /// file; the others.
+    pub(crate) fn find_shifted(&self, missing: Vec<usize>, threads: usize) -> Outcome<Vec<usize>> {
+        let block = self.index.block_size();
+        let size = call::status(self.old)?.size;
+        if missing.len() < LEAST || block > LARGEST || size < block {
+            return Ok(missing);
+        }
+        let pieces = self.pieces(size)?;
+        let search = Search::new(self, &missing, size);
+        let all = pieces
+            .iter()
+            .map(|piece| piece.end - piece.start)
+            .sum::<u64>();
+        let stride: usize = fit((all / SAMPLE).clamp(1, STRIDE));
+        let (sample, rest): (Vec<_>, Vec<_>) =
+            (pieces.into_iter().enumerate()).partition(|(number, _)| number % stride == 0);
+        search.run(&sample, threads)?;
+        if search.shift.load(Ordering::Relaxed) != NONE {
+            search.run(&rest, threads)?;
+        }
+        let is_missing = |number: &usize| !search.is_found(*number);
+        Ok(missing.into_iter().filter(is_missing).collect())
+    }
+
+    /// Where a block may begin in the old file, by pieces: anywhere that touches data not in use.
+    fn pieces(&self, size: u64) -> Outcome<Vec<Range<u64>>> {
+        let block = self.index.block_size();
+        let mut used = vec![false; fit(size.div_ceil(block))];
+        for (number, place) in self.places.iter().enumerate() {
+            let other = match place {
+                Place::Same => number,
+                Place::Elsewhere(other) => *other,
+                Place::Zeros | Place::Unknown => continue,
+            };
+            if let Some(used) = used.get_mut(other) {
+                *used = true;
+            }
+        }
+        let mut pieces: Vec<Range<u64>> = Vec::new();
+        let free = (0..).zip(used).filter(|(_, used)| !used);
+        for begin in free.map(|(number, _): (u64, bool)| number * block) {
+            let mut rest = begin..size.min(begin + block);
+            while let Some(data) = call::next_data(self.old, rest.clone())? {
+                let first = data.start.saturating_sub(block - 1);
+                add(
+                    &mut pieces,
+                    first..data.end.min(size - block + 1),
+                    PIECE * block,
+                );
+                rest.start = data.end;
+                if rest.start >= rest.end {
+                    break;
+                }
+            }
+        }
+        Ok(pieces)
+    }
+}
+
+/// Adds what is new of `range`, which begins and ends no earlier than those before.
+fn add(pieces: &mut Vec<Range<u64>>, range: Range<u64>, most: u64) {
+    let mut begin = range.start;
+    if let Some(last) = pieces.last_mut() {
+        begin = begin.max(last.end);
+        if begin == last.end {
+            let end = range.end.min(last.start + most).max(last.end);
+            begin = end;
+            last.end = end;
+        }
+    }
+    while begin < range.end {
+        let end = range.end.min(begin + most);
+        pieces.push(begin..end);
+        begin = end;
+    }
+}
+
+/// What the threads share.
+struct Search<'a> {
+    files: &'a Files<'a>,
+    rolling: Rolling,
+    /// By number; those that nobody looks for are found.
+    found: Vec<AtomicBool>,
+    size: u64,
+    /// How much further on in the old file the last block stood that was found.
+    shift: AtomicI64,
+    /// Bytes that were searched, and bytes of proofs that failed.
+    searched: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl<'a> Search<'a> {
+    fn new(files: &'a Files<'a>, wanted: &[usize], size: u64) -> Self {
+        let blocks = files.index.blocks();
+        let found: Vec<_> = blocks.iter().map(|_| AtomicBool::new(true)).collect();
+        for found in wanted.iter().filter_map(|number| found.get(*number)) {
+            found.store(false, Ordering::Relaxed);
+        }
+        let block = files.index.block_size();
+        let most: usize = fit(MOST.min(CHANCE / block));
+        let some = wanted.iter().step_by(wanted.len().div_ceil(most).max(1));
+        let some = some.filter(|number| files.index.is_full(**number));
+        let some = some.filter_map(|number| Some((*number, blocks.get(*number)?.checksum)));
+        let window: usize = fit(block);
+        Self {
+            files,
+            rolling: Rolling::new(window, some),
+            found,
+            size,
+            shift: AtomicI64::new(NONE),
+            searched: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    fn run(&self, pieces: &[(usize, Range<u64>)], threads: usize) -> Outcome<()> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut tape = Tape::new(self.files.old);
+            while let Some((_, piece)) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.search(piece.clone(), &mut tape)?;
+            }
+            Ok(())
+        };
+        workers::run(threads, work).into_iter().collect()
+    }
+
+    fn is_found(&self, number: usize) -> bool {
+        let found = self.found.get(number);
+        found.is_none_or(|found| found.load(Ordering::Relaxed))
+    }
+
+    /// All blocks that begin in `piece`.
+    fn search(&self, piece: Range<u64>, tape: &mut Tape<'_>) -> Outcome<()> {
+        let block = self.files.index.block_size();
+        let (mut place, mut next) = (piece.start, None);
+        if let Some((begin, number)) = self.hint(piece.start) {
+            if begin < piece.end && self.prove_next(begin, number, tape)? {
+                (place, next) = (begin + block, Some(number + 1));
+            }
+        }
+        while place < piece.end && !self.is_over()? {
+            if let Some(number) = next.take() {
+                if self.prove_next(place, number, tape)? {
+                    (place, next) = (place + block, Some(number + 1));
+                    continue;
+                }
+            }
+            let span = block.min(piece.end - place);
+            self.searched.fetch_add(span, Ordering::Relaxed);
+            let found = match self.prove_first(place, tape)? {
+                None => self.roll(place..place + span, tape)?,
+                found => found,
+            };
+            (place, next) = match found {
+                Some((begin, number)) => (begin + block, Some(number + 1)),
+                None => (place + span, None),
+            };
+        }
+        if let Some(number) = next {
+            self.prove(place, number, tape)?; // the last one of the file may be shorter
+        }
+        Ok(())
+    }
+
+    /// What stands right at `place`, where a search begins.
+    fn prove_first(&self, place: u64, tape: &mut Tape<'_>) -> Outcome<Option<(u64, usize)>> {
+        let block = self.files.index.block_size();
+        let checksum = crc32(tape.read(place..place + block));
+        let number = self.prove_one(place, checksum, tape)?;
+        Ok(number.map(|number| (place, number)))
+    }
+
+    /// The first block that begins in `places`.
+    fn roll(&self, places: Range<u64>, tape: &mut Tape<'_>) -> Outcome<Option<(u64, usize)>> {
+        let block = self.files.index.block_size();
+        let hits = self
+            .rolling
+            .search(tape.read(places.start..places.end + block - 1));
+        for hit in hits {
+            let begin = places.start + hit.place as u64;
+            if let Some(number) = self.prove_one(begin, hit.checksum, tape)? {
+                return Ok(Some((begin, number)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether to end: the run was stopped, which is an error, or proofs failed too often.
+    fn is_over(&self) -> Outcome<bool> {
+        if self.files.stop.is_set() {
+            return Err(Errno::CANCELED);
+        }
+        let block = self.files.index.block_size();
+        let most = self.searched.load(Ordering::Relaxed).saturating_mul(2);
+        Ok(self.failed.load(Ordering::Relaxed) > most.saturating_add(64 * block))
+    }
+
+    /// The first block from `begin` on, if it is shifted as the last one that was found.
+    fn hint(&self, begin: u64) -> Option<(u64, usize)> {
+        let shift = self.shift.load(Ordering::Relaxed);
+        if shift == NONE {
+            return None;
+        }
+        let block = self.files.index.block_size();
+        let there = begin.saturating_add_signed(shift.checked_neg()?);
+        let number = there.div_ceil(block);
+        let place = (number * block).checked_add_signed(shift)?;
+        Some((place, usize::try_from(number).ok()?)).filter(|_| place >= begin)
+    }
+
+    /// Whether the block `number` stands at `place`; then it and those like it are written.
+    fn prove_next(&self, place: u64, number: usize, tape: &mut Tape<'_>) -> Outcome<bool> {
+        let is_there = self.prove(place, number, tape)?;
+        let block = self.files.index.blocks().get(number);
+        if let Some(block) = block.filter(|_| is_there) {
+            self.prove_one(place, block.checksum, tape)?;
+        }
+        Ok(is_there)
+    }
+
+    /// Writes the blocks of this checksum, if they stand at `place`; one of them.
+    fn prove_one(&self, place: u64, checksum: u32, tape: &mut Tape<'_>) -> Outcome<Option<usize>> {
+        let blocks = self.rolling.blocks(checksum);
+        let mut proved = None;
+        for number in blocks.iter().filter(|number| !self.is_found(**number)) {
+            if self.is_over()? || !self.prove(place, *number, tape)? {
+                return Ok(proved);
+            }
+            proved = Some(*number);
+        }
+        // What was found before most likely stands here too.
+        Ok(proved.or(blocks.last().copied()))
+    }
+
+    /// Whether the block `number` stands at `place`; then it is written.
+    fn prove(&self, place: u64, number: usize, tape: &mut Tape<'_>) -> Outcome<bool> {
+        let Files { index, .. } = self.files;
+        let (range, wanted) = (index.range(number), index.blocks().get(number));
+        let size = range.end - range.start;
+        let Some(wanted) = wanted.filter(|_| place.saturating_add(size) <= self.size) else {
+            return Ok(false);
+        };
+        let bytes = tape.read(place..place + size);
+        let mut hasher = BlockHasher::new(range.start);
+        hasher.update(bytes);
+        if hasher.finish().value != wanted.value {
+            self.failed.fetch_add(size, Ordering::Relaxed);
+            return Ok(false);
+        }
+        self.searched.fetch_add(size, Ordering::Relaxed);
+        let is_known = (self.found.get(number)).is_none_or(|it| it.swap(true, Ordering::Relaxed));
+        if !is_known {
+            change::write_at(self.files.target, range.start, bytes)?;
+            self.files.done.fetch_add(size, Ordering::Relaxed);
+        }
+        let shift = i64::try_from(place)
+            .ok()
+            .zip(i64::try_from(range.start).ok());
+        if let Some((place, start)) = shift {
+            self.shift.store(place - start, Ordering::Relaxed);
+        }
+        Ok(true)
+    }
+}
+
+/// Reads a file from its beginning to its end, and keeps what was read last.
+struct Tape<'a> {
+    file: BorrowedFd<'a>,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Tape<'a> {
+    fn new(file: BorrowedFd<'a>) -> Self {
+        Self {
+            file,
+            start: 0,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// What stands in `range`; nothing if that cannot be read.
+    fn read(&mut self, range: Range<u64>) -> &[u8] {
+        let size = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
+        let skip = range.start.checked_sub(self.start);
+        let skip = skip.and_then(|skip| usize::try_from(skip).ok());
+        match skip.filter(|skip| *skip < self.bytes.len()) {
+            Some(skip) if self.bytes.len() - skip >= size => {
+                return self.bytes.get(skip..skip + size).unwrap_or_default();
+            }
+            Some(skip) => {
+                self.bytes.copy_within(skip.., 0);
+                self.bytes.truncate(self.bytes.len() - skip);
+            }
+            None => self.bytes.clear(),
+        }
+        self.start = range.start;
+        let held = self.bytes.len();
+        self.bytes.resize(size, 0);
+        let room = &mut self.bytes[held..];
+        if call::read_all_at(self.file, range.start + held as u64, room).is_err() {
+            self.bytes.clear();
+        }
+        &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::{AsFd, OwnedFd};
+
+    use huai_format::block_index::Block;
+    use rustix::fs::MemfdFlags;
+
+    use super::*;
+
+    const BLOCK: u64 = 64 << 10;
+
+    fn memory(bytes: &[u8]) -> OwnedFd {
+        let file = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+        change::write_at(file.as_fd(), 0, bytes).unwrap();
+        file
+    }
+
+    #[test]
+    fn checksums_that_seem_to_stand_everywhere_cost_little() {
+        let count = 64;
+        let old = vec![0; count * (64 << 10)];
+        let checksum = crc32(&old[..64 << 10]);
+        let value = [1; 32];
+        let blocks = vec![Block { value, checksum }; count];
+        let (file, target) = (memory(&old), memory(&[]));
+        let files = Files {
+            old: file.as_fd(),
+            target: target.as_fd(),
+            index: &BlockIndex::new(old.len() as u64, BLOCK, blocks).unwrap(),
+            places: &vec![Place::Unknown; count],
+            done: &AtomicU64::new(0),
+            stop: &Stop::default(),
+        };
+        let all: Vec<_> = (0..count).collect();
+        let search = Search::new(&files, &all, old.len() as u64);
+        search
+            .run(&[(0, 0..old.len() as u64 - BLOCK + 1)], 1)
+            .unwrap();
+        let failed = search.failed.load(Ordering::Relaxed);
+        assert!(failed > 64 * BLOCK);
+        assert!(failed <= 2 * old.len() as u64 + 66 * BLOCK);
+        assert_eq!(files.find_shifted(all.clone(), 1).unwrap(), all);
+    }
+
+    #[test]
+    fn pieces_follow_each_other_and_overlap_nowhere() {
+        let mut pieces = Vec::new();
+        for range in [0..5, 3..12, 12..13, 20..41, 30..35] {
+            add(&mut pieces, range, 10);
+        }
+        assert_eq!(pieces, [0..10, 10..13, 20..30, 30..40, 40..41]);
+    }
+}

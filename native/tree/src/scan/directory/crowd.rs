@@ -1,0 +1,205 @@
+//! A directory of many entries, on its way in parts.
+//!
+//! It is read as a whole before any of it goes on: it may change meanwhile, and then it is read
+//! again.  Until then its leaves are packed.
+
+use std::collections::VecDeque;
+
+use super::frame::{self, Directory, Frame, Problem};
+use super::leaf::{Leaf, Leaves};
+use super::packed::{Packed, Packer};
+use crate::sys::call::Outcome;
+use crate::walk::queue;
+
+/// Entries of a part, and of the largest directory that comes as a whole.
+pub(crate) const PART: usize = 4096;
+
+/// What was read of one directory.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// All that is said of it.
+    Frame(Frame),
+    /// It goes on in parts.
+    Crowd(Crowd),
+}
+
+impl queue::Frame for Found {
+    fn size(&self) -> usize {
+        match self {
+            Self::Frame(frame) => frame.size(),
+            Self::Crowd(crowd) => crowd.size(),
+        }
+    }
+}
+
+/// A large directory that was read.
+#[derive(Debug)]
+pub(crate) struct Crowd {
+    /// The first part, without its leaves; later ones have of it what they share.
+    head: Directory,
+    /// Others may read it, but for some of its files.
+    is_open: bool,
+    parts: VecDeque<Part>,
+}
+
+/// Some neighbours.
+#[derive(Debug)]
+struct Part {
+    leaves: Packed,
+    problems: Vec<Problem>,
+}
+
+/// The parts of a directory that is being read.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    complete: VecDeque<Part>,
+    packer: Packer,
+}
+
+impl Parts {
+    pub(crate) fn clear(&mut self) {
+        self.complete.clear();
+        self.packer.clear();
+    }
+
+    /// Adds the next leaf; `problems` are those met since the last part was complete.
+    pub(crate) fn put(&mut self, leaf: &Leaf<'_>, problems: &mut Vec<Problem>) -> Outcome<()> {
+        self.packer.put(leaf)?;
+        if self.packer.len() + problems.len() >= PART {
+            self.end_part(problems)?;
+        }
+        Ok(())
+    }
+
+    fn end_part(&mut self, problems: &mut Vec<Problem>) -> Outcome<()> {
+        self.complete.push_back(Part {
+            leaves: self.packer.take()?,
+            problems: std::mem::take(problems),
+        });
+        Ok(())
+    }
+
+    /// All of it; `head` says what is to be said of the directory itself.
+    pub(crate) fn end(
+        &mut self,
+        head: Directory,
+        is_open: bool,
+        problems: &mut Vec<Problem>,
+    ) -> Outcome<Crowd> {
+        if self.complete.is_empty() || self.packer.len() + problems.len() > 0 {
+            self.end_part(problems)?;
+        }
+        Ok(Crowd {
+            head,
+            is_open,
+            parts: std::mem::take(&mut self.complete),
+        })
+    }
+}
+
+impl Crowd {
+    /// Bytes that it holds.
+    pub(crate) fn size(&self) -> usize {
+        let part = |part: &Part| part.leaves.size() + frame::size(&part.problems);
+        self.parts.iter().map(part).sum()
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &[u8] {
+        &self.head.path
+    }
+
+    /// The next part; none: that was all.
+    pub(crate) fn next(&mut self) -> Outcome<Option<Directory>> {
+        let Some(part) = self.parts.pop_front() else {
+            return Ok(None);
+        };
+        let mut leaves = Leaves::default();
+        part.leaves.each(|leaf| leaves.put(leaf))?;
+        let path = self.head.path.clone();
+        Ok(Some(Directory {
+            path,
+            attributes: std::mem::take(&mut self.head.attributes),
+            leaves: leaves.lines,
+            identities: leaves.identities,
+            is_plain: self.is_open && part.problems.is_empty() && leaves.unreadable == 0,
+            problems: part.problems,
+            hardlinks: leaves.hardlinks,
+            skipped: std::mem::take(&mut self.head.skipped),
+            unreadable: leaves.unreadable,
+            device: self.head.device,
+            file_system: self.head.file_system,
+            inode: self.head.inode,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame::Reason;
+    use super::*;
+    use crate::scan::directory::packed::tests::status;
+
+    fn crowd(leaves: usize, problems_at: &[usize]) -> Crowd {
+        let mut parts = Parts::default();
+        let mut problems = Vec::new();
+        for number in 0..leaves {
+            let name = format!("{number:06}").into_bytes();
+            if problems_at.contains(&number) {
+                let (name, reason) = (name.clone(), Reason::Temporary);
+                problems.push(Problem { name, reason });
+            }
+            let mut status = status(4);
+            status.mode = 0o644;
+            let leaf = Leaf {
+                name: &name,
+                status,
+                owners: b"",
+                target: None,
+            };
+            parts.put(&leaf, &mut problems).unwrap();
+        }
+        let head = Directory {
+            path: b"d".to_vec(),
+            attributes: b"1".to_vec(),
+            skipped: 3,
+            ..Directory::default()
+        };
+        parts.end(head, true, &mut problems).unwrap()
+    }
+
+    fn parts(mut crowd: Crowd) -> Vec<Directory> {
+        std::iter::from_fn(|| crowd.next().unwrap()).collect()
+    }
+
+    #[test]
+    fn parts_are_of_equal_size_and_the_first_speaks_for_all() {
+        for (leaves, sizes) in [
+            (0, &[0][..]),
+            (1, &[1]),
+            (PART, &[PART]),
+            (2 * PART + 7, &[PART, PART, 7]),
+        ] {
+            let found = parts(crowd(leaves, &[]));
+            let lines = |part: &Directory| part.leaves.split(|byte| *byte == b'\n').count() - 1;
+            assert_eq!(found.iter().map(lines).collect::<Vec<_>>(), sizes);
+            for (number, part) in found.iter().enumerate() {
+                assert_eq!(part.goes_on(), number > 0);
+                assert_eq!(part.skipped, if number > 0 { 0 } else { 3 });
+                assert_eq!((&*part.path, part.is_plain), (&b"d"[..], true));
+            }
+        }
+    }
+
+    #[test]
+    fn a_problem_comes_with_its_neighbours() {
+        let found = parts(crowd(2 * PART, &[5, PART + 1]));
+        let plain: Vec<_> = found.iter().map(|part| part.is_plain).collect();
+        assert_eq!(plain, [false, false, true]);
+        for part in found.iter().take(2) {
+            let name = &part.problems.first().unwrap().name;
+            assert_eq!(part.problems.len(), 1);
+            assert!(part.leaves.windows(6).any(|text| text == &**name));
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What stands in a directory, entry by entry: leaves, subdirectories, and what is left out.
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+
+use huai_format::entry::DIRECTORY_MODE;
+use huai_format::limits::{NAME_BYTES, PATH_BYTES, TARGET_BYTES};
+use huai_format::path::is_reserved;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::crowd::{Found, Parts};
+use super::frame::{Directory, Frame, Problem, Reason};
+use super::leaf::{Leaf, Leaves};
+use super::place::{Place, Tree};
+use crate::sys::call::{self, Outcome, Status};
+use crate::sys::listing::reserve;
+use crate::walk::exclude;
+use crate::walk::line;
+use crate::walk::owners::LastOwners;
+
+/// From this size on memory is handed over, not copied.
+const LARGE: usize = 64 << 10;
+
+/// What was found in a directory so far.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    attributes: Vec<u8>,
+    leaves: Leaves,
+    /// Where leaves go instead, if the directory is large.
+    parts: Parts,
+    are_many: bool,
+    /// Each ended by NUL.
+    children: Vec<u8>,
+    problems: Vec<Problem>,
+    skipped: u64,
+}
+
+impl Entries {
+    /// Nothing was found yet.
+    pub(super) fn begin(&mut self) {
+        self.attributes.clear();
+        self.leaves.clear();
+        self.parts.clear();
+        self.are_many = false;
+        self.children.clear();
+        self.problems.clear();
+        self.skipped = 0;
+    }
+
+    /// More will come than should go on in one piece.
+    pub(super) fn expect_many(&mut self) {
+        self.are_many = true;
+    }
+
+    /// The attributes of the directory itself.
+    pub(super) fn add_itself(
+        &mut self,
+        tree: &Tree<'_>,
+        owners: &mut LastOwners,
+        status: &Status,
+    ) -> Outcome<()> {
+        line::put_time(&mut self.attributes, line::nearest(status.mtime));
+        line::put_mode(&mut self.attributes, status.mode, DIRECTORY_MODE);
+        let fields = tree.owners_of(owners, status)?;
+        self.attributes.extend_from_slice(fields);
+        if line::nanoseconds(status.mtime).is_none() {
+            self.add_problem(b"", Reason::Time)?;
+        }
+        Ok(())
+    }
+
+    /// Whether to look at an entry; what is too long is counted.
+    pub(super) fn wants(&mut self, place: &Place<'_>, name: &[u8], kind: FileType) -> bool {
+        if kind != FileType::Unknown && place.leaves_out(name, kind == FileType::Directory) {
+            return false;
+        }
+        let above = if place.path.is_empty() {
+            0
+        } else {
+            place.path.len() + 1
+        };
+        let fits = name.len() <= NAME_BYTES && above + name.len() <= PATH_BYTES;
+        self.skipped += u64::from(!fits);
+        fits
+    }
+
+    /// Nothing is asked of an entry whose type and name in the directory already decide: where
+    /// nobody may pass through the directory, there would be no answer.
+    pub(super) fn add(
+        &mut self,
+        place: &Place<'_>,
+        owners: &mut LastOwners,
+        name: &CStr,
+        kind: FileType,
+    ) -> Outcome<()> {
+        let bytes = name.to_bytes();
+        if kind != FileType::Unknown && is_reserved(bytes) {
+            return self.add_problem(bytes, Reason::Reserved);
+        }
+        if kind == FileType::Directory {
+            return self.add_child(name);
+        }
+        match call::status_at(place.handle, name) {
+            Ok(status) => self.add_known(place, owners, (name, kind), status),
+            Err(Errno::NOENT) => Ok(()),
+            Err(errno) => self.add_problem(bytes, Reason::Errno(errno)),
+        }
+    }
+
+    /// `told`: the type that the directory said, which may have changed since.
+    fn add_known(
+        &mut self,
+        place: &Place<'_>,
+        owners: &mut LastOwners,
+        (name, told): (&CStr, FileType),
+        status: Status,
+    ) -> Outcome<()> {
+        let bytes = name.to_bytes();
+        let is_directory = status.kind == FileType::Directory;
+        let undecided = told == FileType::Unknown || is_directory;
+        if undecided && place.leaves_out(bytes, is_directory) {
+            return Ok(());
+        }
+        if is_reserved(bytes) {
+            return self.add_problem(bytes, Reason::Reserved);
+        }
+        let fits = line::nanoseconds(status.mtime).is_some() && i64::try_from(status.size).is_ok();
+        match status.kind {
+            FileType::Directory => self.add_child(name),
+            FileType::RegularFile if exclude::is_unfinished(bytes, status.mode) => {
+                self.add_problem(bytes, Reason::Temporary)
+            }
+            FileType::RegularFile | FileType::Symlink if !fits => {
+                self.add_problem(bytes, Reason::OutOfRange)
+            }
+            FileType::RegularFile => self.add_leaf(&Leaf {
+                name: bytes,
+                owners: place.tree.owners_of(owners, &status)?,
+                status,
+                target: None,
+            }),
+            FileType::Symlink => self.add_symlink(place, owners, name, status),
+            _ => {
+                self.skipped += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn add_symlink(
+        &mut self,
+        place: &Place<'_>,
+        owners: &mut LastOwners,
+        name: &CStr,
+        status: Status,
+    ) -> Outcome<()> {
+        let mut room = [MaybeUninit::uninit(); TARGET_BYTES + 1];
+        let target = match call::read_link(place.handle, name, &mut room) {
+            Ok(target) => target,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(errno) => return self.add_problem(name.to_bytes(), Reason::Errno(errno)),
+        };
+        if target.is_empty() || target.len() > TARGET_BYTES {
+            self.skipped += 1;
+            return Ok(());
+        }
+        self.add_leaf(&Leaf {
+            name: name.to_bytes(),
+            owners: place.tree.owners_of(owners, &status)?,
+            status,
+            target: Some(target),
+        })
+    }
+
+    fn add_leaf(&mut self, leaf: &Leaf<'_>) -> Outcome<()> {
+        if self.are_many {
+            self.parts.put(leaf, &mut self.problems)
+        } else {
+            self.leaves.put(leaf)
+        }
+    }
+
+    fn add_child(&mut self, name: &CStr) -> Outcome<()> {
+        let bytes = name.to_bytes_with_nul();
+        reserve(&mut self.children, bytes.len())?;
+        self.children.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn add_problem(&mut self, name: &[u8], reason: Reason) -> Outcome<()> {
+        reserve(&mut self.problems, 1)?;
+        self.problems.push(Problem {
+            name: name.to_vec(),
+            reason,
+        });
+        Ok(())
+    }
+
+    /// All that was found in `directory`; `is_open`: others may read it.
+    pub(super) fn end(&mut self, directory: Directory, is_open: bool) -> Outcome<Found> {
+        let head = Directory {
+            attributes: self.attributes.clone(),
+            skipped: self.skipped,
+            ..directory
+        };
+        if self.are_many {
+            let crowd = self.parts.end(head, is_open, &mut self.problems)?;
+            return Ok(Found::Crowd(crowd));
+        }
+        let Leaves {
+            lines,
+            identities,
+            hardlinks,
+            unreadable,
+        } = &mut self.leaves;
+        Ok(Found::Frame(Frame::Read(Directory {
+            leaves: hand_over(lines)?,
+            identities: hand_over(identities)?,
+            is_plain: is_open && self.problems.is_empty() && *unreadable == 0,
+            problems: std::mem::take(&mut self.problems),
+            hardlinks: *hardlinks,
+            unreadable: *unreadable,
+            ..head
+        })))
+    }
+
+    /// The subdirectories' names in order, each ended by NUL.
+    pub(super) fn take_children(&mut self) -> Outcome<Vec<u8>> {
+        hand_over(&mut self.children)
+    }
+}
+
+/// What a buffer holds; a small one keeps its memory for the next directory.
+fn hand_over(buffer: &mut Vec<u8>) -> Outcome<Vec<u8>> {
+    if buffer.len() >= LARGE {
+        let mut given = std::mem::take(buffer);
+        given.shrink_to_fit();
+        return Ok(given);
+    }
+    let mut given = Vec::new();
+    given
+        .try_reserve_exact(buffer.len())
+        .map_err(|_| Errno::NOMEM)?;
+    given.extend_from_slice(buffer);
+    Ok(given)
+}

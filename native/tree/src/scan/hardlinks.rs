@@ -1,0 +1,184 @@
+//! Finding hardlink groups in a scan.
+//!
+//! A leader is the first name of its group in tree order, which is the order of the scan.  Each
+//! later name gets a field that points to the leader, unless the file was changed between the two
+//! readings.  An inode is forgotten when all its names were seen, so memory holds only groups with
+//! names to come.
+
+use std::collections::{HashMap, HashSet};
+
+use huai_format::digests::is_zero;
+use huai_format::escape::unescape;
+use huai_format::find::split_before;
+use huai_format::leader::put_link;
+use huai_format::limits::DIGEST_BYTES;
+use huai_format::path::RelPath;
+
+use super::linked::put_pair;
+use super::run::{RECORD, Run};
+
+/// Device and inode.
+type Inode = [u8; 16];
+
+/// A directory as a scan saw it.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// From the root.
+    pub path: &'a [u8],
+    /// The lines of its leaves.
+    pub leaves: &'a [u8],
+    /// One record for each file: `huai_server.scan.types.IDENTITY`.
+    pub records: &'a [u8],
+    /// A digest for each file; zeros, or an end before it: not known.
+    pub digests: &'a [u8],
+}
+
+/// All that the names of one file have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct State<'a> {
+    /// Its line without the name and without a hardlink field.
+    pub fields: &'a [u8],
+    /// Empty, or all zeros: the digest is not known.
+    pub digest: &'a [u8],
+}
+
+/// The groups of one scan, whose directories come in tree order.
+#[derive(Debug, Default)]
+pub struct HardlinkGroups {
+    open: HashMap<Inode, Group>,
+    by_leader: HashMap<Vec<u8>, Inode>,
+    /// Leaders with those of their groups, as `linked` records them.
+    pairs: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Group {
+    leader: Vec<u8>,
+    fields: Vec<u8>,
+    digest: Vec<u8>,
+    unseen: u32,
+}
+
+impl HardlinkGroups {
+    /// The leaves of a directory with their hardlink fields; names in `unsure`, which are escaped,
+    /// get none.  None: they stay as they are.
+    pub fn resolve(&mut self, seen: &Seen<'_>, unsure: &HashSet<Vec<u8>>) -> Option<Vec<u8>> {
+        let mut leaves = Vec::new();
+        let mut copied = 0;
+        for (number, record) in seen.records.chunks_exact(RECORD).enumerate() {
+            let links = word(record, 40)?;
+            let begin = word(record, 44)? as usize;
+            let line = split_before(seen.leaves.get(begin..)?, b'\n').0;
+            let name = split_before(line, b'\t').0;
+            if links < 2 || unsure.contains(name) {
+                continue;
+            }
+            let place = number * DIGEST_BYTES;
+            let state = State {
+                fields: line.get(name.len()..)?,
+                digest: seen.digests.get(place..place + DIGEST_BYTES).unwrap_or(b""),
+            };
+            let inode = *record.first_chunk()?;
+            let path = RelPath::trusted(seen.path.to_vec()).join(&unescape(name).ok()?);
+            if let Some(leader) = self.leader(inode, path.as_bytes(), &state, links) {
+                let end = begin + line.len();
+                leaves.extend_from_slice(seen.leaves.get(copied..end)?);
+                put_link(&mut leaves, seen.path, &leader);
+                put_pair(&mut self.pairs, &leader, path.as_bytes());
+                copied = end;
+            }
+        }
+        if copied == 0 {
+            return None;
+        }
+        leaves.extend_from_slice(seen.leaves.get(copied..)?);
+        Some(leaves)
+    }
+
+    /// The pairs that were found since this was asked last (`linked`).
+    pub fn take_pairs(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.pairs)
+    }
+
+    /// The same for all directories of a run.
+    pub fn resolve_run(&mut self, run: &mut Run) {
+        self.resolve_all(run, |_| HashSet::new());
+    }
+
+    /// The same; `unsure` says of each directory, by its number, which names get no field.
+    pub fn resolve_all(&mut self, run: &mut Run, unsure: impl Fn(usize) -> HashSet<Vec<u8>>) {
+        let Run {
+            directories,
+            columns,
+        } = run;
+        for (number, (directory, column)) in directories.iter_mut().zip(columns).enumerate() {
+            if directory.hardlinks {
+                let seen = Seen {
+                    path: &directory.path,
+                    leaves: &directory.leaves,
+                    records: &directory.identities,
+                    digests: column,
+                };
+                if let Some(leaves) = self.resolve(&seen, &unsure(number)) {
+                    directory.leaves = leaves;
+                }
+            }
+        }
+    }
+
+    /// Whether all names of each file were seen.
+    pub fn is_complete(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Whether `path` leads an open group whose names are all in `state`.
+    pub fn leads(&self, path: &[u8], state: &State<'_>) -> bool {
+        let inode = self.by_leader.get(path);
+        let group = inode.and_then(|inode| self.open.get(inode));
+        group.is_some_and(|group| group.is(state))
+    }
+
+    fn leader(
+        &mut self,
+        inode: Inode,
+        path: &[u8],
+        state: &State<'_>,
+        links: u32,
+    ) -> Option<Vec<u8>> {
+        let Some(group) = self.open.get_mut(&inode) else {
+            self.by_leader.insert(path.to_vec(), inode);
+            self.open.insert(inode, Group::new(path, state, links));
+            return None;
+        };
+        group.unseen = group.unseen.saturating_sub(1);
+        let leader = group.is(state).then(|| group.leader.clone());
+        if group.unseen == 0 {
+            self.by_leader.remove(&group.leader);
+            self.open.remove(&inode);
+        }
+        leader
+    }
+}
+
+impl Group {
+    fn new(leader: &[u8], state: &State<'_>, links: u32) -> Self {
+        Self {
+            leader: leader.to_vec(),
+            fields: state.fields.to_vec(),
+            digest: state.digest.to_vec(),
+            unseen: links.saturating_sub(1),
+        }
+    }
+
+    /// Whether both are equal; a digest that only one side has does not count.
+    fn is(&self, other: &State<'_>) -> bool {
+        let same_digest =
+            self.digest == other.digest || is_zero(&self.digest) || is_zero(other.digest);
+        self.fields == other.fields && same_digest
+    }
+}
+
+/// A number of four bytes in a record.
+fn word(record: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*record.get(at..)?.first_chunk()?))
+}

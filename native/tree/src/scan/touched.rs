@@ -1,0 +1,291 @@
+//! What stands at the paths that a list names, and nothing else is looked at.
+//!
+//! Of each path its directory is looked at as well, and all above: what is no directory any more is
+//! found there, and a directory's own time tells of names that came or went.  A symlink is never
+//! followed: what a list names behind one is not there.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use huai_format::amend::Amendment;
+use huai_format::change_list::Touched;
+use huai_format::escape::unescape;
+use huai_format::find::split_before;
+use huai_format::path::{basename, parent};
+use rustix::io::Errno;
+
+use super::directory::{Directory, Found, Frame, Reader, Reason, Tree};
+use super::run::Run;
+use crate::sys::call::Outcome;
+
+/// A path with its components separated by NUL, so that comparing bytes is tree order.
+type Key = Vec<u8>;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Looked {
+    /// The directories that are there, or parts of large ones, in tree order: of most only the names
+    /// that were asked for.
+    pub directories: Vec<Directory>,
+    /// What the lines of each do not say.
+    pub others: Vec<Others>,
+    /// Directories that cannot be read.
+    pub unreadable: Vec<(Vec<u8>, Reason)>,
+}
+
+/// The names in a directory that are no lines.
+#[derive(Debug, Default)]
+pub struct Others {
+    /// Directories.
+    pub directories: BTreeSet<Vec<u8>>,
+    /// Names at which nothing is, or what no snapshot holds.
+    pub gone: BTreeSet<Vec<u8>>,
+    /// Names of which nothing is known.
+    pub unsure: BTreeSet<Vec<u8>>,
+    /// All of the directory was read.
+    pub is_whole: bool,
+}
+
+/// Paths at which the snapshot may have something else than there is.
+#[derive(Debug, Default)]
+pub struct Replaced {
+    /// No directories, or all below was read: what the snapshot has below may be gone as well.
+    pub(crate) with_all_below: HashSet<Vec<u8>>,
+    /// Directories, which may have been files.
+    pub(crate) alone: HashSet<Vec<u8>>,
+}
+
+/// What is asked of one directory.
+#[derive(Debug, Default)]
+struct Asked {
+    names: BTreeSet<Vec<u8>>,
+    all_below: bool,
+}
+
+/// Looks at all that is `touched`.
+pub(crate) fn look(tree: &Tree<'_>, touched: &[Touched]) -> Outcome<Looked> {
+    let mut looking = Looking {
+        tree,
+        reader: Reader::default(),
+        open: HashSet::from([Vec::new()]),
+        looked: Looked::default(),
+    };
+    let mut done: Option<Vec<u8>> = None;
+    for (key, asked) in plan(touched) {
+        let path = path_of(&key);
+        if done.as_ref().is_some_and(|top| is_below(&path, top)) {
+            continue;
+        }
+        if !looking.open.remove(&path) {
+            continue;
+        }
+        if asked.all_below {
+            looking.read_below(path.clone())?;
+            done = Some(path);
+        } else {
+            looking.look(&path, &asked.names)?;
+        }
+    }
+    Ok(looking.looked)
+}
+
+/// Each directory with the names to look at, in tree order.
+fn plan(touched: &[Touched]) -> BTreeMap<Key, Asked> {
+    let mut plan: BTreeMap<Key, Asked> = BTreeMap::new();
+    for each in touched {
+        let mut path = each.path.as_bytes();
+        let asked = plan.entry(key_of(path)).or_default();
+        asked.all_below |= each.all_below;
+        while !path.is_empty() {
+            let above = plan.entry(key_of(parent(path))).or_default();
+            if !above.names.insert(basename(path).to_vec()) {
+                break;
+            }
+            path = parent(path);
+        }
+    }
+    plan
+}
+
+struct Looking<'a> {
+    tree: &'a Tree<'a>,
+    reader: Reader,
+    /// Directories that were seen and not looked into yet.
+    open: HashSet<Vec<u8>>,
+    looked: Looked,
+}
+
+impl Looking<'_> {
+    fn look(&mut self, path: &[u8], names: &BTreeSet<Vec<u8>>) -> Outcome<()> {
+        let reading = self.reader.look(self.tree, path, names)?;
+        let Some(found) = reading.frame else {
+            return Ok(());
+        };
+        let directories = children(&reading.children);
+        for name in &directories {
+            self.open.insert(join(path, name));
+        }
+        self.put(found, directories, Some(names))
+    }
+
+    /// Reads a directory and all below it.
+    fn read_below(&mut self, top: Vec<u8>) -> Outcome<()> {
+        let mut pending = vec![top];
+        while let Some(path) = pending.pop() {
+            let reading = self.reader.read(self.tree, &path)?;
+            let Some(found) = reading.frame else {
+                continue;
+            };
+            let directories = children(&reading.children);
+            pending.extend(directories.iter().rev().map(|name| join(&path, name)));
+            self.put(found, directories, None)?;
+        }
+        Ok(())
+    }
+
+    /// `names`: those that were looked at; none: all.
+    fn put(
+        &mut self,
+        found: Found,
+        directories: BTreeSet<Vec<u8>>,
+        names: Option<&BTreeSet<Vec<u8>>>,
+    ) -> Outcome<()> {
+        if self.tree.stop.is_set() {
+            return Err(Errno::CANCELED);
+        }
+        let mut others = Others {
+            directories,
+            is_whole: names.is_none(),
+            ..Others::default()
+        };
+        match found {
+            Found::Frame(Frame::Unreadable { path, reason }) => {
+                self.looked.unreadable.push((path, reason));
+            }
+            Found::Frame(Frame::Read(directory)) => {
+                others.judge(&directory, names);
+                self.looked.push(directory, others);
+            }
+            Found::Crowd(mut crowd) => {
+                while let Some(part) = crowd.next()? {
+                    others.judge(&part, names);
+                    self.looked.push(part, std::mem::take(&mut others));
+                    others.is_whole = true;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Others {
+    /// Take in what is said of a directory, of which these names were looked at.
+    fn judge(&mut self, directory: &Directory, names: Option<&BTreeSet<Vec<u8>>>) {
+        for problem in &directory.problems {
+            if !problem.name.is_empty() && !problem.reason.leaves_out() {
+                self.unsure.insert(problem.name.clone());
+            }
+        }
+        let Some(names) = names else { return };
+        let leaves = leaf_names(&directory.leaves);
+        let is_there = |name: &&Vec<u8>| {
+            leaves.contains(*name)
+                || self.directories.contains(*name)
+                || self.unsure.contains(*name)
+        };
+        self.gone = names
+            .iter()
+            .filter(|name| !is_there(name))
+            .cloned()
+            .collect();
+    }
+}
+
+impl Looked {
+    fn push(&mut self, directory: Directory, others: Others) {
+        self.directories.push(directory);
+        self.others.push(others);
+    }
+
+    /// What may be something else now than in the snapshot.
+    pub fn replaced(&self) -> Replaced {
+        let mut replaced = Replaced::default();
+        for (directory, others) in self.directories.iter().zip(&self.others) {
+            let leaves = leaf_names(&directory.leaves);
+            let names = leaves.iter().chain(&others.gone).chain(&others.unsure);
+            let path = |name: &Vec<u8>| join(&directory.path, name);
+            replaced.with_all_below.extend(names.map(path));
+            replaced.alone.extend(others.directories.iter().map(path));
+            if others.is_whole {
+                replaced.with_all_below.insert(directory.path.clone());
+            }
+        }
+        replaced
+    }
+
+    /// What is to be amended, given the digests of what was found.
+    pub fn amendments(&self, run: &Run) -> Vec<Amendment> {
+        let mut amendments: Vec<Amendment> = Vec::new();
+        let parts = run.directories.iter().zip(&run.columns).zip(&self.others);
+        for ((directory, column), others) in parts {
+            if !directory.goes_on() {
+                amendments.push(Amendment {
+                    path: directory.path.clone(),
+                    attributes: directory.attributes.clone(),
+                    directories: others.directories.clone(),
+                    gone: others.gone.clone(),
+                    is_whole: others.is_whole,
+                    ..Amendment::default()
+                });
+            }
+            let Some(last) = amendments.last_mut() else {
+                continue;
+            };
+            last.leaves.extend_from_slice(&directory.leaves);
+            last.unsure.extend(others.unsure.iter().cloned());
+            last.digests.extend_from_slice(column);
+        }
+        amendments
+    }
+}
+
+/// The raw names of leaves.
+fn leaf_names(leaves: &[u8]) -> HashSet<Vec<u8>> {
+    let lines = leaves.split(|byte| *byte == b'\n');
+    let names = lines.map(|line| split_before(line, b'\t').0);
+    let names = names.filter(|name| !name.is_empty());
+    names
+        .filter_map(|name| Some(unescape(name).ok()?.into_owned()))
+        .collect()
+}
+
+/// Names that are each ended by NUL.
+fn children(names: &[u8]) -> BTreeSet<Vec<u8>> {
+    let names = names.split(|byte| *byte == 0);
+    names
+        .filter(|name| !name.is_empty())
+        .map(<[u8]>::to_vec)
+        .collect()
+}
+
+fn key_of(path: &[u8]) -> Key {
+    let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
+    path.iter().map(key).collect()
+}
+
+fn path_of(key: &[u8]) -> Vec<u8> {
+    let byte = |byte: &u8| if *byte == 0 { b'/' } else { *byte };
+    key.iter().map(byte).collect()
+}
+
+fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
+    if path.is_empty() {
+        name.to_vec()
+    } else {
+        [path, b"/", name].concat()
+    }
+}
+
+fn is_below(path: &[u8], top: &[u8]) -> bool {
+    let rest = path.strip_prefix(top);
+    top.is_empty() || rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+}

@@ -1,0 +1,130 @@
+//! A whole tree, directory by directory, in tree order.
+
+use std::collections::VecDeque;
+
+use huai_format::change_list::Touched;
+
+use super::directory::{Found, Frame, Options, Reader, Tree};
+use super::touched::{self, Looked};
+use crate::sys::call::Outcome;
+use crate::sys::error::{Error, Result};
+use crate::sys::file_systems::FileSystems;
+use crate::sys::handle::Root;
+use crate::sys::stop::Stop;
+use crate::walk::ahead::{Ahead, Read};
+use crate::walk::owners::{LookUp, Owners};
+use crate::walk::queue::{BATCH, Reading};
+
+/// A tree on its way to the caller.
+#[derive(Debug)]
+pub struct Scan {
+    root: Root,
+    options: Options,
+    owners: Owners,
+    file_systems: FileSystems,
+    found: Ahead<Found>,
+    /// What comes first of that.
+    first: VecDeque<Found>,
+}
+
+impl Scan {
+    /// Begins at the directory `root`, which may be a symlink.
+    pub fn open(root: &[u8], options: Options) -> Result<Self> {
+        Ok(Self {
+            root: Root::open(root)?,
+            options,
+            owners: Owners::default(),
+            file_systems: FileSystems::default(),
+            found: Ahead::new(b""),
+            first: VecDeque::new(),
+        })
+    }
+
+    /// The file system of the root.
+    pub fn device(&self) -> u64 {
+        self.root.device
+    }
+
+    /// The next frames, as far as they are there already; none may still mean that some follow.
+    pub fn ready(&mut self) -> Result<Vec<Frame>> {
+        if self.first.is_empty() {
+            self.first = self.found.ready().into();
+        }
+        self.take()
+    }
+
+    /// The next frames; none: that was all.  After an error there is nothing but that error.
+    pub fn next(&mut self, look_up: &LookUp<'_>, stop: &Stop) -> Result<Vec<Frame>> {
+        loop {
+            let frames = self.ready()?;
+            if !frames.is_empty() {
+                return Ok(frames);
+            }
+            let tree = Tree {
+                root: &self.root,
+                options: &self.options,
+                owners: &self.owners,
+                file_systems: &self.file_systems,
+                look_up,
+                stop,
+            };
+            let reader = || Scanner {
+                tree: &tree,
+                reader: Reader::default(),
+            };
+            self.first = self.found.next(self.options.threads, reader)?.into();
+            if self.first.is_empty() {
+                return Ok(Vec::new());
+            }
+        }
+    }
+
+    /// What stands at the paths that are `touched`, and nothing else.
+    pub fn look(&self, touched: &[Touched], look_up: &LookUp<'_>, stop: &Stop) -> Result<Looked> {
+        let tree = Tree {
+            root: &self.root,
+            options: &self.options,
+            owners: &self.owners,
+            file_systems: &self.file_systems,
+            look_up,
+            stop,
+        };
+        touched::look(&tree, touched).map_err(|errno| Error::new("read", b"", errno))
+    }
+
+    /// Of a large directory only as many parts as make a batch.
+    fn take(&mut self) -> Result<Vec<Frame>> {
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        while bytes < BATCH {
+            let frame = match self.first.pop_front() {
+                None => break,
+                Some(Found::Frame(frame)) => frame,
+                Some(Found::Crowd(mut crowd)) => {
+                    let part = crowd.next();
+                    let part = part.map_err(|errno| Error::new("read", crowd.path(), errno))?;
+                    let Some(part) = part else { continue };
+                    self.first.push_front(Found::Crowd(crowd));
+                    Frame::Read(part)
+                }
+            };
+            bytes += frame.size();
+            batch.push(frame);
+        }
+        Ok(batch)
+    }
+}
+
+/// One thread of a scan.
+struct Scanner<'a> {
+    tree: &'a Tree<'a>,
+    reader: Reader,
+}
+
+impl Read for Scanner<'_> {
+    type Frame = Found;
+
+    fn read(&mut self, path: &[u8]) -> Outcome<Reading<Found>> {
+        self.reader.read(self.tree, path)
+    }
+}

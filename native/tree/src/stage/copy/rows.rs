@@ -1,0 +1,197 @@
+//! Staging a row of files, by several threads.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::io::Errno;
+
+use super::content::{Copier, Fault, New, Source, Way};
+use super::targets::Targets;
+use crate::publish::LastFolder;
+use crate::stage::verify::Wanted;
+use crate::sys::attributes::time_of;
+use crate::sys::call;
+use crate::sys::change;
+use crate::sys::error::{Error, Result};
+use crate::sys::stop::Stop;
+use crate::sys::workers;
+
+/// What one thread takes at a time at most: often of one directory.
+const CHUNK: usize = 32;
+/// How many times each takes something at least, so that none waits long for another at the end.
+const SHARES: usize = 4;
+
+/// Where files are staged: open directories of this process, to which nobody else writes.
+#[derive(Debug, Clone, Copy)]
+pub struct Area<'a> {
+    /// Copies go below it, under their paths; it is theirs alone, so their order says nothing.
+    pub folder: u32,
+    /// Links go into it, under their keys.
+    pub ready: u32,
+    /// So many threads copy, or hash a large file.
+    pub threads: usize,
+    /// Counts the bytes that were read.
+    pub done: &'a AtomicU64,
+}
+
+/// What became of a row of files.
+#[derive(Debug)]
+pub struct Ways {
+    /// How each was staged; None: it was not.
+    pub ways: Vec<Option<Way>>,
+    /// There is no room: at this file the row ended.
+    pub failure: Option<Error>,
+}
+
+/// How one file was staged.
+pub(super) type Staged = std::result::Result<Way, Fault>;
+
+/// Where one thread stages files, opened.
+pub(super) struct Desk<'a> {
+    copier: Copier<'a>,
+    ready: OwnedFd,
+    /// Of sources that are staged.
+    pub(super) last: LastFolder,
+}
+
+impl<'a> Desk<'a> {
+    fn new(area: Area<'a>, stop: &'a Stop) -> Result<Self> {
+        let open = || {
+            let targets = Targets::below(area.folder)?;
+            Ok(Self {
+                copier: Copier::new(targets, area.threads, area.done, stop),
+                ready: call::reopen(area.ready)?,
+                last: LastFolder::default(),
+            })
+        };
+        open().map_err(|errno| Error::new("open", b"", errno))
+    }
+
+    /// Stages `wanted`; as a link only with a `key`.
+    pub(super) fn take(
+        &mut self,
+        wanted: &Wanted,
+        from: &Source<'_>,
+        sure: bool,
+        key: Option<&[u8]>,
+    ) -> Staged {
+        if let Some(key) = key {
+            if !sure && Some(self.copier.digest(from)?) != wanted.digest {
+                return Err(Fault::Other);
+            }
+            // Not every file system, and not every file of other users, can be linked.  Its name
+            // may have become another file's since it was opened.
+            if change::make_link_by_path(from.file, self.ready.as_fd(), key).is_ok() {
+                return Ok(Way::Linked);
+            }
+        }
+        let new = New {
+            path: &wanted.path,
+            mtime: time_of(wanted.mtime),
+            mode: wanted.mode,
+            digest: wanted.digest,
+            sure,
+            attributes: None,
+        };
+        self.copier.make(&new, Some(from)).map(|made| made.way)
+    }
+}
+
+/// What a thread has staged: the number of the first file of a chunk, and the ways.
+type Chunk = (usize, Vec<Option<Way>>);
+
+/// What the threads share.
+struct Rows<'a, T> {
+    items: &'a [T],
+    /// What one thread takes at a time.
+    chunk: usize,
+    /// The first file that nobody has taken.
+    next: AtomicUsize,
+    /// There is no room: why, and at which file.
+    failure: Mutex<Option<(usize, Errno)>>,
+    stop: &'a Stop,
+}
+
+/// All files, until there is no room, or a stop; by as many threads as they are worth.
+pub(super) fn rows<'a, T: Sync>(
+    items: &[T],
+    area: Area<'a>,
+    stop: &'a Stop,
+    path: impl Fn(&T) -> Vec<u8>,
+    stage: impl Fn(&T, &mut Desk<'a>) -> Staged + Sync,
+) -> Result<Ways> {
+    let threads = area.threads.clamp(1, items.len().max(1));
+    let rows = Rows {
+        items,
+        chunk: (items.len() / (threads * SHARES)).clamp(1, CHUNK),
+        next: AtomicUsize::new(0),
+        failure: Mutex::new(None),
+        stop,
+    };
+    // Several threads that copy leave none to hash with.
+    let threads_of_one = if threads > 1 { 1 } else { area.threads };
+    let area = Area {
+        threads: threads_of_one,
+        ..area
+    };
+    let mut ways = vec![None; items.len()];
+    for part in workers::run(threads, || {
+        Ok(rows.work(&mut Desk::new(area, stop)?, &stage))
+    }) {
+        for (begin, some) in part? {
+            for (way, found) in ways.iter_mut().skip(begin).zip(some) {
+                *way = found;
+            }
+        }
+    }
+    let failure = rows
+        .failure
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    let failure = failure.and_then(|(number, errno)| {
+        let item = items.get(number)?;
+        Some(Error::new("copy", &path(item), errno))
+    });
+    Ok(Ways { ways, failure })
+}
+
+impl<T> Rows<'_, T> {
+    /// One chunk after the other.
+    fn work<D>(&self, desk: &mut D, stage: &impl Fn(&T, &mut D) -> Staged) -> Vec<Chunk> {
+        let mut chunks = Vec::new();
+        loop {
+            let begin = self.next.fetch_add(self.chunk, Ordering::Relaxed);
+            let rest = self.items.get(begin..).unwrap_or_default();
+            if rest.is_empty() || self.stop.is_set() {
+                return chunks;
+            }
+            let mut ways = Vec::new();
+            for (number, item) in rest.iter().take(self.chunk).enumerate() {
+                match stage(item, desk) {
+                    Ok(way) => ways.push(Some(way)),
+                    Err(Fault::Target(errno)) if is_no_room(errno) => {
+                        self.end(begin + number, errno);
+                        break;
+                    }
+                    Err(_) => ways.push(None), // it is transferred
+                }
+                if self.stop.is_set() {
+                    break;
+                }
+            }
+            chunks.push((begin, ways));
+        }
+    }
+
+    /// Nobody takes anything more; the first reason stays.
+    fn end(&self, number: usize, errno: Errno) {
+        self.next.store(self.items.len(), Ordering::Relaxed);
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert((number, errno));
+    }
+}
+
+fn is_no_room(errno: Errno) -> bool {
+    matches!(errno, Errno::NOSPC | Errno::DQUOT | Errno::ROFS)
+}

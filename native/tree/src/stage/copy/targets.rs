@@ -1,0 +1,105 @@
+//! New files below a folder of our own, to which nobody else writes.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use huai_format::path::split;
+use rustix::io::Errno;
+
+use crate::sys::call::{self, Outcome};
+use crate::sys::change;
+
+/// What a file may have before it is published.
+const MODES: u32 = 0o777;
+const OURS: u32 = 0o600;
+
+/// Makes files and the directories above them; those above the last file stay open.
+#[derive(Debug)]
+pub(crate) struct Targets {
+    root: OwnedFd,
+    /// From the top down, each with the length of its path.
+    open: Vec<(usize, OwnedFd)>,
+    /// The path of the last of them.
+    path: Vec<u8>,
+}
+
+impl Targets {
+    /// Below the open directory `folder` of this process.
+    pub(crate) fn below(folder: u32) -> Outcome<Self> {
+        Ok(Self {
+            root: call::reopen(folder)?,
+            open: Vec::new(),
+            path: Vec::new(),
+        })
+    }
+
+    /// Makes an empty file, which must not exist.  It is ours alone because the folder is, so that
+    /// it may have its final `mode` from the beginning; but its owner can read and write it.
+    pub(crate) fn make(&mut self, path: &[u8], mode: u32) -> Outcome<OwnedFd> {
+        let (above, name) = split(path);
+        let mode = mode & MODES | OURS;
+        change::make_file_with(self.enter(above)?, name, mode)
+    }
+
+    /// Removes what `make` made.
+    pub(crate) fn discard(&mut self, path: &[u8]) -> Outcome<()> {
+        let (above, name) = split(path);
+        change::unlink(self.enter(above)?, name)
+    }
+
+    /// The directory at `path`, made if absent.
+    fn enter(&mut self, path: &[u8]) -> Outcome<BorrowedFd<'_>> {
+        let is_whole = self.open.last().map_or(0, |(end, _)| *end) == path.len();
+        if self.path != path || !is_whole {
+            let held = self.path.as_slice();
+            let shared = |end: usize| held.get(..end) == path.get(..end) && ends(path, end);
+            let kept = self.open.iter().take_while(|(end, _)| shared(*end)).count();
+            self.open.truncate(kept);
+            let mut end = self.open.last().map_or(0, |(end, _)| *end);
+            self.path.clear();
+            while end < path.len() {
+                let begin = end + usize::from(end > 0);
+                let rest = path.get(begin..).unwrap_or_default();
+                let length = rest.iter().position(|byte| *byte == b'/');
+                let name = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default();
+                end = begin + name.len();
+                let next = self.step(name)?;
+                self.open.push((end, next));
+            }
+            self.path.extend_from_slice(path);
+        }
+        Ok(self.last())
+    }
+
+    fn step(&self, name: &[u8]) -> Outcome<OwnedFd> {
+        match change::make_directory(self.last(), name) {
+            Ok(()) | Err(Errno::EXIST) => call::step(self.last(), name),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    fn last(&self) -> BorrowedFd<'_> {
+        self.open
+            .last()
+            .map_or(self.root.as_fd(), |(_, directory)| directory.as_fd())
+    }
+}
+
+/// Whether a component of `path` ends at `end`.
+fn ends(path: &[u8], end: usize) -> bool {
+    matches!(path.get(end), None | Some(b'/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn component_ends(path: &[u8]) -> Vec<usize> {
+        (1..=path.len()).filter(|end| ends(path, *end)).collect()
+    }
+
+    #[test]
+    fn components_end_at_slashes() {
+        assert_eq!(component_ends(b"a/bc"), [1, 4]);
+        assert_eq!(component_ends(b""), [0; 0]);
+    }
+}

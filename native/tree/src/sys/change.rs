@@ -1,0 +1,396 @@
+//! Each system call that changes a file, once.  Nothing else in the workspace changes one.
+//!
+//! Rule to keep: these are called by one thread, in the order of its plan; only what is new in a
+//! folder of the staging area may be made by several (`stage`), and any may write all to disk.
+
+#![expect(clippy::disallowed_methods, reason = "the one door to what changes")]
+
+use std::ops::Range;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{
+    AtFlags, CWD, FallocateFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid,
+};
+use rustix::io::Errno;
+
+use super::call::{self, Outcome, Time, again, handle_path};
+
+/// Stands for "leave it as it is", for users and groups alike.
+pub(crate) const LEAVE: u32 = u32::MAX;
+
+/// Makes an empty file that only its owner may open; it must not exist.
+pub(crate) fn make_file(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
+    make_file_with(directory, name, 0o600)
+}
+
+/// The same with the permission bits of `mode`, less the umask.
+pub(crate) fn make_file_with(
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+    mode: u32,
+) -> Outcome<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    again(Errno::INTR, || {
+        rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(mode))
+    })
+}
+
+/// Opens a file of our own that this process has open as `number` once more, to be written.
+pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
+    let path = format!("/proc/self/fd/{number}");
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    again(Errno::INTR, || {
+        rustix::fs::open(path.as_str(), flags, Mode::empty())
+    })
+}
+
+/// Opens a file of our own, to be written.
+pub(crate) fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
+}
+
+/// Writes all of `bytes` where the file stands.
+pub(crate) fn write(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Outcome<()> {
+    while !bytes.is_empty() {
+        let written = again(Errno::INTR, || rustix::io::write(file, bytes))?;
+        if written == 0 {
+            return Err(Errno::IO);
+        }
+        bytes = &bytes[written..];
+    }
+    Ok(())
+}
+
+/// Writes all of `bytes` from `offset` on.
+pub(crate) fn write_at(file: BorrowedFd<'_>, mut offset: u64, mut bytes: &[u8]) -> Outcome<()> {
+    while !bytes.is_empty() {
+        let written = again(Errno::INTR, || rustix::io::pwrite(file, bytes, offset))?;
+        if written == 0 {
+            return Err(Errno::IO);
+        }
+        bytes = &bytes[written..];
+        offset += written as u64;
+    }
+    Ok(())
+}
+
+/// Lets the empty file `target` share all blocks of `source`, where the file system can do this.
+pub(crate) fn clone(target: BorrowedFd<'_>, source: BorrowedFd<'_>) -> Outcome<()> {
+    again(Errno::INTR, || rustix::fs::ioctl_ficlone(target, source))
+}
+
+/// Gives `target` the bytes of `source` in `range`, at the same place; no matter how.
+pub(crate) fn copy_range(
+    target: BorrowedFd<'_>,
+    source: BorrowedFd<'_>,
+    range: Range<u64>,
+) -> Outcome<()> {
+    let (mut from, mut to) = (range.start, range.start);
+    while from < range.end {
+        let left = usize::try_from(range.end - from).unwrap_or(usize::MAX);
+        let copied = again(Errno::INTR, || {
+            rustix::fs::copy_file_range(source, Some(&mut from), target, Some(&mut to), left)
+        });
+        match copied {
+            Ok(bytes) if bytes > 0 => {}
+            Err(errno) if !cannot_copy(errno) => return Err(errno),
+            // Nothing may be the kernel's answer where the source was not cut at all.
+            _ => return copy_by_hand(target, source, from..range.end),
+        }
+    }
+    Ok(())
+}
+
+/// True if an error of `copy_file_range(2)` does not tell that a read and a write would fail, too.
+///
+/// The errors after which `std::io::copy` falls back: of file systems, old kernels and seccomp.
+fn cannot_copy(errno: Errno) -> bool {
+    let is_refused = matches!(errno, Errno::PERM | Errno::BADF | Errno::OVERFLOW);
+    lacks(errno) || errno == Errno::XDEV || is_refused
+}
+
+fn copy_by_hand(target: BorrowedFd<'_>, source: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
+    let mut room = vec![0; 256 << 10];
+    let mut offset = range.start;
+    while offset < range.end {
+        let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
+        let size = left.min(room.len());
+        let bytes = &mut room[..size];
+        call::read_all_at(source, offset, bytes)?;
+        write_at(target, offset, bytes)?;
+        offset += size as u64;
+    }
+    Ok(())
+}
+
+/// Makes a hole, or writes zeros where the file system makes none.
+pub(crate) fn clear_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
+    let size = range.end - range.start;
+    let flags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
+    let punched = again(Errno::INTR, || {
+        rustix::fs::fallocate(file, flags, range.start, size)
+    });
+    match punched {
+        Err(errno) if lacks(errno) => write_zeros(file, range),
+        outcome => outcome,
+    }
+}
+
+/// Reserve the blocks of a range, without a change of the file's size or content.
+///
+/// Does nothing where the file system cannot reserve any.
+pub(crate) fn reserve_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
+    let size = range.end - range.start;
+    let reserved = again(Errno::INTR, || {
+        rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, range.start, size)
+    });
+    match reserved {
+        Err(errno) if lacks(errno) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+fn write_zeros(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    let mut offset = range.start;
+    while offset < range.end {
+        let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
+        let some = &ZEROS[..left.min(ZEROS.len())];
+        write_at(file, offset, some)?;
+        offset += some.len() as u64;
+    }
+    Ok(())
+}
+
+/// Makes an empty directory that only its owner may enter.
+pub(crate) fn make_directory(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
+    rustix::fs::mkdirat(directory, name, Mode::RWXU)
+}
+
+pub(crate) fn make_symlink(directory: BorrowedFd<'_>, name: &[u8], target: &[u8]) -> Outcome<()> {
+    rustix::fs::symlinkat(target, directory, name)
+}
+
+/// Gives the file `leader` of the directory `from` one more name.
+pub(crate) fn make_link(
+    from: BorrowedFd<'_>,
+    leader: &[u8],
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+) -> Outcome<()> {
+    rustix::fs::linkat(from, leader, directory, name, AtFlags::empty())
+}
+
+/// Gives a file, opened without a right to read it, one more name.
+pub(crate) fn make_link_by_path(
+    leader: BorrowedFd<'_>,
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+) -> Outcome<()> {
+    let flags = AtFlags::SYMLINK_FOLLOW;
+    rustix::fs::linkat(CWD, handle_path(leader), directory, name, flags)
+}
+
+pub(crate) fn set_size(file: BorrowedFd<'_>, size: u64) -> Outcome<()> {
+    again(Errno::INTR, || rustix::fs::ftruncate(file, size))
+}
+
+pub(crate) fn set_mode(of: BorrowedFd<'_>, mode: u32) -> Outcome<()> {
+    rustix::fs::fchmod(of, Mode::from_raw_mode(mode))
+}
+
+/// Of an inode that was opened without a right to read it, which fchmod(2) refuses.
+pub(crate) fn set_mode_by_path(of: BorrowedFd<'_>, mode: u32) -> Outcome<()> {
+    rustix::fs::chmod(handle_path(of), Mode::from_raw_mode(mode))
+}
+
+/// Of the entry `name`; follows a symlink, so only where nobody else can put one.
+pub(crate) fn set_mode_at(directory: BorrowedFd<'_>, name: &[u8], mode: u32) -> Outcome<()> {
+    rustix::fs::chmodat(directory, name, Mode::from_raw_mode(mode), AtFlags::empty())
+}
+
+pub(crate) fn set_owner(of: BorrowedFd<'_>, user: u32, group: u32) -> Outcome<()> {
+    rustix::fs::fchown(of, uid(user), gid(group))
+}
+
+/// Of an inode that was opened without a right to read it.
+pub(crate) fn set_owner_by_path(of: BorrowedFd<'_>, user: u32, group: u32) -> Outcome<()> {
+    rustix::fs::chown(handle_path(of), uid(user), gid(group))
+}
+
+/// Of the entry `name`; a symlink stands for itself.
+pub(crate) fn set_owner_at(
+    directory: BorrowedFd<'_>,
+    name: &[u8],
+    user: u32,
+    group: u32,
+) -> Outcome<()> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW;
+    rustix::fs::chownat(directory, name, uid(user), gid(group), flags)
+}
+
+pub(crate) fn set_mtime(of: BorrowedFd<'_>, mtime: Time) -> Outcome<()> {
+    rustix::fs::futimens(of, &timestamps(mtime))
+}
+
+/// Of an inode that was opened without a right to read it.
+pub(crate) fn set_mtime_by_path(of: BorrowedFd<'_>, mtime: Time) -> Outcome<()> {
+    rustix::fs::utimensat(CWD, handle_path(of), &timestamps(mtime), AtFlags::empty())
+}
+
+/// Of the entry `name`; a symlink stands for itself.
+pub(crate) fn set_mtime_at(directory: BorrowedFd<'_>, name: &[u8], mtime: Time) -> Outcome<()> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW;
+    rustix::fs::utimensat(directory, name, &timestamps(mtime), flags)
+}
+
+/// A place: a directory and a name in it.
+pub(crate) type Place<'a> = (BorrowedFd<'a>, &'a [u8]);
+
+pub(crate) fn rename(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
+    rustix::fs::renameat(from.0, from.1, to.0, to.1)
+}
+
+/// Renames; `EXIST` where something has the new name already.
+///
+/// Where kernel or file system cannot refuse that, it is looked first: a name that appears after
+/// the look is replaced.
+pub(crate) fn rename_to_nothing(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
+    match rename_noreplace(from, to) {
+        Err(errno) if lacks(errno) => {}
+        outcome => return outcome,
+    }
+    match call::status_at(to.0, to.1) {
+        Ok(_) => Err(Errno::EXIST),
+        Err(Errno::NOENT) => rename(from, to),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The same without a stand-in.
+pub(crate) fn rename_noreplace(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
+    rustix::fs::renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE)
+}
+
+/// Whether an error says that the call or its flag is not known here.
+pub(crate) fn lacks(errno: Errno) -> bool {
+    matches!(errno, Errno::NOSYS | Errno::INVAL | Errno::NOTSUP)
+}
+
+pub(crate) fn exchange(one: Place<'_>, other: Place<'_>) -> Outcome<()> {
+    rustix::fs::renameat_with(one.0, one.1, other.0, other.1, RenameFlags::EXCHANGE)
+}
+
+/// Removes what is no directory.
+pub(crate) fn unlink(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
+    rustix::fs::unlinkat(directory, name, AtFlags::empty())
+}
+
+/// Removes an empty directory.
+pub(crate) fn remove_directory(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
+    rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)
+}
+
+/// Writes a file, or the names in a directory, and its attributes, to disk.
+pub(crate) fn sync(of: BorrowedFd<'_>) -> Outcome<()> {
+    again(Errno::INTR, || rustix::fs::fsync(of))
+}
+
+/// Writes all changes of the file system of an open file to disk.
+pub(crate) fn sync_file_system(of: BorrowedFd<'_>) -> Outcome<()> {
+    again(Errno::INTR, || rustix::fs::syncfs(of))
+}
+
+fn uid(number: u32) -> Option<Uid> {
+    (number != LEAVE).then(|| Uid::from_raw(number))
+}
+
+fn gid(number: u32) -> Option<Gid> {
+    (number != LEAVE).then(|| Gid::from_raw(number))
+}
+
+/// Both times, as rsync gives them: file systems of libfuse 2 set none if one is omitted.
+fn timestamps(mtime: Time) -> Timestamps {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.unwrap_or_default(); // a clock before 1970
+    Timestamps {
+        last_access: Timespec {
+            tv_sec: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: now.subsec_nanos().into(),
+        },
+        last_modification: Timespec {
+            tv_sec: mtime.seconds,
+            tv_nsec: mtime.nanoseconds.into(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+    use crate::temporary::Folder;
+
+    #[test]
+    fn both_times_are_set() {
+        let folder = Folder::new();
+        folder.write("file", b"");
+        folder.age("file");
+        let before = SystemTime::now();
+        let mtime = Time {
+            seconds: 1_600_000_000,
+            nanoseconds: 123_456_789,
+        };
+        let handle = call::open_root(folder.path()).unwrap();
+        set_mtime_at(handle.as_fd(), b"file", mtime).unwrap();
+        let status = call::status_at(handle.as_fd(), &b"file"[..]).unwrap();
+        assert_eq!(status.mtime, mtime);
+        let second = std::time::Duration::from_secs(1);
+        assert!(folder.accessed("file") >= before - second);
+    }
+
+    #[test]
+    fn a_range_is_copied_where_the_kernel_copies_nothing() {
+        // Files of procfs have no size, for which copy_file_range(2) copies no byte.
+        let folder = Folder::new();
+        folder.write("target", b"");
+        let proc = call::open_root(b"/proc/self").unwrap();
+        let source = call::open_file_at(proc.as_fd(), b"maps").unwrap();
+        let target = open_file(&[folder.path(), b"/target"].concat()).unwrap();
+        copy_range(target.as_fd(), source.as_fd(), 0..16).unwrap();
+        assert_eq!(folder.read("target").len(), 16);
+    }
+
+    #[test]
+    fn a_source_that_was_cut_is_an_error() {
+        let folder = Folder::new();
+        folder.write("source", b"1234");
+        folder.write("target", b"");
+        let handle = call::open_root(folder.path()).unwrap();
+        let source = call::open_file_at(handle.as_fd(), b"source").unwrap();
+        let target = open_file(&[folder.path(), b"/target"].concat()).unwrap();
+        assert!(copy_range(target.as_fd(), source.as_fd(), 0..5).is_err());
+    }
+
+    #[test]
+    fn the_errors_of_a_call_that_is_lacking_are_those_of_std() {
+        use Errno as E;
+        for errno in [
+            E::NOSYS,
+            E::XDEV,
+            E::INVAL,
+            E::PERM,
+            E::OPNOTSUPP,
+            E::BADF,
+            E::OVERFLOW,
+        ] {
+            assert!(cannot_copy(errno), "{errno:?}");
+        }
+        for errno in [E::IO, E::NOSPC, E::DQUOT, E::NOMEM, E::FBIG] {
+            assert!(!cannot_copy(errno), "{errno:?}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Numbers for file systems that stay the same when they are mounted again.
+//!
+//! The kernel numbers many of them in the order in which they are mounted (btrfs, ZFS, NFS, overlayfs,
+//! device-mapper), so its number says nothing after a boot.  A file system is proved by its own id
+//! where that is made from a UUID, else by inode and time of birth of its root.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+
+use blake3::Hasher;
+
+use super::call::{self, Outcome, Status, Time};
+
+/// Types whose file system id (statfs(2)) is made from a UUID, or from what serves as one: ext2 to
+/// ext4, btrfs, bcachefs, ZFS, `CephFS`.  That of others is the number of a device or random.
+const WITH_OWN_ID: [u64; 5] = [0xef53, 0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1, 0x00c3_6400];
+/// NFS tells no time of birth in most versions; the inode of its root has to do.
+const NFS: u64 = 0x6969;
+/// Set in each of these numbers, and in none of the kernel's.
+const OWN: u64 = 1 << 63;
+/// Directories between a directory and the root of its file system.
+const MOST_STEPS: usize = 4096;
+
+/// The numbers of the file systems that were met so far, by mount and by the kernel's number.
+#[derive(Debug, Default)]
+pub(crate) struct FileSystems(Mutex<HashMap<(u64, u64), u64>>);
+
+impl FileSystems {
+    /// The number of the file system of an open directory; 0 if only the kernel's is known.
+    pub(crate) fn number(&self, directory: BorrowedFd<'_>, status: &Status) -> u64 {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = known.entry((status.mount, status.device));
+        *number.or_insert_with(|| prove(directory, status).unwrap_or_default())
+    }
+}
+
+/// The proof of a file system, as a number; an error or 0 if there is none.
+fn prove(directory: BorrowedFd<'_>, status: &Status) -> Outcome<u64> {
+    let (kind, id) = call::file_system(directory)?;
+    if WITH_OWN_ID.contains(&kind) && id != 0 {
+        return Ok(number([kind, id, 0, 0]));
+    }
+    let root = root(directory, status)?;
+    let (root, birth) = call::status_with_birth(root.as_fd())?;
+    Ok(match birth.filter(is_told) {
+        Some(birth) => number([
+            kind,
+            root.inode,
+            u64::from_le_bytes(birth.seconds.to_le_bytes()),
+            u64::from(birth.nanoseconds),
+        ]),
+        None if kind == NFS => number([kind, root.inode, 0, 0]),
+        None => 0,
+    })
+}
+
+/// Some file systems say 1970 for what they do not know.
+fn is_told(birth: &Time) -> bool {
+    birth.seconds != 0 || birth.nanoseconds != 0
+}
+
+fn number(parts: [u64; 4]) -> u64 {
+    let mut hasher = Hasher::new();
+    for part in parts {
+        hasher.update(&part.to_le_bytes());
+    }
+    let digest = hasher.finalize();
+    let first = digest.as_bytes().first_chunk();
+    OWN | first.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// The highest directory of the same file system, as seen from this one.
+///
+/// A bind mount of a part of it is passed: whether there is one depends on the namespace of the
+/// process.
+fn root(directory: BorrowedFd<'_>, status: &Status) -> Outcome<OwnedFd> {
+    let mut top = call::step(directory, b".")?;
+    let mut inode = status.inode;
+    for _ in 0..MOST_STEPS {
+        let above = call::step(top.as_fd(), b"..")?;
+        let found = call::status(above.as_fd())?;
+        if found.device != status.device || found.inode == inode {
+            break;
+        }
+        (top, inode) = (above, found.inode);
+    }
+    Ok(top)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_makes_another_number_and_none_is_one_of_the_kernel() {
+        let parts = [1, 2, 3, 4];
+        let mut seen = vec![number(parts)];
+        for changed in 0..parts.len() {
+            let mut other = parts;
+            other[changed] += 1;
+            seen.push(number(other));
+        }
+        assert!(seen.iter().all(|number| number & OWN != 0));
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 1 + parts.len());
+    }
+
+    #[test]
+    fn a_directory_has_the_number_of_those_above_it() {
+        let top = call::open_root(b"/sys").unwrap();
+        let below = call::open_root(b"/sys/kernel").unwrap();
+        let [top, below] = [top, below].map(|directory| {
+            let status = call::status(directory.as_fd()).unwrap();
+            let root = root(directory.as_fd(), &status).unwrap();
+            call::status(root.as_fd()).unwrap().inode
+        });
+        assert_eq!(top, below);
+    }
+}

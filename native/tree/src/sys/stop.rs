@@ -1,0 +1,108 @@
+//! Whether a long call goes on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use super::pace::Pace;
+
+/// The longest sleep between two looks at `is_set`.
+const NAP: Duration = Duration::from_millis(50);
+
+/// What the threads of one call share.  The caller's thread sets it; workers look at it once an
+/// entry.  Nothing says "done" after a stop.
+#[derive(Debug, Default)]
+pub struct Stop {
+    is_set: AtomicBool,
+    pace: OnceLock<Arc<Pace>>,
+}
+
+impl Stop {
+    /// Ends the call.
+    pub fn set(&self) {
+        self.is_set.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the call has to end.
+    pub fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Relaxed)
+    }
+
+    /// From now on content is read within `pace`, for all threads together.
+    pub fn hold_to(&self, pace: &Arc<Pace>) {
+        // A call has one pace, which is set before it reads.
+        let _first = self.pace.get_or_init(|| Arc::clone(pace));
+    }
+
+    /// Whether there is no more time to read content.
+    pub(crate) fn is_late(&self) -> bool {
+        self.pace.get().is_some_and(|pace| pace.is_over())
+    }
+
+    /// Waits until more content may be read; false if none may be.
+    pub(crate) fn may_read(&self) -> bool {
+        !self.is_set() && self.pace.get().is_none_or(|pace| self.wait_for(pace))
+    }
+
+    /// Waits until what was spent of `pace` is within its rate; false after a stop, and when its time
+    /// is over.
+    pub(crate) fn wait_for(&self, pace: &Pace) -> bool {
+        let due = pace.due();
+        while let Some(early) = pace.until(due) {
+            if self.is_set() {
+                return false;
+            }
+            thread::sleep(early.min(NAP));
+        }
+        !pace.is_over()
+    }
+
+    /// So many bytes of content were read.
+    pub(crate) fn has_read(&self, bytes: usize) {
+        if let Some(pace) = self.pace.get() {
+            pace.spend(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_stop_ends_the_wait() {
+        let (pace, stop) = (Pace::new(1, None), Stop::default());
+        pace.spend(1 << 40);
+        stop.set();
+        assert!(!stop.wait_for(&pace));
+    }
+
+    #[test]
+    fn without_a_rate_nobody_waits() {
+        let pace = Pace::new(0, None);
+        pace.spend(usize::MAX);
+        assert!(Stop::default().wait_for(&pace));
+    }
+
+    #[test]
+    fn what_came_before_counts() {
+        let pace = Pace::new(1_000_000, None);
+        let began = Instant::now();
+        pace.spend(10_000);
+        pace.spend(10_000);
+        assert!(Stop::default().wait_for(&pace));
+        assert!(began.elapsed() >= Duration::from_millis(15));
+    }
+
+    #[test]
+    fn the_end_of_the_time_ends_the_wait() {
+        let pace = Pace::new(1, Some(Duration::from_millis(20)));
+        assert!(!pace.is_over());
+        pace.spend(1 << 40);
+        assert!(!Stop::default().wait_for(&pace));
+        assert!(pace.is_over());
+    }
+}

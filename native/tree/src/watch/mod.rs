@@ -1,0 +1,5 @@
+//! Watching a tree for changes.
+
+mod pending;
+pub mod tree_watch;
+mod watched;

@@ -1,0 +1,282 @@
+//! Watches all directories of a tree for changes, by inotify(7).
+//!
+//! A directory is watched before its subdirectories are listed: what is made meanwhile is an event.
+//! What an event tells of is pending until somebody takes it.  A directory that came is pending with
+//! everything below: what happened in it before it was watched is told by nobody.
+//! Rules to keep: a watch that has lost events, or whose root is gone, is of no more use, and the
+//! caller begins another one; a path is only ever looked up below the root, through no symlink.
+
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use huai_format::change_list::Touched;
+use huai_format::path::is_reserved;
+use huai_format::pattern::Pattern;
+use rustix::fs::FileType;
+use rustix::fs::inotify::ReadFlags;
+use rustix::io::Errno;
+
+use super::pending::Pending;
+use super::watched::{Watched, join};
+use crate::sys::call::{self, Outcome};
+use crate::sys::error::{Error, Result};
+use crate::sys::handle::Root;
+use crate::sys::listing::Names;
+use crate::sys::stop::Stop;
+
+/// What is asked of the queue at once.
+const ROOM: usize = 64 << 10;
+
+/// Which directories to watch, and which events count.
+#[derive(Debug)]
+pub struct Options {
+    /// What is left out.
+    pub patterns: Vec<Pattern>,
+    /// Watch nothing below a mount point.
+    pub one_file_system: bool,
+    /// More paths than this are taken as the whole tree.
+    pub most: usize,
+}
+
+/// What happened since the last look.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Events of what is not left out.
+    pub events: u64,
+    /// The queue was too short: nobody knows what else happened.
+    pub lost: bool,
+    /// The root was renamed or unmounted.  Nothing tells that it was deleted: it is held open.
+    pub gone: bool,
+}
+
+/// A tree that is watched.
+#[derive(Debug)]
+pub struct TreeWatch {
+    root: Root,
+    options: Options,
+    queue: OwnedFd,
+    watched: Watched,
+    names: Names,
+    pending: Pending,
+    /// Events that are off the kernel's queue and not followed.
+    events: VecDeque<(i32, ReadFlags, Vec<u8>)>,
+    /// Directories that are to be watched, with all below them.
+    unlooked: Vec<Vec<u8>>,
+    /// The events of a call that was stopped.
+    seen: Seen,
+    /// How many directories could not be watched, nor what is below, and why the first could not.
+    unwatched: usize,
+    first: Option<Error>,
+}
+
+impl TreeWatch {
+    /// Watches the directory `root`, which may be a symlink, and all below it.
+    pub fn open(root: &[u8], options: Options, stop: &Stop) -> Result<Self> {
+        let queue = call::watching().map_err(|errno| Error::new("watch", root, errno))?;
+        let mut watch = Self {
+            root: Root::open(root)?,
+            pending: Pending::new(options.most),
+            options,
+            queue,
+            watched: Watched::default(),
+            names: Names::default(),
+            events: VecDeque::new(),
+            unlooked: Vec::new(),
+            seen: Seen::default(),
+            unwatched: 0,
+            first: None,
+        };
+        watch.unlooked.push(Vec::new());
+        watch.add_all(stop);
+        Ok(watch)
+    }
+
+    /// The handle that is readable when something happened.
+    pub fn queue(&self) -> BorrowedFd<'_> {
+        self.queue.as_fd()
+    }
+
+    /// How many directories are watched.
+    pub fn directories(&self) -> usize {
+        self.watched.len()
+    }
+
+    /// How many directories could not be watched.
+    pub fn unwatched(&self) -> usize {
+        self.unwatched
+    }
+
+    /// Why the first of those could not.
+    pub fn first_unwatched(&self) -> Option<&Error> {
+        self.first.as_ref()
+    }
+
+    /// The paths that changed since this was asked last; none: the whole tree is to be scanned.
+    pub fn take(&mut self) -> Option<Vec<Touched>> {
+        let taken = self.pending.take();
+        let is_whole = self.events.is_empty() && self.unlooked.is_empty();
+        taken.filter(|_| is_whole && self.unwatched == 0)
+    }
+
+    /// What is to be taken once more; none: the whole tree.
+    pub fn give_back(&mut self, taken: Option<&[Touched]>) {
+        let Some(taken) = taken else {
+            return self.pending.add_all();
+        };
+        for each in taken {
+            self.pending.add(each.path.as_bytes(), each.all_below);
+        }
+    }
+
+    /// Takes all events that are there, and watches directories that are new.
+    ///
+    /// After a stop, the next call follows what is left.
+    pub fn read(&mut self, stop: &Stop) -> Result<Seen> {
+        let mut room = vec![MaybeUninit::uninit(); ROOM];
+        let events = &mut self.events;
+        call::read_events(self.queue.as_fd(), &mut room, |number, kind, name| {
+            events.push_back((number, kind, name.to_vec()));
+        })
+        .map_err(|errno| Error::new("watch", b"", errno))?;
+        self.add_all(stop);
+        let mut seen = std::mem::take(&mut self.seen);
+        while !stop.is_set() {
+            let Some((number, kind, name)) = self.events.pop_front() else {
+                break;
+            };
+            self.follow(number, kind, &name, &mut seen, stop);
+        }
+        if stop.is_set() {
+            self.seen = std::mem::take(&mut seen);
+        }
+        Ok(seen)
+    }
+
+    fn follow(&mut self, number: i32, kind: ReadFlags, name: &[u8], seen: &mut Seen, stop: &Stop) {
+        if kind.contains(ReadFlags::QUEUE_OVERFLOW) {
+            seen.lost = true;
+            return;
+        }
+        let Some(above) = self.watched.path(number) else {
+            return; // of a watch that was ended
+        };
+        if name.is_empty() {
+            let ends = ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF | ReadFlags::UNMOUNT;
+            let is_root = above.is_empty();
+            seen.gone |= is_root && kind.intersects(ends | ReadFlags::IGNORED);
+            seen.events += u64::from(is_root);
+            self.pending.add(above, false);
+            if kind.contains(ReadFlags::IGNORED) {
+                self.watched.forget(number);
+            }
+            return;
+        }
+        let is_directory = kind.contains(ReadFlags::ISDIR);
+        if self.leaves_out(above, name, is_directory) {
+            // It may have changed the time of its directory, which is no reason for a commit.
+            self.pending.add(above, false);
+            return;
+        }
+        seen.events += 1;
+        let path = join(above, name);
+        self.pending.add(&path, false);
+        if is_directory {
+            if kind.intersects(ReadFlags::MOVED_FROM | ReadFlags::DELETE) {
+                self.drop_all(&path);
+            } else if !self.watched.has(&path)
+                || kind.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO)
+            {
+                self.pending.add(&path, true);
+                self.unlooked.push(path);
+                self.add_all(stop);
+            }
+        }
+    }
+
+    fn leaves_out(&self, above: &[u8], name: &[u8], is_directory: bool) -> bool {
+        let mut patterns = self.options.patterns.iter();
+        is_reserved(name) || patterns.any(|each| each.matches_entry(above, name, is_directory))
+    }
+
+    /// Watches the directories that are to be watched, and all below them.
+    fn add_all(&mut self, stop: &Stop) {
+        while !stop.is_set() {
+            let Some(path) = self.unlooked.pop() else {
+                return;
+            };
+            match self.add(&path) {
+                Ok(names) => {
+                    let paths = names.iter().map(|name| join(&path, name));
+                    self.unlooked.extend(paths);
+                }
+                // It is gone, or no directory: what is there now is an event of its own.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                Err(errno) => {
+                    self.unwatched += 1;
+                    self.first
+                        .get_or_insert_with(|| Error::new("watch", &path, errno));
+                }
+            }
+        }
+    }
+
+    /// Watches one directory; returns the names of its subdirectories.
+    fn add(&mut self, path: &[u8]) -> Outcome<Vec<Vec<u8>>> {
+        let directory = self.root.directory(path)?;
+        if self.options.one_file_system {
+            let device = call::status(directory.as_fd())?.device;
+            if device != self.root.device {
+                return Ok(Vec::new());
+            }
+        }
+        let number = call::watch(self.queue.as_fd(), directory.as_fd())?;
+        self.watched.insert(number, path);
+        let mut names = std::mem::take(&mut self.names);
+        let read = names.read(directory.as_fd(), |name, kind| {
+            let may_be = matches!(kind, FileType::Directory | FileType::Unknown);
+            may_be && !self.leaves_out(path, name, true)
+        });
+        let found = names.iter().map(|(name, _)| name.to_bytes().to_vec());
+        let found = found.collect();
+        names.relax();
+        self.names = names;
+        read.map(|()| found)
+    }
+
+    /// Ends the watches of the directory at `path` and of all below it.
+    fn drop_all(&mut self, path: &[u8]) {
+        for number in self.watched.below(path) {
+            call::unwatch(self.queue.as_fd(), number);
+            self.watched.forget(number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::temporary::Folder;
+
+    #[test]
+    fn after_a_stop_the_next_call_follows_what_is_left() {
+        let folder = Folder::new();
+        let options = Options {
+            patterns: Vec::new(),
+            one_file_system: true,
+            most: 10,
+        };
+        let (stop, go_on) = (Stop::default(), Stop::default());
+        let mut watch = TreeWatch::open(folder.path(), options, &go_on).unwrap();
+        watch.take();
+        folder.make_directory("new/below");
+        stop.set();
+        assert_eq!(watch.read(&stop).unwrap().events, 0);
+        assert_eq!(watch.take(), None);
+        assert_eq!(watch.read(&go_on).unwrap().events, 1);
+        let paths = watch.take().unwrap();
+        let paths: Vec<_> = paths.iter().map(|each| each.path.as_bytes()).collect();
+        assert_eq!(paths, [b"new"]);
+        assert_eq!(watch.directories(), 3);
+    }
+}
