@@ -1,7 +1,8 @@
 //! The bytes of a commit: entries, manifests, git objects.
 //!
 //! Pure: reads no disk, no clock and no environment, and starts no thread.  Whatever comes in may
-//! be hostile: a parser takes from the front, counts what it spends, and never indexes.
+//! be hostile: a parser takes from the front, counts what it spends, and never indexes.  A group of
+//! modules uses those above it here, never those below.
 
 #![deny(
     clippy::indexing_slicing,
@@ -18,6 +19,7 @@ pub mod find;
 pub mod limits;
 
 pub mod path;
+pub mod shared;
 
 pub mod block_index;
 pub mod digests;
@@ -28,7 +30,6 @@ pub mod leader;
 pub mod line;
 
 pub mod manifest;
-pub mod shared;
 
 pub mod git;
 pub mod objects;
