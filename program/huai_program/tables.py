@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import fields
 
 from huai_program.configuration import ConfigError, closest
+from huai_program.sizes import Size
 from huai_program.spans import Span
 from huai_program.urls import masked
 
@@ -81,7 +82,7 @@ def example(kind: type[msgspec.Struct], key: str) -> str:
 
 
 def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+    return msgspec.json.encode(value, enc_hook=int).decode()
 
 
 def to_toml(value: msgspec.Struct) -> dict[str, Any]:
@@ -92,7 +93,7 @@ def to_toml(value: msgspec.Struct) -> dict[str, Any]:
 
 def _decode(kind: type, value: object) -> object:
     """Make what msgspec does not know."""
-    if issubclass(kind, Span):
+    if issubclass(kind, Span | Size):
         return kind.parse(value)
     raise NotImplementedError
 

@@ -52,6 +52,11 @@ def test_a_limit_of_a_directory_that_does_not_exist_is_warned_of(place: Site) ->
         (("--bwlimit", "fast"), 1),
         (("--bwlimit", "10m"), 0),
         (("--bwlimit", "1.5MB"), 0),
+        (("-o", "streams=0"), 1),
+        (("-o", "streams"), 1),
+        (("-o", "dest=/srv"), 1),
+        (("-o", "batch_size=4x"), 1),
+        (("-o", "batch_size=4G", "-o", "timeout=60"), 0),
     ],
 )
 def test_options_are_checked_also_where_nothing_is_new(

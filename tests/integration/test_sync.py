@@ -98,10 +98,8 @@ def test_every_kind_of_change(place: Site) -> None:
     assert_equal(up, down)
 
 
-@pytest.mark.parametrize("limit", [("--batch-files", "2"), ("--batch-size", "2000")])
-def test_options_replace_keys_for_one_run(
-    place: Site, tmp_path: Path, limit: tuple[str, str]
-) -> None:
+@pytest.mark.parametrize("limit", ["batch_files=2", "batch_size=2000"])
+def test_options_replace_keys_for_one_run(place: Site, tmp_path: Path, limit: str) -> None:
     """Each run of rsync writes its process number into the log that an option of ours names."""
     up = place.upstream()
     up.many(b"pool", 6, size=900)
@@ -110,7 +108,7 @@ def test_options_replace_keys_for_one_run(
         up.put(b"pool/%d" % number, b"%d" % number * 950)
     up.commit()
     log = tmp_path / "log"
-    down.synced("--streams", "1", *limit, "--rsync-option", f"--log-file={log}")
+    down.synced("-o", "streams=1", "-o", limit, "-o", f"rsync_options=--log-file={log}")
     runs = re.findall(r"\[(\d+)\] >f\S+ pool/(\d)$", log.read_text(), re.MULTILINE)
     assert sorted(name for _, name in runs) == [*"012345"]
     assert len({process for process, _ in runs}) == 3

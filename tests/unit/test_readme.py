@@ -137,7 +137,7 @@ def test_every_command_of_both_programs_is_in_the_index() -> None:
 
 def test_every_option_is_on_a_page() -> None:
     pages = "\n".join(page.read_text(encoding="utf-8") for page in (TOP / "docs").glob("*.md"))
-    named = set(re.findall(r"--[a-z][a-z0-9-]*", TEXT + pages))
+    named = set(re.findall(r"--[a-z][a-z0-9-]*|(?<=`)-[a-z](?= )", TEXT + pages))
     for program in PROGRAMS:
         assert options(command_line(program)) - named == {"--version"}, program
 

@@ -8,10 +8,12 @@ from typing import Any
 import click
 
 from huai_client.cli.logfile import LogFile
-from huai_client.config.load import default_root, load
+from huai_client.config.load import FOR_ONE_RUN, Module, default_root, load
 from huai_client.run.options import SyncOptions
 from huai_program.cli import options as base
 from huai_program.cli.options import F, names_of_modules, parse_span, with_options
+from huai_program.configuration import ConfigError
+from huai_program.tables import convert
 
 _names = names_of_modules(default_root, lambda root: load(root).modules)
 module_argument, modules_argument = base.module_argument(_names), base.modules_argument(_names)
@@ -67,6 +69,27 @@ def _parse_rate(_context: click.Context, _option: click.Parameter, value: str | 
     if rate is None:
         raise click.BadParameter(f"{value!r} is not a rate: write KiB/s, or a unit, such as 10m")
     return rate
+
+
+def _parse_overrides(
+    _context: click.Context, _option: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, object]:
+    """The values of client.toml that `texts` give, by key."""
+    values: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if sign and key == "rsync_options":
+            values.setdefault(key, []).append(value)
+        elif sign and key in FOR_ONE_RUN:
+            values[key] = int(value) if value.isascii() and value.isdigit() else value
+        else:
+            keys = ", ".join(("rsync_options", *FOR_ONE_RUN))
+            raise click.BadParameter(f"{text!r}: write KEY=VALUE, with one of these keys: {keys}")
+    try:
+        made = convert("-o", {"url": "", "dest": "", **values}, Module)
+    except ConfigError as error:
+        raise click.BadParameter(error.message.removeprefix("-o: ")) from None
+    return {key: getattr(made, key) for key in values}
 
 
 def max_time_option(function: F) -> F:
@@ -147,22 +170,13 @@ def transfer_options(function: F) -> F:
     """What of client.toml can be said for one run."""
     options = (
         click.option(
-            "--streams",
-            type=click.IntRange(1, 64),
-            metavar="N",
-            help="How many rsync processes to run at a time (default 2).",
-        ),
-        click.option(
-            "--batch-files",
-            type=click.IntRange(1),
-            metavar="N",
-            help="How many files one rsync process fetches at most.",
-        ),
-        click.option(
-            "--batch-size",
-            type=click.IntRange(1),
-            metavar="BYTES",
-            help="How many bytes one rsync process fetches (default 1073741824).",
+            "-o",
+            "overrides",
+            callback=_parse_overrides,
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Use this value of a key of client.toml for one run: streams=4, batch_size=4G, "
+            "timeout=60, rsync_options=--compress. May be given several times.",
         ),
         click.option(
             "--bwlimit",
@@ -170,13 +184,6 @@ def transfer_options(function: F) -> F:
             metavar="RATE",
             help="Limit the total bandwidth of all streams: in KiB/s, or with a unit as in rsync's "
             "option, such as 10m (default 0: no limit).",
-        ),
-        click.option(
-            "--rsync-option",
-            "rsync_options",
-            multiple=True,
-            metavar="ARG",
-            help="An extra option for rsync, such as --compress. May be given several times.",
         ),
     )
     return with_options(options, function)

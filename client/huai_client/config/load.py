@@ -14,6 +14,7 @@ from huai_client.config.modes import Modes
 from huai_client.config.proofs import Proof, convert_proofs
 from huai_client.config.tls import Tls, convert_tls
 from huai_program.configuration import ConfigError, find_module, read_toml, rewrite
+from huai_program.sizes import SomeBytes
 from huai_program.spans import Span
 from huai_program.tables import PATH, Example, check_keys, convert, example, to_toml
 from huai_schema.codec.descriptor import check_module
@@ -59,8 +60,7 @@ class Module(msgspec.Struct, frozen=True):
     """Whether others that the upstream names are asked for what did not come from these."""
     streams: Annotated[int, Meta(ge=1, le=64)] = 2
     batch_files: Annotated[int, Meta(ge=1)] = 1_000_000
-    batch_size: Annotated[int, Meta(ge=1)] = 1 << 30
-    """Bytes."""
+    batch_size: SomeBytes = SomeBytes(1 << 30)
     connections: Annotated[int, Meta(ge=0)] = 0
     """To each host, of all runs of this client; 0: 4, or as many as there are streams."""
     queue_time: Annotated[Span, Example('"1h", or 3600')] = Span("1h")
@@ -90,7 +90,7 @@ class Module(msgspec.Struct, frozen=True):
     """A commit that announces more is refused: reading it costs memory and time in proportion.
 
     0: 100,000 more than are applied, and one for each byte of metadata."""
-    max_bytes: Annotated[int, Meta(ge=1)] = 1 << 50
+    max_bytes: SomeBytes = SomeBytes(1 << 50)
     """The same for the sizes of all files."""
     duplicates: Literal["copy", "hardlink"] = "copy"
     """How a file gets content that stays under another name too; a copy is a reflink if it can."""
@@ -144,6 +144,10 @@ class Module(msgspec.Struct, frozen=True):
     def named_urls(self) -> tuple[str, ...]:
         """All addresses of the table: metadata and content."""
         return (*self.urls, *(place.url for place in self.content_places))
+
+
+FOR_ONE_RUN = ("streams", "batch_files", "batch_size", "connections", "queue_time", "timeout")
+"""The keys that `-o` takes, beside `rsync_options`: how content is transferred."""
 
 
 class Watch(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from huai_program.sizes import Size
 from huai_program.spans import Span, seconds
 from huai_schema.codec.publish_rules import volatile_rules
 from huai_server.config.place import BUCKET
@@ -55,7 +56,7 @@ class Listen(msgspec.Struct, frozen=True):
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     """Addresses and networks of proxies whose X-Forwarded-For is trusted."""
     spool_folder: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")] = "/var/tmp"  # noqa: S108 - files without a name
-    spool_bytes: Annotated[int, Meta(ge=0)] = 1 << 30
+    spool_bytes: Size = Size(1 << 30)
     access_log: bool = False
     tls: Tls | None = None
     """None: plain HTTP."""
@@ -188,7 +189,7 @@ class Module(msgspec.Struct, frozen=True):
     """Patterns of files that change without a commit (FORMAT.md, "Publish rules")."""
     check_readable: bool = True
     """Whether a commit warns of files that other users cannot read."""
-    block_index: Annotated[int, Meta(ge=0)] = 16 << 20
+    block_index: Size = Size(16 << 20)
     """Bytes from which on a file gets a block index (FORMAT.md); 0: none does."""
     serve_content: bool = False
     """Whether `serve` hands out the files of the newest commit."""

@@ -49,11 +49,8 @@ def command(
     wait: float,
     unhold: bool,
     dry_run: bool,
-    streams: int | None,
-    batch_files: int | None,
-    batch_size: int | None,
+    overrides: dict[str, object],
     bwlimit: int | None,
-    rsync_options: tuple[str, ...],
     max_time: int | None,
     quiet: bool,
     log: LogFile | None,
@@ -66,14 +63,7 @@ def command(
     Modules are synced independently: every line begins with the module's name, and the exit code is
     the worst of all. Codes that the next run may repair by itself (24, 43, 30, 10, 23) count least.
     """
-    overrides = {
-        "streams": streams,
-        "batch_files": batch_files,
-        "batch_size": batch_size,
-        "bwlimit": bwlimit,
-        "rsync_options": rsync_options or None,
-    }
-    changes = {key: value for key, value in overrides.items() if value is not None}
+    changes = overrides if bwlimit is None else {**overrides, "bwlimit": bwlimit}
     options = msgspec.structs.replace(options, unhold=unhold, deadline=Deadline.after(max_time))
     config = load(root)
     modules = {

@@ -68,7 +68,7 @@ VALUES: dict[str, tuple[str, str]] = {
     "streams = 100000": ("streams: 100000 is more than 64", "streams = 2"),
     "timeout = 0": ("timeout: 0 is less than 1", "timeout = 600"),
     "timeout = -1": ("timeout: -1 is less than 1", "timeout = 600"),
-    "batch_size = 0": ("batch_size: 0 is less than 1", "batch_size = 1073741824"),
+    "batch_size = 0": ("batch_size: 0 is not a size in bytes above 0", "batch_size = 1073741824"),
     "bwlimit = -1": ("bwlimit: -1 is less than 0", "bwlimit = "),
     'trash = "7x"': ("trash: '7x' is not a duration", 'trash = "7d"'),
     "trash = -5": ("trash: -5 is not a duration", 'trash = "7d"'),
