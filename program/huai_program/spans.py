@@ -3,6 +3,7 @@
 Pure, and loads nothing: each poll passes here.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar, Self
 
 _DIGITS = 9
@@ -22,14 +23,11 @@ class Span(str):
     @classmethod
     def parse(cls, value: object) -> Self:
         """Read a value of a configuration file; `ValueError` with what a person is told."""
-        text = str(value) if type(value) is int else value
-        if isinstance(text, str):
-            digits = text[:-1] if text[-1:] in _UNITS else text
-            known = digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS
-            if text in cls.words or (known and seconds(text) >= cls.least):
-                return cls(text)
-        above = f" above {cls.least - 1}" if cls.least else ""
-        raise ValueError(f"is not a duration{above} (examples: 90, 30m, 12h, 2d)")
+        span = amount(value, _UNITS, digits=_DIGITS)
+        if value not in cls.words and (span is None or span < cls.least):
+            above = f" above {cls.least - 1}" if cls.least else ""
+            raise ValueError(f"is not a duration{above} (examples: 90, 30m, 12h, 2d)")
+        return cls(value)
 
 
 class TimeLimit(Span):
@@ -37,6 +35,20 @@ class TimeLimit(Span):
 
     __slots__ = ()
     least = 1
+
+
+def amount(value: object, units: Mapping[str, int], *, digits: int = 18) -> int | None:
+    """Return a whole number, or a text of at most `digits` and one of `units`, as a number.
+
+    None: it is neither.
+    """
+    text = str(value) if type(value) is int else value
+    if not isinstance(text, str):
+        return None
+    unit = units.get(text[-1:])
+    number = text[:-1] if unit else text
+    known = number.isascii() and number.isdigit() and len(number) <= digits
+    return int(number) * (unit or 1) if known else None
 
 
 def parse(text: str) -> int:
