@@ -33,6 +33,8 @@ def show_end(console: Console, run: VerifyRun, request: VerifyRequest, differenc
         bytes=tally.bytes,
         undigested=tally.undigested,
         left=run.left,
+        sample=request.sample,
+        seed=None if request.sample is None else request.seed,
     )
     if request.content and tally.undigested:
         console.warning(
@@ -61,6 +63,9 @@ def _lines(run: VerifyRun, request: VerifyRequest, differences: int) -> list[str
     else:
         verdict = "equals the applied commit" if whole else "nothing differs"
     lines = [f"{verdict}; {seen}"]
+    if request.sample is not None:
+        share = f"{request.sample * 100:.6f}".rstrip("0").rstrip(".")
+        lines.append(f"a sample of {share}% of the files, which --seed {request.seed} picks again")
     if run.left:
         what = "all of it was" if run.left == 1 else f"{run.left:,} parts were"
         goes_on = "" if request.sample is not None else "; the next run goes on"

@@ -104,10 +104,10 @@ class SampleJob:
 
     path = RelPath(b"")
 
-    def __init__(self, share: float, seed: int | None) -> None:
+    def __init__(self, share: float, seed: int) -> None:
         """`share`: how likely each file is picked, from 0 to 1."""
         self._share = share
-        self._random = Random(seed)  # noqa: S311 - nobody gains by guessing what is looked at
+        self._seed = seed
 
     def look(
         self,
@@ -128,18 +128,18 @@ class SampleJob:
 
     def _picked(self, selection: Selection) -> Iterator[Entry]:
         """The files picked; reads all metadata, and decodes only listings with such a file."""
+        # Anew for each look: after a sync that came between, the same files are picked.
+        random = Random(self._seed)  # noqa: S311 - nobody gains by guessing what is looked at
         for listing in selection.listings():
-            numbers = self._numbers(count_files(listing.leaves))
+            files = count_files(listing.leaves)
+            numbers = {number for number in range(files) if random.random() < self._share}
             if not numbers:
                 continue
-            files = (each for each in decode_listing(listing) if isinstance(each, File))
-            for number, file in enumerate(files):
+            found = (each for each in decode_listing(listing) if isinstance(each, File))
+            for number, file in enumerate(found):
                 shown = selection.shown(file) if number in numbers else None
                 if shown is not None:
                     yield shown
-
-    def _numbers(self, files: int) -> set[int]:
-        return {number for number in range(files) if self._random.random() < self._share}
 
 
 def _compared(

@@ -15,7 +15,7 @@ class VerifyRequest(NamedTuple):
     """Only this, with what is below it."""
     sample: float | None = None
     """Only this share of the files, from 0 to 1, picked at random."""
-    seed: int | None = None
+    seed: int = 0
     """For `sample`: pick the same files again."""
     deadline: Deadline = NEVER
     """When to stop; a run with a deadline continues the part that an earlier one began."""

@@ -1,7 +1,7 @@
 """What no commit says of a module, looked up when somebody asks: missing digests, the fallback.
 
-Counts digests in threads, once for each commit, and only of modules whose digests come later: to
-the others none is missing.
+Counts digests in threads, once for each commit, and only of modules whose digests come later, as
+`huai-server status` does.
 """
 
 import asyncio

@@ -1,6 +1,7 @@
 """`huai-client verify`: compare a tree with the commit applied last."""
 
 import re
+import secrets
 from pathlib import Path
 
 import click
@@ -22,6 +23,8 @@ from huai_program.cli.options import json_option, parse_span
 from huai_schema.errors import ExitCode
 
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%")
+_SEEDS = 1 << 32
+"""How many seeds there are to choose from; few enough that one can be typed again."""
 
 
 def _share(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:
@@ -48,7 +51,12 @@ def _share(_context: click.Context, _parameter: click.Parameter, text: str | Non
     metavar="N%",
     help="Only a random sample of this share of the files, for a quick check.",
 )
-@click.option("--seed", type=int, metavar="N", help="With --sample: pick the same files again.")
+@click.option(
+    "--seed",
+    type=int,
+    metavar="N",
+    help="With --sample: pick the same files again as the run that printed this number.",
+)
 @click.option(
     "--time",
     "seconds",
@@ -93,6 +101,8 @@ def command(
     """
     if asked and sample is not None:
         raise click.UsageError("--path and --sample exclude each other")
+    if seed is not None and sample is None:
+        raise click.UsageError("--seed goes with --sample")
     config = load(root)
     console = Console(quiet=quiet, as_json=as_json, log_file=log)
 
@@ -104,7 +114,7 @@ def command(
                 content=content,
                 path=parse_path_argument(asked, module.dest),
                 sample=sample,
-                seed=seed,
+                seed=secrets.randbelow(_SEEDS) if seed is None else seed,
                 # Counted from here: the first module must not use up the time of the others.
                 deadline=Deadline.after(seconds),
                 repair=repair,
