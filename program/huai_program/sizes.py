@@ -5,7 +5,7 @@ Pure, and loads nothing: each poll passes here.
 
 from typing import ClassVar, Self
 
-from huai_program.spans import amount
+from huai_program.durations import amount
 
 _UNITS = {unit: 1 << 10 * power for power, unit in enumerate("KMGTP", 1)}
 _UNITS |= {unit.lower(): size for unit, size in _UNITS.items()}

@@ -8,8 +8,8 @@ import msgspec
 from msgspec.structs import fields
 
 from huai_program.configuration import ConfigError, closest
+from huai_program.durations import Duration
 from huai_program.sizes import Size
-from huai_program.spans import Span
 from huai_program.urls import masked
 
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
@@ -93,7 +93,7 @@ def to_toml(value: msgspec.Struct) -> dict[str, Any]:
 
 def _decode(kind: type, value: object) -> object:
     """Make what msgspec does not know."""
-    if issubclass(kind, Span | Size):
+    if issubclass(kind, Duration | Size):
         return kind.parse(value)
     raise NotImplementedError
 

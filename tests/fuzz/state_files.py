@@ -29,9 +29,9 @@ from huai_client.state.upstream_health import UpstreamHealth
 from huai_client.state.upstream_speed import UpstreamSpeed
 from huai_client.state.verification import KnownPart, Unfinished, VerificationRecord
 from huai_client.verify.summary import times_of
+from huai_program.durations import Duration
 from huai_program.humanize import moment
 from huai_program.locking import holder
-from huai_program.spans import Span
 from huai_schema.errors import HuaiError
 from huai_schema.paths import ROOT, RelPath
 from tests.fuzz.folder import folder
@@ -39,7 +39,7 @@ from tests.fuzz.target import Target
 
 _NOW = 1_700_000_000
 _COMMIT = "0123456789abcdef0123456789abcdef01234567"
-_MODULE = Module(url="http://h", dest="/m", max_age=Span("7d"))
+_MODULE = Module(url="http://h", dest="/m", max_age=Duration("7d"))
 _FAILED = Run(kind="sync", time=_NOW, code=10, reason="f", before=_COMMIT, commit=_COMMIT)
 _INSIDE = RelPath(b"a/b")
 _DAMAGE = [b"[", b"]", b"{", b"}", b"1e999", b"null", b'"\\ud800"', b"-1", b"99999999999999999999"]

@@ -10,7 +10,7 @@ from typing import Literal
 from huai_client.cli.console import Console
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.http import MetadataUrl
-from huai_client.run.durations import expired
+from huai_client.run.ages import expired
 from huai_client.state import state as states
 from huai_client.state.last_run import load
 from huai_client.state.paths import ModulePlaces

@@ -11,7 +11,7 @@ from huai_client.cli.logfile import LogFile
 from huai_client.config.load import FOR_ONE_RUN, Module, default_root, load
 from huai_client.run.options import SyncOptions
 from huai_program.cli import options as base
-from huai_program.cli.options import F, names_of_modules, parse_span, with_options
+from huai_program.cli.options import F, names_of_modules, parse_duration, with_options
 from huai_program.configuration import ConfigError
 from huai_program.tables import convert
 
@@ -96,7 +96,7 @@ def max_time_option(function: F) -> F:
     """`--max-time`, for what may take long and can go on later."""
     return click.option(
         "--max-time",
-        callback=parse_span,
+        callback=parse_duration,
         metavar="TIME",
         help="Stop after this long (90s, 30m, 2h), keep what is done, and end with 30 if something "
         "is left; the next run continues from there.",

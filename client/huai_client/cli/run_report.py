@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from huai_client.cli.console import Console
 from huai_client.config.mirror import Mirror
 from huai_client.config.settings_record import TreeSettings
-from huai_client.run.durations import dated_ahead
+from huai_client.run.ages import dated_ahead
 from huai_client.state import state as states
-from huai_program.spans import seconds
+from huai_program.durations import seconds
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import exact, show
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from huai_program.configuration import ConfigError
-from huai_program.spans import Span
+from huai_program.durations import Duration
 from huai_program.tables import PATH, Example, check_keys, convert, example
 from huai_program.urls import masked
 
@@ -27,7 +27,7 @@ class Attest(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where the tree is served; none: nothing is attested."""
     send: Annotated[bool, Example("true")] = True
     """Whether the upstream is told; the file in the tree is written anyway."""
-    every: Annotated[Span, Example('"1h", or 3600')] = Span("1h")
+    every: Annotated[Duration, Example('"1h", or 3600')] = Duration("1h")
     """How often that is said again while nothing is new."""
 
     @property

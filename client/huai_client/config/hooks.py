@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from huai_program.spans import TimeLimit
+from huai_program.durations import TimeLimit
 from huai_program.tables import Example
 
 HOOK_NAMES = ("before", "on_change", "on_failure", "after")

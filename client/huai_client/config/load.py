@@ -14,8 +14,8 @@ from huai_client.config.modes import Modes
 from huai_client.config.proofs import Proof, convert_proofs
 from huai_client.config.tls import Tls, convert_tls
 from huai_program.configuration import ConfigError, find_module, read_toml, rewrite
+from huai_program.durations import Duration
 from huai_program.sizes import SomeBytes
-from huai_program.spans import Span
 from huai_program.tables import PATH, Example, check_keys, convert, example, to_toml
 from huai_schema.codec.descriptor import check_module
 from huai_schema.codec.publish_rules import own_rules, volatile_rules
@@ -63,7 +63,7 @@ class Module(msgspec.Struct, frozen=True):
     batch_size: SomeBytes = SomeBytes(1 << 30)
     connections: Annotated[int, Meta(ge=0)] = 0
     """To each host, of all runs of this client; 0: 4, or as many as there are streams."""
-    queue_time: Annotated[Span, Example('"1h", or 3600')] = Span("1h")
+    queue_time: Annotated[Duration, Example('"1h", or 3600')] = Duration("1h")
     """How long to stand in line at an upstream that is full, spelt like `delete_after`."""
     bwlimit: Annotated[int, Meta(ge=0)] = 0
     """KiB/s of all streams together; 0: no limit."""
@@ -80,11 +80,11 @@ class Module(msgspec.Struct, frozen=True):
     """Patterns as of rsync's --exclude: paths that are never touched."""
     in_place: Annotated[tuple[str, ...], Example('["/images/*.img"]')] = ()
     """Patterns of large files that are changed where they stand."""
-    trash: Annotated[Span, Example('"7d", "1w", or 604800')] = Span("0")
+    trash: Annotated[Duration, Example('"7d", "1w", or 604800')] = Duration("0")
     """How long what was deleted or replaced is kept in DEST, spelt like `delete_after`; 0: not."""
-    delete_after: Annotated[Span, Example('"2h", or 7200')] = Span("0")
+    delete_after: Annotated[Duration, Example('"2h", or 7200')] = Duration("0")
     """How long what is gone stays: seconds, or a number and s, m, h, d or w."""
-    max_age: Annotated[Span, Example('"2d", or 172800')] = Span("0")
+    max_age: Annotated[Duration, Example('"2d", or 172800')] = Duration("0")
     """A commit that is older is warned of, spelt like `delete_after`; 0: never."""
     max_entries: Annotated[int, Meta(ge=0)] = 0
     """A commit that announces more is refused: reading it costs memory and time in proportion.
@@ -153,9 +153,9 @@ FOR_ONE_RUN = ("streams", "batch_files", "batch_size", "connections", "queue_tim
 class Watch(msgspec.Struct, frozen=True):
     """How `watch` does its work."""
 
-    spread: Annotated[Span, Example('"30s", or 30')] = Span("1s")
+    spread: Annotated[Duration, Example('"30s", or 30')] = Duration("1s")
     """Within how long after an event a sync is begun, at a moment that chance picks."""
-    poll: Annotated[Span, Example('"10m", or 600')] = Span("10m")
+    poll: Annotated[Duration, Example('"10m", or 600')] = Duration("10m")
     """How often a module is synced that no upstream tells of."""
     parallel: Annotated[int, Meta(ge=1, le=64)] = 2
     """How many modules are synced at a time."""

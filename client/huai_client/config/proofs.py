@@ -9,7 +9,7 @@ import msgspec
 
 from huai_client.config.hooks import Command, words_of
 from huai_program.configuration import ConfigError
-from huai_program.spans import TimeLimit
+from huai_program.durations import TimeLimit
 from huai_program.tables import Example, convert, example
 
 

@@ -26,13 +26,13 @@ from huai_client.metadata.http import MetadataUrl, UpstreamError
 from huai_client.metadata.newest import newest_commit
 from huai_client.state.paths import module_places
 from huai_client.state.state import StateError, replace_durably
-from huai_program.spans import Span
+from huai_program.durations import Duration
 from huai_schema.codec.announcement import BYTES_MAX, FILE_NAME, Announcement
 from huai_schema.errors import FormatError
 
 _TIMEOUT_SECONDS = 3
 _PATIENCE_SECONDS = 86_400
-_MAX_AGE = Span("7d")
+_MAX_AGE = Duration("7d")
 _MEMORY = "rsync-sources.json"
 _ABSENT = 23
 """rsync's exit code where the source has no such file."""

@@ -38,13 +38,13 @@ from huai_client.huai_rsync.filters import as_filter, rules, undeletable
 from huai_client.huai_rsync.log import RsyncLog
 from huai_client.huai_rsync.modules import is_content, known_urls, module_at
 from huai_client.huai_rsync.request import RsyncRequest
-from huai_client.run.durations import too_old
+from huai_client.run.ages import too_old
 from huai_client.run.options import SyncOptions
 from huai_client.state import handovers
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_client.sync.run import Run
-from huai_program import spans
+from huai_program import durations
 from huai_program.configuration import ConfigError
 from huai_schema.errors import ExitCode, HuaiError
 
@@ -166,7 +166,7 @@ class _Target:
         """Whether the whole tree has to be compared again, which rsync does each time."""
         span = os.environ.get(COMPARE) or COMPARE_USUAL
         try:
-            seconds = spans.parse(span)
+            seconds = durations.parse(span)
         except ValueError as error:
             raise ConfigError(f"{COMPARE}: {error}") from None
         memory = remembered(self.places)

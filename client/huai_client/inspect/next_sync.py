@@ -17,7 +17,7 @@ from huai_client.plan.prepared import Prepared
 from huai_client.run.options import SyncOptions
 from huai_client.state.state import HELD
 from huai_client.tree import View
-from huai_program.spans import seconds
+from huai_program.durations import seconds
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath, ancestors, show
 

@@ -1,7 +1,7 @@
 """Whether the applied commit of a module is too old to be trusted."""
 
 from huai_client.config.load import Module
-from huai_client.run.durations import expired, too_old
+from huai_client.run.ages import expired, too_old
 from huai_client.state.state import State
 
 

@@ -21,7 +21,7 @@ from huai_client.run.options import SyncOptions
 from huai_client.state import delayed_record
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.verify.summary import Times, times_of
-from huai_program.spans import seconds
+from huai_program.durations import seconds
 from huai_schema.codec.publish_rules import volatile_rules
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath

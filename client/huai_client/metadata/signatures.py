@@ -13,7 +13,7 @@ from typing import NamedTuple
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.signers import configured_keys
-from huai_client.run.durations import expired
+from huai_client.run.ages import expired
 from huai_client.state.trusted_keys import TrustedKeys, load_trusted, save_trusted
 from huai_program.humanize import moment
 from huai_program.listing_hashes import prove_listing

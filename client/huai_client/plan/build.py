@@ -62,7 +62,7 @@ from huai_client.state.state import State
 from huai_client.tree import View
 from huai_client.tree.case import check_removals
 from huai_program.configuration import ConfigError, closest
-from huai_program.spans import seconds
+from huai_program.durations import seconds
 from huai_schema.codec.publish_rules import ProfileRule, Rule, own_rules, usable_rules
 from huai_schema.entries import Directory
 from huai_schema.paths import RelPath

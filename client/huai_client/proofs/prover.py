@@ -22,8 +22,8 @@ from huai_client.proofs.gpgv import refusal
 from huai_client.proofs.proved import Proved
 from huai_client.proofs.shown import Shown, lay_out, shown
 from huai_client.tree import PathError, Staged, View
+from huai_program.durations import seconds
 from huai_program.programs import environment, run_program
-from huai_program.spans import seconds
 from huai_schema.entries import File
 from huai_schema.paths import relative
 

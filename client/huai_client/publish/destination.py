@@ -17,7 +17,7 @@ from huai_client.state.state import State
 from huai_client.tree import Tree
 from huai_client.tree.case import check_new_device
 from huai_program.durable import replace_file
-from huai_program.spans import seconds
+from huai_program.durations import seconds
 from huai_schema.paths import ROOT
 
 _SECRET_BYTES = 32

@@ -21,8 +21,8 @@ from huai_client.run.deadline import Deadline
 from huai_client.state.state import State, replace_durably
 from huai_client.tree import STAGING, STAGING_NAME
 from huai_client.tree.reserved import open_own
+from huai_program.durations import seconds
 from huai_program.record_file import RecordFile
-from huai_program.spans import seconds
 from huai_schema.codec.attestation import FILE_NAME, Attestation
 from huai_schema.errors import HuaiError
 

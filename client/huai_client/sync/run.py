@@ -17,13 +17,13 @@ from huai_client.diff.active_filter import has_same_settings
 from huai_client.diff.marks import stand
 from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.upstream import Upstream, is_up_to_date
-from huai_client.run.durations import expired, overdue, too_old
+from huai_client.run.ages import expired, overdue, too_old
 from huai_client.run.options import SyncOptions
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.lock import module_lock
 from huai_client.sync.run_log import RunLog
-from huai_program.spans import seconds
+from huai_program.durations import seconds
 from huai_schema.errors import ExitCode, HuaiError
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from huai_client.transfer.ranking import fastest, to_sample
 from huai_client.transfer.urls import mirror_urls, own_urls, upstream_urls
 from huai_client.tree import STAGING, Tree
 from huai_client.tree.destination import DIRECTORY_BYTES, NoSpaceError, bytes_on_disk, check_space
-from huai_program.spans import seconds
+from huai_program.durations import seconds
 from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError

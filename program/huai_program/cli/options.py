@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from huai_program import spans
+from huai_program import durations
 from huai_schema.errors import HuaiError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,10 +58,12 @@ def wait_option(what: str) -> Callable[[F], F]:
     )
 
 
-def parse_span(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
+def parse_duration(
+    _context: click.Context, _option: click.Parameter, value: str | None
+) -> int | None:
     """`30m` to 1800."""
     try:
-        return None if value is None else spans.parse(value)
+        return None if value is None else durations.parse(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import click
 
 from huai_program.cli import options as base
-from huai_program.cli.options import F, json_option, names_of_modules, parse_span
+from huai_program.cli.options import F, json_option, names_of_modules, parse_duration
 from huai_schema.errors import HuaiError, worst_exit_code
 from huai_server.cli.console import Console
 from huai_server.commit.read_limits import ReadLimits
@@ -53,7 +53,7 @@ def read_limits_options(function: Callable[..., int]) -> Callable[..., int]:
     @click.option(
         "--time",
         "limit",
-        callback=parse_span,
+        callback=parse_duration,
         metavar="TIME",
         help="Stop reading each module after this long (90s, 30m, 2h). The next run continues.",
     )

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from huai_program.durations import seconds
 from huai_program.record_file import RecordFile
-from huai_program.spans import seconds
 from huai_server.config.tables import Module
 
 

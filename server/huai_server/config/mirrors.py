@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from huai_program.spans import Span, seconds
+from huai_program.durations import Duration, seconds
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """Of a downstream: it is the name of a file, too."""
@@ -35,11 +35,11 @@ class AllowedDownstream(msgspec.Struct, frozen=True):
 class MirrorSettings(msgspec.Struct, frozen=True):
     """How attestations are judged, and mirrors listed and probed."""
 
-    max_lag: Span = Span("1d")
+    max_lag: Duration = Duration("1d")
     """Who is further behind is offered to nobody."""
-    max_silence: Span = Span("2d")
+    max_silence: Duration = Duration("2d")
     """Nor is who has said nothing for so long."""
-    clock_tolerance: Span = Span("5m")
+    clock_tolerance: Duration = Duration("5m")
     """By how much the clock of a downstream may differ."""
     probe_files: Annotated[int, Meta(ge=1, le=1000)] = 8
     """Files that a probe asks for, at each URL."""

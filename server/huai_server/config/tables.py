@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from huai_program.durations import Duration, seconds
 from huai_program.sizes import Size
-from huai_program.spans import Span, seconds
 from huai_schema.codec.publish_rules import volatile_rules
 from huai_server.config.place import BUCKET
 from huai_server.config.retention import Retention
@@ -15,14 +15,14 @@ _Line = Annotated[str, Meta(pattern=r"^[^\x00\r\n]*$")]
 """A value for one line of another program's configuration."""
 
 
-class MaybeSpan(Span):
+class MaybeDuration(Duration):
     """A duration, or nothing."""
 
     __slots__ = ()
     words = ("",)
 
 
-class Keep(Span):
+class Keep(Duration):
     """A duration, or no end."""
 
     __slots__ = ()
@@ -193,9 +193,9 @@ class Module(msgspec.Struct, frozen=True):
     """Bytes from which on a file gets a block index (FORMAT.md); 0: none does."""
     serve_content: bool = False
     """Whether `serve` hands out the files of the newest commit."""
-    audit: MaybeSpan = MaybeSpan("")
+    audit: MaybeDuration = MaybeDuration("")
     """How old a whole scan may be for a commit from lists; empty: as old as it is."""
-    scrub: MaybeSpan = MaybeSpan("")
+    scrub: MaybeDuration = MaybeDuration("")
     """Within how long each file is read again, whether it still has its digest; empty: never."""
     mirrors: tuple[str, ...] = ()
     """Content URLs of others who have the tree."""

@@ -1,7 +1,9 @@
 """The dialects: what each is called in server.toml and on the command line, and what it writes.
 
 Rule: what a file holds follows from the described commit alone, and from what the administrator
-wants: whoever adds a dialect may take nothing from a clock, a commit's id or the tree.
+wants: whoever adds a dialect may take nothing from a clock, a commit's id or the tree.  Lines of
+which there is one for each entry are made in the engine.  Downstreams publish the files in the
+order that `huai_client/plan/profiles/profiles.toml` gives their names.
 """
 
 from collections.abc import Callable, Iterator

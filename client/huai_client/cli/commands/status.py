@@ -13,7 +13,7 @@ from huai_client.config.load import ClientConfig, Module, StatusFiles, load, no_
 from huai_client.config.settings_record import TreeSettings
 from huai_client.inspect.staleness import staleness
 from huai_client.metadata.http import MetadataUrl
-from huai_client.run.durations import dated_ahead
+from huai_client.run.ages import dated_ahead
 from huai_client.state import delayed_record, handovers
 from huai_client.state import state as states
 from huai_client.state.hosts import Hosts

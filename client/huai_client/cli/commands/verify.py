@@ -19,7 +19,7 @@ from huai_client.run.deadline import Deadline
 from huai_client.run.options import SyncOptions
 from huai_client.sync.run import Run
 from huai_client.verify.request import VerifyRequest
-from huai_program.cli.options import json_option, parse_span
+from huai_program.cli.options import json_option, parse_duration
 from huai_schema.errors import ExitCode
 
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%")
@@ -60,7 +60,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, text: str | Non
 @click.option(
     "--time",
     "seconds",
-    callback=parse_span,
+    callback=parse_duration,
     metavar="TIME",
     help="Stop each module's run after this long (90s, 30m, 2h). Starts with what was verified "
     "longest ago, and continues where the last such run stopped.",

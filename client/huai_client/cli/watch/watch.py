@@ -36,9 +36,9 @@ from huai_client.config.load import ClientConfig, load, no_modules
 from huai_client.config.mirror import Mirror
 from huai_client.state import state as states
 from huai_client.state.paths import module_places
+from huai_program.durations import seconds
 from huai_program.humanize import counted
 from huai_program.service_manager import notify, watchdog_seconds
-from huai_program.spans import seconds
 from huai_schema.errors import ExitCode, HuaiError
 
 _LONGEST_WAIT = 60.0

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from huai_client.run.durations import overdue
+from huai_client.run.ages import overdue
 from huai_client.tree import STAGING_NAME, handles
 from huai_client.tree.destination import NoSpaceError, bytes_on_disk
 from huai_client.tree.errors import at

@@ -8,7 +8,7 @@ from huai_client.config import load as config
 from huai_client.config.proofs import Proof
 from huai_client.inspect.config_check import check_config
 from huai_program.configuration import ConfigError
-from huai_program.spans import TimeLimit
+from huai_program.durations import TimeLimit
 
 MODULE = '[modules.m]\nurl = "http://h:8440"\ndest = "/srv/m"\n'
 TABLE = f"{MODULE}[modules.m.proofs.apt]\n"

@@ -12,7 +12,7 @@ from huai_client.state import delayed_record
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_client.state.state import StateError
 from huai_client.sync.follow import Following
-from huai_program.spans import seconds
+from huai_program.durations import seconds
 from huai_schema.paths import RelPath
 from tests.support.local_trees import at
 

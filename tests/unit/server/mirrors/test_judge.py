@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_program.spans import Span
+from huai_program.durations import Duration
 from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_server.config.mirrors import AllowedDownstream, Mirrors, MirrorSettings
 from huai_server.mirrors.judge import Commits, RefusedError, following, judge
@@ -22,7 +22,7 @@ ALLOWED = AllowedDownstream(key(1).public, ("mirror.example",))
 
 @pytest.mark.parametrize("tolerance", ["5m", "2h"])
 def test_a_clock_may_differ_by_clock_tolerance(tolerance: str) -> None:
-    seconds = MirrorSettings(clock_tolerance=Span(tolerance)).tolerance
+    seconds = MirrorSettings(clock_tolerance=Duration(tolerance)).tolerance
     signed = SignedAttestation.decode(SIGNED)
     for now in (TIME - seconds, TIME + seconds):
         judge(signed, "m", ALLOWED, COMMITS, now, seconds)
@@ -34,7 +34,7 @@ def test_a_clock_may_differ_by_clock_tolerance(tolerance: str) -> None:
 
 @pytest.mark.parametrize(("silence", "seconds"), [("90m", 5400), ("2d", 172_800)])
 def test_a_mirror_is_offered_until_max_silence(tmp_path: Path, silence: str, seconds: int) -> None:
-    mirrors = Mirrors(tmp_path, {"one": ALLOWED}, MirrorSettings(max_silence=Span(silence)))
+    mirrors = Mirrors(tmp_path, {"one": ALLOWED}, MirrorSettings(max_silence=Duration(silence)))
     signed = SignedAttestation.decode(SIGNED)
     write_holding(holding_place(tmp_path, "m", "one"), following(None, signed, SIGNED, COMMITS, 0))
     offered = [

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from huai_program.cli.options import parse_span
+from huai_program.cli.options import parse_duration
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, modules_argument
 from huai_server.cli.token_report import token_values
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--expires",
-    callback=parse_span,
+    callback=parse_duration,
     metavar="TIME",
     help="Let it expire after this long (90d, 12h); by default it is valid until revoked.",
 )

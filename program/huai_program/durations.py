@@ -10,7 +10,7 @@ _DIGITS = 9
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800}
 
 
-class Span(str):
+class Duration(str):
     """A duration, as it was written; a bare number is seconds."""
 
     __slots__ = ()
@@ -23,14 +23,14 @@ class Span(str):
     @classmethod
     def parse(cls, value: object) -> Self:
         """Read a value of a configuration file; `ValueError` with what a person is told."""
-        span = amount(value, _UNITS, digits=_DIGITS)
-        if value not in cls.words and (span is None or span < cls.least):
+        duration = amount(value, _UNITS, digits=_DIGITS)
+        if value not in cls.words and (duration is None or duration < cls.least):
             above = f" above {cls.least - 1}" if cls.least else ""
             raise ValueError(f"is not a duration{above} (examples: 90, 30m, 12h, 2d)")
         return cls(value)
 
 
-class TimeLimit(Span):
+class TimeLimit(Duration):
     """A duration that is not 0."""
 
     __slots__ = ()
@@ -54,12 +54,12 @@ def amount(value: object, units: Mapping[str, int], *, digits: int = 18) -> int 
 def parse(text: str) -> int:
     """Read an option, in seconds; `ValueError` with what a person is told."""
     try:
-        return seconds(Span.parse(text))
+        return seconds(Duration.parse(text))
     except ValueError:
         raise ValueError(f"{text!r} is not a duration such as 90s, 30m, 2h or 1d") from None
 
 
 def seconds(text: str) -> int:
-    """The seconds of a `Span`."""
+    """The seconds of a `Duration`."""
     unit = _UNITS.get(text[-1:])
     return int(text[:-1]) * unit if unit else int(text)

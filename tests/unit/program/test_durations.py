@@ -1,11 +1,11 @@
-"""Spans of time: what options and configuration files accept is the same."""
+"""Durations: what options and configuration files accept is the same."""
 
 import pytest
 
-from huai_program.spans import Span, TimeLimit, parse, seconds
+from huai_program.durations import Duration, TimeLimit, parse, seconds
 
 
-def test_a_span_is_seconds(subtests: pytest.Subtests) -> None:
+def test_a_duration_is_seconds(subtests: pytest.Subtests) -> None:
     for text, found in [
         ("0", 0),
         ("90s", 90),
@@ -41,11 +41,11 @@ def test_what_is_none_is_refused(subtests: pytest.Subtests) -> None:
 def test_a_value_of_a_configuration_file(subtests: pytest.Subtests) -> None:
     for value, text in [(90, "90"), ("0", "0"), ("2d", "2d"), ("999999999w", "999999999w")]:
         with subtests.test(value=value):
-            assert Span.parse(value) == text
+            assert Duration.parse(value) == text
     for wrong in (1.5, True, None, "", "forever"):
         with subtests.test(wrong=wrong):
             with pytest.raises(ValueError, match=r"is not a duration \("):
-                Span.parse(wrong)
+                Duration.parse(wrong)
     for zero in (0, "0", "0d"):
         with subtests.test(zero=zero):
             with pytest.raises(ValueError, match="is not a duration above 0"):

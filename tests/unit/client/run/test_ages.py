@@ -2,7 +2,7 @@
 
 import pytest
 
-from huai_client.run.durations import dated_ahead, too_old
+from huai_client.run.ages import dated_ahead, too_old
 
 NOW = 1_700_000_000.5
 DAY = 86400

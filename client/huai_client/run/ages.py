@@ -1,10 +1,10 @@
-"""What is older than a span of time, as configuration files have it (`90s`, `12h`, `2d`).
+"""What is older than a duration of a configuration file (`90s`, `12h`, `2d`).
 
 Pure, and loads next to nothing: each poll passes here.
 """
 
+from huai_program.durations import seconds
 from huai_program.humanize import long_span
-from huai_program.spans import seconds
 from huai_schema.limits import CLOCK_SKEW
 
 
