@@ -5,7 +5,7 @@ from pathlib import Path
 
 from huai_program.humanize import counted, human
 from huai_program.live_view import Row, Table, ago
-from huai_server.cli.report import pending_text
+from huai_server.cli.status_report import pending_text
 from huai_server.config.load import load
 from huai_server.state.paths import module_places
 from huai_server.store.module_state import ModuleState, module_state

@@ -1,4 +1,4 @@
-"""The text and the JSON fields in which `huai-server` reports commits and attr trees."""
+"""The text and the JSON fields in which `huai-server` reports commits, and problems in a tree."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -6,35 +6,24 @@ from errno import EACCES, ENOENT, EPERM
 from typing import TYPE_CHECKING
 
 from huai_program.disk_hints import DISK_HINTS
-from huai_program.humanize import counted, human, moment
+from huai_program.humanize import counted
 from huai_schema.codec.commits import CommitInfo
 from huai_schema.diff.changes import Moved
-from huai_schema.paths import exact, show
+from huai_schema.paths import show
 from huai_server.cli.console import Console
 from huai_server.cli.list_report import list_values
 from huai_server.commit import remarks
 from huai_server.commit.digest.columns import DAMAGED, HOLES
 from huai_server.commit.read_limits import TOO_LARGE
 from huai_server.commit.remarks import Remark
-from huai_server.config.tables import Module
 from huai_server.scan import mounts
 from huai_server.scan import types as scan
 from huai_server.scan.types import Problem
 
 if TYPE_CHECKING:  # only some commands need these
-    from huai_schema.codec.pending import PendingCommit
     from huai_schema.diff.diff import Difference
     from huai_server.actions.modules import Committed
     from huai_server.commit.result import CommitResult
-    from huai_server.export.export import ExportResult
-    from huai_server.export.update import ExportUpdate
-    from huai_server.fallback.after_commit import AttrTreeUpdate
-    from huai_server.fallback.attr import AttrTreeResult
-    from huai_server.static.publish import Published
-    from huai_server.static.update import StaticUpdate
-    from huai_server.store.module_state import ModuleState
-    from huai_server.store.repository import Head
-    from huai_server.watch.record import Watched
 
 _SHOWN = 20
 """Problems that are named one by one; --json names all."""
@@ -159,159 +148,3 @@ def commit_line(name: str, result: "CommitResult", seconds: float) -> str:
         f"{name}: serial {info.serial}: {counts.added:,} added, {counts.changed:,} changed, "
         f"{counts.removed:,} removed{moved} ({entries}, {seconds:.1f} s)"
     )
-
-
-def show_export(console: Console, name: str, result: "ExportResult", described: "Head") -> None:
-    """Print what an export wrote, of the commit that is described."""
-    console.event(
-        "export",
-        module=name,
-        commit=described.commit,
-        serial=described.info.serial,
-        files=[
-            {"path": exact(file.path), "size": file.size, "changed": file.changed}
-            for file in result.files
-        ],
-        left_out=result.left_out,
-    )
-    for file in result.files:
-        if file.changed:
-            console.result(f"{name}: {show(file.path)}: {counted(file.size, 'byte')} written")
-    if result.left_out:
-        console.warning(
-            f"{name}: {counted(result.left_out, 'name')} left out of Fedora's lists, with control "
-            "characters or no UTF-8"
-        )
-
-
-def show_export_update(console: Console, name: str, update: "ExportUpdate", newest: "Head") -> None:
-    """Print what became of the export that goes with a commit."""
-    if update.failure:
-        console.failure(update.failure)
-    if update.result:
-        show_export(console, name, update.result, update.described or newest)
-
-
-def show_published(console: Console, name: str, to: str, done: "Published") -> None:
-    """Print which static files were written."""
-    console.event(
-        "published",
-        module=name,
-        to=to,
-        commit=done.head.commit,
-        serial=done.head.info.serial,
-        files=done.files,
-        bytes=done.bytes,
-        removed=done.removed,
-    )
-    if done.files:
-        console.result(
-            f"{name}: {to}: serial {done.head.info.serial}, {counted(done.files, 'file')} of "
-            f"{counted(done.bytes, 'byte')} written"
-        )
-
-
-def show_static_update(console: Console, name: str, update: "StaticUpdate") -> None:
-    """Print what became of the static files that go with a commit."""
-    for failure in update.failures:
-        console.failure(failure)
-    for to, done in update.published:
-        show_published(console, name, to, done)
-
-
-def status_values(name: str, module: Module, state: "ModuleState") -> dict[str, object]:
-    """The state of a module, for JSON."""
-    head = state.head
-    return {
-        "module": name,
-        "path": module.path,
-        "commit": head.commit if head else None,
-        "serial": head.info.serial if head else None,
-        "time": head.time if head else None,
-        "totals": totals_values(head.info) if head else None,
-        "pending": state.pending.info.serial if state.pending else None,
-        "pending_since": state.pending.time if state.pending else None,
-        "problem": state.problem.message if state.problem else None,
-        "running": state.running,
-    }
-
-
-def status_line(name: str, module: Module, state: "ModuleState") -> str:
-    """The state of a module, as a line."""
-    waiting = f", {pending_text(state.pending)}" if state.pending else ""
-    busy = f", commit running (process {state.running})" if state.running else ""
-    return f"{name}: {module.path}: {_committed(state)}{waiting}{busy}"
-
-
-def pending_text(pending: "PendingCommit") -> str:
-    """A commit that waits for signatures, in words."""
-    return f"serial {pending.info.serial} waits for signatures since {moment(pending.time)}"
-
-
-def watched_values(watched: "Watched | None") -> dict[str, object]:
-    """Who watches a module, and since when it is behind, for JSON."""
-    return {
-        "watching": watched.process if watched else None,
-        "behind_since": watched.record.since if watched else None,
-        "unwatched": watched.record.unwatched if watched else None,
-    }
-
-
-def watched_text(watched: "Watched | None") -> str:
-    """The same, as the end of a line."""
-    if watched is None:
-        return ""
-    since = watched.record.since
-    behind = f", with changes since {moment(since)} to commit" if since else ", in step"
-    return f", watched (process {watched.process}){behind}"
-
-
-def _committed(state: "ModuleState") -> str:
-    if state.problem:
-        return state.problem.message
-    if state.head is None:
-        return "no commit yet"
-    info = state.head.info
-    when = moment(state.head.time)
-    totals = (
-        f"{counted(info.totals.entries, 'entry', 'entries')}, {counted(info.totals.bytes, 'byte')}"
-    )
-    return f"serial {info.serial}, committed {when}, {totals}"
-
-
-def show_attr_tree(console: Console, name: str, result: "AttrTreeResult") -> None:
-    """Print what was done to an attr tree."""
-    for warning in result.warnings:
-        console.error(f"{name}: {warning}")
-    console.event(
-        "attr_tree",
-        module=name,
-        action=result.action,
-        attr_kind=result.kind,
-        commit=result.commit,
-        serial=result.serial,
-        entries=result.entries,
-        changes=result.changes,
-        memory=result.memory,
-        seconds=round(result.seconds, 3),
-    )
-    done = {"none": "is current", "updated": "updated", "built": "built"}[result.action]
-    console.result(
-        f"{name}: attr tree {done}: serial {result.serial}, {result.changes:,} of "
-        f"{result.entries:,} entries changed, about {human(result.memory)} "
-        f"({human(result.memory / result.entries)} an entry), {result.seconds:.2f} s"
-    )
-
-
-def show_attr_update(console: Console, name: str, update: "AttrTreeUpdate") -> None:
-    """Print what a commit of `name` changed in the attr trees."""
-    for removed in update.removed:
-        console.error(f"{removed}: attr tree removed: no module lists from it any more")
-    if update.removal_failure:
-        console.failure(update.removal_failure)
-    if update.left_alone:
-        console.error(f"{name}: {update.left_alone}")
-    if update.failure:
-        console.failure(update.failure)
-    if update.result:
-        show_attr_tree(console, name, update.result)

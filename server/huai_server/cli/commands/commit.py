@@ -10,6 +10,11 @@ import click
 from huai_program.cli.options import wait_option
 from huai_server.actions import modules
 from huai_server.actions.modules import Committed
+from huai_server.cli.after_commit_report import (
+    show_attr_update,
+    show_export_update,
+    show_static_update,
+)
 from huai_server.cli.console import Console
 from huai_server.cli.list_report import list_lines
 from huai_server.cli.notified import notifying
@@ -19,10 +24,7 @@ from huai_server.cli.report import (
     commit_values,
     failure_text,
     remark_lines,
-    show_attr_update,
-    show_export_update,
     show_problems,
-    show_static_update,
 )
 from huai_server.commit.change_lists import SPELLINGS, read_lists
 from huai_server.commit.result import CommitOptions, CommitResult

@@ -7,6 +7,7 @@ import click
 
 from huai_program.humanize import counted
 from huai_server.actions import modules
+from huai_server.cli.after_commit_report import show_attr_update, show_static_update
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
@@ -16,12 +17,7 @@ from huai_server.cli.options import (
     modules_argument,
     read_limits_options,
 )
-from huai_server.cli.report import (
-    problem_values,
-    show_attr_update,
-    show_problems,
-    show_static_update,
-)
+from huai_server.cli.report import problem_values, show_problems
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.config.load import load
 

@@ -7,9 +7,9 @@ import click
 from huai_program.cli.options import wait_option
 from huai_schema.errors import ExitCode
 from huai_server.actions.export import export_module, plan_export
+from huai_server.cli.after_commit_report import show_export
 from huai_server.cli.console import Console
 from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
-from huai_server.cli.report import show_export
 from huai_server.config.load import load
 from huai_server.export.dialects import NAMES
 from huai_server.state.paths import module_places

@@ -7,10 +7,10 @@ import click
 from huai_program.cli.options import wait_option
 from huai_schema.errors import ExitCode
 from huai_server.actions.publish import publish_module
+from huai_server.cli.after_commit_report import show_published
 from huai_server.cli.console import Console
 from huai_server.cli.notified import notifying
 from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
-from huai_server.cli.report import show_published
 from huai_server.config.load import load
 from huai_server.config.place import is_bucket
 from huai_server.state.paths import module_places

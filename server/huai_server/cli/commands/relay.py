@@ -7,9 +7,9 @@ import click
 from huai_program.cli.options import wait_option
 from huai_schema.errors import ExitCode
 from huai_server.actions import modules
+from huai_server.cli.after_commit_report import show_attr_update, show_static_update
 from huai_server.cli.console import Console
 from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
-from huai_server.cli.report import show_attr_update, show_static_update
 from huai_server.config.load import load
 
 

@@ -12,7 +12,7 @@ from huai_server.cli.console import Console
 from huai_server.cli.content_report import content_state, content_text, content_values
 from huai_server.cli.options import console_options, modules_argument
 from huai_server.cli.relay_report import relay_state, relay_text, relay_values
-from huai_server.cli.report import status_line, status_values, watched_text, watched_values
+from huai_server.cli.status_report import status_line, status_values, watched_text, watched_values
 from huai_server.config.load import load
 from huai_server.state.paths import module_places, unconfined_file
 from huai_server.store.module_state import module_state

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from huai_server.cli.after_commit_report import show_attr_tree
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, module_argument
-from huai_server.cli.report import show_attr_tree
 from huai_server.config.load import load
 from huai_server.fallback.attr import ensure
 from huai_server.fallback.conf import clashing_names

@@ -8,10 +8,14 @@ from huai_program.cli.options import wait_option
 from huai_schema.codec.signing import SIGNATURE_FILE_BYTES
 from huai_schema.errors import ExitCode
 from huai_server.actions import modules
+from huai_server.cli.after_commit_report import (
+    show_attr_update,
+    show_export_update,
+    show_static_update,
+)
 from huai_server.cli.console import Console
 from huai_server.cli.key_report import show_pending
 from huai_server.cli.options import console_options
-from huai_server.cli.report import show_attr_update, show_export_update, show_static_update
 from huai_server.state.errors import storage_errors
 
 
