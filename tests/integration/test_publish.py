@@ -3,10 +3,10 @@
 import os
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from huai_native._native import Blake3
+from huai_program.tables import to_toml
 from huai_schema.codec.static_files import NOTHING
 from huai_server.static.unused import GRACE
 from huai_server.store.maintain import maintain
@@ -156,7 +156,7 @@ def test_the_web_server_reads_what_is_written(publisher: Publisher) -> None:
 
 def configure(publisher: Publisher, text: str) -> Path:
     root = publisher.upstream.root
-    module = msgspec.to_builtins(publisher.upstream.module)
+    module = to_toml(publisher.upstream.module)
     (root / "server.toml").write_text(f'{text}\n[modules.{NAME}]\npath = "{module["path"]}"\n')
     return root
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from threading import Event
 
 import httpx
-import msgspec
 import pytest
 
 from huai_client.metadata.http import MetadataUrl
@@ -68,7 +67,7 @@ def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def configure(publisher: Publisher, to: str, endpoint: str) -> Path:
     """The state root of a server.toml that says where to."""
     root = publisher.upstream.root
-    path = msgspec.to_builtins(publisher.upstream.module)["path"]
+    path = publisher.upstream.module.path
     (root / "server.toml").write_text(
         f'[static]\nto = ["{to}"]\nendpoint = "{endpoint}"\n'
         f'[modules.{NAME}]\npath = "{path}"\nblock_index = 131072\n'

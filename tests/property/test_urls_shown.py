@@ -84,6 +84,7 @@ def committed_metadata(tmp_path_factory: pytest.TempPathFactory) -> str:
 )
 @example(key="content_urls", form="https://me:12/{}@host/", password="SECRET")  # noqa: S106
 @example(key="content_urls", form="http:/me:{}@host/", password="SECRET")  # noqa: S106
+@example(key="url", form="https://me:{}@host/", password="SECRET@SECRET/SECRET")  # noqa: S106
 def test_no_command_shows_a_password(metadata: str, key: str, form: str, password: str) -> None:
     url = form.replace("example.org", "127.0.0.1").replace("host", "localhost").format(password)
     with tempfile.TemporaryDirectory() as folder:

@@ -28,9 +28,9 @@ BREAKING = {
         "client/huai_client/planted.py",
         "from subprocess import run",
     ),
-    "What both programs share needs click and msgspec at most": (
+    "What both programs share needs click, msgspec and pycurl at most": (
         "program/huai_program/locking.py",
-        "import pycurl",
+        "import pygit2",
     ),
     "The format reads no disk, no clock and no network": (
         "schema/huai_schema/codec/lines.py",

@@ -367,7 +367,7 @@ def kept_login(url: str) -> bytes:
 
 
 def _broken(metadata: MetadataUrl, error: errors.BrokenError) -> HuaiError:
-    said, number = f"{metadata}: {error.reason}", error.number
+    said, number = f"{metadata}: {_reason(metadata, error)}", error.number
     if error.refusal:
         said = f"{metadata}: a redirection leads inside: {error.refusal}"
         return UpstreamError(said, hint=_INSIDE_HINT)
@@ -386,7 +386,7 @@ def _broken(metadata: MetadataUrl, error: errors.BrokenError) -> HuaiError:
 
 def _insecure(metadata: MetadataUrl, error: errors.BrokenError) -> HuaiError | None:
     """The error of a connection that is not to be trusted; None: it is another one."""
-    said, number = f"{metadata}: {error.reason}", error.number
+    said, number = f"{metadata}: {_reason(metadata, error)}", error.number
     if number in errors.NOT_TRUSTED:
         return UpstreamError(said, hint=certificate_hint(error.reason))
     if number == errors.OWN_CERTIFICATE or number in errors.NO_AUTHORITIES:
@@ -397,6 +397,17 @@ def _insecure(metadata: MetadataUrl, error: errors.BrokenError) -> HuaiError | N
             f"{metadata}: what answers there does not speak TLS", hint=f"did you mean {plain}?"
         )
     return None
+
+
+def _reason(metadata: MetadataUrl, error: errors.BrokenError) -> str:
+    """What libcurl says, without a host that the URL for people does not show.
+
+    In a malformed URL that may be a part of the password.
+    """
+    host = split_url(metadata.url).hostname or ""
+    if not host or host in str(metadata).lower():
+        return error.reason
+    return re.sub(re.escape(host), "HOST", error.reason, flags=re.IGNORECASE)
 
 
 def _has_no_name(metadata: MetadataUrl) -> bool:
