@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from huai_program.configuration import ConfigError
 from huai_program.locking import locked
-from huai_schema.errors import ExitCode, worst_exit_code
+from huai_schema.errors import ExitCode, HuaiError, worst_exit_code
 from huai_server.commit.commit import audit_tree, commit_tree
 from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.result import USUAL, AuditResult, CommitOptions, CommitResult
@@ -33,46 +33,55 @@ if TYPE_CHECKING:
     from huai_server.signing.keys import ServerKeys
 
 
-class Committed(NamedTuple):
-    """What a commit did, and what followed from it."""
+class AfterCommit(NamedTuple):
+    """What became of all that is brought to a new commit."""
 
-    result: CommitResult
-    attr_tree: AttrTreeUpdate
-    export: ExportUpdate
-    static: StaticUpdate
+    static: StaticUpdate = StaticUpdate()
+    attr_tree: AttrTreeUpdate = AttrTreeUpdate()
+    export: ExportUpdate = ExportUpdate()
+
+    @property
+    def failures(self) -> list[HuaiError]:
+        """Why some of it is not of the new commit."""
+        found = [*self.static.failures, self.export.failure, self.attr_tree.failure]
+        return [failure for failure in found if failure]
 
     @property
     def exit_code(self) -> ExitCode:
         """How the program should end."""
-        steps = (self.result, self.attr_tree, self.export, self.static)
-        return worst_exit_code(step.exit_code for step in steps)
+        updates = (self.attr_tree, self.export, self.static)
+        return worst_exit_code(update.exit_code for update in updates)
+
+
+class Committed(NamedTuple):
+    """What a commit did, and what followed from it."""
+
+    result: CommitResult
+    after: AfterCommit
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the program should end."""
+        return worst_exit_code((self.result.exit_code, self.after.exit_code))
 
 
 class Digested(NamedTuple):
     """What a commit of digests did, and what followed from it."""
 
     result: "DigestResult"
-    attr_tree: AttrTreeUpdate
-    static: StaticUpdate
+    after: AfterCommit
 
     @property
     def exit_code(self) -> ExitCode:
         """How the program should end."""
-        steps = (self.result, self.attr_tree, self.static)
-        return worst_exit_code(step.exit_code for step in steps)
+        return worst_exit_code((self.result.exit_code, self.after.exit_code))
 
 
 class Relayed(NamedTuple):
     """What was handed on, and what followed from it."""
 
     result: "HandedOver"
-    attr_tree: AttrTreeUpdate
-    static: StaticUpdate
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """How the program should end."""
-        return worst_exit_code((self.attr_tree.exit_code, self.static.exit_code))
+    after: AfterCommit
 
 
 class Attached(NamedTuple):
@@ -83,20 +92,12 @@ class Attached(NamedTuple):
     """Signatures, the server's own included."""
     head: Head | None = None
     """What it became; None: it waits still."""
-    attr_tree: AttrTreeUpdate = AttrTreeUpdate()
-    export: ExportUpdate = ExportUpdate()
-    static: StaticUpdate = StaticUpdate()
+    after: AfterCommit = AfterCommit()
 
     @property
     def signatures(self) -> int:
         """How many there are; the server's own is made when it is published."""
         return len(self.pending.signatures) + 1
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """How the program should end."""
-        steps = (self.attr_tree, self.export, self.static)
-        return worst_exit_code(step.exit_code for step in steps)
 
 
 class Removed(NamedTuple):
@@ -147,18 +148,16 @@ def commit(
     if not module.export.files:
         result = commit_tree(name, module, places, options, keys=keys)
         on_commit(result)
-        static = _publish(root, config, name)
-        return Committed(result, update_attr_tree(root, name), ExportUpdate(), static)
+        return Committed(result, _bring_along(root, config, name))
     from huai_server.actions.export import ExportOfTree, export_after_commit, plan_export
 
     plan = plan_export(name, module)
     inside = ExportOfTree(name, plan) if plan.place.inside is not None else None
     result = commit_tree(name, module, places, options, keys=keys, export=inside)
     on_commit(result)
-    static = _publish(root, config, name)
-    attr_tree = update_attr_tree(root, name)
+    after = _bring_along(root, config, name)
     exported = inside.update if inside else export_after_commit(name, module, places, plan)
-    return Committed(result, attr_tree, exported, static)
+    return Committed(result, after._replace(export=exported))
 
 
 def digest(root: Path, name: str, limits: ReadLimits) -> Digested:
@@ -168,8 +167,7 @@ def digest(root: Path, name: str, limits: ReadLimits) -> Digested:
     config = load(root)
     keys = _keys(root, config)
     result = digest_tree(name, config.committed(name), module_places(root, name), limits, keys)
-    static = _publish(root, config, name)
-    return Digested(result, update_attr_tree(root, name), static)
+    return Digested(result, _bring_along(root, config, name))
 
 
 def hand_out_pending(root: Path, name: str, output: Path) -> Attached:
@@ -197,16 +195,15 @@ def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0
     done = Attached(pending, keys.chain.newest.threshold, head)
     if head is None:
         return done
-    static = _publish(root, config, name)
-    attr_tree = update_attr_tree(root, name)
-    exported = ExportUpdate()
+    after = _bring_along(root, config, name)
     if module.export.files:
         from huai_server.actions.export import export_after_commit, plan_export
 
         plan = plan_export(name, module)
         if plan.place.inside is None:
             exported = export_after_commit(name, module, places, plan)
-    return done._replace(static=static, attr_tree=attr_tree, export=exported)
+            after = after._replace(export=exported)
+    return done._replace(after=after)
 
 
 def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float = 0) -> Relayed:
@@ -216,8 +213,7 @@ def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float =
     config = load(root)
     module, places = config.relayed(name), module_places(root, name)
     done = hand_over(name, module, places, accept_rollback=accept_rollback, wait=wait)
-    static = _publish(root, config, name)
-    return Relayed(done, update_attr_tree(root, name), static)
+    return Relayed(done, _bring_along(root, config, name))
 
 
 def scrub(root: Path, name: str, limits: ReadLimits, *, full: bool) -> "ScrubResult":
@@ -248,6 +244,12 @@ def remove(root: Path, name: str, *, purge: bool) -> Removed:
     forget_module(root, name)  # a later module of this name is another one's secret
     kept = places.folder if not purge and places.folder.exists() else None
     return Removed(kept, attr_tree_in_use=not gone)
+
+
+def _bring_along(root: Path, config: ServerConfig, name: str) -> AfterCommit:
+    """Bring static files and the attr tree to the newest commit."""
+    static = _publish(root, config, name)
+    return AfterCommit(static, update_attr_tree(root, name))
 
 
 def _publish(root: Path, config: ServerConfig, name: str) -> StaticUpdate:

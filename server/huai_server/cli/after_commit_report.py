@@ -7,13 +7,25 @@ from huai_schema.paths import exact, show
 from huai_server.cli.console import Console
 
 if TYPE_CHECKING:  # only some commands need these
+    from huai_server.actions.modules import AfterCommit
     from huai_server.export.export import ExportResult
-    from huai_server.export.update import ExportUpdate
     from huai_server.fallback.after_commit import AttrTreeUpdate
     from huai_server.fallback.attr import AttrTreeResult
     from huai_server.static.publish import Published
-    from huai_server.static.update import StaticUpdate
     from huai_server.store.repository import Head
+
+
+def show_after_commit(console: Console, name: str, after: "AfterCommit", newest: "Head") -> None:
+    """Print what became of all that is brought to the commit `newest`."""
+    for failure in after.static.failures:
+        console.failure(failure)
+    for to, done in after.static.published:
+        show_published(console, name, to, done)
+    if after.export.failure:
+        console.failure(after.export.failure)
+    if after.export.result:
+        show_export(console, name, after.export.result, after.export.described or newest)
+    _show_attr_update(console, name, after.attr_tree)
 
 
 def show_export(console: Console, name: str, result: "ExportResult", described: "Head") -> None:
@@ -39,14 +51,6 @@ def show_export(console: Console, name: str, result: "ExportResult", described: 
         )
 
 
-def show_export_update(console: Console, name: str, update: "ExportUpdate", newest: "Head") -> None:
-    """Print what became of the export that goes with a commit."""
-    if update.failure:
-        console.failure(update.failure)
-    if update.result:
-        show_export(console, name, update.result, update.described or newest)
-
-
 def show_published(console: Console, name: str, to: str, done: "Published") -> None:
     """Print which static files were written."""
     console.event(
@@ -64,14 +68,6 @@ def show_published(console: Console, name: str, to: str, done: "Published") -> N
             f"{name}: {to}: serial {done.head.info.serial}, {counted(done.files, 'file')} of "
             f"{counted(done.bytes, 'byte')} written"
         )
-
-
-def show_static_update(console: Console, name: str, update: "StaticUpdate") -> None:
-    """Print what became of the static files that go with a commit."""
-    for failure in update.failures:
-        console.failure(failure)
-    for to, done in update.published:
-        show_published(console, name, to, done)
 
 
 def show_attr_tree(console: Console, name: str, result: "AttrTreeResult") -> None:
@@ -98,7 +94,7 @@ def show_attr_tree(console: Console, name: str, result: "AttrTreeResult") -> Non
     )
 
 
-def show_attr_update(console: Console, name: str, update: "AttrTreeUpdate") -> None:
+def _show_attr_update(console: Console, name: str, update: "AttrTreeUpdate") -> None:
     """Print what a commit of `name` changed in the attr trees."""
     for removed in update.removed:
         console.error(f"{removed}: attr tree removed: no module lists from it any more")

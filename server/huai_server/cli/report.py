@@ -129,8 +129,7 @@ def totals_values(info: CommitInfo) -> dict[str, int]:
 
 def failure_text(done: "Committed") -> str:
     """Why a commit, or what follows from it, did not end with 0; one line."""
-    followed = [*done.static.failures, done.export.failure, done.attr_tree.failure]
-    failures = [each.message for each in followed if each]
+    failures = [failure.message for failure in done.after.failures]
     problems = [f"{show(each.path) or '.'}: {each.reason}" for each in done.result.problems]
     first, *more = [*problems, *failures] or [done.exit_code.meaning]
     return f"{first} (and {len(more):,} more)" if more else first

@@ -10,11 +10,7 @@ import click
 from huai_program.cli.options import wait_option
 from huai_server.actions import modules
 from huai_server.actions.modules import Committed
-from huai_server.cli.after_commit_report import (
-    show_attr_update,
-    show_export_update,
-    show_static_update,
-)
+from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
 from huai_server.cli.list_report import list_lines
 from huai_server.cli.notified import notifying
@@ -119,7 +115,5 @@ def _commit(console: Console, root: Path, name: str, options: CommitOptions) -> 
         console.result(commit_line(name, result, seconds))
 
     done = modules.commit(root, name, options, committed)
-    show_static_update(console, name, done.static)
-    show_export_update(console, name, done.export, done.result.head)
-    show_attr_update(console, name, done.attr_tree)
+    show_after_commit(console, name, done.after, done.result.head)
     return done

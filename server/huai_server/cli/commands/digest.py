@@ -7,7 +7,7 @@ import click
 
 from huai_program.humanize import counted
 from huai_server.actions import modules
-from huai_server.cli.after_commit_report import show_attr_update, show_static_update
+from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
@@ -73,6 +73,5 @@ def _digest(console: Console, root: Path, name: str, limits: ReadLimits) -> int:
     read = counted(result.hashed_files, "file")
     left = f"{counted(result.missing, 'file')} without a digest"
     console.result(f"{name}: {read} read, {left}, serial {result.head.info.serial} ({spent:.1f} s)")
-    show_static_update(console, name, done.static)
-    show_attr_update(console, name, done.attr_tree)
+    show_after_commit(console, name, done.after, result.head)
     return done.exit_code

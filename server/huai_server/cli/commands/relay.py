@@ -7,7 +7,7 @@ import click
 from huai_program.cli.options import wait_option
 from huai_schema.errors import ExitCode
 from huai_server.actions import modules
-from huai_server.cli.after_commit_report import show_attr_update, show_static_update
+from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
 from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
 from huai_server.config.load import load
@@ -50,9 +50,8 @@ def command(
         console.event("relay", module=name, changed=new, commit=head.commit, serial=serial)
         said = "is handed on" if new else "was handed on before"
         console.result(f"{name}: serial {serial} {said}")
-        show_static_update(console, name, done.static)
-        show_attr_update(console, name, done.attr_tree)
-        return done.exit_code
+        show_after_commit(console, name, done.after, head)
+        return done.after.exit_code
 
     found = chosen(load(root), names, every=every, relayed=True)
     return each(one, found, console) if found else ExitCode.OK

@@ -8,11 +8,7 @@ from huai_program.cli.options import wait_option
 from huai_schema.codec.signing import SIGNATURE_FILE_BYTES
 from huai_schema.errors import ExitCode
 from huai_server.actions import modules
-from huai_server.cli.after_commit_report import (
-    show_attr_update,
-    show_export_update,
-    show_static_update,
-)
+from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
 from huai_server.cli.key_report import show_pending
 from huai_server.cli.options import console_options
@@ -39,7 +35,5 @@ def command(root: Path, name: str, signature: Path, wait: float, console: Consol
     if done.head is None:
         return ExitCode.OK
     console.result(f"{name}: published, commit {done.head.commit}")
-    show_static_update(console, name, done.static)
-    show_export_update(console, name, done.export, done.head)
-    show_attr_update(console, name, done.attr_tree)
-    return done.exit_code
+    show_after_commit(console, name, done.after, done.head)
+    return done.after.exit_code
