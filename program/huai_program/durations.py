@@ -18,7 +18,7 @@ class Duration(str):
     least: ClassVar[int] = 0
     """Seconds."""
     words: ClassVar[tuple[str, ...]] = ()
-    """What may stand in place of a duration."""
+    """Words that may stand in place of a duration."""
 
     @classmethod
     def parse(cls, value: object) -> Self:

@@ -26,7 +26,7 @@ class PostError(Exception):
 
 
 class Hook(NamedTuple):
-    """Who is told, and by whom."""
+    """A URL to tell, and the program that tells it."""
 
     url: str
     program: str
@@ -36,7 +36,7 @@ class Hook(NamedTuple):
     secret_file: str = ""
     """Signs what is sent; empty: nothing does."""
     addresses: Sequence[str] | None = None
-    """As libcurl's RESOLVE, in place of name servers and proxies; None: these."""
+    """Addresses for libcurl's RESOLVE, in place of name servers and proxies; None: these."""
 
 
 def post(

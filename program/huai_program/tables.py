@@ -36,14 +36,14 @@ _WORDS = (
     (r"Expected `str` matching regex .*", "does not have the form that it needs"),
     (r"Invalid enum value (.*)", r"\1 is not one of its values"),
 )
-"""What msgspec says, as a regular expression, and what a person is told."""
+"""Messages of msgspec as regular expressions, and words for people."""
 
 
 class Example(NamedTuple):
     """Annotates a field of a table with a right value, which a message about a wrong one shows."""
 
     text: str
-    """As TOML has it."""
+    """The value in TOML."""
 
 
 def convert(place: str, table: object, kind: type[T], *, see: str = "look at this table") -> T:

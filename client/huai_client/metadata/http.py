@@ -227,7 +227,7 @@ class Answer:
 
 
 class Asked:
-    """A question that was sent, and whose answer is read later."""
+    """A request that was sent, and whose response is read later."""
 
     def __init__(
         self,
@@ -237,7 +237,7 @@ class Asked:
         timeout: float,
         deadline: Deadline = NEVER,
     ) -> None:
-        """As `ask`, but follows no redirection."""
+        """Send the request, as `ask` does, but follow no redirection."""
         self.metadata = metadata
         with _failures(metadata):
             self._exchange = _sent(_request(metadata, question), timeout, deadline)
@@ -400,7 +400,7 @@ def _insecure(metadata: MetadataUrl, error: errors.BrokenError) -> HuaiError | N
 
 
 def _reason(metadata: MetadataUrl, error: errors.BrokenError) -> str:
-    """What libcurl says, without a host that the URL for people does not show.
+    """Return libcurl's message, without a host that the URL for people does not show.
 
     In a malformed URL that may be a part of the password.
     """
@@ -411,7 +411,7 @@ def _reason(metadata: MetadataUrl, error: errors.BrokenError) -> str:
 
 
 def _has_no_name(metadata: MetadataUrl) -> bool:
-    """Whether the host has no address, rather than that nobody says so now: libcurl tells not."""
+    """Return True if the host has no address, False if no name server answers now."""
     try:
         socket.getaddrinfo(split_url(metadata.url).hostname, None)
     except socket.gaierror as error:

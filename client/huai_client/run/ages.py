@@ -1,4 +1,4 @@
-"""What is older than a duration of a configuration file (`90s`, `12h`, `2d`).
+"""Judges ages by durations of a configuration file (`90s`, `12h`, `2d`).
 
 Pure, and loads next to nothing: each poll passes here.
 """

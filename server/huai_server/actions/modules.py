@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class AfterCommit(NamedTuple):
-    """What became of all that is brought to a new commit."""
+    """The results of bringing static files, attr tree and export to a new commit."""
 
     static: StaticUpdate = StaticUpdate()
     attr_tree: AttrTreeUpdate = AttrTreeUpdate()
@@ -42,7 +42,7 @@ class AfterCommit(NamedTuple):
 
     @property
     def failures(self) -> list[HuaiError]:
-        """Why some of it is not of the new commit."""
+        """The errors of what could not be brought along."""
         found = [*self.static.failures, self.export.failure, self.attr_tree.failure]
         return [failure for failure in found if failure]
 

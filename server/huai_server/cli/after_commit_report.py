@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # only some commands need these
 
 
 def show_after_commit(console: Console, name: str, after: "AfterCommit", newest: "Head") -> None:
-    """Print what became of all that is brought to the commit `newest`."""
+    """Print the results of bringing static files, export and attr tree to `newest`."""
     for failure in after.static.failures:
         console.failure(failure)
     for to, done in after.static.published:

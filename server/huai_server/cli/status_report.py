@@ -42,7 +42,7 @@ def pending_text(pending: "PendingCommit") -> str:
 
 
 def watched_values(watched: "Watched | None") -> dict[str, object]:
-    """Who watches a module, and since when it is behind, for JSON."""
+    """The watching process of a module, and since when it is behind, for JSON."""
     return {
         "watching": watched.process if watched else None,
         "behind_since": watched.record.since if watched else None,

@@ -24,7 +24,7 @@ from huai_schema.errors import ExitCode
 
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%")
 _SEEDS = 1 << 32
-"""How many seeds there are to choose from; few enough that one can be typed again."""
+"""Seeds to choose from: few enough that one can be typed again."""
 
 
 def _share(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:

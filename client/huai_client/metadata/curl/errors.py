@@ -23,18 +23,18 @@ NO_TLS = 35
 _TIME = re.compile(r" after [0-9]+ ms(?=:|$)")
 """Differs from one attempt to the next."""
 _NO_CONNECTION = re.compile(r"Could(?:n't| not) connect to server$")
-"""What libcurl says in place of the system's reason."""
+"""The words of libcurl for any error of the system."""
 _TEXT_MOST = 300
 
 
 class CurlError(NamedTuple):
-    """How a transfer of libcurl ended."""
+    """The end of a transfer of libcurl."""
 
     number: int
     """0: well."""
     text: str = ""
     system: str = ""
-    """What the system said of the last connection."""
+    """The system's error of the last connection."""
 
     @property
     def reason(self) -> str:
@@ -56,7 +56,7 @@ class BrokenError(Exception):
 
 
 class SlowError(TimeoutError):
-    """Something comes, and too little."""
+    """A response comes too slowly."""
 
 
 def printable(text: str) -> str:

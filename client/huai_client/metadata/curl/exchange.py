@@ -44,7 +44,7 @@ _INTERIM = range(100, 200)
 
 
 class Request(NamedTuple):
-    """What is asked, and of whom."""
+    """A request: its URL, body and headers, and the addresses that it may reach."""
 
     url: str
     body: bytes | None = None
@@ -101,7 +101,7 @@ class Exchange(Handle):
         self._read = 0
 
     def head(self) -> Head:
-        """Wait for the final head."""
+        """Wait for the final head, and return it."""
         self._waits = time.monotonic()
         while self._head is None:
             self._check_end()

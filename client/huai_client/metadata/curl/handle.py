@@ -56,9 +56,9 @@ class Handle:
         self.tls = tls
         self.reach = reach
         self.broken: BaseException | None = None
-        """What was raised in a callback."""
+        """The exception that a callback raised."""
         self.refusal = ""
-        """Why an address was not connected to."""
+        """The reason for which an address was not connected to."""
         for option, value in (
             (pycurl.USERAGENT, AGENT),
             (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),

@@ -1,4 +1,4 @@
-"""Where a redirection may lead.  Pure."""
+"""Judges the target of a redirection.  Pure."""
 
 import re
 from urllib.parse import quote, urljoin, urlsplit
