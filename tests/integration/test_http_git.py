@@ -52,6 +52,19 @@ def test_depth_one_brings_one_commit(
 
 
 @VERSIONS
+def test_a_clone_without_blobs(
+    repository: Repository, url: str, tmp_path: Path, version: int
+) -> None:
+    clone = tmp_path / "clone"
+    git("clone", "--quiet", "--bare", "--filter=blob:none", url, clone, protocol=version)
+    absent = git("-C", clone, "rev-list", "--objects", "--missing=print", "main").splitlines()
+    assert any(line.startswith("?") for line in absent)
+    assert git("-C", clone, "rev-parse", "main") == repository.head()
+    with pytest.raises(AssertionError, match="not supported"):  # it costs more than a whole clone
+        git("clone", "--bare", "--filter=blob:limit=1k", url, tmp_path / "other", protocol=version)
+
+
+@VERSIONS
 def test_a_commit_between_two_requests_does_not_break_a_fetch(
     repository: Repository, url: str, tmp_path: Path, version: int
 ) -> None:

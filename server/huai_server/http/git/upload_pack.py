@@ -24,7 +24,11 @@ _OPTIONS = (
     # Only the branch is advertised.
     "transfer.hideRefs=refs",
     f"transfer.hideRefs=!{BRANCH}",
-    "uploadpack.allowFilter=false",
+    # `git clone --filter`, by what costs no more than a clone without it.
+    "uploadpack.allowFilter=true",
+    "uploadpackfilter.allow=false",
+    "uploadpackfilter.blob:none.allow=true",
+    "uploadpackfilter.tree.allow=true",
     # A commit made between two requests of a client must not turn its want into an error.
     # Protocol v2 accepts any id anyway, and all objects of the repository are public.
     "uploadpack.allowAnySHA1InWant=true",
