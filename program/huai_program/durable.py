@@ -34,12 +34,8 @@ def replacing(
     path: Path, temporary: Path, *, permissions: int | None = None, durable: bool = True
 ) -> Iterator[BufferedWriter]:
     """As `replace_file`, by what the block writes; a block that fails leaves the old file alone."""
-    # Another user who may write to the folder could have put a symlink, a hardlink or a FIFO there.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    mode = 0o666 if permissions is None else 0o600
-    temporary.unlink(missing_ok=True)
     try:
-        with open(os.open(temporary, flags, mode), "wb") as file:
+        with open_new(temporary, 0o666 if permissions is None else 0o600) as file:
             if permissions is not None:
                 os.fchmod(file.fileno(), permissions)
             yield file
@@ -52,6 +48,16 @@ def replacing(
         raise
     if durable:
         sync_folder(path.parent)
+
+
+def open_new(path: Path, mode: int = 0o666) -> BufferedWriter:
+    """Open a file that was not there before, in the place of whatever has its name.
+
+    Another user who may write to the folder could have put a symlink, a hardlink or a FIFO there.
+    """
+    path.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return open(os.open(path, flags, mode), "wb")
 
 
 def sync_folder(folder: Path) -> None:

@@ -114,7 +114,9 @@ def _put(dest: int, top: Path, data: bytes) -> None:
     before = os.fstat(dest)
     staging = open_own(dest, top, STAGING)
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with suppress(FileNotFoundError):  # whatever an upstream put there
+            os.unlink(FILE_NAME, dir_fd=staging)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with open(os.open(FILE_NAME, flags, 0o600, dir_fd=staging), "wb") as file:
             file.write(data)
             file.flush()

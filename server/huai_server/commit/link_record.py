@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from huai_program.durable import sync_folder
+from huai_program.durable import open_new, sync_folder
 from huai_schema.codec.escaping import escape
 from huai_schema.paths import RelPath
 
@@ -37,7 +37,7 @@ class LinkRecord:
         if not pairs:
             return
         if self._file is None:
-            self._file = self._unfinished.open("wb")
+            self._file = open_new(self._unfinished)
         self._file.write(pairs)
 
     def replace(self) -> None:
@@ -52,7 +52,7 @@ class LinkRecord:
     def extend(self, pairs: bytes) -> None:
         """What a commit by lists found, beside what is recorded."""
         if pairs:
-            with self._path.open("a+b") as file:
+            with open(self._path, "a+b", opener=_no_link) as file:
                 _drop_cut_line(file)
                 file.write(pairs)
                 _flush(file)
@@ -63,6 +63,10 @@ class LinkRecord:
             self._file.close()
             self._file = None
             self._unfinished.unlink(missing_ok=True)
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 
 def _close(file: BinaryIO) -> None:

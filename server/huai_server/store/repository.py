@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from errno import EACCES, EMFILE, ENFILE, ENOMEM, EPERM
+from errno import EACCES, EIO, EMFILE, ENFILE, ENOMEM, EPERM
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,7 +69,7 @@ DAMAGE_HINT = (
     "restore the repository from a backup; or move it away and commit: then each downstream needs "
     "`huai-client sync --accept-rollback` once"
 )
-_NOT_DAMAGED = (EACCES, EPERM, EMFILE, ENFILE, ENOMEM)
+_NOT_DAMAGED = (EACCES, EPERM, EIO, EMFILE, ENFILE, ENOMEM)
 
 
 class StoreError(HuaiError):

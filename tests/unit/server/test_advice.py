@@ -55,7 +55,7 @@ def test_state_that_cannot_be_written(code: int, advice: str) -> None:
         (errno.EMFILE, 11, "allow more open files"),
         (errno.EACCES, 11, "run it as the user"),
         (errno.ENOENT, 50, "restore the repository"),
-        (errno.EIO, 50, "restore the repository"),
+        (errno.EIO, 11, "the disk fails"),
     ],
 )
 def test_a_repository_that_cannot_be_opened(

@@ -51,9 +51,9 @@ def write_image(
     """The same, from listings in tree order, which can be asked for twice."""
     partial = image.with_name(f"{image.name}.partial")
     with storage_errors(image):
-        handle = os.open(
-            partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-        )
+        partial.unlink(missing_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        handle = os.open(partial, flags, 0o600)
         try:
             built = _write(listings, tree, partial, handle, owners)
             os.fsync(handle)

@@ -1,0 +1,34 @@
+"""The file of an attestation, in a tree that an upstream may have planted something in."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from huai_client.sync.attest import _write
+from huai_client.tree import STAGING
+from huai_schema.codec.attestation import FILE_NAME
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "plant",
+    [
+        lambda victim, at: at.symlink_to(victim),
+        lambda victim, at: at.hardlink_to(victim),
+        lambda _victim, at: os.mkfifo(at),
+    ],
+    ids=["symlink", "hardlink", "fifo"],
+)
+def test_what_stands_in_its_place_is_replaced(
+    tmp_path: Path, plant: Callable[[Path, Path], None]
+) -> None:
+    victim, top = tmp_path / "victim", tmp_path / "dest"
+    staging = top / os.fsdecode(STAGING)
+    staging.mkdir(parents=True, mode=0o700)
+    victim.write_bytes(b"kept")
+    plant(victim, staging / FILE_NAME)
+    _write(top, b"attested")
+    assert ((top / FILE_NAME).read_bytes(), victim.read_bytes()) == (b"attested", b"kept")
+    assert not staging.exists()
