@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from huai_schema.errors import ExitCode
+from huai_server.config import load as load_module
 from huai_server.config.load import load
 from tests.support.attr_trees import Seen, seen
 from tests.support.committing import NAME, SECONDS, run_server
@@ -110,7 +111,12 @@ def test_each_root_has_a_folder_of_its_own(ours: Path, theirs: Path) -> None:
         assert (again.returncode, again.stderr) == (0, "")
 
 
-def test_only_the_packaged_root_uses_the_folder_of_the_machine() -> None:
+def test_only_the_packaged_root_uses_the_folder_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The machine may have a server.toml of its own.
+    monkeypatch.setattr(load_module, "_PACKAGED_FILE", tmp_path / "server.toml")
+    monkeypatch.setattr(load_module, "read_toml", lambda _: {})
     assert load(Path("/var/lib/huai")).fallback.folder == "/run/huai/fallback"
 
 

@@ -24,6 +24,11 @@ BREAKING = {
         "server/huai_server/planted.py",
         "def f():\n    import pygit2",
     ),
+    "What asks over HTTP knows libcurl": ("server/huai_server/store/shallow.py", "import pycurl"),
+    "One module of the server knows obstore": (
+        "server/huai_server/store/loose.py",
+        "import obstore",
+    ),
     "Programs are started by these modules only": (
         "client/huai_client/planted.py",
         "from subprocess import run",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from huai_program.humanize import counted
 from huai_schema.paths import RelPath, show
 
-if TYPE_CHECKING:  # these load libgit2
+if TYPE_CHECKING:  # only a commit loads it
     from huai_server.commit.result import CommitResult
 
 
