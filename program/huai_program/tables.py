@@ -12,7 +12,7 @@ from huai_program.durations import Duration
 from huai_program.sizes import Size
 from huai_program.urls import masked
 
-_MISSING = re.compile(r"Object missing required field `(\w+)`")
+_MISSING = r"Object missing required field `(\w+)`"
 T = TypeVar("T", bound=msgspec.Struct)
 _TYPES = {
     "str": "a text in quotes",
@@ -23,8 +23,9 @@ _TYPES = {
     "object": "a table",
     "null": "nothing",
 }
-_TYPE = re.compile(rf"`({'|'.join(_TYPES)})( \| ({'|'.join(_TYPES)}))*`")
-_PLACE = re.compile(r" - at `(?:key in )?\$\.?((\w*)[^`]*)`$")
+# Texts, since hardly a run has use for them, and compiling them takes time at each poll.
+_TYPE = rf"`({'|'.join(_TYPES)})( \| ({'|'.join(_TYPES)}))*`"
+_PLACE = r" - at `(?:key in )?\$\.?((\w*)[^`]*)`$"
 PATH = r"^(?:/[^\x00\n]*)?$"
 """An absolute path, or none, as a regular expression."""
 _NUMBER = r"Expected `(?:int|float)(?: \| null)?` "
@@ -102,12 +103,12 @@ def _value_error(
     place: str, reason: str, table: object, kind: type[msgspec.Struct], see: str
 ) -> ConfigError:
     """Return the error for msgspec's message, which ends with the place in the table."""
-    found = _PLACE.search(reason)
+    found = re.search(_PLACE, reason)
     path, key, said = (*found.groups(), reason[: found.start()]) if found else ("", "", reason)
     for pattern, words in _WORDS:
         said = re.sub(pattern, words, said, flags=re.DOTALL)
-    said = _TYPE.sub(_in_words, said)
-    missing = _MISSING.fullmatch(said)
+    said = re.sub(_TYPE, _in_words, said)
+    missing = re.fullmatch(_MISSING, said)
     if missing and not path:
         path = key = missing[1]
         said = "is missing"

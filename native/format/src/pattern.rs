@@ -78,7 +78,7 @@ impl Pattern {
             })
     }
 
-    /// Whether it matches the entry `name` of the directory at `above`.
+    /// Returns true if it matches the entry `name` of the directory at `above`.
     #[must_use]
     pub fn matches_entry(&self, above: &[u8], name: &[u8], directory: bool) -> bool {
         if self.place == Place::Name || above.is_empty() {

@@ -75,7 +75,7 @@ class Exchange(Handle):
         self._body = bytearray()
         self._paused = False
         self._end: CurlError | None = None
-        self._began = self._waits = time.monotonic()
+        self._waits = time.monotonic()
         self._came = False
         self._proxy = proxy_for(split_url(request.url))
         self._set_up(request)

@@ -59,6 +59,7 @@ class Handle:
         """The exception that a callback raised."""
         self.refusal = ""
         """The reason for which an address was not connected to."""
+        self._has_authorities = False
         for option, value in (
             (pycurl.USERAGENT, AGENT),
             (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
@@ -96,8 +97,10 @@ class Handle:
     def set_url(self, address: str) -> None:
         """Ask `address`."""
         self.curl.setopt(pycurl.URL, address)
-        if address[:6].lower() == "https:":
+        if address[:6].lower() == "https:" and not self._has_authorities:
+            # Once: content asks for one file after the other.
             trust_authorities(self.curl, self.tls.ca)
+            self._has_authorities = True
 
     def _open_socket(self, _purpose: int, address: _SocketAddress) -> _Opened | int:
         try:
