@@ -1,12 +1,11 @@
 """Files that are replaced as a whole."""
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from huai_program.durable import replace_file, replacing
+from tests.support.plants import Plant, plants
 
 
 def test_a_file_is_replaced_and_its_permissions_are_those_asked_for(tmp_path: Path) -> None:
@@ -41,18 +40,8 @@ def test_what_is_not_written_to_its_end_leaves_the_old_file_alone(tmp_path: Path
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize(
-    "plant",
-    [
-        lambda victim, at: at.symlink_to(victim),
-        lambda victim, at: at.hardlink_to(victim),
-        lambda _victim, at: os.mkfifo(at),
-    ],
-    ids=["symlink", "hardlink", "fifo"],
-)
-def test_a_planted_temporary_file_is_not_opened(
-    tmp_path: Path, plant: Callable[[Path, Path], None]
-) -> None:
+@plants
+def test_a_planted_temporary_file_is_not_opened(tmp_path: Path, plant: Plant) -> None:
     victim, path, temporary = (tmp_path / name for name in ("victim", "file", "file.new"))
     victim.write_bytes(b"kept")
     victim.chmod(0o600)

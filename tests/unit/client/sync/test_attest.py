@@ -1,7 +1,6 @@
 """The file of an attestation, in a tree that an upstream may have planted something in."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,21 +8,12 @@ import pytest
 from huai_client.sync.attest import _write
 from huai_client.tree import STAGING
 from huai_schema.codec.attestation import FILE_NAME
+from tests.support.plants import Plant, plants
 
 
 @pytest.mark.timeout(20)
-@pytest.mark.parametrize(
-    "plant",
-    [
-        lambda victim, at: at.symlink_to(victim),
-        lambda victim, at: at.hardlink_to(victim),
-        lambda _victim, at: os.mkfifo(at),
-    ],
-    ids=["symlink", "hardlink", "fifo"],
-)
-def test_what_stands_in_its_place_is_replaced(
-    tmp_path: Path, plant: Callable[[Path, Path], None]
-) -> None:
+@plants
+def test_what_stands_in_its_place_is_replaced(tmp_path: Path, plant: Plant) -> None:
     victim, top = tmp_path / "victim", tmp_path / "dest"
     staging = top / os.fsdecode(STAGING)
     staging.mkdir(parents=True, mode=0o700)

@@ -1,26 +1,15 @@
 """The record of hardlink groups, in a folder that others may write to."""
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from huai_server.commit.link_record import LinkRecord
+from tests.support.plants import Plant, plants
 
 
-@pytest.mark.parametrize(
-    "plant",
-    [
-        lambda victim, at: at.symlink_to(victim),
-        lambda victim, at: at.hardlink_to(victim),
-        lambda _victim, at: os.mkfifo(at),
-    ],
-    ids=["symlink", "hardlink", "fifo"],
-)
-def test_a_planted_file_is_not_written_to(
-    tmp_path: Path, plant: Callable[[Path, Path], None]
-) -> None:
+@plants
+def test_a_planted_file_is_not_written_to(tmp_path: Path, plant: Plant) -> None:
     victim, path = tmp_path / "victim", tmp_path / "hardlinks"
     victim.write_bytes(b"kept")
     plant(victim, tmp_path / "hardlinks.new")
