@@ -17,7 +17,7 @@ class Validators(NamedTuple):
 
     etag: str
     """As in the header; not a weak one."""
-    modified: int | None
+    modified: int
     """Seconds since the epoch."""
 
 
@@ -32,18 +32,10 @@ def judge(headers: Mapping[str, str], validators: Validators) -> int | None:
     match, since = headers.get("if-none-match"), headers.get("if-modified-since")
     if match is not None:
         return NOT_MODIFIED if names_weakly(match, validators.etag) else None
-    if since is not None and validators.modified is not None:
+    if since is not None:
         then = _seconds(since)
         return NOT_MODIFIED if then is not None and validators.modified <= then else None
     return None
-
-
-def permits_range(headers: Mapping[str, str], validators: Validators) -> bool:
-    """Whether If-Range, where there is one, names this version (section 13.1.5)."""
-    known = headers.get("if-range")
-    if known is None or known == validators.etag:
-        return True
-    return validators.modified is not None and _seconds(known) == validators.modified
 
 
 def names_weakly(header: str, etag: str) -> bool:
@@ -58,9 +50,9 @@ def _names(header: str, etag: str) -> bool:
     return etag in offers or "*" in offers
 
 
-def _is_unmodified(since: str, modified: int | None) -> bool:
+def _is_unmodified(since: str, modified: int) -> bool:
     then = _seconds(since)
-    return then is None or (modified is not None and modified <= then)
+    return then is None or modified <= then
 
 
 def _seconds(date: str) -> int | None:

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from huai_server.http.access import Access
-from huai_server.http.asgi.body import Body, Inbox, Receive, race
+from huai_server.http.asgi.body import Body, Inbox, Receive
 from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Send
 from huai_server.http.asgi.threads import in_thread
-from huai_server.http.content.answer import BLOCK_BYTES, FileAnswer
+from huai_server.http.content.answer import answer
 from huai_server.http.content.files import CommittedFiles, FileChangedError, OpenFile
 from huai_server.http.settings import Registry, ServeSettings
 
@@ -73,10 +73,7 @@ class ContentApp:
         await body.open()
         address = client_address(scope, self._address_of)
         async with self._limiter.slot(address), self._opened(files, path) as file:
-            found = FileAnswer(file, scope["method"], _headers(scope))
-            sending = found.send(send, self._pool)
-            # What is sent at once is sent before anybody could notice that the client has gone.
-            await (sending if found.size <= BLOCK_BYTES else race(sending, body.gone()))
+            await answer(file, _headers(scope))(scope, receive, send)
 
     def _files(self, name: str) -> CommittedFiles:
         content = self._registry.contents().get(name)

@@ -15,7 +15,7 @@ _ANSWERS = {
     404: ("the newest commit names no such file", _ERROR),
     410: ("it was changed or removed since the newest commit", _ERROR),
     412: ("it is not the version that the request names", _ERROR),
-    416: ("it has none of these ranges, or they are too many", _ERROR),
+    416: ("it has none of these ranges", _ERROR),
     503: ("too many are served at this moment", _ERROR),
 }
 

@@ -36,16 +36,11 @@ class OpenFile(NamedTuple):
     beginning: bytes = b""
     """All of it, if it is small: what was read while it was opened."""
 
-    def read(self, at: int, size: int) -> bytes:
-        """Bytes that stand there; `FileChangedError` if it is not what was opened any more."""
-        parts: list[bytes] = []
-        while size and (part := os.pread(self.handle, size, at)):
-            parts.append(part)
-            at, size = at + len(part), size - len(part)
+    def check(self) -> None:
+        """Raise `FileChangedError` if it is not what was opened any more."""
         status = os.fstat(self.handle)
-        if size or (status.st_size, status.st_mtime_ns) != (self.size, self.mtime):
+        if (status.st_size, status.st_mtime_ns) != (self.size, self.mtime):
             raise FileChangedError(f"{self.shown}: it was changed while it was sent")
-        return b"".join(parts)
 
 
 class FileChangedError(HuaiError):
@@ -71,9 +66,7 @@ class CommittedFiles:
             raise _absent()
         handle = self._open(path)
         try:
-            file = self._as_committed(entry, handle)
-            is_small = file.size <= _SMALL_BYTES
-            return file._replace(beginning=file.read(0, file.size)) if is_small else file
+            return self._as_committed(entry, handle)
         except BaseException as error:
             os.close(handle)
             if isinstance(error, FileChangedError):
@@ -109,7 +102,11 @@ class CommittedFiles:
             raise _changed()
         known = entry.digest.hex() if is_entry and entry.digest else None
         etag = known or f"{size:x}-{mtime:x}-{status.st_ino:x}"
-        return OpenFile(handle, size, mtime, f'"{etag}"', f"{self._name}: {show(entry.path)}")
+        beginning = os.pread(handle, size, 0) if size <= _SMALL_BYTES else b""
+        shown = f"{self._name}: {show(entry.path)}"
+        file = OpenFile(handle, size, mtime, f'"{etag}"', shown, beginning)
+        file.check()
+        return file
 
 
 def _absent() -> HttpError:
