@@ -11,18 +11,18 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 
 from huai_schema import __version__
 from huai_schema.errors import HuaiError
 from huai_server.http import metalinks
-from huai_server.http.access import Access
-from huai_server.http.any_site import for_any_site
+from huai_server.http.access import Access, is_anybody
 from huai_server.http.api import Heads, router
 from huai_server.http.asgi.accept import prefers_html
 from huai_server.http.asgi.body import Inbox, Receive
-from huai_server.http.asgi.compressed import Compressed
 from huai_server.http.asgi.connections import ConnectionLimit, address_of
-from huai_server.http.asgi.errors import HttpError
+from huai_server.http.asgi.errors import READ_METHODS, HttpError
 from huai_server.http.asgi.responder import Send, as_json, send_error
 from huai_server.http.content import app as content
 from huai_server.http.events import app as events
@@ -40,6 +40,15 @@ from huai_server.http.pages.rendering import Page
 from huai_server.http.pages.status import Now
 from huai_server.http.settings import Registry, ServeSettings
 from huai_server.http.webhooks.keeper import WebHooks
+
+_COMPRESSED_BYTES, _COMPRESSION = 1024, 5
+"""The least that is compressed, and how hard gzip tries."""
+_FOR_ANY_SITE = ("/api/v1/", "/openapi.json")
+"""What pages of other sites may read, as far as everybody may.
+
+An answer to who shows a token or a certificate is never for them.  A request with a token asks for
+leave first (a preflight), which no address here gives.
+"""
 
 
 class HealthModel(BaseModel):
@@ -67,7 +76,9 @@ class Application:
         """Set once a signal has come; health checks then fail."""
         # No page of documentation: that of the framework loads scripts from other hosts.
         self.api = DescribedApi(title="huai", version=__version__, docs_url=None, redoc_url=None)
-        self._compressed = Compressed(self.api)
+        # Each ETag is a weak one: a compressed answer is not byte for byte the other.
+        self._compressed = GZipMiddleware(self.api, _COMPRESSED_BYTES, _COMPRESSION)
+        self._shared = CORSMiddleware(self._others, allow_origins=["*"], expose_headers=["ETag"])
         heads = Heads(registry)
         self.news = News(registry, heads)
         self.webhooks = WebHooks(registry, self.news)
@@ -109,8 +120,12 @@ class Application:
         if path.startswith(content.PREFIX):
             await self.content(scope, receive, send)
             return
-        send = for_any_site(scope, send)
-        if path == events.PATH:
+        readable = scope["method"] in READ_METHODS and path.startswith(_FOR_ANY_SITE)
+        shown = self._shared if readable and is_anybody(scope) else self._others
+        await shown(scope, receive, send)
+
+    async def _others(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["path"] == events.PATH:
             await self.events(scope, receive, send)
         elif scope["method"] == "HEAD":
             # As GET; uvicorn leaves the body out.
