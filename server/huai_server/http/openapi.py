@@ -4,12 +4,14 @@ Rule: each status that an address may answer with is described, and no other; a 
 with what a server says.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Header, Path, Query, Response
+from fastapi.openapi.utils import get_openapi
 
-from huai_server.http.content import description as content
-from huai_server.http.events import description as events
+from huai_server.http.api import ErrorModel
+from huai_server.http.content.app import PREFIX as CONTENT
 from huai_server.http.events.app import PATH as EVENTS
 from huai_server.http.git import description as git
 
@@ -31,6 +33,67 @@ _SCHEMES = {
 }
 
 
+_PAST = APIRouter()
+"""What goes past the framework: described as its own, and served elsewhere."""
+
+
+def _answers(media_type: str, good: Mapping[int, str], bad: Mapping[int, str]) -> dict[Any, Any]:
+    """What an address may answer with, by status."""
+    content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
+    found = {status: {"description": words, "content": content} for status, words in good.items()}
+    return found | {
+        status: {"description": words, "model": ErrorModel} for status, words in bad.items()
+    }
+
+
+_FILE = _answers(
+    "application/octet-stream",
+    {200: "the file", 206: "ranges of it; several as multipart/byteranges"},
+    {
+        403: "the server may not read it",
+        404: "the newest commit names no such file",
+        410: "it was changed or removed since the newest commit",
+        412: "it is not the version that the request names",
+        416: "it has none of these ranges",
+        503: "too many are served at this moment",
+    },
+)
+_EVENTS = _answers(
+    "text/event-stream",
+    {200: "server-sent events, until somebody hangs up"},
+    {414: "too many modules are named", 503: "too many are connected at this moment"},
+)
+_UNCHANGED = {304: {"description": "it is the version that the request names"}}
+_PATH = Path(description="Its bytes, percent-encoded; slashes separate names.")
+_MODULES = Query(description="Of these alone; all if there is none.")
+_LAST = Header(alias="last-event-id", description="Only newest commits that came after this event.")
+
+
+@_PAST.get(
+    CONTENT + "{name}/{path}",
+    tags=["content"],
+    response_class=Response,
+    responses=_FILE | _UNCHANGED,
+)
+def content(
+    name: str,
+    path: Annotated[str, _PATH],
+    ranges: Annotated[str | None, Header(alias="range")] = None,
+) -> None:
+    """A regular file of the newest commit, as long as it is what that says."""
+
+
+@_PAST.get(EVENTS, tags=["modules"], response_class=Response, responses=_EVENTS)
+def events(
+    module: Annotated[tuple[str, ...], _MODULES] = (),
+    _last: Annotated[str | None, _LAST] = None,
+) -> None:
+    """An event `commit` for the newest commit of each module, and then for each new one.
+
+    An object of module, serial, commit, tree and time.  A comment at least every 15 seconds.
+    """
+
+
 class DescribedApi(FastAPI):
     """The framework's part, which describes all others as well."""
 
@@ -38,11 +101,8 @@ class DescribedApi(FastAPI):
         """All addresses with what they answer."""
         if self.openapi_schema is None:
             found = super().openapi()
-            found["paths"] |= {
-                content.PATH: content.DESCRIPTION,
-                EVENTS: events.DESCRIPTION,
-                **git.DESCRIPTIONS,
-            }
+            past = get_openapi(title="", version="", routes=_PAST.routes)
+            found["paths"] |= {**past["paths"], **git.DESCRIPTIONS}
             for path, methods in found["paths"].items():
                 for operation in methods.values():
                     _complete(path, operation)
