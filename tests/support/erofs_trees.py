@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 from huai_schema.entries import File, Symlink
 from huai_schema.paths import RelPath, join
-from huai_server.fallback.erofs import Built, build_image, mount, unmount
+from huai_server.fallback.erofs.image import write_image
+from huai_server.fallback.erofs.mounting import mount, unmount
+from huai_server.fallback.owners import OwnerIds
 from tests.support.schema.trees import Tree, snapshot
 
 _NAME_OFFSET = 19
@@ -35,21 +37,22 @@ class Seen(NamedTuple):
     """The first path of a regular file's hardlink group."""
 
 
-class Numbered:
+class Numbered(OwnerIds):
     """Gives every owner a number of its own, many of them above 65535."""
 
-    def uid(self, name: bytes) -> int:
+    def _uid(self, name: bytes) -> int:
         return int.from_bytes(name[-4:].ljust(4, b"u")) % _NO_ID
 
-    def gid(self, name: bytes) -> int:
+    def _gid(self, name: bytes) -> int:
         return int.from_bytes(name[-4:].ljust(4, b"g")) % _NO_ID
 
 
 OWNERS = Numbered()
 
 
-def make_image(tree: Tree, image: Path) -> Built:
-    return build_image(snapshot(tree), image, OWNERS)
+def make_image(tree: Tree, image: Path) -> None:
+    made = snapshot(tree)
+    write_image(made.listings, made.tree, image, OWNERS)
 
 
 @contextmanager

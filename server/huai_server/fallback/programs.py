@@ -16,12 +16,13 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import IO
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_server.fallback import libc
 
 _START_SECONDS = 10.0
 _POLL_SECONDS = 0.02
@@ -298,11 +299,4 @@ def _end_with(parent: int) -> None:
 
 
 def _control(option: int, value: int) -> None:
-    if _library().prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3):
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
+    libc.call("prctl", option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3)

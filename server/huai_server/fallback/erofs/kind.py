@@ -5,25 +5,15 @@ from pathlib import Path
 
 from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
-from huai_server.fallback.erofs.image import build_image
+from huai_server.fallback.erofs.image import write_image
 from huai_server.fallback.erofs.mounting import check_mountable, mount, unmount
-from huai_server.fallback.erofs.seal import DamagedImageError, verify_image
+from huai_server.fallback.erofs.seal import damage
 from huai_server.fallback.kind import AttrTreeError
-from huai_server.fallback.owners import OwnerIds, OwnerLookup
+from huai_server.fallback.owners import OwnerIds
 
 ENTRY_BYTES = 150
 """Measured: 139 to 148 an entry with names of up to 40 bytes.  On the disk, and in memory while it
 is served (`resident`)."""
-
-
-class _NoOwners:
-    """All entries belong to the user that builds."""
-
-    def uid(self, name: bytes) -> int:  # noqa: ARG002 (the interface)
-        return os.geteuid()
-
-    def gid(self, name: bytes) -> int:  # noqa: ARG002 (the interface)
-        return os.getegid()
 
 
 class ErofsKind:
@@ -54,10 +44,10 @@ class ErofsKind:
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
         """Build the image and mount it; uses an image of the same tree that is already there."""
         image = self._images / f"attr-{generation.name}-{snapshot.tree.hex()}.erofs"
-        numbers: OwnerLookup = owners or _NoOwners()
+        owners = owners or OwnerIds.of_this_process()
         self._discard_forgotten(generation.parent, snapshot.tree)
-        if not self._take_over(image, snapshot.tree, numbers):
-            build_image(snapshot, image, numbers)
+        if not self._take_over(image, snapshot.tree, owners):
+            write_image(snapshot.listings, snapshot.tree, image, owners)
         generation.mkdir()
         mount(image, generation)
         return 0
@@ -76,19 +66,16 @@ class ErofsKind:
         for image in self._images.glob(f"attr-{generation.name}-*.erofs"):
             image.unlink()
 
-    def _take_over(self, image: Path, tree: bytes, owners: OwnerLookup) -> bool:
+    def _take_over(self, image: Path, tree: bytes, owners: OwnerIds) -> bool:
         """Use the image of another generation as `image`, if it is undamaged and of the same tree.
 
         So a machine does not build again when it starts: the images are still on the disk.
         """
         for other in self._images.glob(f"attr-*-{tree.hex()}.erofs"):
-            try:
-                verify_image(other, tree, owners)
-            except DamagedImageError:
-                other.unlink()
-            else:
+            if damage(other, tree, owners) is None:
                 other.rename(image)
                 return True
+            other.unlink()
         return False
 
     def _discard_forgotten(self, generations: Path, tree: bytes) -> None:

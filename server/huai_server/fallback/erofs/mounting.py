@@ -8,7 +8,11 @@ mounting one.
 
 import ctypes
 import errno
+import fcntl
 import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
@@ -17,8 +21,9 @@ from huai_schema.codec.listing import Listing
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT
 from huai_server.fallback.erofs.image import write_image
-from huai_server.fallback.erofs.libc import last_error, library
-from huai_server.fallback.erofs.loop import LoopError, loop_device
+from huai_server.fallback.erofs.seal import BLOCK
+from huai_server.fallback.libc import call
+from huai_server.fallback.owners import OwnerIds
 from huai_server.state.errors import storage_errors
 
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _NO_PROGRAMS = 1, 2, 4, 8
@@ -32,6 +37,13 @@ _HINTS = {
 }
 _OTHER = 'the kernel\'s log may say more; fallback.kind = "sparse" needs no mount'
 _PREFIX, _POINT = ".probe-", "point"
+_CONTROL = "/dev/loop-control"
+_GET_FREE, _CONFIGURE = 0x4C82, 0x4C0A
+_LOOP_READ_ONLY, _AUTOCLEAR = 1, 4
+_CONFIG = struct.Struct("=II 52xI 160x 16x 64x")
+"""struct loop_config (Linux: include/uapi/linux/loop.h): file, block size, and of struct
+loop_info64 just the flags."""
+_ATTEMPTS = 16
 _TIME = 1_000_000_001
 _EMPTY = Listing(ROOT, b"1.000000001", b"")
 
@@ -55,8 +67,6 @@ def mount(image: Path, folder: Path) -> None:
                 raise
             with loop_device(image) as device:
                 _mount(device, folder)
-    except LoopError as error:
-        raise MountError(f"cannot mount {image}: {error.reason}", hint=error.hint) from error
     except OSError as error:
         raise _refusal(f"cannot mount {image} on {folder}", error) from error
 
@@ -67,30 +77,20 @@ def unmount(folder: Path) -> None:
     Does nothing if nothing is mounted there.  The image may be deleted at once.
     """
     # No check before: between the check and the call the answer could change.
-    if library().umount2(os.fsencode(folder), _DETACH | _NO_FOLLOW):
-        error = last_error()
+    try:
+        call("umount2", os.fsencode(folder), _DETACH | _NO_FOLLOW)
+    except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOENT):
-            raise _refusal(f"cannot unmount {folder}", error)
+            raise _refusal(f"cannot unmount {folder}", error) from error
 
 
 def _mount(source: Path, folder: Path) -> None:
     names = os.fsencode(source), os.fsencode(folder), b"erofs"
-    if library().mount(*names, ctypes.c_ulong(_FLAGS), None):
-        raise last_error()
+    call("mount", *names, ctypes.c_ulong(_FLAGS), None)
 
 
 def _refusal(what: str, error: OSError) -> MountError:
     return MountError(f"{what}: {error.strerror}", hint=_HINTS.get(error.errno or 0, _OTHER))
-
-
-class _NoOwners:
-    """All entries belong to root."""
-
-    def uid(self, name: bytes) -> int:  # noqa: ARG002 (the interface)
-        return 0
-
-    def gid(self, name: bytes) -> int:  # noqa: ARG002 (the interface)
-        return 0
 
 
 def check_mountable(folder: Path) -> None:
@@ -106,7 +106,7 @@ def check_mountable(folder: Path) -> None:
     with storage_errors(folder), TemporaryDirectory(prefix=_PREFIX, dir=folder) as place:
         image, point = Path(place, "image"), Path(place, _POINT)
         point.mkdir()
-        write_image(lambda: [_EMPTY], bytes(20), image, _NoOwners())
+        write_image(lambda: [_EMPTY], bytes(20), image, OwnerIds())
         mount(image, point)
         try:
             found = os.stat(point).st_mtime_ns
@@ -117,3 +117,49 @@ def check_mountable(folder: Path) -> None:
             f"an image in {folder} was mounted, and its files are not seen",
             hint="something hides or changes mounts; use another kind of attr tree",
         )
+
+
+@contextmanager
+def loop_device(image: Path) -> Iterator[Path]:
+    """A read-only block device with the content of `image`, kept while it is in use.
+
+    The kernel takes it apart by itself once nothing has it open or mounted any more.
+    """
+    handle = os.open(image, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        device, name = _attach(handle)
+    except OSError as error:
+        where = error.filename or _CONTROL
+        raise MountError(
+            f"cannot mount {image}: no loop device: {where}: {error.strerror}",
+            hint="load the kernel's loop module and let /dev/loop* be seen here, or keep the image "
+            "on a file system that Linux 6.12 or newer mounts it from (ext4, XFS, Btrfs)",
+        ) from error
+    finally:
+        os.close(handle)
+    try:
+        yield name
+    finally:
+        os.close(device)
+
+
+def _attach(image: int) -> tuple[int, Path]:
+    control = os.open(_CONTROL, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        for _ in range(_ATTEMPTS):
+            name = Path(f"/dev/loop{fcntl.ioctl(control, _GET_FREE)}")
+            device = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                # Not direct: that reads past the pages of the image that `resident` keeps.
+                flags = _LOOP_READ_ONLY | _AUTOCLEAR
+                fcntl.ioctl(device, _CONFIGURE, _CONFIG.pack(image, BLOCK, flags))
+            except OSError as error:
+                os.close(device)
+                # Another process was quicker.
+                if error.errno != errno.EBUSY:
+                    raise
+            else:
+                return device, name
+    finally:
+        os.close(control)
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), _CONTROL)

@@ -8,11 +8,10 @@ import ctypes
 import mmap
 import os
 from collections.abc import Callable, Iterable
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_server.fallback.erofs.libc import last_error, library
+from huai_server.fallback.libc import call, last_error, library
 from huai_server.fallback.memory import available_bytes
 
 _STEP = 64 << 20
@@ -28,12 +27,8 @@ class _Locked(NamedTuple):
     address: int
     size: int
 
-
-class _Identity(NamedTuple):
-    """Which file it is: an image is never changed once it is mounted."""
-
-    device: int
-    inode: int
+    def drop(self) -> None:
+        call("munmap", ctypes.c_void_p(self.address), ctypes.c_size_t(self.size))
 
 
 class ResidentImages:
@@ -42,8 +37,8 @@ class ResidentImages:
     def __init__(self, on_message: Callable[[str], None]) -> None:
         """`on_message` is told, once for each image, that it is not kept."""
         self._on_message = on_message
-        self._held: dict[_Identity, _Locked | None] = {}
-        """None: it was tried in vain."""
+        self._held: dict[tuple[int, int], _Locked | None] = {}
+        """By device and inode: a mounted image is never changed.  None: it was tried in vain."""
 
     def keep(self, images: Iterable[Path]) -> None:
         """Keep these images in memory, and no other ones any more."""
@@ -55,7 +50,7 @@ class ResidentImages:
                 continue
             try:
                 status = os.fstat(handle)
-                identity = _Identity(status.st_dev, status.st_ino)
+                identity = status.st_dev, status.st_ino
                 wanted.add(identity)
                 if identity not in self._held:
                     self._held[identity] = self._tried(image, handle, status.st_size)
@@ -64,7 +59,7 @@ class ResidentImages:
         for identity in self._held.keys() - wanted:
             locked = self._held.pop(identity)
             if locked is not None:
-                _library().munmap(*locked)
+                locked.drop()
 
     def _tried(self, image: Path, handle: int, size: int) -> _Locked | None:
         if size > available_bytes() // _SHARE:
@@ -81,24 +76,19 @@ class ResidentImages:
 def _lock(handle: int, size: int) -> _Locked:
     """Map the file `handle` and bring it into memory for as long as it is mapped."""
     os.posix_fadvise(handle, 0, size, os.POSIX_FADV_WILLNEED)
-    functions = _library()
-    address = functions.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, handle, 0)
+    # Python's own mmap has no mlock, and gives no address for one.
+    mapping = library().mmap
+    mapping.restype = ctypes.c_void_p
+    mapping.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    address = mapping(None, size, mmap.PROT_READ, mmap.MAP_SHARED, handle, 0)
     if address == _FAILED:
         raise last_error()
-    for begin in range(0, size, _STEP):
-        if functions.mlock(address + begin, min(_STEP, size - begin)):
-            error = last_error()
-            functions.munmap(address, size)
-            raise error
-    return _Locked(address, size)
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    """The C library: Python's own mmap knows no mlock, and gives no address for one."""
-    found = library()
-    size, pointer = ctypes.c_size_t, ctypes.c_void_p
-    found.mmap.argtypes = [pointer, size, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-    found.mmap.restype = pointer
-    found.mlock.argtypes = found.munmap.argtypes = [pointer, size]
-    return found
+    locked = _Locked(address, size)
+    try:
+        for begin in range(0, size, _STEP):
+            length = ctypes.c_size_t(min(_STEP, size - begin))
+            call("mlock", ctypes.c_void_p(address + begin), length)
+    except OSError:
+        locked.drop()
+        raise
+    return locked

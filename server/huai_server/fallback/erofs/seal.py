@@ -1,18 +1,25 @@
 """The seal behind the file system in an image file: the tree that it shows, and a checksum.
 
 An image of an earlier run is verified before it is mounted: the kernel checks the superblock only.
+The seal also has the numbers of the owners, since a machine may get to know a name later.
 """
 
 import os
 import re
+import struct
 from pathlib import Path
 
 from huai_native import _native
-from huai_schema.errors import ExitCode, HuaiError
-from huai_server.fallback.erofs.ondisk import BLOCK, block_count
-from huai_server.fallback.owners import OwnerLookup, first_changed
+from huai_schema.codec.escaping import unescape
+from huai_server.fallback.owners import OwnerIds
 from huai_server.state.errors import storage_errors
 
+BLOCK = 4096
+"""Bytes; the one size that all kernels with 4 KiB pages support."""
+_SUPERBLOCK_OFFSET = 1024
+_MAGIC = 0xE0F5E1E2
+_SUPERBLOCK = struct.Struct("<I32xI")
+"""Magic and number of blocks (Linux: fs/erofs/erofs_fs.h)."""
 _CHUNK = 1 << 20
 _MOST_BYTES = 64 << 20
 """Of a seal; enough for the names of a million owners."""
@@ -22,60 +29,57 @@ _SEAL = re.compile(
 )
 
 
-class DamagedImageError(HuaiError):
-    """An image is damaged, or of another tree."""
+def seal(image: Path, blocks: int, tree: bytes, table: bytes) -> bytes:
+    """Return what closes an image of `blocks` blocks, which describes the git tree `tree`.
 
-    exit_code = ExitCode.FALLBACK
-
-    def __init__(self, image: Path, reason: str) -> None:
-        """`reason` is for people."""
-        super().__init__(f"{image}: {reason}", hint="delete the image and build it again")
-
-
-def write_seal(handle: int, blocks: int, tree: bytes, table: bytes) -> int:
-    """Close an image of `blocks` blocks; returns the size of the file.
-
-    It describes the git tree `tree`, with the owners of `table` (`owners.OwnerNumbers`).
+    `table` has a line for each owner: `user` or `group`, the escaped name, the id.
     """
-    at = blocks * BLOCK
     text = b"huai attr image 1\ntree %s\n%s" % (tree.hex().encode(), table)
-    seal = text + b"blake3 %s\n" % _digest(handle, at, text)
-    seal += bytes(-len(seal) % BLOCK)
-    while seal:
-        written = os.pwrite(handle, seal, at)
-        seal, at = seal[written:], at + written
-    return at
+    with image.open("rb", buffering=0) as file:
+        sealed = text + b"blake3 %s\n" % _digest(file.fileno(), blocks * BLOCK, text)
+    return sealed + bytes(-len(sealed) % BLOCK)
 
 
-def verify_image(image: Path, tree: bytes, owners: OwnerLookup) -> None:
-    """Read all of an image; raises `DamagedImageError` unless it is whole, and of `tree`.
+def damage(image: Path, tree: bytes, owners: OwnerIds) -> str | None:
+    """Read all of an image; returns None if it is whole and of `tree`, else why not, for people.
 
-    An image in which an owner has another id than now is refused as well.
+    An image in which an owner has another id than now is not of use either.
     """
     with storage_errors(image):
         handle = os.open(image, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
-            reason = _fault(handle, tree, owners)
+            return _damage(handle, tree, owners)
         finally:
             os.close(handle)
-    if reason is not None:
-        raise DamagedImageError(image, reason)
 
 
-def _fault(handle: int, tree: bytes, owners: OwnerLookup) -> str | None:
-    size = block_count(os.pread(handle, BLOCK, 0)) * BLOCK
+def _damage(handle: int, tree: bytes, owners: OwnerIds) -> str | None:
+    size = _block_count(os.pread(handle, BLOCK, 0)) * BLOCK
     rest = os.fstat(handle).st_size - size
     within = size > 0 and 0 < rest <= _MOST_BYTES
-    seal = _SEAL.fullmatch(os.pread(handle, rest, size)) if within else None
-    if seal is None:
+    sealed = _SEAL.fullmatch(os.pread(handle, rest, size)) if within else None
+    if sealed is None:
         return "no image, or an incomplete one"
-    text, of_tree, table, digest = seal.groups()
+    text, of_tree, table, digest = sealed.groups()
     if _digest(handle, size, text) != digest:
         return "its checksum is wrong"
     if bytes.fromhex(of_tree.decode()) != tree:
         return "an image of another tree"
-    changed = first_changed(table, owners)
-    return None if changed is None else f"the {changed} has another number now"
+    for line in table.splitlines():
+        kind, name, number = line.split(b"\t")
+        find = owners.uid if kind == b"user" else owners.gid
+        if find(unescape(name)) != int(number):
+            owner = f"{kind.decode()} {name.decode('utf-8', 'backslashreplace')}"
+            return f"the {owner} has another number now"
+    return None
+
+
+def _block_count(first_block: bytes) -> int:
+    """How many blocks the superblock says there are; 0 if it is not one."""
+    if len(first_block) < BLOCK:
+        return 0
+    magic, blocks = _SUPERBLOCK.unpack_from(first_block, _SUPERBLOCK_OFFSET)
+    return int(blocks) if magic == _MAGIC else 0
 
 
 def _digest(handle: int, size: int, text: bytes) -> bytes:

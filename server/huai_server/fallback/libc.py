@@ -15,3 +15,9 @@ def last_error() -> OSError:
     """Why the last call of this thread failed."""
     number = ctypes.get_errno()
     return OSError(number, os.strerror(number))
+
+
+def call(name: str, *arguments: object) -> None:
+    """Call a function that returns 0; raises `OSError` if it returns anything else."""
+    if getattr(library(), name)(*arguments):
+        raise last_error()
