@@ -15,7 +15,6 @@ import pytest
 from huai_program.locking import LockedError, locked
 from huai_schema.errors import ExitCode
 from huai_server.config.tables import ModuleFallback
-from huai_server.fallback.attr import is_current
 from huai_server.fallback.kind import AttrTreeError
 from tests.support.attr_trees import Fallback, seen
 from tests.support.committing import NAME, run_server
@@ -91,7 +90,7 @@ def test_it_lists_what_the_tree_holds(module: Fallback) -> None:
     assert built.memory > 100 * entries
     module.assert_equal()
     assert module.ensure().action == "none"
-    assert is_current(module.module, module.places, module.attr)
+    assert module.attr_tree.is_current()
     assert (module.attr.tree / "folder/plain").read_bytes() == bytes(len("plain"))
 
 
@@ -177,7 +176,7 @@ def test_what_was_cut_or_changed_by_hand_is_built_anew(module: Fallback) -> None
     module.commit()
     state = module.attr.state.read_text()
     module.attr.state.write_text(state.replace('"target":null', f'"target":"{"0" * 40}"'))
-    assert not is_current(module.module, module.places, module.attr)
+    assert not module.attr_tree.is_current()
     assert module.ensure().action == "built"
     module.assert_equal()
     module.attr.state.write_text("nonsense")
@@ -233,7 +232,7 @@ def test_the_kind_may_change(short_path: Path, before: Kind, after: Kind) -> Non
     module.commit()
     for kind in (before, after, before):
         module.configure(fallback=ModuleFallback(kind=kind))
-        assert not is_current(module.module, module.places, module.attr)
+        assert not module.attr_tree.is_current()
         assert module.ensure().action == "built"
         module.assert_equal(kind)
         assert len(list(module.attr.generations.iterdir())) == 1

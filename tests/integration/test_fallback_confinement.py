@@ -4,8 +4,8 @@ import pytest
 
 from huai_client.transfer.rsync.landlock import version
 from huai_server.config.tables import Fallback
-from huai_server.fallback.confinement import ConfinementError, check_confinement
 from huai_server.fallback.redirect import preload_library
+from huai_server.fallback.service import ConfinementError, check_confinement
 from tests.support.mounting import may_mount
 from tests.support.scanners import CREATE_RULESET, OPEN_TREE, without_call
 from tests.support.unprivileged import in_child

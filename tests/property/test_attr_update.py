@@ -16,8 +16,8 @@ from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.layout.snapshot import decode_listing
 from huai_schema.paths import ROOT, RelPath
 from huai_server.commit.tree_builder import TreeBuilder
-from huai_server.fallback.attr.sparse import SparseKind
 from huai_server.fallback.owners import OwnerIds
+from huai_server.fallback.sparse.kind import SparseKind
 from huai_server.scan import scan
 from tests.support.examples import examples
 from tests.support.schema.memory import MemoryObjects
@@ -92,7 +92,7 @@ def prove(*steps: Tree) -> None:
     """Build the first, update to each of the others; equal after each."""
     folder = Path(tempfile.mkdtemp(prefix="h"))
     try:
-        kind, objects = SparseKind(), MemoryObjects()
+        kind, objects = SparseKind(folder), MemoryObjects()
         (folder / "generations").mkdir()
         generation = folder / "generations/1"
         before: Snapshot | None = None

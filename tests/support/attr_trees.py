@@ -4,8 +4,9 @@ import os
 import stat
 from pathlib import Path
 
-from huai_server.fallback.attr import AttrTreeResult, ensure
 from huai_server.fallback.attr.check import AttrReport, check_attr_tree
+from huai_server.fallback.attr.ensure import AttrTreeResult, ensure
+from huai_server.fallback.attr.tree import AttrTree
 from huai_server.state.paths import fallback_places
 from tests.support.committing import NAME, Upstream
 
@@ -21,13 +22,18 @@ class Fallback(Upstream):
         self.configure(digest="off")
         self.attr = fallback_places(folder / "fallback", NAME)
 
+    @property
+    def attr_tree(self) -> AttrTree:
+        """What the use cases work on."""
+        return AttrTree(NAME, self.module, self.places, self.attr)
+
     def ensure(self, *, rebuild: bool = False, look: bool = False) -> AttrTreeResult:
         """Bring the attr tree up to the newest commit."""
-        return ensure(NAME, self.module, self.places, self.attr, rebuild=rebuild, look=look, wait=0)
+        return ensure(self.attr_tree, rebuild=rebuild, look=look, wait=0)
 
     def prove(self) -> AttrReport:
         """What `fallback check` finds."""
-        return check_attr_tree(NAME, self.module, self.places, self.attr, wait=0)
+        return check_attr_tree(self.attr_tree, wait=0)
 
     def assert_equal(self, context: object = None) -> None:
         """By huai's own check, and by looking at both trees."""

@@ -781,7 +781,7 @@ class TreeWatch:
 
 @final
 class Maker:
-    """Does what records (`huai_server/fallback/attr/records.py`) say, below one directory.
+    """Does what records (`huai_server/fallback/sparse/records.py`) say, below one directory.
 
     With a folder `building` on the same file system each entry is made there and renamed to its
     place, and directories keep their times; without one, entries are made in place and must not

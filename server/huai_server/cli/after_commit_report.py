@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # only some commands need these
     from huai_server.actions.modules import AfterCommit
     from huai_server.export.export import ExportResult
     from huai_server.fallback.after_commit import AttrTreeUpdate
-    from huai_server.fallback.attr import AttrTreeResult
+    from huai_server.fallback.attr.ensure import AttrTreeResult
     from huai_server.static.publish import Published
     from huai_server.store.repository import Head
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.config.load import ServerConfig, load
-from huai_server.state.paths import FallbackPlaces, fallback_places, module_places
 
 if TYPE_CHECKING:  # an upstream without a fallback has no need of what makes attr trees
-    from huai_server.fallback.attr import AttrTreeResult
+    from huai_server.fallback.attr.ensure import AttrTreeResult
+    from huai_server.fallback.attr.tree import AttrTree
 
 
 class AttrTreeUpdate(NamedTuple):
@@ -40,62 +40,50 @@ def update_attr_tree(root: Path, name: str) -> AttrTreeUpdate:
 
     Deletes the attr trees of modules that are no longer configured, or no longer have one.
     """
-    config = load(root)
-    update = _remove_forgotten(root, config)
-    places, fallback = module_places(root, name), _places(config, name)
-    if not fallback.state.exists():
+    config, update = load(root), AttrTreeUpdate()
+    if not Path(config.fallback.folder).is_dir():
         return update
-    if reason := _not_ours(root, name, fallback):
-        return update._replace(left_alone=reason)
-    from huai_server.fallback.attr import ensure
+    from huai_server.fallback.attr.ensure import ensure
+    from huai_server.fallback.attr.remove import remove_forgotten
+    from huai_server.fallback.attr.tree import attr_tree
 
     try:
-        result = ensure(name, config.module(name), places, fallback)
+        update = AttrTreeUpdate(removed=tuple(remove_forgotten(root, config)))
+    except HuaiError as error:  # of other modules: this one's attr tree has to be updated
+        update = AttrTreeUpdate(removal_failure=error)
+    tree = attr_tree(root, config, name)
+    if not tree.fallback.state.exists():
+        return update
+    if reason := _not_ours(tree):
+        return update._replace(left_alone=reason)
+    try:
+        return update._replace(result=ensure(tree))
     except HuaiError as error:
         return update._replace(failure=error)
-    return update._replace(result=result)
 
 
 def remove_attr_tree(root: Path, config: ServerConfig, name: str) -> bool:
     """Delete the attr tree of `name`, if it belongs to this root; False: clients still read it."""
-    from huai_server.fallback.attr import belonging
     from huai_server.fallback.attr.remove import delete_attr_tree
+    from huai_server.fallback.attr.tree import attr_tree
 
-    places, fallback = module_places(root, name), _places(config, name)
-    return not belonging.is_own(places, fallback) or delete_attr_tree(name, places, fallback)
-
-
-def _remove_forgotten(root: Path, config: ServerConfig) -> AttrTreeUpdate:
-    folder = Path(config.fallback.folder)
-    if not folder.is_dir():
-        return AttrTreeUpdate()
-    from huai_server.fallback.attr.remove import remove_forgotten
-
-    try:
-        removed = remove_forgotten(root, folder, config.attr_modules)
-    except HuaiError as error:  # of other modules: this one's attr tree has to be updated
-        return AttrTreeUpdate(removal_failure=error)
-    return AttrTreeUpdate(removed=tuple(removed))
+    tree = attr_tree(root, config, name)
+    return not tree.is_own or delete_attr_tree(tree)
 
 
-def _not_ours(root: Path, name: str, fallback: FallbackPlaces) -> str:
+def _not_ours(tree: "AttrTree") -> str:
     """Why this commit must not change the attr tree; empty: it may."""
-    from huai_server.fallback.attr import belonging
-
-    if not belonging.is_own(module_places(root, name), fallback):
-        owner = belonging.owner(fallback)
+    folder = tree.fallback.folder
+    if not tree.is_own:
         reason = (
-            f"the attr tree belongs to the state root {owner}"
-            if owner is not None
+            f"the attr tree belongs to the state root {tree.owner}"
+            if tree.owner is not None
             else "an older huai made the attr tree: run huai-server fallback build"
         )
-        if belonging.is_orphan(fallback):
+        if tree.is_orphan:
+            name = tree.name
             reason += f", which is gone: run huai-server fallback build {name}, or fallback remove"
-        return f"{fallback.folder}: {reason}; this commit leaves it as it is"
-    if not os.access(fallback.folder, os.W_OK):
+        return f"{folder}: {reason}; this commit leaves it as it is"
+    if not os.access(folder, os.W_OK):
         return "the attr tree belongs to another user; `fallback serve` brings it along"
     return ""
-
-
-def _places(config: ServerConfig, name: str) -> FallbackPlaces:
-    return fallback_places(Path(config.fallback.folder), name)

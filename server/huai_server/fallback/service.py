@@ -4,6 +4,7 @@ Rule to keep: the daemon starts after the self-test has passed with the same rsy
 configuration again for each connection, so a change of modules ends none.
 """
 
+import ctypes
 import os
 import signal
 import threading
@@ -18,14 +19,13 @@ from msgspec.structs import replace
 
 from huai_program.durable import replace_file
 from huai_program.locking import locked
-from huai_schema.errors import HuaiError
+from huai_schema.errors import ExitCode, HuaiError
 from huai_server.config.load import ServerConfig, config_path, load
 from huai_server.config.tables import Fallback
 from huai_server.fallback import programs
-from huai_server.fallback.attr import AttrTreeResult
+from huai_server.fallback.attr.ensure import AttrTreeResult
 from huai_server.fallback.attr.generations import make_folder
 from huai_server.fallback.conf import render
-from huai_server.fallback.confinement import check_confinement
 from huai_server.fallback.erofs.resident import ResidentImages
 from huai_server.fallback.redirect import preload_library
 from huai_server.fallback.selftest import self_test
@@ -42,6 +42,12 @@ _CALM_SECONDS = 60.0
 
 class _StopError(BaseException):
     """SIGTERM came during a build, which is given up."""
+
+
+class ConfinementError(HuaiError):
+    """Connections cannot be confined, and the configuration requires it."""
+
+    exit_code = ExitCode.REQUIREMENT
 
 
 class Callbacks(NamedTuple):
@@ -80,10 +86,11 @@ def configuration(root: Path, *, test: bool) -> Configuration:
             make_folder(folder)
             self_test(config.fallback, programs.find(config.fallback.rsync), preload)
     unconfined = check_confinement(config.fallback, preload)
-    trees = Trees(root, config, _ignore, _ignore, _ignore)
+    trees, settings = Trees(root, config), config.fallback
     # Its standard error is whoever starts it; under systemd no file can be opened there.
-    own = replace(config.fallback, log_file="") if _has_no_log(config) else config.fallback
-    return Configuration(_text(trees, own), preload, tuple(trees.left_out()), unconfined)
+    if settings.log_file == Fallback().log_file:
+        settings = replace(settings, log_file="")
+    return Configuration(_text(trees, settings), preload, tuple(trees.left_out()), unconfined)
 
 
 def serve_fallback(root: Path, callbacks: Callbacks) -> None:
@@ -96,12 +103,32 @@ def serve_fallback(root: Path, callbacks: Callbacks) -> None:
             _Service(root, config, callbacks).run()
 
 
-def _ignore(*_what: object) -> None:
-    """Nobody asked."""
+def check_confinement(settings: Fallback, library: Path) -> str | None:
+    """Return why the processes of connections cannot be confined; None if they can.
+
+    The preload library confines them and does without what it lacks (FALLBACK.md, "Security").
+    This tries the same before rsync starts, so that a lack is said, or refused.
+
+    Raises `ConfinementError` instead if `settings` require it.
+    """
+    reason = _lack(settings, library)
+    if reason is not None and settings.confine == "require":
+        raise ConfinementError(
+            f"connections cannot be confined, and fallback.confine requires it: {reason}",
+            hint="remove the reason, or remove the key confine from [fallback] in server.toml",
+        )
+    return reason
 
 
-def _has_no_log(config: ServerConfig) -> bool:
-    return config.fallback.log_file == Fallback().log_file
+def _lack(settings: Fallback, library: Path) -> str | None:
+    if not settings.use_chroot:
+        return "fallback.use_chroot is false"
+    if ctypes.CDLL(str(library)).huai_can_confine() != 1:
+        return (
+            "no Landlock (Linux 5.13, and a seccomp filter that permits landlock_*), "
+            "and no CAP_SYS_ADMIN for detached mounts"
+        )
+    return None
 
 
 def _text(trees: Trees, settings: Fallback) -> str:

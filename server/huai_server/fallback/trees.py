@@ -2,9 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,18 +11,15 @@ from huai_program.configuration import ConfigError
 from huai_program.locking import LockedError
 from huai_schema.errors import HuaiError
 from huai_server.config.load import ServerConfig, config_path
-from huai_server.config.tables import ATTR_KINDS, Module
-from huai_server.fallback.attr import AttrTreeResult, belonging, ensure, generations, is_current
+from huai_server.fallback.attr import generations
 from huai_server.fallback.attr.check import check_attr_tree
-from huai_server.fallback.attr.ensure import Building
+from huai_server.fallback.attr.ensure import AttrTreeResult, Building, ensure
 from huai_server.fallback.attr.foreign_changes import ForeignChanges
 from huai_server.fallback.attr.remove import remove_forgotten
+from huai_server.fallback.attr.tree import AttrTree, attr_tree
 from huai_server.fallback.conf import FallbackModule, clashing_names
-from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.fallback.kind import AttrTreeError
 from huai_server.state.errors import storage_errors
-from huai_server.state.paths import FallbackPlaces, ModulePlaces, fallback_places, module_places
-from huai_server.store.repository import read_head
 
 _RETRY_SECONDS = 30.0
 _FORGOTTEN = "modules that are no more"
@@ -41,17 +37,21 @@ class _Failure(NamedTuple):
     commit: str | None
 
 
+def _ignore(*_what: object) -> None:
+    """Nobody asked."""
+
+
 @dataclass
 class Trees:
     """The attr trees of all modules of one configuration."""
 
     root: Path
     config: ServerConfig
-    on_update: Callable[[str, AttrTreeResult], None]
+    on_update: Callable[[str, AttrTreeResult], None] = _ignore
     """Called when an attr tree was built or updated."""
-    on_failure: Callable[[str, HuaiError], None]
+    on_failure: Callable[[str, HuaiError], None] = _ignore
     """Called when that failed; a module without an attr tree is not served."""
-    on_message: Callable[[str], None]
+    on_message: Callable[[str], None] = _ignore
     """Called with other messages."""
     building: Building = nullcontext
     """Entered while a new attr tree is made."""
@@ -65,15 +65,18 @@ class Trees:
 
     def refresh(self) -> None:
         """Update attr trees of older commits, and delete those without a module."""
-        clashes = self._clashes
-        for name, error in clashes.items():
+        for name, error in self._clashes.items():
             if self._is_due(name):
-                self._trying(name, partial(_refuse, error))
-        for name, module in self.config.attr_modules.items():
-            if name not in clashes and self._is_due(name):
-                self._trying(name, partial(self._refresh, name, module))
+                with self._trying(name):
+                    raise error
+        for tree in self._listed():
+            if self._is_due(tree.name):
+                with self._trying(tree.name):
+                    if not tree.is_current():
+                        self._ensure(tree)
         if self._is_due(_FORGOTTEN):
-            self._trying(_FORGOTTEN, self._forget)
+            with self._trying(_FORGOTTEN):
+                self._forget()
 
     def look_for_changes(self) -> None:
         """Look for damage for a moment; a damaged attr tree is built again."""
@@ -83,59 +86,59 @@ class Trees:
 
     def prove(self) -> None:
         """Compare each attr tree with its commit, and build it again if it differs."""
-        for name, served in self.served().items():
-            if served.module.fallback.kind in ATTR_KINDS:
-                self._trying(name, partial(self._prove, name, served.module))
+        for tree in self._listed():
+            if self._is_served(tree):
+                with self._trying(tree.name):
+                    if check_attr_tree(tree, wait=0).differences:
+                        generations.distrust(tree.fallback)
+                        self._ensure(tree, rebuild=True)
 
     def served(self) -> dict[str, FallbackModule]:
         """The modules that can be served now, as rsyncd.conf names them."""
         found = {}
         clashes = self._clashes
-        for name, module in self.config.modules.items():
-            places, fallback = self._places(name)
+        for name, module in self.config.fallback_modules.items():
+            tree = attr_tree(self.root, self.config, name)
             if name in clashes:
                 continue
             if module.fallback.kind == "real":
                 found[name] = FallbackModule(module, Path(module.path))
-            elif (
-                module.fallback.kind != "off"
-                and fallback.tree.is_symlink()
-                and belonging.is_own(places, fallback)
-            ):
-                found[name] = FallbackModule(module, fallback.served)
+            elif self._is_served(tree):
+                found[name] = FallbackModule(module, tree.fallback.served)
         return found
 
     def images(self) -> Iterator[Path]:
         """The images of the modules that can be served now."""
-        for name, served in self.served().items():
-            if served.module.fallback.kind == "erofs":
-                places, fallback = self._places(name)
-                generation = generations.served_generation(fallback)
-                image = generation and ErofsKind(places.folder).image(Path(generation))
+        for tree in self._listed():
+            if tree.module.fallback.kind == "erofs" and self._is_served(tree):
+                generation = generations.served_generation(tree.fallback)
+                image = generation and tree.erofs.image(Path(generation))
                 if image:
                     yield image
 
     def left_out(self) -> Iterator[tuple[str, str]]:
         """The modules that should be served and are not, each with the reason."""
-        clashes = self._clashes
-        yield from ((name, error.message) for name, error in clashes.items())
-        for name in self.config.attr_modules:
-            places, fallback = self._places(name)
-            if name in clashes:
-                continue
-            if fallback.tree.is_symlink() and not belonging.is_own(places, fallback):
-                yield name, f"the attr tree belongs to {belonging.owner(fallback) or 'nobody'}"
-            elif not fallback.tree.is_symlink():
-                yield name, f"no attr tree: huai-server fallback build {name}"
+        yield from ((name, error.message) for name, error in self._clashes.items())
+        for tree in self._listed():
+            if not tree.fallback.tree.is_symlink():
+                yield tree.name, f"no attr tree: huai-server fallback build {tree.name}"
+            elif not tree.is_own:
+                yield tree.name, f"the attr tree belongs to {tree.owner or 'nobody'}"
 
     @property
     def _clashes(self) -> dict[str, ConfigError]:
         """The modules that cannot be served for their names."""
         return clashing_names(self.config.fallback_modules)
 
-    def _places(self, name: str) -> tuple[ModulePlaces, FallbackPlaces]:
-        folder = Path(self.config.fallback.folder)
-        return module_places(self.root, name), fallback_places(folder, name)
+    def _listed(self) -> list[AttrTree]:
+        """Of the modules that list from an attr tree."""
+        names = self.config.attr_modules.keys() - self._clashes.keys()
+        trees = (attr_tree(self.root, self.config, name) for name in self.config.attr_modules)
+        return [tree for tree in trees if tree.name in names]
+
+    @staticmethod
+    def _is_served(tree: AttrTree) -> bool:
+        return tree.fallback.tree.is_symlink() and tree.is_own
 
     def _is_due(self, name: str) -> bool:
         failure = self._failures.get(name)
@@ -147,39 +150,36 @@ class Trees:
 
     def _commit(self, name: str) -> str | None:
         """The newest commit; None: there is none, or it cannot be read."""
-        places, _ = self._places(name)
         try:
-            head = read_head(places.repository) if places.repository.exists() else None
+            head = attr_tree(self.root, self.config, name).head()
         except HuaiError:
             return None
         return None if head is None else head.commit
 
-    def _refresh(self, name: str, module: Module) -> None:
-        places, fallback = self._places(name)
-        if not is_current(module, places, fallback):
-            result = ensure(name, module, places, fallback, wait=0, building=self.building)
-            if result.action != "none":
-                self.on_update(name, result)
+    def _ensure(self, tree: AttrTree, *, rebuild: bool = False, look: bool = False) -> None:
+        result = ensure(tree, rebuild=rebuild, look=look, wait=0, building=self.building)
+        if look or result.action != "none":
+            self.on_update(tree.name, result)
 
     def _rounds(self) -> Iterator[None]:
         """Look at one attr tree after the other, for ever; yields when a moment is over."""
         while True:
-            for name, module in list(self.config.attr_modules.items()):
-                places, fallback = self._places(name)
+            for tree in self._listed():
                 # Without a seal new clients are refused, and `refresh` builds it again.
-                if not belonging.is_own(places, fallback) or not generations.is_sealed(fallback):
+                if not tree.is_own or not generations.is_sealed(tree.fallback):
                     continue
-                one_pass = ForeignChanges(fallback)
+                one_pass = ForeignChanges(tree.fallback)
                 while not one_pass.run(self._look_until):
                     yield
                 if one_pass.damage is not None:
-                    self.on_message(f"{name}: {one_pass.damage}: was changed, and not by huai")
-                    self._trying(name, partial(self._repair, name, module))
+                    self.on_message(f"{tree.name}: {one_pass.damage}: was changed, and not by huai")
+                    with self._trying(tree.name):
+                        self._repair(tree)
             yield
 
-    def _repair(self, name: str, module: Module) -> None:
-        places, fallback = self._places(name)
-        if self.clock() - self._repaired.get(name, -_CALM_SECONDS) < _CALM_SECONDS:
+    def _repair(self, tree: AttrTree) -> None:
+        repaired, fallback = self._repaired.get(tree.name, -_CALM_SECONDS), tree.fallback
+        if self.clock() - repaired < _CALM_SECONDS:
             with storage_errors(fallback.folder):
                 generations.distrust(fallback)
             raise AttrTreeError(
@@ -187,29 +187,19 @@ class Trees:
                 "seconds, then it is built again",
                 hint=f"find the program that changes {fallback.generations}",
             )
-        self._repaired[name] = self.clock()
-        made = ensure(name, module, places, fallback, look=True, wait=0, building=self.building)
-        self.on_update(name, made)
-
-    def _prove(self, name: str, module: Module) -> None:
-        places, fallback = self._places(name)
-        if check_attr_tree(name, module, places, fallback, wait=0).differences:
-            generations.distrust(fallback)
-            made = ensure(
-                name, module, places, fallback, rebuild=True, wait=0, building=self.building
-            )
-            self.on_update(name, made)
+        self._repaired[tree.name] = self.clock()
+        self._ensure(tree, look=True)
 
     def _forget(self) -> None:
         # Without server.toml its disk is more likely not mounted than all modules gone.
         if config_path(self.root).exists():
-            folder = Path(self.config.fallback.folder)
-            for name in remove_forgotten(self.root, folder, self.config.attr_modules):
+            for name in remove_forgotten(self.root, self.config):
                 self.on_message(f"{name}: attr tree removed: no module lists from it any more")
 
-    def _trying(self, name: str, work: Callable[[], None]) -> None:
+    @contextmanager
+    def _trying(self, name: str) -> Iterator[None]:
         try:
-            work()
+            yield
             self._failures.pop(name, None)
         except LockedError:
             pass  # a commit is at it
@@ -217,7 +207,3 @@ class Trees:
             until = self.clock() + _RETRY_SECONDS
             self._failures[name] = _Failure(until, self._commit(name))
             self.on_failure(name, error)
-
-
-def _refuse(error: HuaiError) -> None:
-    raise error

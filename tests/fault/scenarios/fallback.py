@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from huai_schema.errors import HuaiError
-from huai_server.fallback.attr.deleting import delete_tree
 from huai_server.fallback.attr.generations import discard_old
 from huai_server.fallback.redirect import preload_library
+from huai_server.fallback.sparse.deleting import delete_tree
 from huai_server.state.paths import fallback_places
 from tests.fault.killing import Ground, Hit
 from tests.support.attr_trees import Fallback, seen

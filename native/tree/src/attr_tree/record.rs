@@ -1,4 +1,4 @@
-//! What a maker is told to do, as bytes: `huai_server/fallback/attr/records.py` packs them.
+//! What a maker is told to do, as bytes: `huai_server/fallback/sparse/records.py` packs them.
 //!
 //! A record is a header in the machine's own byte order, then its name and its second name, each
 //! ended by NUL, without padding.

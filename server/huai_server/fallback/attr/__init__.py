@@ -1,13 +1,7 @@
 """Attr trees: what the fallback lists, brought up to a module's newest commit and proved right.
 
-The use cases are `ensure`, `is_current` and `delete_attr_tree` (here),
-`foreign_changes.ForeignChanges` and `check.check_attr_tree`; where the files are says
-`huai_server.state.paths.FallbackPlaces`.  An attr tree is made from the metadata repository alone;
-nothing here reads the mirrored tree.
+The use cases are `ensure.ensure`, `check.check_attr_tree`, `remove.delete_attr_tree` and
+`foreign_changes.ForeignChanges`; each works on an `AttrTree` of any kind (`kind.AttrTreeKind`).
+Where the files are says `huai_server.state.paths.FallbackPlaces`.  An attr tree is made from the
+metadata repository alone; nothing here reads the mirrored tree.
 """
-
-from huai_server.fallback.attr.ensure import AttrTreeResult, ensure, is_current
-from huai_server.fallback.attr.remove import delete_attr_tree
-from huai_server.fallback.kind import AttrTreeError
-
-__all__ = ["AttrTreeError", "AttrTreeResult", "delete_attr_tree", "ensure", "is_current"]

@@ -7,6 +7,8 @@ Only listings that differ are decoded.
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from heapq import merge
+from itertools import groupby
 from pathlib import Path
 
 from huai_program.locking import locked
@@ -16,21 +18,19 @@ from huai_schema.entries import Entry
 from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_schema.paths import RelPath, path_order, show
 from huai_server.commit.tree_builder import TreeBuilder
-from huai_server.config.tables import Module
 from huai_server.fallback.attr import generations
 from huai_server.fallback.attr import state as states
 from huai_server.fallback.attr.state import AttrState
-from huai_server.fallback.kind import AttrTreeError
+from huai_server.fallback.attr.tree import AttrTree
+from huai_server.fallback.kind import UNLISTED, AttrTreeError
 from huai_server.fallback.owners import OwnerIds
 from huai_server.scan import scan
 from huai_server.scan.types import ScanOptions
 from huai_server.state.errors import storage_errors
-from huai_server.state.paths import FallbackPlaces, ModulePlaces
-from huai_server.store.repository import Head, Repository
+from huai_server.store.repository import Repository
 
 _SHOWN = 20
 _OWNERS = frozenset(("owner", "group"))
-_UNLISTED = frozenset(("digest",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,36 +45,29 @@ class AttrReport:
     """The first of them, in words."""
 
 
-def check_attr_tree(
-    name: str,
-    module: Module,
-    places: ModulePlaces,
-    fallback: FallbackPlaces,
-    *,
-    wait: float = 600.0,
-) -> AttrReport:
-    """Compare the attr tree of `name` with the commit that it is of; reads no disk but git's."""
+def check_attr_tree(tree: AttrTree, *, wait: float = 600.0) -> AttrReport:
+    """Compare `tree` with the commit that it is of; reads no disk but git's.
+
+    Raises `AttrTreeError` if the module has no attr tree.
+    """
+    fallback = tree.fallback
     with storage_errors(fallback.folder):
-        if not fallback.folder.is_dir():
-            raise _not_there(name)
-        with locked(fallback.lock, wait=wait):
-            state = states.load(fallback.state)
-            if state is None:
-                raise _not_there(name)
-            repository = Repository(places.repository)
-            head = repository.head()
-            if head is None:
-                raise _not_there(name)
-            snapshot = repository.snapshot(Head(state.commit, state.tree, 0, head.info))[1]
-            return _Check(module, fallback, state, snapshot).run()
+        if fallback.folder.is_dir():
+            with locked(fallback.lock, wait=wait):
+                state, head = states.load(fallback.state), tree.head()
+                if state is not None and head is not None:
+                    snapshot = state.snapshot(Repository(tree.places.repository), head)
+                    return _Check(tree, state, snapshot).run()
+    raise AttrTreeError(
+        f"module {tree.name!r} has no attr tree",
+        hint=f"run: huai-server fallback build {tree.name}",
+    )
 
 
 class _Check:
-    def __init__(
-        self, module: Module, fallback: FallbackPlaces, state: AttrState, snapshot: Snapshot
-    ) -> None:
-        self._module = module
-        self._fallback = fallback
+    def __init__(self, tree: AttrTree, state: AttrState, snapshot: Snapshot) -> None:
+        self._module = tree.module
+        self._fallback = tree.fallback
         self._state = state
         self._snapshot = snapshot
         self._ids = OwnerIds()
@@ -101,7 +94,7 @@ class _Check:
             self._fault(f"{fallback.tree}: does not name generation {state.generation}")
         elif not generations.is_sealed(fallback):
             self._fault(f"{fallback.seal}: the root has another time: it was changed by hand")
-        if not generations.points_to(fallback, self._module.path):
+        if generations.target(fallback.real) != self._module.path:
             self._fault(f"{fallback.real}: does not name {self._module.path}")
 
     def _listed(self, generation: Path) -> Iterator[Listing]:
@@ -125,18 +118,15 @@ class _Check:
                 self._fault(f"{show(path)}: has another {', '.join(sorted(names))}")
 
     def _differing(self, want: Entry, have: Entry) -> frozenset[str]:
-        names = differing(want, have) - _UNLISTED
+        names = differing(want, have) - UNLISTED
         if names & _OWNERS and (os.geteuid() != 0 or self._same_ids(want, have)):
             return names - _OWNERS
         return names
 
     def _same_ids(self, want: Entry, have: Entry) -> bool:
         """Whether both names of owner and group give the same ids."""
-        ids = self._ids
-        return (ids.uid(want.owner), ids.gid(want.group)) == (
-            ids.uid(have.owner),
-            ids.gid(have.group),
-        )
+        uid, gid = self._ids.uid, self._ids.gid
+        return uid(want.owner) == uid(have.owner) and gid(want.group) == gid(have.group)
 
     def _fault(self, text: str) -> None:
         self._count += 1
@@ -148,18 +138,11 @@ def _pairs(
     wanted: Iterable[Listing], found: Iterable[Listing]
 ) -> Iterator[tuple[Listing | None, Listing | None]]:
     """Listings of the same directory, side by side; both come in tree order."""
-    wants, finds = iter(wanted), iter(found)
-    want, have = next(wants, None), next(finds, None)
-    while want is not None or have is not None:
-        if want is not None and have is not None and want.path == have.path:
-            yield want, have
-            want, have = next(wants, None), next(finds, None)
-        elif have is None or (want is not None and path_order(want.path) < path_order(have.path)):
-            yield want, None
-            want = next(wants, None)
-        else:
-            yield None, have
-            have = next(finds, None)
+    sides = ((False, each) for each in wanted), ((True, each) for each in found)
+    both = merge(*sides, key=lambda each: path_order(each[1].path))
+    for _, group in groupby(both, key=lambda each: each[1].path):
+        pair = dict(group)
+        yield pair.get(False), pair.get(True)
 
 
 def _entries(listing: Listing | None) -> dict[RelPath, Entry]:
@@ -167,9 +150,3 @@ def _entries(listing: Listing | None) -> dict[RelPath, Entry]:
     if listing is None:
         return {}
     return {entry.path: entry for entry in decode_listing(listing._replace(digests=b""))}
-
-
-def _not_there(name: str) -> AttrTreeError:
-    return AttrTreeError(
-        f"module {name!r} has no attr tree", hint=f"run: huai-server fallback build {name}"
-    )

@@ -37,19 +37,14 @@ def make_own_folder(places: FallbackPlaces) -> None:
 
 def served_generation(places: FallbackPlaces) -> str | None:
     """The name of the generation that is served; None: none is."""
-    target = _target(places.tree)
-    return None if target is None else Path(target).name
-
-
-def points_to(places: FallbackPlaces, real: str) -> bool:
-    """Whether the link for content leads to `real`."""
-    return _target(places.real) == real
+    served = target(places.tree)
+    return None if served is None else Path(served).name
 
 
 def is_sealed(places: FallbackPlaces) -> bool:
     """Whether the root of the served generation has the mtime that `seal` recorded."""
     try:
-        return _target(places.seal) == str(places.tree.stat().st_mtime_ns)
+        return target(places.seal) == str(places.tree.stat().st_mtime_ns)
     except OSError:
         return False
 
@@ -114,11 +109,11 @@ def discard_old(places: FallbackPlaces, discard: Callable[[Path], None]) -> None
             discard(generation)
 
 
-def replace_link(link: Path, target: str) -> None:
-    """Let the symlink `link` lead to `target`, in one step."""
+def replace_link(link: Path, to: str) -> None:
+    """Let the symlink `link` lead to `to`, in one step."""
     new = link.with_name(f"{link.name}.new")
     new.unlink(missing_ok=True)
-    new.symlink_to(target)
+    new.symlink_to(to)
     new.replace(link)
 
 
@@ -131,7 +126,8 @@ def _let_go(generation: Path) -> bool:
         os.close(root)
 
 
-def _target(link: Path) -> str | None:
+def target(link: Path) -> str | None:
+    """The path that a symlink leads to; None: there is no such symlink."""
     try:
         return os.readlink(link)
     except OSError:

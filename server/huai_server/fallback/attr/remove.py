@@ -9,14 +9,13 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from huai_program.locking import LockedError, locked
-from huai_server.fallback.attr import belonging, generations
-from huai_server.fallback.attr.deleting import delete_tree
-from huai_server.fallback.attr.kinds import discard_of
-from huai_server.fallback.attr.update import building
+from huai_server.config.load import ServerConfig
+from huai_server.fallback.attr import generations
+from huai_server.fallback.attr.tree import AttrTree, attr_tree
+from huai_server.fallback.sparse.deleting import delete_tree
+from huai_server.fallback.sparse.update import building
 from huai_server.state.errors import storage_errors
-from huai_server.state.paths import FallbackPlaces, ModulePlaces, fallback_places, module_places
-
-_WAIT_SECONDS = 60.0
+from huai_server.state.paths import FallbackPlaces
 
 
 def exists(fallback: FallbackPlaces) -> bool:
@@ -24,21 +23,20 @@ def exists(fallback: FallbackPlaces) -> bool:
     return fallback.generations.is_dir() or fallback.state.exists()
 
 
-def delete_attr_tree(
-    name: str, places: ModulePlaces, fallback: FallbackPlaces, *, wait: float = _WAIT_SECONDS
-) -> bool:
-    """Delete the attr tree of `name`; False: clients still read a part of it.
+def delete_attr_tree(tree: AttrTree, *, wait: float = 60.0) -> bool:
+    """Delete the attr tree; False: clients still read a part of it.
 
     Raises `AttrTreeError` (53) if it belongs to another state root.
     """
-    belonging.check_own(name, places, fallback)
+    fallback = tree.fallback
+    tree.check_own()
     if not exists(fallback):
         return True
     with storage_errors(fallback.folder), locked(fallback.lock, wait=wait):
-        belonging.check_own(name, places, fallback)
+        tree.check_own()
         generations.stop(fallback)
         fallback.state.unlink(missing_ok=True)
-        generations.discard_old(fallback, discard_of(places))
+        generations.discard_old(fallback, tree.discard)
         delete_tree(building(fallback.generations / "0"))
         if fallback.generations.is_dir() and any(fallback.generations.iterdir()):
             return False
@@ -46,34 +44,28 @@ def delete_attr_tree(
         return True
 
 
-def forgotten(root: Path, folder: Path, kept: Collection[str]) -> Iterator[str]:
-    """Modules of this root that have an attr tree below `folder` and are not among `kept`."""
-    if not folder.is_dir():
-        return
+def forgotten(root: Path, config: ServerConfig, kept: Collection[str]) -> Iterator[AttrTree]:
+    """The attr trees of this root whose modules are not among `kept`."""
+    folder = Path(config.fallback.folder)
     with storage_errors(folder):
-        for name in sorted(os.listdir(folder)):
-            fallback = fallback_places(folder, name)
-            own = name not in kept and belonging.is_own(module_places(root, name), fallback)
-            if own and os.access(fallback.folder, os.W_OK):
-                yield name
+        for name in sorted(os.listdir(folder)) if folder.is_dir() else ():
+            tree = attr_tree(root, config, name)
+            if name not in kept and tree.is_own and os.access(tree.fallback.folder, os.W_OK):
+                yield tree
 
 
-def remove_forgotten(root: Path, folder: Path, kept: Collection[str]) -> list[str]:
-    """Delete the attr trees of this root's modules that are not among `kept`.
+def remove_forgotten(root: Path, config: ServerConfig) -> Iterator[str]:
+    """Delete the attr trees of this root's modules that list from none any more.
 
-    Returns the names of those that are gone.  An attr tree that a client reads, or that another run
+    Yields the names of those that are gone.  An attr tree that a client reads, or that another run
     has locked, is left for the next time.
     """
-    gone = []
-    for name in forgotten(root, folder, kept):
+    for tree in forgotten(root, config, config.attr_modules):
         try:
-            if delete_attr_tree(
-                name, module_places(root, name), fallback_places(folder, name), wait=0
-            ):
-                gone.append(name)
+            if delete_attr_tree(tree, wait=0):
+                yield tree.name
         except LockedError:
             pass
-    return gone
 
 
 def _clear(fallback: FallbackPlaces) -> None:

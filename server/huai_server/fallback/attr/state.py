@@ -9,6 +9,8 @@ from pathlib import Path
 import msgspec
 
 from huai_program.record_file import RecordFile
+from huai_schema.layout.snapshot import Snapshot
+from huai_server.store.repository import Head, Repository
 
 _VERSION = 2
 
@@ -32,16 +34,17 @@ class AttrState(msgspec.Struct, frozen=True):
     changed by another program (`foreign_changes`).  Empty: no program can change it."""
     version: int = _VERSION
 
+    def snapshot(self, repository: Repository, newest: Head) -> Snapshot:
+        """What it lists; raises `FormatError` if its commit is no longer in the repository."""
+        return repository.snapshot(Head(self.commit, self.tree, 0, newest.info))[1]
+
 
 _FILE = RecordFile(AttrState, durable=False, permissions=None)
+save = _FILE.save
+"""Replaces the state in one step."""
 
 
 def load(path: Path) -> AttrState | None:
     """The state; None if the file is missing or damaged."""
     state = _FILE.load(path)
     return state if state and state.version == _VERSION else None
-
-
-def save(path: Path, state: AttrState) -> None:
-    """Replace the state in one step."""
-    _FILE.save(path, state)

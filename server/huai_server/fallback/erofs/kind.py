@@ -8,42 +8,33 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_server.fallback.erofs.image import write_image
 from huai_server.fallback.erofs.mounting import check_mountable, mount, unmount
 from huai_server.fallback.erofs.seal import damage
-from huai_server.fallback.kind import AttrTreeError
+from huai_server.fallback.kind import AttrTreeError, AttrTreeKind
 from huai_server.fallback.owners import OwnerIds
 
-ENTRY_BYTES = 150
-"""Measured: 139 to 148 an entry with names of up to 40 bytes.  On the disk, and in memory while it
-is served (`resident`)."""
 
+class ErofsKind(AttrTreeKind):
+    """One image a generation, in a folder on a disk."""
 
-class ErofsKind:
-    """One image a generation (`kind.AttrTreeKind`), in a folder on a disk."""
-
+    ENTRY_BYTES = 150
+    """Measured: 139 to 148 an entry with names of up to 40 bytes.  On the disk, and in memory while
+    it is served (`resident`)."""
     writable = False
 
-    def __init__(self, images: Path) -> None:
-        """`images` is the folder that holds the image files."""
-        self._images = images
-
-    def memory(self, totals: Totals) -> int:
-        """Bytes of an image of so many entries, about."""
-        return totals.entries * ENTRY_BYTES
-
-    def check_room(self, folder: Path, totals: Totals) -> None:  # noqa: ARG002 (the interface)
-        """Raise `AttrTreeError` if an image has no room, `MountError` if none can be mounted."""
-        check_mountable(self._images)
-        needed = self.memory(totals)
-        room = os.statvfs(self._images)
+    def check_room(self, totals: Totals) -> None:
+        """Raise `MountError` as well, if no image can be mounted."""
+        check_mountable(self._folder)
+        needed = totals.entries * self.ENTRY_BYTES
+        room = os.statvfs(self._folder)
         if room.f_bavail * room.f_frsize < needed:
             raise AttrTreeError(
-                f"{self._images}: an image of {totals.entries:,} entries takes about "
+                f"{self._folder}: an image of {totals.entries:,} entries takes about "
                 f"{needed >> 20:,} MiB, and less is free",
                 hint="make room there",
             )
 
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
         """Build the image and mount it; uses an image of the same tree that is already there."""
-        image = self._images / f"attr-{generation.name}-{snapshot.tree.hex()}.erofs"
+        image = self._folder / f"attr-{generation.name}-{snapshot.tree.hex()}.erofs"
         owners = owners or OwnerIds.of_this_process()
         self._discard_forgotten(generation.parent, snapshot.tree)
         if not self._take_over(image, snapshot.tree, owners):
@@ -54,7 +45,7 @@ class ErofsKind:
 
     def image(self, generation: Path) -> Path | None:
         """The image that is mounted at `generation`; None: there is none."""
-        return next(self._images.glob(f"attr-{generation.name}-*.erofs"), None)
+        return next(self._folder.glob(f"attr-{generation.name}-*.erofs"), None)
 
     def plan(self, generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None) -> None:
         """None: an image is never changed in place."""
@@ -63,7 +54,7 @@ class ErofsKind:
         """Unmount it; clients that have it open finish on it."""
         unmount(generation)
         generation.rmdir()
-        for image in self._images.glob(f"attr-{generation.name}-*.erofs"):
+        for image in self._folder.glob(f"attr-{generation.name}-*.erofs"):
             image.unlink()
 
     def _take_over(self, image: Path, tree: bytes, owners: OwnerIds) -> bool:
@@ -71,7 +62,7 @@ class ErofsKind:
 
         So a machine does not build again when it starts: the images are still on the disk.
         """
-        for other in self._images.glob(f"attr-*-{tree.hex()}.erofs"):
+        for other in self._folder.glob(f"attr-*-{tree.hex()}.erofs"):
             if damage(other, tree, owners) is None:
                 other.rename(image)
                 return True
@@ -80,9 +71,9 @@ class ErofsKind:
 
     def _discard_forgotten(self, generations: Path, tree: bytes) -> None:
         """Delete images without a generation: after a restart of the machine or a killed build."""
-        for partial in self._images.glob("attr-*.erofs.partial"):
+        for partial in self._folder.glob("attr-*.erofs.partial"):
             partial.unlink()
-        for image in self._images.glob("attr-*.erofs"):
+        for image in self._folder.glob("attr-*.erofs"):
             _, number, of_tree = image.stem.split("-")
             if of_tree != tree.hex() and not (generations / number).exists():
                 image.unlink()

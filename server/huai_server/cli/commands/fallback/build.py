@@ -8,9 +8,9 @@ from huai_server.cli.after_commit_report import show_attr_tree
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, module_argument
 from huai_server.config.load import load
-from huai_server.fallback.attr import ensure
+from huai_server.fallback.attr.ensure import ensure
+from huai_server.fallback.attr.tree import attr_tree
 from huai_server.fallback.conf import clashing_names
-from huai_server.state.paths import fallback_places, module_places
 
 
 @click.command()
@@ -27,9 +27,8 @@ def command(root: Path, name: str, rebuild: bool, console: Console) -> None:
     path than the module's, is left alone (53); --rebuild accepts the new path.
     """
     config = load(root)
-    module = config.module(name)
+    config.module(name)
     if clash := clashing_names(config.fallback_modules).get(name):
         raise clash
-    places = fallback_places(Path(config.fallback.folder), name)
-    result = ensure(name, module, module_places(root, name), places, rebuild=rebuild, look=True)
+    result = ensure(attr_tree(root, config, name), rebuild=rebuild, look=True)
     show_attr_tree(console, name, result)

@@ -9,7 +9,7 @@ from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, module_argument
 from huai_server.config.load import load
 from huai_server.fallback.attr.check import check_attr_tree
-from huai_server.state.paths import fallback_places, module_places
+from huai_server.fallback.attr.tree import attr_tree
 
 
 @click.command()
@@ -22,8 +22,8 @@ def command(root: Path, name: str, console: Console) -> int:
     Exit code 53 means that it does not; `fallback build --rebuild` repairs it.
     """
     config = load(root)
-    places = fallback_places(Path(config.fallback.folder), name)
-    report = check_attr_tree(name, config.module(name), module_places(root, name), places)
+    config.module(name)
+    report = check_attr_tree(attr_tree(root, config, name))
     console.event(
         "attr_check",
         module=name,

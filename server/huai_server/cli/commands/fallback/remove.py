@@ -11,7 +11,7 @@ from huai_server.cli.console import Console
 from huai_server.cli.options import console_options, modules_argument
 from huai_server.config.load import load
 from huai_server.fallback.attr.remove import delete_attr_tree, exists, forgotten
-from huai_server.state.paths import fallback_places, module_places
+from huai_server.fallback.attr.tree import attr_tree
 
 
 @click.command()
@@ -29,13 +29,12 @@ def command(root: Path, names: tuple[str, ...], every: bool, console: Console) -
     """
     if bool(names) == every:
         raise click.UsageError("give the NAME of a module, or --all")
-    folder = Path(load(root).fallback.folder)
-    code = ExitCode.OK
-    for name in names or tuple(forgotten(root, folder, ())):
+    config, code = load(root), ExitCode.OK
+    for name in names or [tree.name for tree in forgotten(root, config, ())]:
         _check_name(name)
-        places = fallback_places(folder, name)
-        existed = exists(places)
-        gone = delete_attr_tree(name, module_places(root, name), places)
+        tree = attr_tree(root, config, name)
+        existed = exists(tree.fallback)
+        gone = delete_attr_tree(tree)
         code = code if gone else ExitCode.FALLBACK
         console.event("attr_removed", module=name, existed=existed, gone=gone)
         if not existed:

@@ -8,7 +8,7 @@ from huai_program.garbage import collect_usually
 from huai_server.cli.after_commit_report import show_attr_tree
 from huai_server.cli.console import Console
 from huai_server.cli.options import console_options
-from huai_server.fallback.attr import AttrTreeResult
+from huai_server.fallback.attr.ensure import AttrTreeResult
 from huai_server.fallback.service import Callbacks, serve_fallback
 
 

@@ -9,30 +9,26 @@ from pathlib import Path
 from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
 from huai_server.fallback import memory
-from huai_server.fallback.attr.build import build_tree
-from huai_server.fallback.attr.deleting import delete_tree
-from huai_server.fallback.attr.update import SparseUpdate, building
-from huai_server.fallback.kind import AttrTreeError
+from huai_server.fallback.kind import AttrTreeError, AttrTreeKind, Update
 from huai_server.fallback.owners import OwnerIds
+from huai_server.fallback.sparse.build import build_tree
+from huai_server.fallback.sparse.deleting import delete_tree
+from huai_server.fallback.sparse.update import building, plan_update
 
-ENTRY_BYTES = 1100
-"""Measured: 1040 to 1100 an entry, names of 40 bytes."""
 _WORK_BYTES = 32 << 20
 """What a build takes beside that."""
 
 
-class SparseKind:
-    """Sparse files, changed in place (`kind.AttrTreeKind`)."""
+class SparseKind(AttrTreeKind):
+    """Sparse files, changed in place."""
 
+    ENTRY_BYTES = 1100
+    """Measured: 1040 to 1100 an entry, names of 40 bytes."""
     writable = True
 
-    def memory(self, totals: Totals) -> int:
-        """Bytes of an attr tree of so many entries, about."""
-        return totals.entries * ENTRY_BYTES
-
-    def check_room(self, folder: Path, totals: Totals) -> None:
-        """`AttrTreeError` unless one of this size can be made below `folder` here and now."""
-        needed = self.memory(totals)
+    def check_room(self, totals: Totals) -> None:
+        """Ask for inodes, and for memory on a file system that is in memory."""
+        folder, needed = self._folder, totals.entries * self.ENTRY_BYTES
         room = os.statvfs(folder)
         if room.f_files and room.f_favail < totals.entries:
             raise AttrTreeError(
@@ -44,24 +40,24 @@ class SparseKind:
         if _is_in_memory(folder) and (free := memory.available_bytes()) < needed + _WORK_BYTES:
             raise AttrTreeError(
                 f"{totals.entries:,} entries would take about {needed >> 20:,} MiB of memory "
-                f"({ENTRY_BYTES} bytes each), and {free >> 20:,} MiB are available here",
+                f"({self.ENTRY_BYTES} bytes each), and {free >> 20:,} MiB are available here",
                 hint='fallback.kind = "erofs" takes a fifth of it; or set fallback.folder to a '
                 "folder on an SSD",
             )
 
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
-        """Make a whole one; returns how many entries could not be given their owner."""
+        """Fill a folder."""
         delete_tree(building(generation))
         return build_tree(generation, snapshot, owners)
 
     def plan(
         self, generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None
-    ) -> SparseUpdate:
-        """How to take the one at `generation` from `old` to `new`."""
-        return SparseUpdate(generation, old, new, owners)
+    ) -> Update:
+        """Change what differs."""
+        return plan_update(generation, old, new, owners)
 
     def discard(self, generation: Path) -> None:
-        """Delete it."""
+        """Delete the folder."""
         delete_tree(generation)
 
 

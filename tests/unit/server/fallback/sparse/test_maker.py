@@ -10,10 +10,9 @@ import pytest
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory
 from huai_schema.paths import ROOT, RelPath
-from huai_server.fallback.attr.build import build_tree
-from huai_server.fallback.attr.maker import Maker
-from huai_server.fallback.attr.records import Records
 from huai_server.fallback.owners import OwnerIds
+from huai_server.fallback.sparse.build import build_tree
+from huai_server.fallback.sparse.records import Maker, Records
 from tests.support.scanners import OPENAT2, without_call
 from tests.support.schema.lines import encode_leaf
 from tests.support.schema.trees import directory, file, snapshot, tree_of
@@ -26,7 +25,6 @@ def apply(root: Path, fill: Fill, building: Path | None = None) -> None:
     fill(records)
     with Maker(root, building) as maker:
         maker.apply(records.take())
-        maker.leave()
 
 
 def leaves(lines: bytes, path: bytes = b"") -> Fill:

@@ -1,16 +1,22 @@
-"""Instructions for the native maker, as bytes.
+"""The engine's maker of sparse files, and its instructions as bytes.
 
-Pure.  Rule to keep: `_HEADER` and the numbers have to equal those of
+Rule to keep: `_HEADER` and the numbers have to equal those of
 `native/tree/src/attr_tree/record.rs`.
 """
 
+import os
 import re
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self
 
+from huai_native import _native
 from huai_schema.codec.escaping import unescape
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import ROOT_OWNER, Directory, File, Symlink
-from huai_schema.paths import RelPath, basename
+from huai_schema.paths import RelPath, basename, parent
 from huai_server.fallback.owners import OwnerIds
 
 _HEADER = struct.Struct("=qqIIIIIIII")
@@ -23,13 +29,14 @@ _OWNER_FIELD = re.compile(rb"\t([ug][^\t\n]+)")
 
 
 class Records:
-    """Collects records until they are taken."""
+    """Collects records until they are taken; a name's directory is entered when need be."""
 
     def __init__(self, owners: OwnerIds | None) -> None:
         """Numbers come from `owners`; None: entries keep the owner they are made with."""
         self._owners = owners
         self._parts: list[bytes] = []
         self._told: set[bytes] = set()
+        self._entered: RelPath | None = None
         self.size = 0
         """Bytes that wait to be taken."""
 
@@ -42,10 +49,13 @@ class Records:
 
     def enter(self, directory: RelPath) -> None:
         """The records that follow are about names in this directory."""
-        self._add(_ENTER, directory)
+        if directory != self._entered:
+            self._add(_ENTER, directory)
+            self._entered = directory
 
     def leaf(self, leaf: File | Symlink) -> None:
-        """A file, a further name of one, or a symlink, in the directory entered."""
+        """Make a file, a further name of one, or a symlink."""
+        self.enter(parent(leaf.path))
         name = basename(leaf.path)
         if isinstance(leaf, Symlink):
             self._add(_SYMLINK, name, leaf, other=leaf.target)
@@ -55,7 +65,8 @@ class Records:
             self._add(_LINK, name, other=leaf.link)
 
     def leaves(self, listing: Listing) -> None:
-        """All files and symlinks of the directory entered, as their lines say."""
+        """Make all files and symlinks of a directory, as their lines say."""
+        self.enter(listing.path)
         uid = gid = _LEAVE_OWNER
         if self._owners is not None:
             uid, gid = self._owners.uid(ROOT_OWNER), self._owners.gid(ROOT_OWNER)
@@ -64,19 +75,23 @@ class Records:
         self._pack((0, 0, 0, uid, gid, 0, _LEAVES), listing.path, listing.leaves)
 
     def directory(self, directory: Directory) -> None:
-        """Make an empty directory in the one entered."""
+        """Make an empty directory."""
+        self.enter(parent(directory.path))
         self._add(_DIRECTORY, basename(directory.path), directory)
 
     def attributes(self, directory: Directory) -> None:
         """Set the attributes of a directory that exists."""
         self._add(_ATTRIBUTES, directory.path, directory)
+        self._entered = None
 
     def move(self, old: RelPath, new: RelPath) -> None:
         """Rename a directory with all below it."""
         self._add(_MOVE, old, other=new)
+        self._entered = None
 
     def remove(self, path: RelPath) -> None:
-        """Remove a name of the directory entered, with all below it."""
+        """Remove a name, with all below it."""
+        self.enter(parent(path))
         self._add(_REMOVE, basename(path))
 
     def _add(
@@ -113,3 +128,40 @@ class Records:
             record = b"%s%s\0%s\0" % (_HEADER.pack(*numbers, *lengths), name, other)
         self._parts.append(record)
         self.size += len(record)
+
+
+class Maker:
+    """Carries out records below one directory, until it is closed."""
+
+    def __init__(self, root: Path, building: Path | None = None) -> None:
+        """With a `building` folder entries are renamed to their places; else made there."""
+        self._root = root
+        folder = None if building is None else os.fsencode(building)
+        with self._whole_paths():
+            self._native = _native.Maker(os.fsencode(root), folder, privileged=os.geteuid() == 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """The last directory that was entered gets its times back."""
+        with suppress(*(() if kind is None else (OSError,))), self._whole_paths():
+            self._native.leave()
+
+    def apply(self, records: bytes) -> None:
+        """Do all of it in order; an `OSError` names the path at which it ended."""
+        with self._whole_paths():
+            self._native.apply(records)
+
+    @property
+    def unowned(self) -> int:
+        """How many entries could not be given their owner."""
+        return self._native.unowned
+
+    @contextmanager
+    def _whole_paths(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            path = self._root / os.fsdecode(error.filename or b"")
+            raise OSError(error.errno, error.strerror, str(path)) from None

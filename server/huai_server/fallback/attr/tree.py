@@ -1,0 +1,147 @@
+"""The attr tree of one module: which state root and path it is for, and whether it is whole.
+
+Two state roots may name the same folder for the fallback.  So a trial with a second root may meet
+the attr trees of production.  The attr tree of a root that is gone may be replaced or deleted by
+any other.  Rule to keep: call one of these checks before an attr tree is changed, replaced or
+deleted.
+"""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_server.config.load import ServerConfig
+from huai_server.config.tables import Module, ModuleFallback
+from huai_server.fallback.attr import generations
+from huai_server.fallback.attr import state as states
+from huai_server.fallback.attr.state import AttrState
+from huai_server.fallback.erofs.kind import ErofsKind
+from huai_server.fallback.kind import AttrTreeError, AttrTreeKind
+from huai_server.fallback.sparse.kind import SparseKind
+from huai_server.state.paths import FallbackPlaces, ModulePlaces, fallback_places, module_places
+from huai_server.store.repository import Head, read_head
+
+
+class ForeignTreeError(AttrTreeError):
+    """An attr tree of this name belongs to another state root."""
+
+    def __init__(self, name: str, fallback: FallbackPlaces, owner: str) -> None:
+        """`owner` is that other state root."""
+        super().__init__(
+            f"{fallback.folder}: this attr tree of {name!r} belongs to the state root {owner}",
+            hint="let [fallback] folder in this root's server.toml name another folder; or, if "
+            f"that one is not wanted any more: huai-server --root {owner} fallback remove {name}",
+        )
+
+
+class AttrTree(NamedTuple):
+    """The attr tree that a module of this state root has, or may get."""
+
+    name: str
+    module: Module
+    """As configured; one that is not configured has no attr tree."""
+    places: ModulePlaces
+    fallback: FallbackPlaces
+
+    @property
+    def owner(self) -> str | None:
+        """The state root that it belongs to; None: there is no attr tree, or no record."""
+        return generations.target(self.fallback.root)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether there is an attr tree, and it belongs to this state root."""
+        return self.owner == self._root
+
+    @property
+    def is_orphan(self) -> bool:
+        """True if the state root that it belongs to is gone."""
+        return self.owner is not None and not os.path.lexists(self.owner)
+
+    def check_own(self) -> None:
+        """Raise `ForeignTreeError` for an attr tree of another state root that exists."""
+        owner = self.owner
+        if owner not in (None, self._root) and not self.is_orphan:
+            raise ForeignTreeError(self.name, self.fallback, owner)
+
+    def check_path(self) -> None:
+        """Raise `AttrTreeError` for an attr tree that lists another path than the module's.
+
+        The path that an orphan lists does not count.
+        """
+        listed = generations.target(self.fallback.real)
+        if listed not in (None, self.module.path) and not self.is_orphan:
+            raise AttrTreeError(
+                f"{self.fallback.folder}: this attr tree of {self.name!r} lists {listed}, and the "
+                f"module's path is {self.module.path}",
+                hint="if the module was moved there on purpose, say so once: "
+                f"huai-server fallback build --rebuild {self.name}",
+            )
+
+    def claim(self) -> None:
+        """Record that the attr tree belongs to this state root."""
+        if not self.is_own:
+            generations.replace_link(self.fallback.root, self._root)
+
+    def whole_state(self) -> AttrState | None:
+        """The state of an attr tree that is this root's, of the configured kind, and undamaged."""
+        state = states.load(self.fallback.state)
+        is_whole = (
+            state is not None
+            and state.target is None
+            and self.is_own
+            and state.kind == self.module.fallback.kind
+            and state.generation == generations.served_generation(self.fallback)
+            and generations.target(self.fallback.real) == self.module.path
+            and generations.is_sealed(self.fallback)
+        )
+        return state if is_whole else None
+
+    def is_current(self) -> bool:
+        """Whether it is this root's, whole, served and of the newest commit.
+
+        Reads a few small files, takes no lock; False while an update runs.
+        """
+        state = None if self.fallback.updating.exists() else self.whole_state()
+        head = self.head() if state is not None else None
+        return state is not None and head is not None and head.commit == state.commit
+
+    def head(self) -> Head | None:
+        """The newest commit; None: there is none."""
+        return read_head(self.places.repository) if self.places.repository.exists() else None
+
+    def kind(self) -> AttrTreeKind:
+        """The configured kind; raises `AttrTreeError` for a module without an attr tree."""
+        chosen = self.module.fallback.kind
+        if chosen == "sparse":
+            return SparseKind(self.fallback.folder)
+        if chosen == "erofs":
+            return self.erofs
+        raise AttrTreeError(
+            f"module {self.name!r} has no attr tree: its fallback.kind is {chosen!r}",
+            hint='set it to "sparse" or "erofs" in server.toml',
+        )
+
+    @property
+    def erofs(self) -> ErofsKind:
+        """The kind of its images, whatever is configured."""
+        return ErofsKind(self.places.folder)
+
+    def discard(self, generation: Path) -> None:
+        """Delete a generation of any kind: the configuration may have changed."""
+        kind = self.erofs if generation.is_mount() else SparseKind(self.fallback.folder)
+        kind.discard(generation)
+
+    @property
+    def _root(self) -> str:
+        return os.path.realpath(self.places.root)
+
+
+_UNCONFIGURED = Module(path="", fallback=ModuleFallback(kind="off"))
+
+
+def attr_tree(root: Path, config: ServerConfig, name: str) -> AttrTree:
+    """The attr tree of the module `name`, a checked name, which need not be configured."""
+    module = config.modules.get(name, _UNCONFIGURED)
+    fallback = fallback_places(Path(config.fallback.folder), name)
+    return AttrTree(name, module, module_places(root, name), fallback)

@@ -1,0 +1,121 @@
+"""Taking an attr tree from one snapshot to another, in place, at the cost of what changed.
+
+The attributes of the root come first: a daemon refuses clients until its mtime is the sealed one.
+Then new entries are made, then old ones removed; the times of directories come last.  At each
+moment an entry is the old one or the new one, and never half of each.  What differs in a directory
+that moved is done where it is then.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from huai_schema.diff.changes import Moved, joined
+from huai_schema.diff.diff import diff
+from huai_schema.entries import Directory, Entry, File
+from huai_schema.layout.snapshot import Snapshot, decode_listing
+from huai_schema.paths import ROOT, ancestors, path_order
+from huai_server.fallback.kind import UNLISTED, Update
+from huai_server.fallback.owners import OwnerIds
+from huai_server.fallback.sparse.deleting import delete_tree
+from huai_server.fallback.sparse.records import Maker, Records
+
+if TYPE_CHECKING:
+    from huai_schema.diff.changes import Change
+
+
+def building(generation: Path) -> Path:
+    """The folder in which entries are made; an interrupted update leaves it behind."""
+    return generation.parent.parent / "building"
+
+
+def plan_update(generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None) -> Update:
+    """Compare the snapshots; nothing is changed yet."""
+    moves: list[Moved] = []
+    found: list[Change] = []
+    for difference in diff(old, new):
+        if isinstance(difference, Moved):
+            moves.append(difference)
+        else:
+            found.append(difference)
+    moves.sort(key=lambda each: path_order(each.new))
+    changes = [
+        change
+        for change in sorted(joined(found).values(), key=lambda each: path_order(each.path))
+        if change.attributes - UNLISTED or not (change.old and change.new)
+    ]
+    return Update(len(changes) + len(moves), partial(_run, generation, changes, moves, new, owners))
+
+
+def _run(
+    generation: Path,
+    changes: "Sequence[Change]",
+    moves: Sequence[Moved],
+    new: Snapshot,
+    owners: OwnerIds | None,
+) -> int:
+    records = Records(owners)
+    _record(records, changes, moves, new)
+    place = building(generation)
+    delete_tree(place)
+    place.mkdir(mode=0o700)
+    with Maker(generation, place) as maker:
+        maker.apply(records.take())
+    delete_tree(place)
+    return maker.unowned
+
+
+def _record(
+    records: Records, changes: "Sequence[Change]", moves: Sequence[Moved], new: Snapshot
+) -> None:
+    """All that has to be done, in order."""
+    # The deepest first.
+    directories = [each.new for each in reversed(changes) if isinstance(each.new, Directory)]
+    were = {each.path for each in changes if isinstance(each.old, Directory)}
+    made = [each for each in reversed(directories) if each.path not in were]
+    moved = {move.new for move in moves}
+    _set_attributes(records, (each for each in directories if each.path == ROOT))
+    for directory in made:
+        if moved.isdisjoint(ancestors(directory.path)):
+            records.directory(directory)
+    for move in moves:
+        records.move(move.old, move.new)
+    for directory in made:
+        if not moved.isdisjoint(ancestors(directory.path)):
+            records.directory(directory)
+    _make_leaves(records, [each.new for each in changes if each.new], _moved_links(moves, new))
+    lost = were.difference(directory.path for directory in directories)
+    for change in changes:
+        # A moved directory may be in the place of a file, which is then removed already.
+        is_gone = change.new is None and change.path not in moved
+        # All below a removed directory goes with it.
+        if is_gone and lost.isdisjoint(ancestors(change.path)):
+            records.remove(change.path)
+    _set_attributes(records, (each for each in directories if each.path != ROOT))
+
+
+def _set_attributes(records: Records, directories: Iterable[Directory]) -> None:
+    for directory in directories:
+        records.attributes(directory)
+
+
+def _make_leaves(records: Records, entries: Sequence[Entry], links: Iterable[Entry]) -> None:
+    for entry in entries:
+        if not isinstance(entry, Directory) and not _is_link(entry):
+            records.leaf(entry)
+    for entry in (*entries, *links):
+        if not isinstance(entry, Directory) and _is_link(entry):
+            records.leaf(entry)
+
+
+def _moved_links(moves: Sequence[Moved], new: Snapshot) -> Iterator[Entry]:
+    """Leaves beside hardlinks below moved directories, which need to be made for a new leader."""
+    for move in moves:
+        for listing in new.subtree(move.new):
+            if b"\th" in listing.leaves:
+                yield from decode_listing(listing)
+
+
+def _is_link(entry: Entry) -> bool:
+    return isinstance(entry, File) and entry.link is not None
