@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from huai_server.config.tables import ModuleFallback
-from huai_server.fallback.erofs.seal import damage
+from huai_server.fallback.erofs.image import damage
 from huai_server.fallback.owners import OwnerIds
 from tests.support.attr_trees import Fallback, seen
 from tests.support.mounting import needs_mounts

@@ -10,6 +10,7 @@ import pytest
 
 from huai_schema.entries import Symlink
 from huai_schema.paths import RelPath
+from huai_server.fallback.erofs.image import damage
 from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.fallback.erofs.mounting import (
     MountError,
@@ -18,7 +19,6 @@ from huai_server.fallback.erofs.mounting import (
     mount,
     unmount,
 )
-from huai_server.fallback.erofs.seal import damage
 from huai_server.fallback.owners import OwnerIds
 from tests.support.erofs_trees import OWNERS, make_image, mounted, seen, wanted
 from tests.support.mounting import needs_mounts

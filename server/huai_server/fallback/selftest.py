@@ -10,7 +10,6 @@ import shutil
 import struct
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 import msgspec
 
@@ -26,7 +25,6 @@ _SIZE = 70_000
 _GOOD, _SHORT, _OTHER, _LINKED = "good", "shortened", "replaced", "behind-a-symlink"
 _SECONDS = 30.0
 _VANISHED = (23, 24)
-_IDENT = struct.Struct("4sBB")
 _PROGRAM_INTERPRETER = 3
 
 
@@ -140,12 +138,13 @@ def _check_binaries(program: Path, library: Path) -> None:
         raise SelfTestError(f"{library}: no library", hint="install huai anew")
     if binary is None:
         return  # a script that starts rsync, perhaps: the test will tell
-    if not binary.dynamic:
+    (machine, is_dynamic), (wanted, _) = binary, loaded
+    if not is_dynamic:
         raise SelfTestError(
             f"{program}: is linked statically and loads no library",
             hint="install the distribution's rsync, or set fallback.rsync to another one",
         )
-    if binary.machine != loaded.machine:
+    if machine != wanted:
         raise SelfTestError(
             f"{program}: is of another architecture than {library}",
             hint="install an rsync of the same architecture as Python",
@@ -165,28 +164,20 @@ def _likely_cause(settings: Fallback) -> str:
     return "nothing is served; see what rsync says, and whether the folder is mounted noexec"
 
 
-class Binary(NamedTuple):
-    """An ELF file."""
+def inspect(path: Path) -> tuple[bytes, bool] | None:
+    """Return what machine an ELF file is for, and whether it asks for a dynamic loader.
 
-    machine: tuple[int, int, int]
-    """Class, byte order and processor; a library must have the program's."""
-    dynamic: bool
-    """Whether it asks for a dynamic loader, which is what preloads libraries."""
-
-
-def inspect(path: Path) -> Binary | None:
-    """The header of the file `path`; None if it is not an ELF file (a script, perhaps)."""
+    The machine is class, byte order and processor, which a library must have as the program has.
+    The loader is what preloads libraries.  None: it is not an ELF file (a script, perhaps).
+    """
     with path.open("rb") as file:
         header = file.read(64)
         if len(header) < 64 or header[:4] != b"\x7fELF":
             return None
-        _, width, order = _IDENT.unpack_from(header)
-        mark = "<" if order == 1 else ">"
-        (machine,) = struct.unpack_from(f"{mark}H", header, 18)
-        wide = width == 2
+        wide, mark = header[4] == 2, "<" if header[5] == 1 else ">"
         (offset,) = struct.unpack_from(f"{mark}{'Q' if wide else 'I'}", header, 32 if wide else 28)
         size, count = struct.unpack_from(f"{mark}HH", header, 54 if wide else 42)
         file.seek(offset)
         table = file.read(size * count)
     kinds = (struct.unpack_from(f"{mark}I", table, at)[0] for at in range(0, len(table), size or 1))
-    return Binary((width, order, machine), _PROGRAM_INTERPRETER in kinds)
+    return header[4:6] + header[18:20], _PROGRAM_INTERPRETER in kinds

@@ -111,24 +111,20 @@ def check_confinement(settings: Fallback, library: Path) -> str | None:
 
     Raises `ConfinementError` instead if `settings` require it.
     """
-    reason = _lack(settings, library)
+    reason = None
+    if not settings.use_chroot:
+        reason = "fallback.use_chroot is false"
+    elif ctypes.CDLL(str(library)).huai_can_confine() != 1:
+        reason = (
+            "no Landlock (Linux 5.13, and a seccomp filter that permits landlock_*), "
+            "and no CAP_SYS_ADMIN for detached mounts"
+        )
     if reason is not None and settings.confine == "require":
         raise ConfinementError(
             f"connections cannot be confined, and fallback.confine requires it: {reason}",
             hint="remove the reason, or remove the key confine from [fallback] in server.toml",
         )
     return reason
-
-
-def _lack(settings: Fallback, library: Path) -> str | None:
-    if not settings.use_chroot:
-        return "fallback.use_chroot is false"
-    if ctypes.CDLL(str(library)).huai_can_confine() != 1:
-        return (
-            "no Landlock (Linux 5.13, and a seccomp filter that permits landlock_*), "
-            "and no CAP_SYS_ADMIN for detached mounts"
-        )
-    return None
 
 
 def _text(trees: Trees, settings: Fallback) -> str:
@@ -140,14 +136,7 @@ class _Service:
     def __init__(self, root: Path, config: ServerConfig, callbacks: Callbacks) -> None:
         self._root = root
         self._callbacks = callbacks
-        self._trees = Trees(
-            root,
-            config,
-            callbacks.attr_tree,
-            self._module_failed,
-            callbacks.error,
-            self._building,
-        )
+        self._trees = Trees(root, config, callbacks.attr_tree, callbacks.error, self._building)
         self._resident = ResidentImages(callbacks.error)
         self._program = programs.find(config.fallback.rsync)
         self._library = preload_library()
@@ -298,11 +287,6 @@ class _Service:
             make_folder(path.parent)
             replace_file(path, text.encode(), path.with_suffix(".new"), durable=False)
             self._written = text
-
-    def _module_failed(self, name: str, error: HuaiError) -> None:
-        self._callbacks.error(
-            f"{name}: {error.message}" + (f" ({error.hint})" if error.hint else "")
-        )
 
     def _end(self) -> None:
         """Stop listening, let transfers finish for a while, then end them."""

@@ -49,10 +49,8 @@ class Trees:
     config: ServerConfig
     on_update: Callable[[str, AttrTreeResult], None] = _ignore
     """Called when an attr tree was built or updated."""
-    on_failure: Callable[[str, HuaiError], None] = _ignore
-    """Called when that failed; a module without an attr tree is not served."""
     on_message: Callable[[str], None] = _ignore
-    """Called with other messages."""
+    """Called with other messages, such as that this failed: then the module is not served."""
     building: Building = nullcontext
     """Entered while a new attr tree is made."""
     clock: Callable[[], float] = time.monotonic
@@ -206,4 +204,5 @@ class Trees:
         except HuaiError as error:
             until = self.clock() + _RETRY_SECONDS
             self._failures[name] = _Failure(until, self._commit(name))
-            self.on_failure(name, error)
+            hint = f" ({error.hint})" if error.hint else ""
+            self.on_message(f"{name}: {error.message}{hint}")

@@ -19,8 +19,7 @@ from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_schema.paths import RelPath, path_order, show
 from huai_server.commit.tree_builder import TreeBuilder
 from huai_server.fallback.attr import generations
-from huai_server.fallback.attr import state as states
-from huai_server.fallback.attr.state import AttrState
+from huai_server.fallback.attr.state import STATE_FILE, AttrState
 from huai_server.fallback.attr.tree import AttrTree
 from huai_server.fallback.kind import UNLISTED, AttrTreeError
 from huai_server.fallback.owners import OwnerIds
@@ -54,7 +53,7 @@ def check_attr_tree(tree: AttrTree, *, wait: float = 600.0) -> AttrReport:
     with storage_errors(fallback.folder):
         if fallback.folder.is_dir():
             with locked(fallback.lock, wait=wait):
-                state, head = states.load(fallback.state), tree.head()
+                state, head = STATE_FILE.load(fallback.state), tree.head()
                 if state is not None and head is not None:
                     snapshot = state.snapshot(Repository(tree.places.repository), head)
                     return _Check(tree, state, snapshot).run()
@@ -119,14 +118,10 @@ class _Check:
 
     def _differing(self, want: Entry, have: Entry) -> frozenset[str]:
         names = differing(want, have) - UNLISTED
-        if names & _OWNERS and (os.geteuid() != 0 or self._same_ids(want, have)):
-            return names - _OWNERS
-        return names
-
-    def _same_ids(self, want: Entry, have: Entry) -> bool:
-        """Whether both names of owner and group give the same ids."""
         uid, gid = self._ids.uid, self._ids.gid
-        return uid(want.owner) == uid(have.owner) and gid(want.group) == gid(have.group)
+        # Several names may have one id.
+        same = uid(want.owner) == uid(have.owner) and gid(want.group) == gid(have.group)
+        return names - _OWNERS if same or os.geteuid() != 0 else names
 
     def _fault(self, text: str) -> None:
         self._count += 1

@@ -19,8 +19,7 @@ from huai_schema.errors import FormatError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT
 from huai_server.fallback.attr import foreign_changes, generations
-from huai_server.fallback.attr import state as states
-from huai_server.fallback.attr.state import AttrState
+from huai_server.fallback.attr.state import STATE_FILE, AttrState
 from huai_server.fallback.attr.tree import AttrTree
 from huai_server.fallback.kind import AttrTreeError
 from huai_server.fallback.owners import OwnerIds
@@ -132,7 +131,7 @@ class _Ensure:
             generations.distrust(self._fallback)
             return None
         state = replace(state, spans=one_pass.proved(state))
-        states.save(self._fallback.state, state)
+        STATE_FILE.save(self._fallback.state, state)
         return state
 
     def _update(self, state: AttrState) -> AttrTreeResult:
@@ -145,7 +144,7 @@ class _Ensure:
             update = None  # its commit is no longer in the repository
         if update is None:
             return self._build()
-        states.save(self._fallback.state, replace(state, target=self._head.commit))
+        STATE_FILE.save(self._fallback.state, replace(state, target=self._head.commit))
         begun = foreign_changes.begin()
         try:
             with generations.updating(self._fallback):
@@ -186,7 +185,7 @@ class _Ensure:
         head, info, kind = self._head, self._head.info, self._tree.module.fallback.kind
         numbers = info.serial, info.totals.entries
         state = AttrState(kind, head.commit, head.tree, *numbers, generation, spans=spans)
-        states.save(self._fallback.state, state)
+        STATE_FILE.save(self._fallback.state, state)
 
     def _snapshot(self) -> Snapshot:
         return self._repository.snapshot(self._head)[1]

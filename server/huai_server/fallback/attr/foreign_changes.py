@@ -16,8 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from huai_server.fallback.attr import state as states
-from huai_server.fallback.attr.state import AttrState
+from huai_server.fallback.attr.state import STATE_FILE, AttrState
 from huai_server.state.paths import FallbackPlaces
 
 _Spans = tuple[tuple[int, int], ...]
@@ -95,5 +94,5 @@ def _folders(folder: str) -> list[str]:
 
 def _settled(fallback: FallbackPlaces) -> AttrState | None:
     """The state of an attr tree that other programs can change, and that huai is not changing."""
-    state = states.load(fallback.state)
+    state = STATE_FILE.load(fallback.state)
     return state if state is not None and state.target is None and state.spans else None

@@ -4,15 +4,13 @@ The file is beside the attr tree, on the same file system in memory: a crash of 
 both.
 """
 
-from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from huai_program.record_file import RecordFile
 from huai_schema.layout.snapshot import Snapshot
 from huai_server.store.repository import Head, Repository
-
-_VERSION = 2
 
 
 class AttrState(msgspec.Struct, frozen=True):
@@ -32,19 +30,12 @@ class AttrState(msgspec.Struct, frozen=True):
     spans: tuple[tuple[int, int], ...] = ()
     """When huai changed it: from and to, in nanoseconds.  A directory with another ctime was
     changed by another program (`foreign_changes`).  Empty: no program can change it."""
-    version: int = _VERSION
+    version: Literal[2] = 2
 
     def snapshot(self, repository: Repository, newest: Head) -> Snapshot:
         """What it lists; raises `FormatError` if its commit is no longer in the repository."""
         return repository.snapshot(Head(self.commit, self.tree, 0, newest.info))[1]
 
 
-_FILE = RecordFile(AttrState, durable=False, permissions=None)
-save = _FILE.save
-"""Replaces the state in one step."""
-
-
-def load(path: Path) -> AttrState | None:
-    """The state; None if the file is missing or damaged."""
-    state = _FILE.load(path)
-    return state if state and state.version == _VERSION else None
+STATE_FILE = RecordFile(AttrState, durable=False, permissions=None)
+"""A state that is missing, damaged or of another version counts as none."""

@@ -13,25 +13,12 @@ from typing import NamedTuple
 from huai_server.config.load import ServerConfig
 from huai_server.config.tables import Module, ModuleFallback
 from huai_server.fallback.attr import generations
-from huai_server.fallback.attr import state as states
-from huai_server.fallback.attr.state import AttrState
+from huai_server.fallback.attr.state import STATE_FILE, AttrState
 from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.fallback.kind import AttrTreeError, AttrTreeKind
 from huai_server.fallback.sparse.kind import SparseKind
 from huai_server.state.paths import FallbackPlaces, ModulePlaces, fallback_places, module_places
 from huai_server.store.repository import Head, read_head
-
-
-class ForeignTreeError(AttrTreeError):
-    """An attr tree of this name belongs to another state root."""
-
-    def __init__(self, name: str, fallback: FallbackPlaces, owner: str) -> None:
-        """`owner` is that other state root."""
-        super().__init__(
-            f"{fallback.folder}: this attr tree of {name!r} belongs to the state root {owner}",
-            hint="let [fallback] folder in this root's server.toml name another folder; or, if "
-            f"that one is not wanted any more: huai-server --root {owner} fallback remove {name}",
-        )
 
 
 class AttrTree(NamedTuple):
@@ -59,10 +46,16 @@ class AttrTree(NamedTuple):
         return self.owner is not None and not os.path.lexists(self.owner)
 
     def check_own(self) -> None:
-        """Raise `ForeignTreeError` for an attr tree of another state root that exists."""
+        """Raise `AttrTreeError` for an attr tree of another state root that exists."""
         owner = self.owner
         if owner not in (None, self._root) and not self.is_orphan:
-            raise ForeignTreeError(self.name, self.fallback, owner)
+            raise AttrTreeError(
+                f"{self.fallback.folder}: this attr tree of {self.name!r} belongs to the state "
+                f"root {owner}",
+                hint="let [fallback] folder in this root's server.toml name another folder; or, if "
+                f"that one is not wanted any more: huai-server --root {owner} fallback remove "
+                f"{self.name}",
+            )
 
     def check_path(self) -> None:
         """Raise `AttrTreeError` for an attr tree that lists another path than the module's.
@@ -85,7 +78,7 @@ class AttrTree(NamedTuple):
 
     def whole_state(self) -> AttrState | None:
         """The state of an attr tree that is this root's, of the configured kind, and undamaged."""
-        state = states.load(self.fallback.state)
+        state = STATE_FILE.load(self.fallback.state)
         is_whole = (
             state is not None
             and state.target is None

@@ -1,11 +1,16 @@
-"""From a snapshot to an image file, which appears whole and durable or not at all.
+"""An image file: written whole and durable or not at all, with a seal, and verified later.
 
-The engine places what is in it (`native/format/src/erofs`).
+The engine places what is in it (`native/format/src/erofs`).  The seal stands behind the file system
+and has the tree that it shows, the numbers of its owners and a checksum: an image of an earlier run
+is verified before it is mounted, because the kernel checks the superblock only, and the machine may
+have got to know a name since.
 
 Equal trees, and owners with equal numbers, give images that are equal byte for byte.
 """
 
 import os
+import re
+import struct
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import cache
@@ -13,12 +18,25 @@ from pathlib import Path
 
 from huai_native import _native
 from huai_program.durable import replacing
-from huai_schema.codec.escaping import escape
+from huai_schema.codec.escaping import escape, unescape
 from huai_schema.codec.listing import Listing
 from huai_schema.errors import ExitCode, HuaiError
-from huai_server.fallback.erofs.seal import BLOCK, seal
 from huai_server.fallback.owners import OwnerIds
 from huai_server.state.errors import storage_errors
+
+BLOCK = 4096
+"""Bytes; the one size that all kernels with 4 KiB pages support."""
+_SUPERBLOCK_OFFSET = 1024
+_MAGIC = 0xE0F5E1E2
+_SUPERBLOCK = struct.Struct("<I32xI")
+"""Magic and number of blocks (Linux: fs/erofs/erofs_fs.h)."""
+_CHUNK = 1 << 20
+_MOST_BYTES = 64 << 20
+"""Of a seal; enough for the names of a million owners."""
+_SEAL = re.compile(
+    rb"(huai attr image 1\ntree ([0-9a-f]{40})\n"
+    rb"((?:(?:user|group)\t[^\t\n]+\t[0-9]{1,10}\n)*))blake3 ([0-9a-f]{64})\n\0*"
+)
 
 
 class ImageLimitError(HuaiError):
@@ -60,4 +78,64 @@ def write_image(
                 hint='serve this module from another kind of attr tree (fallback.kind = "sparse")',
             )
         file.seek(blocks * BLOCK)
-        file.write(seal(partial, blocks, tree, b"".join(sorted(table))))
+        file.write(_seal(partial, blocks, tree, b"".join(sorted(table))))
+
+
+def _seal(image: Path, blocks: int, tree: bytes, table: bytes) -> bytes:
+    """Return what closes an image of `blocks` blocks.
+
+    `table` has a line for each owner: `user` or `group`, the escaped name, the id.
+    """
+    text = b"huai attr image 1\ntree %s\n%s" % (tree.hex().encode(), table)
+    with image.open("rb", buffering=0) as file:
+        sealed = text + b"blake3 %s\n" % _digest(file.fileno(), blocks * BLOCK, text)
+    return sealed + bytes(-len(sealed) % BLOCK)
+
+
+def damage(image: Path, tree: bytes, owners: OwnerIds) -> str | None:
+    """Read all of an image; returns None if it is whole and of `tree`, else why not, for people.
+
+    An image in which an owner has another id than now is not of use either.
+    """
+    with storage_errors(image):
+        handle = os.open(image, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            return _damage(handle, tree, owners)
+        finally:
+            os.close(handle)
+
+
+def _damage(handle: int, tree: bytes, owners: OwnerIds) -> str | None:
+    size = _block_count(os.pread(handle, BLOCK, 0)) * BLOCK
+    rest = os.fstat(handle).st_size - size
+    within = size > 0 and 0 < rest <= _MOST_BYTES
+    sealed = _SEAL.fullmatch(os.pread(handle, rest, size)) if within else None
+    if sealed is None:
+        return "no image, or an incomplete one"
+    text, of_tree, table, digest = sealed.groups()
+    if _digest(handle, size, text) != digest:
+        return "its checksum is wrong"
+    if bytes.fromhex(of_tree.decode()) != tree:
+        return "an image of another tree"
+    for line in table.splitlines():
+        kind, name, number = line.split(b"\t")
+        find = owners.uid if kind == b"user" else owners.gid
+        if find(unescape(name)) != int(number):
+            owner = f"{kind.decode()} {name.decode('utf-8', 'backslashreplace')}"
+            return f"the {owner} has another number now"
+    return None
+
+
+def _block_count(first_block: bytes) -> int:
+    """How many blocks the superblock says there are; 0 if it is not one."""
+    if len(first_block) < BLOCK:
+        return 0
+    magic, blocks = _SUPERBLOCK.unpack_from(first_block, _SUPERBLOCK_OFFSET)
+    return int(blocks) if magic == _MAGIC else 0
+
+
+def _digest(handle: int, size: int, text: bytes) -> bytes:
+    hasher = _native.Blake3(text)
+    for at in range(0, size, _CHUNK):
+        hasher.update(os.pread(handle, min(_CHUNK, size - at), at))
+    return hasher.digest().hex().encode()

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
-from huai_server.fallback.erofs.image import write_image
+from huai_server.fallback.erofs.image import damage, write_image
 from huai_server.fallback.erofs.mounting import check_mountable, mount, unmount
-from huai_server.fallback.erofs.seal import damage
 from huai_server.fallback.kind import AttrTreeError, AttrTreeKind
 from huai_server.fallback.owners import OwnerIds
 

@@ -20,8 +20,7 @@ from tempfile import TemporaryDirectory
 from huai_schema.codec.listing import Listing
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import ROOT
-from huai_server.fallback.erofs.image import write_image
-from huai_server.fallback.erofs.seal import BLOCK
+from huai_server.fallback.erofs.image import BLOCK, write_image
 from huai_server.fallback.libc import call
 from huai_server.fallback.owners import OwnerIds
 from huai_server.state.errors import storage_errors

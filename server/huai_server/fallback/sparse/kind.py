@@ -1,20 +1,32 @@
 """Attr trees of sparse files, as a rule on a file system in memory.
 
 An entry takes the memory of an inode and a name in tmpfs; neither can be paged out.
+
+A build streams: memory does not grow with the tree.  Records of one part are packed while the
+maker, without Python's lock, works on those of the part before.
 """
 
 import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from huai_schema.codec.commits import Totals
+from huai_schema.codec.lines import decode_directory
 from huai_schema.layout.snapshot import Snapshot
+from huai_schema.paths import ROOT, parent
 from huai_server.fallback import memory
 from huai_server.fallback.kind import AttrTreeError, AttrTreeKind, Update
 from huai_server.fallback.owners import OwnerIds
-from huai_server.fallback.sparse.build import build_tree
 from huai_server.fallback.sparse.deleting import delete_tree
+from huai_server.fallback.sparse.records import Maker, Records
 from huai_server.fallback.sparse.update import building, plan_update
 
+if TYPE_CHECKING:
+    from huai_schema.entries import Directory
+
+_PART_BYTES = 512 << 10
 _WORK_BYTES = 32 << 20
 """What a build takes beside that."""
 
@@ -48,7 +60,14 @@ class SparseKind(AttrTreeKind):
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
         """Fill a folder."""
         delete_tree(building(generation))
-        return build_tree(generation, snapshot, owners)
+        generation.mkdir(mode=0o700)
+        with Maker(generation) as maker, ThreadPoolExecutor(1) as thread:
+            running = thread.submit(maker.apply, b"")
+            for part in _parts(snapshot, Records(owners)):
+                running.result()
+                running = thread.submit(maker.apply, part)
+            running.result()
+            return maker.unowned
 
     def plan(
         self, generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None
@@ -61,15 +80,32 @@ class SparseKind(AttrTreeKind):
         delete_tree(generation)
 
 
+def _parts(snapshot: Snapshot, records: Records) -> Iterator[bytes]:
+    unfinished: list[Directory] = []
+    for listing in snapshot.listings():
+        directory = decode_directory(listing.path, listing.attributes)
+        # Attributes come last: a mode may shut out the owner, and each new name changes the time.
+        while unfinished and unfinished[-1].path != parent(directory.path):
+            records.attributes(unfinished.pop())
+        unfinished.append(directory)
+        if directory.path != ROOT:
+            records.directory(directory)
+        if listing.leaves:
+            records.leaves(listing)
+        if records.size > _PART_BYTES:
+            yield records.take()
+    for directory in reversed(unfinished):
+        records.attributes(directory)
+    yield records.take()
+
+
 def _is_in_memory(folder: Path) -> bool:
-    """Whether the file system is tmpfs, by the mount table's longest match."""
-    here = os.path.realpath(folder)
-    best, kind = "", ""
-    for line in (
-        Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
-    ):
-        _, point, found, *_ = line.split(" ")
-        inside = here == point or here.startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= len(best):
-            best, kind = point, found
-    return kind in ("tmpfs", "ramfs")
+    """True if the file system is a tmpfs, by the table of mounts (proc_pid_mountinfo(5))."""
+    device = os.stat(folder).st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    table = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    for line in table.splitlines():
+        mount, _, source = line.partition(" - ")
+        if mount.split()[2] == number:
+            return source.split()[0] in ("tmpfs", "ramfs")
+    return False

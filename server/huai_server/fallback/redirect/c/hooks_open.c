@@ -49,32 +49,21 @@ EXPORT int open(const char *path, int flags, ...) {
     return opened(AT_FDCWD, path, flags, mode);
 }
 
-EXPORT int open64(const char *path, int flags, ...) {
-    MODE_OF(flags, flags)
-    return opened(AT_FDCWD, path, flags, mode);
-}
-
 EXPORT int openat(int folder, const char *path, int flags, ...) {
     MODE_OF(flags, flags)
     return opened(folder, path, flags, mode);
 }
 
-EXPORT int openat64(int folder, const char *path, int flags, ...) {
-    MODE_OF(flags, flags)
-    return opened(folder, path, flags, mode);
-}
+SAME_AS("open") int open64(const char *path, int flags, ...);
+SAME_AS("openat") int openat64(int folder, const char *path, int flags, ...);
 
 /* The names of fortified builds. */
 EXPORT int __open_2(const char *path, int flags);
-EXPORT int __open64_2(const char *path, int flags);
 EXPORT int __openat_2(int folder, const char *path, int flags);
-EXPORT int __openat64_2(int folder, const char *path, int flags);
+SAME_AS("__open_2") int __open64_2(const char *path, int flags);
+SAME_AS("__openat_2") int __openat64_2(int folder, const char *path, int flags);
 
 int __open_2(const char *path, int flags) {
-    return opened(AT_FDCWD, path, flags, 0);
-}
-
-int __open64_2(const char *path, int flags) {
     return opened(AT_FDCWD, path, flags, 0);
 }
 
@@ -82,17 +71,11 @@ int __openat_2(int folder, const char *path, int flags) {
     return opened(folder, path, flags, 0);
 }
 
-int __openat64_2(int folder, const char *path, int flags) {
-    return opened(folder, path, flags, 0);
-}
-
 EXPORT int creat(const char *path, mode_t mode) {
     return opened(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
 }
 
-EXPORT int creat64(const char *path, mode_t mode) {
-    return opened(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
-}
+SAME_AS("creat") int creat64(const char *path, mode_t mode);
 
 EXPORT DIR *opendir(const char *path) {
     int folder = opened(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK, 0);
@@ -130,20 +113,26 @@ static FILE *redirected(FILE *stream, int flags) {
 typedef FILE *(*file_opener)(const char *, const char *);
 typedef FILE *(*file_reopener)(const char *, const char *, FILE *);
 
+/* Whether a stream may be opened; without a path `freopen` changes only its mode. */
+static bool may_open(const char *path, int flags, huai_path *space, const char **translated) {
+    if (huai_translate(AT_FDCWD, path, space, translated) != 0) {
+        return false;
+    }
+    if (path != NULL && huai_refuses_write(AT_FDCWD, *translated, flags)) {
+        errno = EROFS;
+        return false;
+    }
+    return true;
+}
+
 static FILE *stream_of(const char *symbol, const char *path, const char *mode) {
     huai_path space;
     const char *translated;
     int flags = flags_of_mode(mode);
-    if (huai_translate(AT_FDCWD, path, &space, &translated) != 0) {
-        return NULL;
-    }
-    if (huai_refuses_write(AT_FDCWD, translated, flags)) {
-        errno = EROFS;
-        return NULL;
-    }
     file_opener next;
     *(void **)&next = huai_next(symbol);
-    return redirected(next(translated, mode), flags);
+    return may_open(path, flags, &space, &translated) ? redirected(next(translated, mode), flags)
+                                                      : NULL;
 }
 
 EXPORT FILE *fopen(const char *path, const char *mode) {
@@ -158,16 +147,11 @@ static FILE *stream_again(const char *symbol, const char *path, const char *mode
     huai_path space;
     const char *translated;
     int flags = flags_of_mode(mode);
-    if (huai_translate(AT_FDCWD, path, &space, &translated) != 0) {
-        return NULL;
-    }
-    if (path != NULL && huai_refuses_write(AT_FDCWD, translated, flags)) {
-        errno = EROFS;
-        return NULL;
-    }
     file_reopener next;
     *(void **)&next = huai_next(symbol);
-    return redirected(next(translated, mode, stream), flags);
+    return may_open(path, flags, &space, &translated)
+               ? redirected(next(translated, mode, stream), flags)
+               : NULL;
 }
 
 EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream) {

@@ -85,8 +85,8 @@ EXPORT int fstatat64(int folder, const char *path, struct stat64 *found, int fla
 /* What binaries from before glibc 2.33 call instead. */
 EXPORT int __xstat(int version, const char *path, struct stat *found);
 EXPORT int __lxstat(int version, const char *path, struct stat *found);
-EXPORT int __xstat64(int version, const char *path, struct stat *found);
-EXPORT int __lxstat64(int version, const char *path, struct stat *found);
+SAME_AS("__xstat") int __xstat64(int version, const char *path, struct stat *found);
+SAME_AS("__lxstat") int __lxstat64(int version, const char *path, struct stat *found);
 
 int __xstat(int version, const char *path, struct stat *found) {
     (void)version;
@@ -94,16 +94,6 @@ int __xstat(int version, const char *path, struct stat *found) {
 }
 
 int __lxstat(int version, const char *path, struct stat *found) {
-    (void)version;
-    return status_of(AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW);
-}
-
-int __xstat64(int version, const char *path, struct stat *found) {
-    (void)version;
-    return status_of(AT_FDCWD, path, found, 0);
-}
-
-int __lxstat64(int version, const char *path, struct stat *found) {
     (void)version;
     return status_of(AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW);
 }

@@ -32,8 +32,8 @@ EXPORT ssize_t pread64(int descriptor, void *buffer, size_t size, off64_t offset
 /* Fortified builds know how large the buffer is. */
 EXPORT ssize_t __read_chk(int descriptor, void *buffer, size_t size, size_t space);
 EXPORT ssize_t __pread_chk(int descriptor, void *buffer, size_t size, off_t offset, size_t space);
-EXPORT ssize_t __pread64_chk(int descriptor, void *buffer, size_t size, off_t offset,
-                             size_t space);
+SAME_AS("__pread_chk")
+ssize_t __pread64_chk(int descriptor, void *buffer, size_t size, off_t offset, size_t space);
 
 static void check(size_t size, size_t space) {
     if (size > space) {
@@ -47,11 +47,6 @@ ssize_t __read_chk(int descriptor, void *buffer, size_t size, size_t space) {
 }
 
 ssize_t __pread_chk(int descriptor, void *buffer, size_t size, off_t offset, size_t space) {
-    check(size, space);
-    return read_at(descriptor, buffer, size, offset);
-}
-
-ssize_t __pread64_chk(int descriptor, void *buffer, size_t size, off_t offset, size_t space) {
     check(size, space);
     return read_at(descriptor, buffer, size, offset);
 }

@@ -10,6 +10,8 @@
 #include <sys/types.h>
 
 #define EXPORT __attribute__((visibility("default")))
+/* Another name of a function in the same file. */
+#define SAME_AS(name) EXPORT __attribute__((alias(name)))
 
 /* A path that readlink gives, or that a hook was given. */
 typedef struct {

@@ -11,8 +11,7 @@ from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, File
 from huai_schema.errors import FormatError
 from huai_schema.paths import ROOT, RelPath
-from huai_server.fallback.erofs.image import write_image
-from huai_server.fallback.erofs.seal import BLOCK, damage
+from huai_server.fallback.erofs.image import BLOCK, damage, write_image
 from huai_server.state.errors import StorageError
 from tests.support.erofs_trees import OWNERS, Numbered, make_image
 from tests.support.schema.lines import encode_directory, encode_leaf

@@ -11,7 +11,7 @@ from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory
 from huai_schema.paths import ROOT, RelPath
 from huai_server.fallback.owners import OwnerIds
-from huai_server.fallback.sparse.build import build_tree
+from huai_server.fallback.sparse.kind import SparseKind
 from huai_server.fallback.sparse.records import Maker, Records
 from tests.support.scanners import OPENAT2, without_call
 from tests.support.schema.lines import encode_leaf
@@ -128,7 +128,7 @@ def test_owners_as_lines_spell_them(tmp_path: Path) -> None:
         entries = entries[2:]
     tree = tree_of(directory(b"d"), *entries)
     unowned = 0 if os.geteuid() == 0 else len(tree)
-    assert build_tree(tmp_path / "g", snapshot(tree), owners) == unowned
+    assert SparseKind(tmp_path).make(tmp_path / "g", snapshot(tree), owners) == unowned
     found = [os.stat(tmp_path / "g/d" / name) for name in sorted(os.listdir(tmp_path / "g/d"))]
     if os.geteuid() == 0:
         assert [(each.st_uid, each.st_gid) for each in found] == [(7, 8), (0, 9), (0, 0)]
@@ -218,7 +218,7 @@ def test_a_deep_tree_and_a_crowded_one(short_path: Path) -> None:
     crowded = [file(b"n%05d" % number, number, number) for number in range(50_000)]
     tree = deep | tree_of(*crowded)
     unowned = 0 if os.geteuid() == 0 else len(tree)
-    assert build_tree(short_path / "g", snapshot(tree), OwnerIds()) == unowned
+    assert SparseKind(short_path).make(short_path / "g", snapshot(tree), OwnerIds()) == unowned
     assert len(os.listdir(short_path / "g")) == 50_001
     status = os.stat(short_path / "g/n49999")
     assert (status.st_size, status.st_mtime_ns, status.st_blocks) == (49_999, 49_999, 0)
