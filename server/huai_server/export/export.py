@@ -1,4 +1,4 @@
-"""One export: finds the commit that it describes, and writes what is wanted.  Only composes.
+"""One export: finds the commit that it describes, and writes what is wanted.
 
 The caller holds the module's lock: a commit sees either none or all of an export's files.
 """
@@ -8,12 +8,13 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from time import time as clock
 
-from huai_schema.entries import File
+from huai_schema.diff.changes import Change
+from huai_schema.diff.diff import Difference, diff
+from huai_schema.entries import Directory, File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath, join, parent
 from huai_server.export import fedora
-from huai_server.export.described import described, is_same
 from huai_server.export.dialects import DIALECTS, FEDORA, Texts, all_paths
 from huai_server.export.folder import Folder
 from huai_server.export.source import Exported, Source, Wanted
@@ -88,7 +89,7 @@ def export(
 
     The commit that is described, and what was written.
     """
-    head = described(repository, exported)
+    head = _described(repository, exported)
     if head is None:
         raise NoCommitError(
             f"{module}: there is no commit yet", hint=f"run: huai-server commit {module}"
@@ -103,7 +104,7 @@ def export_scanned(
 ) -> tuple[Head | None, ExportResult]:
     """The same with a tree that is about to be committed; None: that is what is described."""
     newest = repository.head()
-    if newest and is_same(repository.snapshot(newest)[1], made.snapshot, made.exported):
+    if newest and _is_same(repository.snapshot(newest)[1], made.snapshot, made.exported):
         return export(repository, module, place, wanted, made.exported)
     source = _describe(module, made.snapshot, made.size, made.time, made.exported)
     return None, ExportResult(*_write(source, place, wanted))
@@ -116,6 +117,38 @@ def make_directories(place: Place, wanted: Wanted) -> None:
     with closing(Folder(place.tree)) as folder:
         for path in all_paths(replace(wanted, sums=())):
             folder.make(parent(join(place.inside, path)))
+
+
+def _described(repository: Repository, exported: Exported) -> Head | None:
+    """The newest commit that says more than an export wrote; None before the first one.
+
+    Reads what differs between commits, from the newest one back, and of the first that says more
+    only the first difference.
+    """
+    found: Head | None = None
+    for head in repository.history():
+        if found is not None:
+            old, new = (repository.snapshot(each)[1] for each in (head, found))
+            if not _is_same(old, new, exported):
+                break
+        found = head
+    return found
+
+
+def _is_same(old: Snapshot, new: Snapshot, exported: Exported) -> bool:
+    """Whether exports alone made the difference between two snapshots."""
+    return all(_is_exported(change, exported) for change in diff(old, new))
+
+
+def _is_exported(change: Difference, exported: Exported) -> bool:
+    """Whether an export made a difference: one of its files, a directory that holds one."""
+    if not isinstance(change, Change):
+        return False
+    if change.path in exported.files:
+        return True
+    if change.path not in exported.directories or not isinstance(change.new, Directory):
+        return False
+    return change.old is None or change.attributes <= {"mtime"}
 
 
 def _describe(module: str, snapshot: Snapshot, size: int, time: int, exported: Exported) -> Source:

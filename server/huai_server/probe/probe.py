@@ -1,17 +1,19 @@
 """A probe of the mirrors of one module: random files of the commit that each one attests.
 
-Only composes.  What it finds is recorded beside the attestation as soon as a mirror was asked.
+What it finds is recorded beside the attestation as soon as a mirror was asked.
 """
 
+import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_schema.entries import File
 from huai_schema.errors import ExitCode
-from huai_schema.layout.snapshot import Snapshot
-from huai_schema.paths import show
+from huai_schema.layout.snapshot import Snapshot, leaves_from
+from huai_schema.paths import RelPath, show
 from huai_server.config.load import ServerConfig
 from huai_server.config.mirrors import AllowedDownstream
 from huai_server.config.volatile import Volatile
@@ -27,11 +29,12 @@ from huai_server.mirrors.record import (
     write_probe,
 )
 from huai_server.probe.fetch import Finding, compare
-from huai_server.probe.sample import sample
 from huai_server.state.paths import mirrors_folder, module_places
 from huai_server.store.repository import Head, Repository
 
 _COMMITS = 5000
+_SPARE = 8
+"""So many times more files are looked at than are wanted: links, changed files, large ones."""
 _WORST = ("wrong", "missing", "failed")
 _VERDICTS: Mapping[str, Verdict] = {"wrong": "lies", "missing": "stale", "failed": "unreachable"}
 _CODES: Mapping[Verdict, ExitCode] = {
@@ -108,7 +111,7 @@ class _Run:
     ) -> Iterator[Finding]:
         totals, left = head.info.totals, self._settings.probe_bytes
         for url in urls:
-            files = sample(
+            files = _sample(
                 self._snapshot(head),
                 self._snapshot(newest),
                 totals.files + totals.symlinks,
@@ -127,3 +130,48 @@ class _Run:
 
     def _snapshot(self, head: Head) -> Snapshot:
         return self._repository.snapshot(head)[1]
+
+
+def _sample(
+    attested: Snapshot,
+    newest: Snapshot,
+    leaves: int,
+    most: int,
+    is_volatile: Callable[[bytes], bool],
+) -> list[File]:
+    """At most `most` regular files of `attested` that are the same in `newest`, in random order.
+
+    Each file has the same chance.  All manifests are read for that, but few lines are taken apart.
+    `leaves`: how many files and symlinks `attested` has.
+    """
+    places = sorted(random.sample(range(leaves), min(leaves, most * _SPARE)))
+    found = [
+        each
+        for each in _leaves_at(attested, places)
+        if each.digest is not None
+        and not is_volatile(each.path)
+        and _same(newest, each.path, each.digest)
+    ]
+    random.shuffle(found)
+    return found[:most]
+
+
+def _leaves_at(snapshot: Snapshot, places: list[int]) -> Iterator[File]:
+    """The regular files among the leaves with these numbers, which grow."""
+    wanted, begin = iter(places), 0
+    place = next(wanted, None)
+    for listing in snapshot.listings():
+        if place is None:
+            return
+        end = begin + listing.leaves.count(b"\n")
+        while place is not None and place < end:
+            leaf = next(leaves_from(listing, place - begin), None)
+            if isinstance(leaf, File):
+                yield leaf
+            place = next(wanted, None)
+        begin = end
+
+
+def _same(newest: Snapshot, path: RelPath, digest: bytes) -> bool:
+    there = newest.leaf(path)
+    return isinstance(there, File) and there.digest == digest

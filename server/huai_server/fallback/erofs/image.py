@@ -11,8 +11,8 @@ Equal trees, and owners with equal numbers, give images that are equal byte for 
 import os
 import re
 import struct
-from collections.abc import Callable, Iterable
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -87,8 +87,8 @@ def _seal(image: Path, blocks: int, tree: bytes, table: bytes) -> bytes:
     `table` has a line for each owner: `user` or `group`, the escaped name, the id.
     """
     text = b"huai attr image 1\ntree %s\n%s" % (tree.hex().encode(), table)
-    with image.open("rb", buffering=0) as file:
-        sealed = text + b"blake3 %s\n" % _digest(file.fileno(), blocks * BLOCK, text)
+    with _opened(image) as handle:
+        sealed = text + b"blake3 %s\n" % _digest(handle, blocks * BLOCK, text)
     return sealed + bytes(-len(sealed) % BLOCK)
 
 
@@ -97,12 +97,17 @@ def damage(image: Path, tree: bytes, owners: OwnerIds) -> str | None:
 
     An image in which an owner has another id than now is not of use either.
     """
-    with storage_errors(image):
-        handle = os.open(image, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        try:
-            return _damage(handle, tree, owners)
-        finally:
-            os.close(handle)
+    with storage_errors(image), _opened(image) as handle:
+        return _damage(handle, tree, owners)
+
+
+@contextmanager
+def _opened(image: Path) -> Iterator[int]:
+    handle = os.open(image, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def _damage(handle: int, tree: bytes, owners: OwnerIds) -> str | None:
