@@ -33,19 +33,13 @@ def seen(tree: Tree, rules: Rules) -> Tree:
     """The part of `tree` that is let through, as dictionaries have it."""
     found: Tree = {}
     for path, entry in tree.items():
-        if not _passes(tree, path, rules):
+        if not rules.reaches(path, directory=isinstance(entry, Directory)):
             continue
         found[path] = entry
-        if isinstance(entry, File) and entry.link and not _passes(tree, entry.link, rules):
-            found[path] = entry._replace(link=None)
+        if isinstance(entry, File) and entry.link:
+            here = rules.reaches(entry.link, directory=False)
+            found[path] = entry if here else entry._replace(link=None)
     return found
-
-
-def _passes(tree: Tree, path: RelPath, rules: Rules) -> bool:
-    return all(
-        rules.included(each, directory=isinstance(tree[each], Directory))
-        for each in (*ancestors(path), path)
-    )
 
 
 @given(RANDOMS, st.data())

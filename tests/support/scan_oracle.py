@@ -161,7 +161,7 @@ class _Tree:
             contents.add_symlink(self._symlink(join(contents.path, name), target, status))
 
     def _left_out(self, contents: "_Contents", name: bytes, *, directory: bool) -> bool:
-        return not self._excluding.includes(join(contents.path, name), directory=directory)
+        return not self._excluding.reaches(join(contents.path, name), directory=directory)
 
     def _attributes(self, path: RelPath, status: os.stat_result) -> bytes:
         mtime = max(-MTIME_MAX, min(MTIME_MAX, status.st_mtime_ns))

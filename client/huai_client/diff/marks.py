@@ -38,7 +38,7 @@ def marks_of(selection: "Selection") -> tuple[str, ...]:
     def names() -> Iterable[bytes]:
         snapshot = selection.snapshot
         for path in snapshot.own_directory(ROOT, snapshot.tree).children:
-            if not selection.rules.excludes_whole(RelPath(path)):
+            if selection.rules.reaches(RelPath(path), directory=True):
                 yield path
         for entry in islice(selection.entries(), 1, _LOOKED_AT):
             yield entry.path.partition(b"/")[0]

@@ -253,7 +253,7 @@ def _links_out(selection: Selection, path: RelPath) -> bool:
     inside = path + b"/"
     return any(
         isinstance(entry, File) and entry.link and not entry.link.startswith(inside)
-        for entry in selection.linked_below(path)
+        for entry in selection.linked(path)
     )
 
 

@@ -48,11 +48,12 @@ def _samples(selection: Selection) -> Iterator[RelPath]:
             yield from islice(shown, _SAMPLES)
             continue
         path = step.path if isinstance(step, Listing) else step[0]
-        if parent(path) == ROOT and not rules.excludes_whole(path):
+        if parent(path) == ROOT and rules.reaches(path, directory=True):
             yield path
     own = sorted(snapshot.own_directory(ROOT, snapshot.tree).children)
     spread = (RelPath(name) for name in own[:: max(1, len(own) // _SAMPLES)])
-    yield from islice((path for path in spread if not rules.excludes_whole(path)), _SAMPLES)
+    shown = (path for path in spread if rules.reaches(path, directory=True))
+    yield from islice(shown, _SAMPLES)
 
 
 def holds_nothing_else(

@@ -7,7 +7,7 @@ left out becomes a file of its own.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from typing import NamedTuple, Self
 
 from huai_client.filters.rules import Rules
@@ -16,7 +16,7 @@ from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import Change
 from huai_schema.diff.diff import Difference
 from huai_schema.entries import Directory, Entry, File, Symlink
-from huai_schema.layout.snapshot import EntryLimit, Snapshot, decode_listing
+from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_schema.paths import ROOT, RelPath, parent
 
 
@@ -29,19 +29,11 @@ class Selection:
 
     def entries(self) -> Iterator[Entry]:
         """All entries in tree order."""
-        if not self.rules:
-            yield from map(self.rules.modes.of, self.snapshot.entries())
-            return
-        for listing in self.listings():
-            yield from self._entries_of(listing)
+        return self.entries_below(ROOT)
 
     def entries_below(self, path: RelPath) -> Iterator[Entry]:
         """The directory at `path` and everything in it; nothing if it is left out."""
-        if self.rules.excludes_whole(path):
-            return
-        for listing in self.snapshot.subtree(path):
-            if not self.rules.excludes_whole(listing.path):
-                yield from self._entries_of(listing)
+        return chain.from_iterable(map(self._entries_of, self.listings(path)))
 
     def symlinks(self) -> Iterator[Symlink]:
         """All symlinks; reads no other directories line by line."""
@@ -50,16 +42,10 @@ class Selection:
                 entries = self._entries_of(listing)
                 yield from (entry for entry in entries if isinstance(entry, Symlink))
 
-    def linked(self) -> Iterator[Entry]:
-        """As `entries`, but only of directories that hold hardlinks."""
-        for listing in self.listings():
-            if _has_hardlinks(listing):
-                yield from self._entries_of(listing)
-
-    def linked_below(self, path: RelPath) -> Iterator[Entry]:
-        """As `entries_below`, but only of directories that hold hardlinks."""
-        for listing in self.snapshot.subtree(path):
-            if _has_hardlinks(listing) and not self.rules.excludes_whole(listing.path):
+    def linked(self, below: RelPath = ROOT) -> Iterator[Entry]:
+        """As `entries_below`, but only of directories that may hold hardlinks."""
+        for listing in self.listings(below):
+            if b"\th" in listing.leaves:
                 yield from self._entries_of(listing)
 
     def entry(self, path: RelPath) -> Entry | None:
@@ -82,64 +68,30 @@ class Selection:
 
     def directory(self, path: RelPath) -> Directory | None:
         """The directory at `path`; None as above."""
-        if self.rules.excludes_whole(path):
+        if not self.rules.reaches(path, directory=True):
             return None
         found = self.snapshot.directory(path)
         return None if found is None else self.rules.modes.of_directory(found)
 
     def shown(self, entry: Entry | None) -> Entry | None:
         """An entry of the snapshot as the selection has it; None if the filter leaves it out."""
-        if entry is None:
+        reaches = self.rules.reaches
+        if entry is None or not reaches(entry.path, directory=isinstance(entry, Directory)):
             return None
-        directory = isinstance(entry, Directory)
-        if self.rules and not self.rules.reaches(entry.path, directory=directory):
-            return None
-        return self._as_here(entry)
+        if isinstance(entry, File) and entry.link and not reaches(entry.link, directory=False):
+            entry = entry._replace(link=None)
+        return self.rules.modes.of(entry)
 
-    def listings(self) -> Iterator[Listing]:
+    def listings(self, below: RelPath = ROOT) -> Iterator[Listing]:
         """The directories that the filter lets through, each with all leaves of the snapshot."""
-        return listings_reached(self.snapshot, self.rules)
+        return self.snapshot.subtree(below, self.rules.table)
 
     def _entries_of(self, listing: Listing) -> Iterator[Entry]:
-        for entry in decode_listing(listing):
-            # The directory itself is in the selection.
-            if isinstance(entry, Directory) or self.rules.included(entry.path, directory=False):
-                yield self._as_here(entry)
-
-    def _as_here(self, entry: Entry) -> Entry:
-        """The entry with its mode; not a hardlink if the filter leaves out the leader."""
-        entry = self.rules.modes.of(entry)
-        if not self.rules or not isinstance(entry, File) or entry.link is None:
-            return entry
-        here = self.rules.reaches(entry.link, directory=False)
-        return entry if here else entry._replace(link=None)
-
-
-def _has_hardlinks(listing: Listing) -> bool:
-    """Whether there may be any: the text is not read line by line."""
-    return b"\th" in listing.leaves
+        return map(self.rules.modes.of, decode_listing(listing, self.rules.table))
 
 
 def _by_folder(path: RelPath) -> tuple[RelPath, RelPath]:
     return parent(path), path
-
-
-def listings_reached(snapshot: Snapshot, *filters: Rules) -> Iterator[Listing]:
-    """The directories that any of `filters` lets through, in tree order; no others are read."""
-    limit = EntryLimit(snapshot.limit)
-    stack = [snapshot.level(ROOT, snapshot.tree, limit)]
-    while stack:
-        step = next(stack[-1], None)
-        if step is None:
-            stack.pop()
-            continue
-        path = step.path if isinstance(step, Listing) else step[0]
-        if all(rules.excludes_whole(path) for rules in filters):
-            continue
-        if isinstance(step, Listing):
-            yield step
-        else:
-            stack.append(snapshot.level(*step, limit))
 
 
 class Extent(NamedTuple):

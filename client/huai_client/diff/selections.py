@@ -7,12 +7,12 @@ metadata of all that one of them lets through.
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from huai_client.diff.selection import Selection, listings_reached
+from huai_client.diff.selection import Selection
 from huai_client.filters.rules import Rules
 from huai_schema.diff.changes import Change, Moved
 from huai_schema.diff.diff import Difference, diff
 from huai_schema.layout.snapshot import decode_listing
-from huai_schema.paths import ancestors
+from huai_schema.paths import ROOT, ancestors
 
 if TYPE_CHECKING:
     from huai_schema.paths import RelPath
@@ -49,7 +49,7 @@ def _across_filters(past: Selection, wanted: Selection) -> Iterator[Change]:
             below = wanted.snapshot.subtree(difference.new)
             seen.update(entry.path for listing in below for entry in decode_listing(listing))
         yield from _by_entry(difference, past, wanted)
-    for listing in listings_reached(wanted.snapshot, past.rules, wanted.rules):
+    for listing in wanted.snapshot.subtree(ROOT, past.rules.table, wanted.rules.table):
         for entry in decode_listing(listing):
             if entry.path not in seen:
                 change = Change(entry.path, past.shown(entry), wanted.shown(entry))

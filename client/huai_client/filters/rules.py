@@ -85,17 +85,9 @@ class Rules:
         rules = cls.parse(map(unescape, raw.splitlines()), place="rule of the recorded filter")
         return cls(rules.rules, settings.modes)
 
-    def included(self, path: bytes, *, directory: bool) -> bool:
-        """Whether `path` is mirrored, if the directories above it are."""
-        return self.table.includes(path, directory=directory)
-
     def reaches(self, path: RelPath, *, directory: bool) -> bool:
         """Whether `path` and all directories above it are included."""
         return self.table.reaches(path, directory=directory)
-
-    def excludes_whole(self, path: RelPath) -> bool:
-        """Whether the directory `path` is excluded, and so everything below it."""
-        return not self.table.reaches(path, directory=True)
 
     def protected(self, path: bytes, *, directory: bool) -> bool:
         """Whether a rule keeps `path`, which the upstream does not have, from deletion."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from huai_client.config.load import Module
 from huai_client.config.mirror import Mirror
 from huai_client.diff.active_filter import rules_of
-from huai_client.filters import Decision, Rules
+from huai_client.filters import Decision
 from huai_client.inspect.commits import Commits
 from huai_client.inspect.local_status import LocalStatus, PathStatus, local_status
 from huai_client.inspect.next_sync import Preview, preview
@@ -30,11 +30,15 @@ from huai_schema.paths import RelPath
 class Filtered(NamedTuple):
     """What the module's filter says of the path."""
 
-    let_through: bool
     decision: Decision | None
     """The rule that decided; None: no rule matches."""
     protected: bool
     """Whether it stays if the upstream does not have it."""
+
+    @property
+    def let_through(self) -> bool:
+        """True if it is mirrored."""
+        return self.decision is None or self.decision.rule.include
 
 
 class Reasons(NamedTuple):
@@ -96,7 +100,11 @@ def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
         applied=applied,
         entry=entry,
         brought=next(path_events(path, commits.line), None),
-        filtered=_filtered(path, rules, directory=directory) if rules else None,
+        filtered=Filtered(
+            rules.why(path, directory=directory), rules.protected(path, directory=directory)
+        )
+        if rules
+        else None,
         protected=Protection(module.protected).covers(path, directory=directory),
         placement=placement,
         rule_of=_rule_of(placement, module, applied, volatile=volatile) if placement else "",
@@ -125,11 +133,3 @@ def _rule_of(placement: Placement, module: Module, applied: Commit, *, volatile:
     if volatile:
         return "the list that is always known"
     return f"the profile {placement.repository.profile if placement.repository else GENERIC}"
-
-
-def _filtered(path: RelPath, rules: Rules, *, directory: bool) -> Filtered:
-    return Filtered(
-        rules.reaches(path, directory=directory),
-        rules.why(path, directory=directory),
-        rules.protected(path, directory=directory),
-    )

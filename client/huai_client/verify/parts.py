@@ -40,7 +40,7 @@ class Part(NamedTuple):
 
 def part_at(selection: Selection, path: RelPath) -> Part | None:
     """The part at `path`; None if the directory is not a part, or the filter leaves it out."""
-    if selection.rules.excludes_whole(path):
+    if not selection.rules.reaches(path, directory=True):
         return None
     tree = selection.snapshot.own_tree(path)
     return None if tree is None else make_part(selection, path, tree)
@@ -50,7 +50,8 @@ def make_part(selection: Selection, path: RelPath, tree: bytes) -> Part:
     """The part at `path`, whose tree is known to be `tree`."""
     own = selection.snapshot.own_directory(path, tree)
     paths = ((join(path, name), oid) for name, oid in own.children.items())
-    shown = {below: oid for below, oid in paths if not selection.rules.excludes_whole(below)}
+    reaches = selection.rules.reaches
+    shown = {below: oid for below, oid in paths if reaches(below, directory=True)}
     return Part(path, tree, _identity(own), shown)
 
 

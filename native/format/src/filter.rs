@@ -3,6 +3,10 @@
 //! The first rule of a side that matches decides, a path that no rule matches is included, and all
 //! below an excluded directory is excluded.
 
+use std::sync::Arc;
+
+use crate::entry::{Body, Entry};
+use crate::path::RelPath;
 use crate::pattern::Pattern;
 
 /// What a rule decides about.
@@ -63,8 +67,8 @@ impl Filter {
         self.rules.is_empty()
     }
 
-    /// Whether `path` is mirrored, if the directories above it are.
-    pub fn includes(&self, path: &[u8], directory: bool) -> bool {
+    /// True if `path` is mirrored, if the directories above it are.
+    fn includes(&self, path: &[u8], directory: bool) -> bool {
         let decide = || self.decide(path, directory, Side::Sender);
         path.is_empty() || decide().is_none_or(|(_, rule)| rule.include)
     }
@@ -73,13 +77,6 @@ impl Filter {
     pub fn protects(&self, path: &[u8], directory: bool) -> bool {
         let decide = || self.decide(path, directory, Side::Receiver);
         !path.is_empty() && decide().is_some_and(|(_, rule)| !rule.include)
-    }
-
-    /// Whether `path` and all directories above it are mirrored.
-    pub fn reaches(&self, path: &[u8], directory: bool) -> bool {
-        self.rules.is_empty()
-            || (above(path).all(|above| self.includes(above, true))
-                && self.includes(path, directory))
     }
 
     /// The place of the rule that decides about `path`, and what it matched: `path` or the
@@ -114,21 +111,56 @@ fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     slashes.filter_map(|(at, _)| path.get(..at))
 }
 
-/// Which directories a filter reaches, of paths that come in tree order or nearly so: it remembers
-/// those on the way to the last one.
-#[derive(Debug, Default)]
-pub struct Reached {
+/// The one that says what a filter selects, of paths that come in tree order or nearly so: it
+/// remembers the directories on the way to the last one.
+#[derive(Debug)]
+pub struct Selector {
+    /// Its rules.
+    pub filter: Arc<Filter>,
     path: Vec<u8>,
-    /// Where in `path` each directory ends, and whether it is reached.
+    /// Where in `path` each directory ends, and whether it is mirrored.
     known: Vec<(usize, bool)>,
 }
 
-impl Reached {
-    /// Whether `filter`, always the same, reaches the directory `path`.
-    pub fn directory(&mut self, filter: &Filter, path: &[u8]) -> bool {
-        if filter.is_empty() || path.is_empty() {
+impl Selector {
+    /// Remembers nothing yet.
+    pub fn new(filter: Arc<Filter>) -> Self {
+        Self {
+            filter,
+            path: Vec::new(),
+            known: Vec::new(),
+        }
+    }
+
+    /// True if `path` and all directories above it are mirrored.
+    pub fn reaches(&mut self, path: &[u8], directory: bool) -> bool {
+        if self.filter.is_empty() || path.is_empty() {
             return true;
         }
+        if directory {
+            return self.reaches_directory(path);
+        }
+        self.filter.includes(path, false) && self.reaches(crate::path::parent(path), true)
+    }
+
+    /// `entry` of a directory that is mirrored, if it is mirrored itself; a hardlink whose leader is
+    /// left out becomes a file of its own.
+    pub fn admitted<'a>(&mut self, directory: &RelPath, mut entry: Entry<'a>) -> Option<Entry<'a>> {
+        if self.filter.is_empty() || matches!(entry.body, Body::Directory) {
+            return Some(entry);
+        }
+        let path = directory.join(&entry.name);
+        if !self.filter.includes(path.as_bytes(), false) {
+            return None;
+        }
+        if let Body::File { link, .. } = &mut entry.body {
+            let leader = link.take();
+            *link = leader.filter(|leader| self.reaches(leader.as_bytes(), false));
+        }
+        Some(entry)
+    }
+
+    fn reaches_directory(&mut self, path: &[u8]) -> bool {
         let ends = |end: usize| end == path.len() || path.get(end) == Some(&b'/');
         let is_above = |end: usize| ends(end) && self.path.get(..end) == path.get(..end);
         while self.known.last().is_some_and(|(end, _)| !is_above(*end)) {
@@ -137,7 +169,8 @@ impl Reached {
         let (begin, mut reached) = self.known.last().copied().unwrap_or((0, true));
         for end in above(path).map(<[u8]>::len).chain([path.len()]) {
             if end > begin {
-                reached = reached && filter.includes(path.get(..end).unwrap_or_default(), true);
+                let above = path.get(..end).unwrap_or_default();
+                reached = reached && self.filter.includes(above, true);
                 self.known.push((end, reached));
             }
         }
@@ -145,19 +178,15 @@ impl Reached {
         self.path.extend_from_slice(path);
         reached
     }
-
-    /// Whether it reaches `path`, which is no directory.
-    pub fn leaf(&mut self, filter: &Filter, path: &[u8]) -> bool {
-        filter.is_empty()
-            || (filter.includes(path, false) && self.directory(filter, crate::path::parent(path)))
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
 
-    use super::{Filter, Reached, Rule, Side};
+    use super::{Filter, Rule, Selector, Side};
 
     fn filter(patterns: &[String]) -> Filter {
         let rule = |text: &String| {
@@ -170,31 +199,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_remembered_changes_no_answer(
+        fn a_path_is_mirrored_unless_the_rule_that_decides_excludes(
             rules in proptest::collection::vec("[+]?/?[abc*]{1,2}(/[ab*]{1,2})?/?", 0..5),
             paths in proptest::collection::vec("[abc]{1,2}(/[abc]{1,2}){0,4}", 1..20),
         ) {
-            let filter = filter(&rules);
-            let mut reached = Reached::default();
+            let filter = Arc::new(filter(&rules));
+            let mut selector = Selector::new(Arc::clone(&filter));
             for path in &paths {
-                let path = path.as_bytes();
-                prop_assert_eq!(reached.directory(&filter, path), filter.reaches(path, true));
-                prop_assert_eq!(reached.leaf(&filter, path), filter.reaches(path, false));
+                for directory in [true, false] {
+                    let included = filter
+                        .why(path.as_bytes(), directory)
+                        .is_none_or(|(place, _)| rules.get(place).is_some_and(|rule| rule.starts_with('+')));
+                    prop_assert_eq!(selector.reaches(path.as_bytes(), directory), included);
+                }
             }
-        }
-
-        #[test]
-        fn the_reason_is_that_of_the_decision(
-            rules in proptest::collection::vec("[+]?/?[abc*]{1,2}(/[ab*]{1,2})?/?", 0..5),
-            path in "[abc]{1,2}(/[abc]{1,2}){0,4}",
-            directory: bool,
-        ) {
-            let filter = filter(&rules);
-            let reached = filter.reaches(path.as_bytes(), directory);
-            let included = filter
-                .why(path.as_bytes(), directory)
-                .is_none_or(|(place, _)| rules.get(place).is_some_and(|rule| rule.starts_with('+')));
-            prop_assert_eq!(reached, included);
         }
     }
 }

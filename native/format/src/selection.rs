@@ -4,11 +4,10 @@
 //! file of its own.  Manifests of directories that are left out are not read.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use crate::entry::{Body, Entry};
 use crate::error::Result;
-use crate::filter::{Filter, Reached};
+use crate::filter::Selector;
 use crate::level::Walk;
 use crate::manifest::Listing;
 use crate::objects::ObjectReader;
@@ -62,28 +61,25 @@ pub enum Source {
 pub struct Selection<R> {
     snapshot: Snapshot<R>,
     source: Source,
-    filters: Vec<(Arc<Filter>, Reached)>,
-    path: Vec<u8>,
+    selectors: Vec<Selector>,
 }
 
 impl<R: ObjectReader> Selection<R> {
-    /// What all of `filters` reach.
-    pub fn new(snapshot: Snapshot<R>, source: Source, filters: Vec<Arc<Filter>>) -> Self {
-        let filters = filters.into_iter().filter(|filter| !filter.is_empty());
+    /// What all of `selectors` reach.
+    pub fn new(snapshot: Snapshot<R>, source: Source, selectors: Vec<Selector>) -> Self {
         Self {
             snapshot,
             source,
-            filters: filters.map(|each| (each, Reached::default())).collect(),
-            path: Vec::new(),
+            selectors,
         }
     }
 
     /// The next directory, with leaves that may not be selected.
     pub fn next_directory(&mut self) -> Result<Option<Listing>> {
-        let filters = &mut self.filters;
+        let selectors = &mut self.selectors;
         let mut reached = |path: &RelPath| {
-            let mut filters = filters.iter_mut();
-            filters.all(|(filter, reached)| reached.directory(filter, path.as_bytes()))
+            let mut selectors = selectors.iter_mut();
+            selectors.all(|each| each.reaches(path.as_bytes(), true))
         };
         match &mut self.source {
             Source::Walk(walk) => walk.next_of(&self.snapshot, reached),
@@ -98,29 +94,10 @@ impl<R: ObjectReader> Selection<R> {
         }
     }
 
-    /// Whether a leaf of the last directory is selected; if so, `entry` is as the tree gets it,
-    /// but for its mode.
-    pub fn admits(&mut self, directory: &RelPath, entry: &mut Entry<'_>) -> bool {
-        if self.filters.is_empty() {
-            return true;
-        }
-        let Self { filters, path, .. } = self;
-        path.clear();
-        path.extend_from_slice(directory.as_bytes());
-        if !directory.is_root() {
-            path.push(b'/');
-        }
-        path.extend_from_slice(&entry.name);
-        let admitted = filters
-            .iter()
-            .all(|(filter, _)| filter.includes(path, false));
-        if let (true, Body::File { link, .. }) = (admitted, &mut entry.body) {
-            let is_here = |leader: &RelPath| {
-                let mut filters = filters.iter_mut();
-                filters.all(|(filter, reached)| reached.leaf(filter, leader.as_bytes()))
-            };
-            *link = link.take().filter(is_here);
-        }
-        admitted
+    /// A leaf of the last directory as the tree gets it, but for its mode; none if it is not
+    /// selected.
+    pub fn admitted<'a>(&mut self, directory: &RelPath, entry: Entry<'a>) -> Option<Entry<'a>> {
+        let mut selectors = self.selectors.iter_mut();
+        selectors.try_fold(entry, |entry, each| each.admitted(directory, entry))
     }
 }

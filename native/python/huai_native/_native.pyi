@@ -511,10 +511,19 @@ class Looked:
 
 @final
 class Entries:
-    """The entries of one listing, with the directory itself if it has attributes."""
+    """The entries of one listing, with the directory itself if it has attributes.
+
+    With `selected`: those that it mirrors, of a directory that it mirrors; a hardlink whose leader
+    is left out becomes a file of its own.
+    """
 
     def __new__(
-        cls, path: bytes, attributes: bytes | None, leaves: bytes, digests: bytes
+        cls,
+        path: bytes,
+        attributes: bytes | None,
+        leaves: bytes,
+        digests: bytes,
+        selected: Filter | None = None,
     ) -> Entries: ...
     def batch(self, most: int) -> _Batch | None:
         """The next entries, about so many; None if there are no more."""
@@ -559,9 +568,6 @@ class Filter:
 
     def __new__(cls, rules: Sequence[tuple[bytes, bool, bool, bool, bool]]) -> Filter:
         """Of each: its pattern, whether it includes, is of the sender, of the receiver, negated."""
-
-    def includes(self, path: bytes, *, directory: bool) -> bool:
-        """Whether `path` is mirrored, if the directories above it are."""
 
     def reaches(self, path: bytes, *, directory: bool) -> bool:
         """Whether `path` and all directories above it are mirrored."""
@@ -1428,8 +1434,18 @@ def rename_noreplace(folder: int, old: bytes, new: bytes) -> bool:
 
 @final
 class Walk(Iterator[_Listing]):
-    """A directory with a tree of its own and all below it, in tree order."""
+    """A directory with a tree of its own and all below it, in tree order.
 
-    def __new__(cls, reader: _Reader, path: bytes, tree: bytes, limit: int) -> Walk: ...
+    With `filters`: the directories that one of them mirrors.
+    """
+
+    def __new__(
+        cls,
+        reader: _Reader,
+        path: bytes,
+        tree: bytes,
+        limit: int,
+        filters: Sequence[Filter] = ...,
+    ) -> Walk: ...
     def __iter__(self) -> Walk: ...
     def __next__(self) -> _Listing: ...

@@ -5,7 +5,7 @@ checked, except for what is checked where a listing is decoded, and for rules th
 directory can show when just a part of it was read (FORMAT.md, "What a reader must check").
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from huai_native import _native
@@ -75,9 +75,11 @@ class Snapshot:
         """The whole tree, in tree order."""
         return self._listings_below(ROOT, self.tree)
 
-    def _listings_below(self, path: RelPath, tree: bytes) -> Iterator[Listing]:
+    def _listings_below(
+        self, path: RelPath, tree: bytes, filters: Sequence[_native.Filter] = ()
+    ) -> Iterator[Listing]:
         """Everything in the own directory `path`, itself first, in tree order."""
-        return map(Listing._make, _native.Walk(self.reader, path, tree, self.limit))
+        return map(Listing._make, _native.Walk(self.reader, path, tree, self.limit, filters))
 
     def entries(self) -> Iterator[Entry]:
         """The whole tree, decoded: a directory, its leaves, then its subdirectories."""
@@ -116,14 +118,24 @@ class Snapshot:
         """One directory, without its subdirectories; None if there is no directory at `path`."""
         return next(self.subtree(path), None)
 
-    def subtree(self, path: RelPath) -> Iterator[Listing]:
-        """A directory and all below it in tree order; nothing if there is no directory."""
+    def subtree(self, path: RelPath, *filters: _native.Filter) -> Iterator[Listing]:
+        """A directory and all below it in tree order; nothing if there is no directory.
+
+        With `filters`, directories that none of them mirrors are left out, and not read.
+        """
+
+        def is_mirrored(path: bytes) -> bool:
+            return not filters or any(each.reaches(path, directory=True) for each in filters)
+
+        if not is_mirrored(path):
+            return
         here, tree = self._own_above(path)
         if here == path:
-            yield from self._listings_below(path, tree)
+            yield from self._listings_below(path, tree, filters)
         else:
             own = self.own_directory(here, tree)
-            yield from map(Listing._make, own.inlined(relative(path, here)))
+            found = map(Listing._make, own.inlined(relative(path, here)))
+            yield from (listing for listing in found if is_mirrored(listing.path))
 
     def _own_above(self, path: RelPath) -> tuple[RelPath, bytes]:
         """The directory at `path`, or the next above it that has a tree of its own; its id."""
@@ -155,6 +167,10 @@ def leaves_from(listing: Listing, start: int) -> Iterator[File | Symlink]:
     return (entry for entry in entries if not isinstance(entry, Directory))
 
 
-def decode_listing(listing: Listing) -> Iterator[Entry]:
-    """The entries of one directory: itself, then its files and symlinks."""
-    return decoded(_native.Entries(*listing))
+def decode_listing(listing: Listing, filter_: _native.Filter | None = None) -> Iterator[Entry]:
+    """The entries of one directory: itself, then its files and symlinks.
+
+    With a filter, which mirrors the directory: those that it mirrors.  A hardlink whose leader is
+    left out becomes a file of its own.
+    """
+    return decoded(_native.Entries(*listing, filter_))

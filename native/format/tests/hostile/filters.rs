@@ -1,6 +1,8 @@
-//! Filter rules and paths: what is remembered or foretold is what is decided.
+//! Filter rules and paths: what is selected or foretold is what the rules decide.
 
-use huai_format::filter::{Filter, Reached, Rule, Side};
+use std::sync::Arc;
+
+use huai_format::filter::{Filter, Rule, Selector, Side};
 use huai_format::path::RelPath;
 
 /// More than a person writes; what a rule costs grows with each.
@@ -13,33 +15,29 @@ pub(crate) fn filter(text: &[u8], paths: &[u8]) {
     let included: Vec<_> = rules.iter().map(|(_, include)| *include).collect();
     let filter = Filter::new(rules.into_iter().map(|(rule, _)| rule).collect());
     let paths: Vec<_> = lines(paths).filter_map(path).take(PATHS).collect();
-    let mut reached = Reached::default();
+    let mut selector = Selector::new(Arc::new(filter));
     for (path, directory) in &paths {
-        let whole = filter.reaches(path, *directory);
-        let remembered = if *directory {
-            reached.directory(&filter, path)
-        } else {
-            reached.leaf(&filter, path)
-        };
-        assert_eq!(remembered, whole, "{path:?}");
-        let reason = filter.why(path, *directory);
+        let reached = selector.reaches(path, *directory);
+        let reason = selector.filter.why(path, *directory);
         let decided = reason.is_none_or(|(place, _)| included[place]);
-        assert_eq!(decided, whole, "{path:?}");
+        assert_eq!(decided, reached, "{path:?}");
         let matched = reason.map_or(&[][..], |(_, matched)| matched);
         assert!(path.starts_with(matched), "{path:?}");
-        let _ = filter.protects(path, *directory);
+        let _ = selector.filter.protects(path, *directory);
     }
     for pair in paths.windows(3) {
-        alike(&filter, [&pair[0].0, &pair[1].0], &pair[2]);
+        alike(&mut selector, [&pair[0].0, &pair[1].0], &pair[2]);
     }
 }
 
-/// `inside` is decided alike in two directories that the filter says are alike.
-fn alike(filter: &Filter, above: [&[u8]; 2], inside: &(Vec<u8>, bool)) {
-    if filter.is_alike_below(above[0], above[1]) {
+/// `inside` is decided alike in two directories that are mirrored and that the filter says are
+/// alike.
+fn alike(selector: &mut Selector, above: [&[u8]; 2], inside: &(Vec<u8>, bool)) {
+    let mirrored = above.iter().all(|above| selector.reaches(above, true));
+    if mirrored && selector.filter.is_alike_below(above[0], above[1]) {
         let [one, other] = above.map(|above| {
             let path = RelPath::trusted(above.to_vec()).join(&inside.0);
-            filter.includes(path.as_bytes(), inside.1)
+            selector.reaches(path.as_bytes(), inside.1)
         });
         assert_eq!(one, other, "{above:?} {inside:?}");
     }

@@ -80,10 +80,10 @@ impl Candidates {
     ) -> PyResult<Option<Vec<Moved<'py>>>> {
         let mut comparison = Comparison::new(side(old)?, side(new)?);
         let (filter, modes) = selection;
-        let (filter, modes) = (filter.get().rules(), modes_of(modes));
+        let (selector, modes) = (filter.get().selector(), modes_of(modes));
         self.change(|table| {
             let before = table.rows().len();
-            let mut changes = Changes::new(table, filter, modes);
+            let mut changes = Changes::new(table, selector, modes);
             let ended = wait(py, |stop| {
                 loop {
                     let ended = comparison.advance(&mut changes)?;

@@ -185,7 +185,7 @@ fn selected(
     (reader, limit, wanted): (Py<PyAny>, u64, Wanted),
     filters: &[Py<Filter>],
 ) -> PyResult<Selection<Reader>> {
-    let filters = filters.iter().map(|filter| filter.get().rules()).collect();
+    let selectors = filters.iter().map(|each| each.get().selector()).collect();
     let (tree, source) = match wanted {
         Wanted::Own((path, tree, deep)) => {
             let path = RelPath::trusted(path);
@@ -203,5 +203,5 @@ fn selected(
             (vec![0; 20], Source::Read(listings))
         }
     };
-    Ok(Selection::new(snapshot(reader, &tree)?, source, filters))
+    Ok(Selection::new(snapshot(reader, &tree)?, source, selectors))
 }

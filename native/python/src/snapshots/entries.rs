@@ -1,7 +1,9 @@
 //! Decoding listings.
 
 use huai_format::columns::Columns;
-use huai_format::listing_diff::ListingPair;
+use huai_format::entry::Entry;
+use huai_format::filter::Selector;
+use huai_format::listing_diff::{ListingPair, Sink};
 use huai_format::manifest::Listing;
 use huai_format::path::RelPath;
 use huai_format::shared::Shared;
@@ -9,6 +11,7 @@ use huai_format::totals::Totals;
 use pyo3::prelude::*;
 
 use super::columns::{Batch, batch};
+use super::filter::Filter;
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
@@ -16,14 +19,21 @@ use crate::sys::wait::wait;
 /// Bytes of leaves that are counted in less time than the one door to long calls takes.
 pub(crate) const SHORT: usize = 64 << 10;
 
-/// The entries of one listing.
+/// The entries of one listing, or those that a filter selects.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Entries(Guarded<Option<ListingPair>>);
+pub(crate) struct Entries(Guarded<(Option<ListingPair>, Option<Selector>)>);
 
 #[pymethods]
 impl Entries {
     #[new]
-    fn new(path: &[u8], attributes: Option<&[u8]>, leaves: &[u8], digests: &[u8]) -> Self {
+    #[pyo3(signature = (path, attributes, leaves, digests, selected=None))]
+    fn new(
+        path: &[u8],
+        attributes: Option<&[u8]>,
+        leaves: &[u8],
+        digests: &[u8],
+        selected: Option<Py<Filter>>,
+    ) -> Self {
         let shared = |text: &[u8]| Shared::from(text.to_vec());
         let listing = Listing {
             path: RelPath::trusted(path.to_vec()),
@@ -35,20 +45,42 @@ impl Entries {
             Some(_) => ListingPair::new(None, Some(listing), None),
             None => ListingPair::leaves(listing),
         };
-        Self(Guarded::new(Some(pair)))
+        let selector = selected.map(|filter| filter.get().selector());
+        Self(Guarded::new((Some(pair), selector)))
     }
 
     /// The next entries, about so many; None if there are no more.
     fn batch<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Option<Batch<'py>>> {
-        let mut listing = self.0.try_lock()?;
+        let (listing, selector) = &mut *self.0.try_lock()?;
         let mut columns = Columns::new(most);
-        if let Some(pair) = &mut *listing {
-            if pair.advance(&mut columns).map_err(refuse)? {
+        if let Some(pair) = listing {
+            let ended = match selector {
+                Some(selector) => pair.advance(&mut Selected(&mut columns, selector)),
+                None => pair.advance(&mut columns),
+            };
+            if ended.map_err(refuse)? {
                 *listing = None;
             }
         }
         batch(py, &columns)
     }
+}
+
+/// Takes what a filter selects of new entries.
+struct Selected<'a>(&'a mut Columns, &'a mut Selector);
+
+impl Sink for Selected<'_> {
+    fn is_full(&self) -> bool {
+        self.0.is_full()
+    }
+
+    fn change(&mut self, directory: &RelPath, _: Option<&Entry<'_>>, new: Option<&Entry<'_>>) {
+        let Self(columns, selector) = self;
+        let new = new.and_then(|entry| selector.admitted(directory, entry.clone()));
+        columns.change(directory, None, new.as_ref());
+    }
+
+    fn moved(&mut self, _: &RelPath, _: &RelPath) {}
 }
 
 /// Files, symlinks, and bytes of files, of the leaves of a directory.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use huai_format::filter::{self, Reached, Rule, Side};
+use huai_format::filter::{self, Rule, Selector, Side};
 use huai_format::selection::{ModeRule, Modes};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -17,10 +17,7 @@ type Row = (Vec<u8>, bool, bool, bool, bool);
 
 /// rsync's filter rules.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Filter {
-    rules: Arc<filter::Filter>,
-    reached: Guarded<Reached>,
-}
+pub(crate) struct Filter(Guarded<Selector>);
 
 #[pymethods]
 impl Filter {
@@ -35,30 +32,17 @@ impl Filter {
             Rule::new(side, include, negated, &pattern)
         };
         let rules = filter::Filter::new(rules.into_iter().map(rule).collect());
-        Self {
-            rules: Arc::new(rules),
-            reached: Guarded::default(),
-        }
-    }
-
-    #[pyo3(signature = (path, *, directory))]
-    fn includes(&self, path: &[u8], directory: bool) -> bool {
-        self.rules.includes(path, directory)
+        Self(Guarded::new(Selector::new(Arc::new(rules))))
     }
 
     #[pyo3(signature = (path, *, directory))]
     fn reaches(&self, path: &[u8], directory: bool) -> bool {
-        let mut reached = self.reached.lock();
-        if directory {
-            reached.directory(&self.rules, path)
-        } else {
-            reached.leaf(&self.rules, path)
-        }
+        self.0.lock().reaches(path, directory)
     }
 
     #[pyo3(signature = (path, *, directory))]
     fn protects(&self, path: &[u8], directory: bool) -> bool {
-        self.rules.protects(path, directory)
+        self.0.lock().filter.protects(path, directory)
     }
 
     /// The place of the rule that decides, and what it matched.
@@ -69,20 +53,20 @@ impl Filter {
         path: &[u8],
         directory: bool,
     ) -> Option<(usize, Bound<'py, PyBytes>)> {
-        let (place, matched) = self.rules.why(path, directory)?;
+        let (place, matched) = self.0.lock().filter.why(path, directory)?;
         Some((place, PyBytes::new(py, matched)))
     }
 
     /// Whether it decides alike below two directories.
     fn is_alike_below(&self, one: &[u8], other: &[u8]) -> bool {
-        self.rules.is_alike_below(one, other)
+        self.0.lock().filter.is_alike_below(one, other)
     }
 }
 
 impl Filter {
-    /// The rules themselves.
-    pub(crate) fn rules(&self) -> Arc<filter::Filter> {
-        Arc::clone(&self.rules)
+    /// One that remembers nothing yet.
+    pub(crate) fn selector(&self) -> Selector {
+        Selector::new(Arc::clone(&self.0.lock().filter))
     }
 }
 

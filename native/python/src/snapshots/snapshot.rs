@@ -2,6 +2,7 @@
 
 use huai_format::entry_limit;
 use huai_format::escape::escape;
+use huai_format::filter::Selector;
 use huai_format::git::oid::Oid;
 use huai_format::level::{self, Step};
 use huai_format::manifest::{self, Block};
@@ -11,6 +12,7 @@ use huai_format::snapshot::{Located, Snapshot};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
+use super::filter::Filter;
 use crate::packs::lent::{Reader, snapshot};
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
@@ -171,18 +173,26 @@ impl Level {
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Walk {
     snapshot: Snapshot<Reader>,
-    walk: Guarded<level::Walk>,
+    walk: Guarded<(level::Walk, Vec<Selector>)>,
 }
 
 #[pymethods]
 impl Walk {
     #[new]
-    fn new(reader: Py<PyAny>, path: &[u8], tree: &[u8], limit: u64) -> PyResult<Self> {
+    #[pyo3(signature = (reader, path, tree, limit, filters=Vec::new()))]
+    fn new(
+        reader: Py<PyAny>,
+        path: &[u8],
+        tree: &[u8],
+        limit: u64,
+        filters: Vec<Py<Filter>>,
+    ) -> PyResult<Self> {
         let snapshot = snapshot(reader, tree)?;
         let path = RelPath::trusted(path.to_vec());
         let limit = entry_limit::EntryLimit::new(limit);
         let walk = level::Walk::below(path, snapshot.tree, limit);
-        let walk = Guarded::new(walk);
+        let selectors = filters.into_iter().map(|each| each.get().selector());
+        let walk = Guarded::new((walk, selectors.collect()));
         Ok(Self { snapshot, walk })
     }
 
@@ -191,8 +201,12 @@ impl Walk {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let mut walk = self.walk.try_lock()?;
-        let found = walk.next(&self.snapshot).map_err(refuse)?;
+        let (walk, selectors) = &mut *self.walk.try_lock()?;
+        let reached = |path: &RelPath| {
+            let mut open = selectors.iter_mut();
+            open.len() == 0 || open.any(|each| each.reaches(path.as_bytes(), true))
+        };
+        let found = walk.next_of(&self.snapshot, reached).map_err(refuse)?;
         found.map(|found| listing(py, &found)).transpose()
     }
 }

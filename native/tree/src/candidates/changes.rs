@@ -1,15 +1,13 @@
 //! Candidates from the comparison of two snapshots.
 
-use std::sync::Arc;
-
-use huai_format::entry::{Body, Entry};
-use huai_format::filter::{Filter, Reached};
+use huai_format::entry::Entry;
+use huai_format::filter::Selector;
 use huai_format::listing_diff::Sink;
 use huai_format::path::{RelPath, path_order};
 use huai_format::selection::Modes;
 use rustix::io::Errno;
 
-use super::table::{Candidates, Here, Row, Stated};
+use super::table::{Candidates, Here, Row};
 use crate::sys::call::Outcome;
 
 /// How many changes are taken between two looks whether to go on.
@@ -19,8 +17,7 @@ const MOST: usize = 10_000;
 #[derive(Debug)]
 pub struct Changes<'a> {
     table: &'a mut Candidates,
-    filter: Arc<Filter>,
-    reached: Reached,
+    selector: Selector,
     modes: Modes,
     /// Directories that moved as a whole, from old to new path.
     pub moves: Vec<(Vec<u8>, Vec<u8>)>,
@@ -34,11 +31,10 @@ pub struct Changes<'a> {
 
 impl<'a> Changes<'a> {
     /// Into `table`, with the modes that `modes` makes.
-    pub fn new(table: &'a mut Candidates, filter: Arc<Filter>, modes: Modes) -> Self {
+    pub fn new(table: &'a mut Candidates, selector: Selector, modes: Modes) -> Self {
         Self {
             table,
-            filter,
-            reached: Reached::default(),
+            selector,
             modes,
             moves: Vec::new(),
             apart: false,
@@ -58,33 +54,16 @@ impl<'a> Changes<'a> {
         self.apart || self.full.is_some()
     }
 
-    fn reaches(&mut self, directory: &RelPath, entry: &Entry<'_>) -> bool {
-        if self.filter.is_empty() {
-            return true;
-        }
-        match entry.body {
-            Body::Directory => self.reached.directory(&self.filter, &self.path),
-            Body::File { .. } | Body::Symlink { .. } => {
-                self.filter.includes(&self.path, false)
-                    && self.reached.directory(&self.filter, directory.as_bytes())
-            }
-        }
-    }
-
     fn add(&mut self, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) -> Outcome<()> {
-        let wanted = new.map(|new| self.stated(new, None)).transpose()?;
+        let Self { table, modes, .. } = self;
+        let wanted = new.map(|new| table.state(new, *modes, None)).transpose()?;
         let past = old
-            .map(|old| self.stated(old, wanted.as_ref()))
+            .map(|old| table.state(old, *modes, wanted.as_ref()))
             .transpose()?;
         let path = self.table.put(&self.path)?;
         self.table
             .push(path, wanted, past.as_slice(), Here::Unknown);
         Ok(())
-    }
-
-    fn stated(&mut self, entry: &Entry<'_>, known: Option<&Stated>) -> Outcome<Stated> {
-        let is_here = |link: &RelPath| self.reached.leaf(&self.filter, link.as_bytes());
-        self.table.state(entry, self.modes, known, is_here)
     }
 }
 
@@ -98,16 +77,19 @@ impl Sink for Changes<'_> {
         let Some(either) = new.or(old) else {
             return;
         };
+        if !self.selector.reaches(directory.as_bytes(), true) {
+            return;
+        }
         self.path.clear();
         self.path.extend_from_slice(directory.as_bytes());
         if !directory.is_root() && !either.name.is_empty() {
             self.path.push(b'/');
         }
         self.path.extend_from_slice(&either.name);
-        let old = old.filter(|old| self.reaches(directory, old));
-        let new = new.filter(|new| self.reaches(directory, new));
+        let old = old.and_then(|old| self.selector.admitted(directory, old.clone()));
+        let new = new.and_then(|new| self.selector.admitted(directory, new.clone()));
         if old.is_some() || new.is_some() {
-            if let Err(errno) = self.add(old, new) {
+            if let Err(errno) = self.add(old.as_ref(), new.as_ref()) {
                 self.full = Some(errno);
             }
         }
@@ -116,9 +98,8 @@ impl Sink for Changes<'_> {
     fn moved(&mut self, old: &RelPath, new: &RelPath) {
         self.taken += 1;
         let (old, new) = (old.as_bytes(), new.as_bytes());
-        let filter = &self.filter;
-        let reaches = |path| filter.reaches(path, true);
-        if reaches(old) && reaches(new) && filter.is_alike_below(old, new) {
+        let mut reaches = |path| self.selector.reaches(path, true);
+        if reaches(old) && reaches(new) && self.selector.filter.is_alike_below(old, new) {
             self.moves.push((old.to_vec(), new.to_vec()));
         } else {
             self.apart = true;
@@ -208,8 +189,8 @@ fn is_below(path: &[u8], above: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Candidates, Here, Stated};
-    use crate::candidates::table::{Kind, Mode, Span};
+    use super::{Candidates, Here};
+    use crate::candidates::table::{Kind, Mode, Span, Stated};
 
     fn sized(size: u64) -> Stated {
         let mode = Mode {

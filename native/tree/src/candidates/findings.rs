@@ -4,7 +4,7 @@ use huai_format::entry::Entry;
 use huai_format::path::RelPath;
 use huai_format::selection::Modes;
 
-use super::table::{Candidates, Here, Span, Stated};
+use super::table::{Candidates, Here, Span};
 use crate::compare::differing::Attributes;
 use crate::compare::findings::{Records, Sink};
 use crate::compare::local::Seen;
@@ -36,10 +36,6 @@ impl<'a> TableFindings<'a> {
             self.table.put(directory.join(&entry.name).as_bytes())
         }
     }
-
-    fn stated(&mut self, entry: &Entry<'_>) -> Outcome<Stated> {
-        self.table.state(entry, self.modes, None, |_| true)
-    }
 }
 
 impl Sink for TableFindings<'_> {
@@ -59,7 +55,7 @@ impl Sink for TableFindings<'_> {
         target: &[u8],
     ) -> Outcome<()> {
         let path = self.path(wanted)?;
-        let stated = self.stated(wanted.1)?;
+        let stated = self.table.state(wanted.1, self.modes, None)?;
         let here = Here::Something {
             seen: *seen,
             target: self.table.put_again(target, [Some(stated.other), None])?,
@@ -74,7 +70,7 @@ impl Sink for TableFindings<'_> {
 
     fn add_missing(&mut self, wanted: (&RelPath, &Entry<'_>)) -> Outcome<()> {
         let path = self.path(wanted)?;
-        let stated = self.stated(wanted.1)?;
+        let stated = self.table.state(wanted.1, self.modes, None)?;
         self.table.push(path, Some(stated), &[], Here::Nothing);
         Ok(())
     }

@@ -8,18 +8,16 @@ use super::table::{Candidates, Kind, Mode, Span, Stated};
 use crate::sys::call::Outcome;
 
 impl Candidates {
-    /// An entry of which `known` may have the same texts; a hardlink only if the tree has its leader.
+    /// An entry of which `known` may have the same texts.
     pub(super) fn state(
         &mut self,
         entry: &Entry<'_>,
         modes: Modes,
         known: Option<&Stated>,
-        has: impl FnOnce(&RelPath) -> bool,
     ) -> Outcome<Stated> {
         let (kind, size, other, digest): (_, _, &[u8], &[u8]) = match &entry.body {
             Body::File { size, link, digest } => {
-                let link = link.as_ref().filter(|link| has(link));
-                let link = link.map_or(&b""[..], RelPath::as_bytes);
+                let link = link.as_ref().map_or(&b""[..], RelPath::as_bytes);
                 let digest = digest.as_ref().map_or(&b""[..], |digest| digest);
                 (Kind::File, *size, link, digest)
             }

@@ -179,11 +179,12 @@ impl<R: ObjectReader> TreeComparison<R> {
             let (text, digests) = (&listing.leaves, &listing.digests);
             let mut leaves = Leaves::resume(&listing.path, text, digests, bookmark);
             while let Some(entry) = leaves.next() {
-                let mut entry = entry?;
+                let entry = entry?;
                 to.records().step();
-                if place.wants(&listing.path, &entry) && selection.admits(&listing.path, &mut entry)
-                {
-                    place.leaf(pair, &entry, number_of, to)?;
+                if place.wants(&listing.path, &entry) {
+                    if let Some(entry) = selection.admitted(&listing.path, entry) {
+                        place.leaf(pair, &entry, number_of, to)?;
+                    }
                 }
                 if to.is_full() {
                     let reached = leaves.bookmark();
