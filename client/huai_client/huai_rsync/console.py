@@ -107,12 +107,9 @@ class RsyncConsole(Console):
 
     def ended(self, result: "SyncResult") -> None:
         """Keep the statistics of the result."""
-        figures = self.progress.figures
-        figures.total = result.total_bytes
+        self.totals(result.outcome.bytes_received if result.outcome else 0, result.total_bytes)
         if result.prepared and result.report:
-            _count(figures, result.prepared)
-        if result.outcome:
-            figures.received = result.outcome.bytes_received
+            _count(self.progress.figures, result.prepared)
 
     def heading(self) -> None:
         """The lines with which rsync begins, once."""

@@ -4,12 +4,14 @@ Pure.  tunasync reads `Total file size`, other scripts the last two lines.  Figu
 not count, such as bytes sent, are 0.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from huai_client.cli.numbers import format_number
 from huai_client.huai_rsync.request import OutputStyle
+from huai_schema.entries import Directory, Entry, File, Symlink
 
 _LEAST_SECONDS = 0.5
 """rsync adds so much to the elapsed time before it divides by it."""
@@ -21,6 +23,12 @@ class Kinds(NamedTuple):
     files: int = 0
     directories: int = 0
     symlinks: int = 0
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry | None]) -> Self:
+        """Count `entries`; those that are None do not count."""
+        count = Counter(map(type, entries))
+        return cls(count[File], count[Directory], count[Symlink])
 
     def text(self, human: int) -> str:
         """As rsync shows them."""
