@@ -34,7 +34,7 @@ def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
     if handle is None:
         raise LockedError(
             f"{path}: another run holds the lock (process {holder(path) or 'unknown'})",
-            hint="run again when it has ended, or let huai wait with --wait SECONDS",
+            hint="run again when it has ended, or let huai wait with --wait TIME",
         )
     try:
         with suppress(OSError):  # a full disk: the process id in the file is only information

@@ -199,7 +199,7 @@ def test_an_export_waits_for_a_commit(root: Path, tmp_path: Path) -> None:
     arguments = ("export", NAME, "--only", "arch", "--to", str(tmp_path))
     with locked(module_places(root, NAME).lock):
         assert run_server(root, *arguments).returncode == ExitCode.LOCKED
-        assert run_server(root, *arguments, "--wait", "0.2").returncode == ExitCode.LOCKED
+        assert run_server(root, *arguments, "--wait", "1").returncode == ExitCode.LOCKED
     assert run_server(root, *arguments, "--wait", "30").returncode == 0
 
 

@@ -332,7 +332,7 @@ def test_a_sync_is_not_kept_waiting(pair: tuple[Upstream, Downstream]) -> None:
         until(lambda: rests(down, process))
         assert down.sync().code == 0
         assert down.verify().code == 43
-        assert down.verify("--wait", "0.1").code == 43
+        assert down.verify("--wait", "1s").code == 43
         assert f"(process {process.pid})" in down.verify().err
         assert f"being verified (process {process.pid})" in down.run("status").out
         assert down.run("remove", down.name).code == 43

@@ -47,17 +47,6 @@ json_option = click.option(
 """Every command has it."""
 
 
-def wait_option(what: str) -> Callable[[F], F]:
-    """`--wait`, for a command that `what` may keep from the lock of a module."""
-    return click.option(
-        "--wait",
-        type=click.FloatRange(min=0),
-        default=0.0,
-        metavar="SECONDS",
-        help=f"How long to wait for {what} of this module to end.",
-    )
-
-
 def parse_duration(
     _context: click.Context, _option: click.Parameter, value: str | None
 ) -> int | None:
@@ -66,6 +55,17 @@ def parse_duration(
         return None if value is None else durations.parse(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def wait_option(what: str) -> Callable[[F], F]:
+    """`--wait`, for a command that `what` may keep from the lock of a module."""
+    return click.option(
+        "--wait",
+        default="0",
+        callback=parse_duration,
+        metavar="TIME",
+        help=f"How long to wait for {what} of this module to end (90s, 30m, 2h).",
+    )
 
 
 def with_options(options: Sequence[Callable[[F], F]], function: F) -> F:
