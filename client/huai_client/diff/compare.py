@@ -8,8 +8,9 @@ taken for absent.
 import os
 from collections.abc import Callable, Iterator, Sequence
 from errno import EACCES
-from functools import partial
+from functools import cache, partial
 from itertools import islice
+from struct import Struct
 from typing import NamedTuple, TypeAlias
 
 from huai_client.diff.selection import Selection
@@ -18,7 +19,6 @@ from huai_client.filters.rules import Rules
 from huai_client.tree import PathError, View
 from huai_client.tree.errors import path_error
 from huai_client.tree.local_entry import Unreadable
-from huai_client.tree.observed import MATCH, MISSING, RECORD, Record, attributes
 from huai_client.tree.owners import Owners
 from huai_client.tree.scope import WHOLE, Scope
 from huai_native import _native
@@ -27,7 +27,10 @@ from huai_schema.codec.listing import Listing
 from huai_schema.entries import Entry
 from huai_schema.paths import ROOT, RelPath
 
-_EXTRANEOUS, _EXTRANEOUS_DIRECTORY, _UNREADABLE_DIRECTORY = 3, 4, 6
+_RECORD = Struct("<BBxxIiQ")
+"""The fields of a `_Record`."""
+_MATCH, _MISSING, _EXTRANEOUS, _EXTRANEOUS_DIRECTORY, _UNREADABLE_DIRECTORY = 1, 2, 3, 4, 6
+_ATTRIBUTES = ("type", "size", "mtime", "mode", "owner", "group", "target", "link")
 _MOUNT_POINT = -1
 _THREADS = min(8, os.cpu_count() or 1)
 STEP = 1 << 16
@@ -81,6 +84,18 @@ class Part(NamedTuple):
     wanted: tuple[RelPath, bytes, bool] | Sequence[Listing]
     """Path and tree of an own directory, and whether with those below it; or listings."""
     scope: Scope = WHOLE
+
+
+class _Record(NamedTuple):
+    """What the engine says of one path, or of several that are missing."""
+
+    kind: int
+    attributes: int
+    """One bit for each of `_ATTRIBUTES` that differs."""
+    text_end: int
+    errno: int
+    missing: int
+    """How many entries are."""
 
 
 def _nothing() -> None:
@@ -165,14 +180,14 @@ class TreeComparison:
         found = (entry for _, entry, _ in columns.entries(batch)) if batch else ()
         wanted = map(self._modes.of, found)
         for record, said in _records(records, text):
-            if record.kind == MISSING:
+            if record.kind == _MISSING:
                 yield from map(Missing, islice(wanted, record.missing))
-            elif record.kind == MATCH:
-                yield Match(next(wanted), attributes(record.attributes))
+            elif record.kind == _MATCH:
+                yield Match(next(wanted), _attributes(record.attributes))
             else:
                 yield _rest(record, said)
 
-    def _opens_up(self, record: Record, path: bytes) -> bool:
+    def _opens_up(self, record: _Record, path: bytes) -> bool:
         """Whether a directory was closed and is open now; one that was opened up is not again."""
         closed = record.kind == _UNREADABLE_DIRECTORY and record.errno == EACCES
         return closed and path != self._top and self._view.open_up(RelPath(path))
@@ -184,15 +199,21 @@ class TreeComparison:
         return self._again(Part(wanted, Scope.inside(top)))
 
 
-def _records(records: bytes, text: bytes) -> Iterator[tuple[Record, bytes]]:
+@cache
+def _attributes(bits: int) -> frozenset[str]:
+    """The names of the attributes that differ."""
+    return frozenset(name for bit, name in enumerate(_ATTRIBUTES) if bits >> bit & 1)
+
+
+def _records(records: bytes, text: bytes) -> Iterator[tuple[_Record, bytes]]:
     """Each record and its text."""
     begin = 0
-    for record in map(Record._make, RECORD.iter_unpack(records)):
+    for record in map(_Record._make, _RECORD.iter_unpack(records)):
         yield record, text[begin : record.text_end]
         begin = record.text_end
 
 
-def _rest(record: Record, path: bytes) -> Rest:
+def _rest(record: _Record, path: bytes) -> Rest:
     """Raises `StorageError` as `_unreadable`."""
     if record.kind in (_EXTRANEOUS, _EXTRANEOUS_DIRECTORY):
         return Extraneous(RelPath(path), directory=record.kind == _EXTRANEOUS_DIRECTORY)
