@@ -5,7 +5,7 @@ checked, except for what is checked where a listing is decoded, and for rules th
 directory can show when just a part of it was read (FORMAT.md, "What a reader must check").
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from huai_native import _native
@@ -73,13 +73,7 @@ class Snapshot:
 
     def listings(self) -> Iterator[Listing]:
         """The whole tree, in tree order."""
-        return self._listings_below(ROOT, self.tree)
-
-    def _listings_below(
-        self, path: RelPath, tree: bytes, filters: Sequence[_native.Filter] = ()
-    ) -> Iterator[Listing]:
-        """Everything in the own directory `path`, itself first, in tree order."""
-        return map(Listing._make, _native.Walk(self.reader, path, tree, self.limit, filters))
+        return self.subtree(ROOT)
 
     def entries(self) -> Iterator[Entry]:
         """The whole tree, decoded: a directory, its leaves, then its subdirectories."""
@@ -131,7 +125,8 @@ class Snapshot:
             return
         here, tree = self._own_above(path)
         if here == path:
-            yield from self._listings_below(path, tree, filters)
+            walk = _native.Walk(self.reader, path, tree, self.limit, filters)
+            yield from map(Listing._make, walk)
         else:
             own = self.own_directory(here, tree)
             found = map(Listing._make, own.inlined(relative(path, here)))
