@@ -173,7 +173,7 @@ def in_one_piece(down: Downstream, *, content: bool) -> list[tuple[str, str, lis
     commit = Repository(places.repository, make=False).commit(state.applied)
     with View(Path(module.dest)) as view:
         selection = applied_selection(commit, state)
-        differences = list(verify(view, selection, content=content, owners=True))
+        differences = list(verify(view, selection, content=content))
     return sorted(
         (each.path.decode() or ".", str(each.kind), list(each.attributes)) for each in differences
     )

@@ -80,7 +80,7 @@ def test_any_tree_becomes_any_other(before: list[Entry], after: list[Entry]) -> 
             plan = plan_for(tree, wanted)
             report = execute(plan, tree, Staged(tree.dest), lambda *_: None)
             assert report.problems == ()
-            assert list(verify(tree, wanted, content=True, owners=True)) == []
+            assert list(verify(tree, wanted, content=True)) == []
 
 
 class Failing(Tree):
@@ -193,7 +193,7 @@ def test_random_failures_lose_nothing_and_keep_the_order(
         tree.broken = frozenset()
         again = execute(staged_plan(tree, after), tree, Staged(tree.dest), lambda *_: None)
         assert again.problems == ()
-        assert list(verify(tree, after, content=True, owners=True)) == []
+        assert list(verify(tree, after, content=True)) == []
 
 
 @given(trees())

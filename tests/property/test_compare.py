@@ -86,7 +86,7 @@ def path_by_path(
 def compared(
     view: View, selection: Selection, part: Part | None = None, size: int = 1000
 ) -> list[Finding]:
-    comparison = TreeComparison(view, selection, part, owners=view.owners)
+    comparison = TreeComparison(view, selection, part)
     return [each for step in comparison.steps(size=size) for each in step.findings]
 
 
@@ -125,7 +125,7 @@ def test_a_table_gets_what_is_missing_or_differs(
         execute(plan_for(tree, have), tree, Staged(tree.dest), lambda *_: None)
         found = compared(tree, selection)
         table = CandidateTable(tree.names)
-        comparison = TreeComparison(tree, selection, owners=tree.owners)
+        comparison = TreeComparison(tree, selection)
         rest = list(comparison.put_into(table))
         expected = [looked_at(tree, each) for each in found if isinstance(each, Match | Missing)]
         assert list(table) == expected

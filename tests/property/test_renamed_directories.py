@@ -230,7 +230,7 @@ def test_any_history_of_renames(random: Random, size: int, cuts: list[int]) -> N
                     past.append(wanted)
                     continue
                 past = [wanted]
-                assert list(verify(tree, wanted, content=True, owners=False)) == []
+                assert list(verify(tree, wanted, content=True)) == []
 
 
 def test_a_renamed_directory_with_changes_inside_is_one_step() -> None:
@@ -255,4 +255,4 @@ def test_a_renamed_directory_with_changes_inside_is_one_step() -> None:
         }
         assert [each.path for each in found.plan.removals] == [b"x/new/f008"]
         carry_out(found.plan, tree, held, ENDLESS)
-        assert list(verify(tree, before.values(), content=True, owners=False)) == []
+        assert list(verify(tree, before.values(), content=True)) == []

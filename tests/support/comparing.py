@@ -21,7 +21,7 @@ def selection_of(entries: Iterable[Entry]) -> Selection:
 
 def compared(view: View, wanted: Iterable[Entry]) -> Iterator[Finding]:
     """What differs between a tree and `wanted`, as far as attributes tell."""
-    comparison = TreeComparison(view, selection_of(wanted), owners=view.owners)
+    comparison = TreeComparison(view, selection_of(wanted))
     return (finding for step in comparison.steps() for finding in step.findings)
 
 
@@ -41,13 +41,11 @@ def looked_at(view: View, finding: Match | Missing) -> Candidate:
 
 
 def verify(
-    view: View, wanted: Selection | Iterable[Entry], *, content: bool, owners: bool
+    view: View, wanted: Selection | Iterable[Entry], *, content: bool
 ) -> Iterator[Difference]:
     """What differs between a tree and `wanted`; with `content` the BLAKE3 of files too."""
     selection = wanted if isinstance(wanted, Selection) else selection_of(wanted)
-    comparison = TreeComparison(
-        view, selection, owners=view.owners if owners else None, content=content
-    )
+    comparison = TreeComparison(view, selection, content=content)
     for item in check_steps(view, comparison.steps(), VerifyTotals(), content=content):
         if isinstance(item, FoundDifference):
             yield item.difference

@@ -115,7 +115,7 @@ def plan_for(tree: Tree, wanted: list[Entry]) -> Plan:
     stage = Stage("all", fetches, attributes=attributes)
     retyped: list[bytes] = []
     table = CandidateTable(tree.names)
-    comparison = TreeComparison(tree, selection_of(wanted), owners=tree.owners)
+    comparison = TreeComparison(tree, selection_of(wanted))
     rest = [*comparison.put_into(table)]
     for each in table:
         assert each.wanted is not None

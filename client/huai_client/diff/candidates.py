@@ -57,7 +57,7 @@ def diff_whole(
     extraneous: list[RelPath] = []
     going: dict[RelPath, Entry | None] = {}
     ours = gone(past, wanted)
-    for finding in TreeComparison(view, wanted, owners=view.owners).put_into(table, tick):
+    for finding in TreeComparison(view, wanted).put_into(table, tick):
         if isinstance(finding, Unreadable):
             raise _unreadable(finding)
         if not delete_extraneous and finding.path not in ours:

@@ -19,7 +19,6 @@ from huai_client.filters.rules import Rules
 from huai_client.tree import PathError, View
 from huai_client.tree.errors import path_error
 from huai_client.tree.local_entry import Unreadable
-from huai_client.tree.owners import Owners
 from huai_client.tree.scope import WHOLE, Scope
 from huai_native import _native
 from huai_schema.codec import columns
@@ -111,17 +110,15 @@ class TreeComparison:
         selection: Selection,
         part: Part | None = None,
         *,
-        owners: Owners | None,
         protected: Rules | None = None,
         content: bool = False,
     ) -> None:
         """Compare with `part` of the selection; None: with all of it.
 
-        Without `owners` no owner differs.  Paths that `protected` excludes are not wanted.  With
-        `content` there is a `Match` for each file that is to be read, even if its attributes are
-        right.
+        Paths that `protected` excludes are not wanted.  With `content` there is a `Match` for each
+        file that is to be read, even if its attributes are right.
         """
-        snapshot, rules = selection.snapshot, selection.rules
+        snapshot, rules, owners = selection.snapshot, selection.rules, view.owners
         wanted, scope = part or Part((ROOT, snapshot.tree, True))
         filters = [rules.table] if protected is None else [rules.table, protected.table]
         self._view = view
@@ -132,14 +129,12 @@ class TreeComparison:
             (snapshot.reader, snapshot.limit, wanted),
             (filters, rules.modes.table),
             scope=scope,
-            owners=None if owners is None else (owners.user, owners.group),
+            owners=(owners.user, owners.group) if owners else None,
             content=content,
             opens_up=view.opens_up,
             threads=_THREADS,
         )
-        self._again = partial(
-            TreeComparison, view, selection, owners=owners, protected=protected, content=content
-        )
+        self._again = partial(TreeComparison, view, selection, protected=protected, content=content)
         self._snapshot = snapshot
 
     def steps(self, *, size: int | None = None) -> Iterator[Compared]:

@@ -149,7 +149,6 @@ def _compared(
         view,
         expected.selection,
         part,
-        owners=view.owners,
         protected=expected.protected,
         content=content,
     )

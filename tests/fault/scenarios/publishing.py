@@ -183,7 +183,7 @@ class Changing:
 
 def _differing(dest: Path, wanted: Sequence[Entry]) -> list[tuple[str, bytes]]:
     with Tree(dest) as tree:
-        found = verify(tree, wanted, content=True, owners=True)
+        found = verify(tree, wanted, content=True)
         return [(each.kind, each.path) for each in found]
 
 

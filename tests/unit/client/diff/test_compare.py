@@ -109,7 +109,7 @@ def test_a_batch_ends_in_the_middle_of_a_directory(short_path: Path) -> None:
         *(file(b"%04d" % number, mtime=T0 + number) for number in range(2500)),
     ]
     with View(short_path) as view:
-        comparison = TreeComparison(view, selection_of(wanted), owners=None)
+        comparison = TreeComparison(view, selection_of(wanted))
         steps = [(list(step.findings), step.entries) for step in comparison.steps()]
     found = [each for findings, _ in steps for each in findings]
     assert len(steps) > 2

@@ -258,4 +258,4 @@ def test_a_change_of_type_in_every_direction(short_path: Path, present: str, wan
             report = execute(plan_for(tree, entries), tree, Staged(short_path), lambda *_: None)
             assert report.problems == ()
             assert report.extraneous == ()
-            assert list(verify(tree, entries, content=True, owners=True)) == []
+            assert list(verify(tree, entries, content=True)) == []

@@ -53,7 +53,7 @@ def tree(short_path: Path) -> Iterator[SingleTree]:
 def check(
     tree: SingleTree, wanted: list[Entry] = WANTED, *, content: bool = True
 ) -> list[Difference]:
-    return sorted(verify(tree, wanted, content=content, owners=True))
+    return sorted(verify(tree, wanted, content=content))
 
 
 def settle(tree: SingleTree, *paths: bytes) -> None:
@@ -189,7 +189,7 @@ def test_a_hardlink_from_outside_is_nobodys_business(tree: SingleTree) -> None:
 def test_stopping_early_closes_every_file(tree: SingleTree) -> None:
     (tree.dest / "c/0").chmod(0o600)
     before = open_handles()
-    differences = verify(tree, WANTED, content=True, owners=True)
+    differences = verify(tree, WANTED, content=True)
     next(differences)
     differences.close()  # type: ignore[attr-defined]
     tree.listing(at(b""))
@@ -202,8 +202,8 @@ def steps_with_unreadable_paths(folder: Path) -> None:
         execute(plan_for(tree, WANTED), tree, Staged(folder), lambda *_: None)
     (folder / "a/b").chmod(0)
     (folder / "e").chmod(0)
-    with View(folder) as view:
-        found = sorted(verify(view, WANTED, content=True, owners=False))
+    with View(folder, owners=False) as view:
+        found = sorted(verify(view, WANTED, content=True))
     assert [(item.path, item.kind, item.attributes) for item in found] == [
         (b"a/b", Kind.DIFFERS, ("mode",)),
         (b"a/b", Kind.UNREADABLE, ()),
