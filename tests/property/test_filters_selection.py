@@ -36,9 +36,12 @@ def seen(tree: Tree, rules: Rules) -> Tree:
         if not rules.reaches(path, directory=isinstance(entry, Directory)):
             continue
         found[path] = entry
-        if isinstance(entry, File) and entry.link:
-            here = rules.reaches(entry.link, directory=False)
-            found[path] = entry if here else entry._replace(link=None)
+        if (
+            isinstance(entry, File)
+            and entry.link
+            and not rules.reaches(entry.link, directory=False)
+        ):
+            found[path] = entry._replace(link=None)
     return found
 
 

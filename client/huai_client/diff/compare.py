@@ -1,4 +1,4 @@
-"""What is there against what should be, as the engine compares it: only what differs is told.
+"""The comparison of what is there with what should be, by the engine: only differences come.
 
 Compares attributes only.  Memory grows with the largest directory, the depth and the number of
 hardlink groups, not with the tree.  A path that cannot be read is reported (`Unreadable`), never
@@ -86,7 +86,7 @@ class Part(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """What the engine says of one path, or of several that are missing."""
+    """A record of the engine about one path, or about several that are missing."""
 
     kind: int
     attributes: int

@@ -52,8 +52,8 @@ def _samples(selection: Selection) -> Iterator[RelPath]:
             yield path
     own = sorted(snapshot.own_directory(ROOT, snapshot.tree).children)
     spread = (RelPath(name) for name in own[:: max(1, len(own) // _SAMPLES)])
-    shown = (path for path in spread if rules.reaches(path, directory=True))
-    yield from islice(shown, _SAMPLES)
+    mirrored = (path for path in spread if rules.reaches(path, directory=True))
+    yield from islice(mirrored, _SAMPLES)
 
 
 def holds_nothing_else(

@@ -129,8 +129,8 @@ class Snapshot:
             yield from map(Listing._make, walk)
         else:
             own = self.own_directory(here, tree)
-            found = map(Listing._make, own.inlined(relative(path, here)))
-            yield from (listing for listing in found if is_mirrored(listing.path))
+            listings = map(Listing._make, own.inlined(relative(path, here)))
+            yield from (listing for listing in listings if is_mirrored(listing.path))
 
     def _own_above(self, path: RelPath) -> tuple[RelPath, bytes]:
         """The directory at `path`, or the next above it that has a tree of its own; its id."""
