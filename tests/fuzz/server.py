@@ -10,7 +10,6 @@ import gzip
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -165,9 +164,8 @@ class _Server:
         upstream.write("d/f", "0123456789" * 10, mtime=1_600_000_000)
         upstream.write("\n", "", mtime=1_600_000_000)
         upstream.commit()
-        settings = replace(settings_of(Listen()), cache_bytes=1 << 20)
-        self._app = _Asked(create_app(settings, _Modules(repository.path, upstream)))
-        self._config = _config(settings, self._app)  # type: ignore[arg-type]
+        self._app = _Asked(create_app(settings_of(Listen()), _Modules(repository.path, upstream)))
+        self._config = _config(settings_of(Listen()), self._app)  # type: ignore[arg-type]
         self._config.load()
         self._state = ServerState()
         self._state.default_headers = self._config.encoded_headers

@@ -39,7 +39,6 @@ from huai_server.http.asgi.body import Inflater
 from huai_server.http.asgi.connections import address_of
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.git.app import protocol_version
-from huai_server.http.git.request import parse_request
 from tests.fuzz.content import CONTENT
 from tests.fuzz.folder import folder
 from tests.fuzz.metadata import METADATA
@@ -47,7 +46,7 @@ from tests.fuzz.server import SERVER
 from tests.fuzz.state_files import STATE_FILES
 from tests.fuzz.target import Outcome, Target
 from tests.support.git_objects import object_id
-from tests.support.http_fixtures import fetch_all, ls_refs, packet
+from tests.support.http_fixtures import packet
 from tests.support.packs import (
     Held,
     appended,
@@ -66,10 +65,6 @@ from tests.support.schema.trees import random_tree, snapshot
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TEXT = b"a line of text\n" * 20
-
-
-def _request(data: bytes) -> object:
-    return parse_request(data[1:], data[0] % 3 if data else 0).command
 
 
 def _inflate(data: bytes) -> object:
@@ -362,12 +357,6 @@ _PARSERS = {
             + b"0000",
         ],
         [b"0000", b"0001", packet(b"\3no"), packet(b"ACK " + COMMIT.encode())],
-    ),
-    "request": Target(
-        _request,
-        (HttpError,),
-        [b"\2" + ls_refs(), b"\2" + fetch_all(COMMIT), b"\0" + _FETCH_V0],
-        [b"0000", b"0001", b"0002", packet(b"agent=x")],
     ),
     "rsync-output": Target(_talk, (), _TALK, [b"@ERROR", b"rsync: ", b"\r"]),
     "said": Target(_said, (), [b"120", b"Sat, 21 Nov 2026 10:00:00 GMT", b"try \x1b[2J later"]),

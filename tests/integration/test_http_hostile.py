@@ -127,10 +127,14 @@ def test_other_services_are_refused(
         b"fff5" + b"x" * 65_521,
         b"ffff" + b"x" * 65_531,
         packet(b"command=ls-refs") + b"\0\0\0\0",
+        ls_refs().replace(b"ls-refs", b"no-refs"),
     ],
 )
-def test_broken_framing(server: Server, body: bytes) -> None:
-    assert status(server.exchange(post(body))) == 400
+def test_broken_framing(streaming: Server, body: bytes) -> None:
+    """Git refuses it; its words, which may hold paths, are not sent."""
+    answer = streaming.exchange(post(body))
+    assert status(answer) == 400
+    assert b"m.git" not in answer
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,4 @@
-"""Long answers: streamed, bounded, ended with their client, and let through a shutdown.
-
-Where git has to be still at work there is no spool: then it is as slow as the reader.
-"""
+"""Long answers: streamed, bounded, ended with their client, and let through a shutdown."""
 
 import signal
 import socket
@@ -45,7 +42,7 @@ def peak_bytes(pid: int) -> int:
 
 
 def test_a_client_that_leaves_takes_its_process_along(large: Repository) -> None:
-    with running(large.path.parent, spool_bytes=0) as server:
+    with running(large.path.parent) as server:
         for _ in range(3):
             with begun(server, large):
                 assert server.children()
@@ -54,7 +51,7 @@ def test_a_client_that_leaves_takes_its_process_along(large: Repository) -> None
 
 
 def test_a_pack_never_stands_in_memory(large: Repository) -> None:
-    with running(large.path.parent, cache_bytes=8 << 20) as server:
+    with running(large.path.parent) as server:
         server.exchange(post(ls_refs()))
         before = peak_bytes(server.process.pid)
         with begun(server, large) as connection:
@@ -82,7 +79,7 @@ def refuses_connections(server: Server) -> bool:
 
 def test_termination_waits_only_so_long(large: Repository) -> None:
     with (
-        running(large.path.parent, shutdown_grace=1, spool_bytes=0) as server,
+        running(large.path.parent, shutdown_grace=1) as server,
         begun(server, large),
     ):
         children = server.children()
@@ -100,7 +97,7 @@ def test_an_idle_server_ends_at_once(large: Repository, number: int) -> None:
 
 def test_a_client_that_stops_reading_is_dropped(large: Repository) -> None:
     with (
-        running(large.path.parent, request_timeout=1, spool_bytes=0) as server,
+        running(large.path.parent, request_timeout=1) as server,
         begun(server, large) as idle,
     ):
         server.until_no_children()
@@ -109,13 +106,12 @@ def test_a_client_that_stops_reading_is_dropped(large: Repository) -> None:
 
 def test_beyond_the_queue_clients_are_told_to_come_back(large: Repository) -> None:
     with (
-        running(large.path.parent, max_transfers=1, queue=1, spool_bytes=0) as server,
+        running(large.path.parent, max_transfers=1, queue=1) as server,
         begun(server, large),
         server.connect() as queued,
     ):
         other = fetch_all(large.head()).replace(b"no-progress", b"include-tag")
         queued.sendall(post(other))
-        # Different requests, or they would wait for each other and not for a slot.
         third = other.replace(b"include-tag", b"ofs-delta\nx")
         until(lambda: status(server.exchange(post(third))) == 503)
         answer = server.exchange(post(third))
@@ -125,7 +121,7 @@ def test_beyond_the_queue_clients_are_told_to_come_back(large: Repository) -> No
 
 
 def test_waiting_in_the_queue_ends_too(large: Repository) -> None:
-    with running(large.path.parent, max_transfers=1, queue=9, spool_bytes=0) as server:
+    with running(large.path.parent, max_transfers=1, queue=9) as server:
         with begun(server, large), server.connect() as queued:
             queued.sendall(post(fetch_all(large.head()).replace(b"no-progress", b"include-tag")))
         # Both have left: nothing may start, or go on, for either.
@@ -166,7 +162,7 @@ def test_git_clones_a_large_pack(large: Repository, tmp_path: Path) -> None:
 
 def test_a_second_interrupt_ends_at_once(large: Repository) -> None:
     with (
-        running(large.path.parent, shutdown_grace=600, spool_bytes=0) as server,
+        running(large.path.parent, shutdown_grace=600) as server,
         begun(server, large),
     ):
         children = server.children()

@@ -10,7 +10,6 @@ from huai_program.tables import to_toml
 from huai_schema.codec.static_files import NOTHING
 from huai_server.static.unused import GRACE
 from huai_server.store.maintain import maintain
-from huai_server.store.steps import list_steps
 from tests.support.committing import NAME, run_server
 from tests.support.static_files import Publisher
 
@@ -66,13 +65,11 @@ def test_nothing_new_writes_nothing(publisher: Publisher) -> None:
 
 
 def test_commits_that_nobody_published(publisher: Publisher, tmp_path: Path) -> None:
-    """What was missed is published with the next one, without the steps of the commits."""
+    """What was missed is published with the next one."""
     publisher.publish()
     publisher.unpack(tmp_path / "copy")
     for number in range(5):
         publisher.change(number)
-    for step in list_steps(publisher.upstream.places.repository):
-        step.unlink()
     publisher.publish()
     assert [len(publisher.steps(serial)) for serial in (1, 5, 6)] == [5, 1, 0]
     assert publisher.unpack(tmp_path / "copy", 1) == publisher.upstream.head.commit

@@ -1,4 +1,4 @@
-"""`serve` hands out the same static files, and says that there are some."""
+"""`serve` reads static files from the repository."""
 
 import shutil
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def test_a_client_learns_of_them_and_asks_for_nothing_else(
     newest = find_newest(url, heads=heads)
     assert newest.static is not None
     assert find_newest(url, heads=heads, have=newest.commit).static is None
-    shutil.rmtree(publisher.files)
+    shutil.rmtree(publisher.upstream.places.repository / "static")
     assert find_newest(url, heads=heads).static is None
     assert heads.get(str(url)) is None
 

@@ -48,10 +48,6 @@ class Folder:
         """None is relayed."""
         return {}
 
-    def static_folders(self) -> Mapping[str, Path]:
-        """What was published into the folder `static` beside the repositories."""
-        return {name: self._path / "static" / "git" / f"{name}.git" for name in self.modules()}
-
     def undigested(self) -> Mapping[str, Path]:
         """Those whose names begin so."""
         return {name: path for name, path in self.modules().items() if name.startswith("later")}
@@ -72,8 +68,8 @@ class Folder:
 def main() -> None:
     """Serve until a signal."""
     folder, options = Path(sys.argv[1]), json.loads(sys.argv[2])
-    for key in {"socket_path", "spool_folder"} & options.keys():
-        options[key] = Path(options[key])
+    if "socket_path" in options:
+        options["socket_path"] = Path(options["socket_path"])
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     settings = replace(settings_of(Listen()), **{"port": 0, **options})
     serve_http(settings, Folder(folder), started)

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from huai_schema.codec.static_files import NOTHING, Static, Step, cheapest
-from huai_server.static.folder import Folder
+from huai_server.static.folder import Folder, module_folder
 from huai_server.static.publish import Published, publish
 from huai_server.static.target import Target
 from tests.support.committing import NAME, Upstream, git
@@ -19,16 +19,15 @@ class Publisher:
         self.folder.mkdir(parents=True)
 
     def repositories(self, folder: Path) -> Path:
-        """A new folder with what `serve` hands out of it: the repository, and the static files."""
+        """A new folder with what `serve` serves of it."""
         folder.mkdir()
         (folder / f"{NAME}.git").symlink_to(self.upstream.places.repository)
-        (folder / "static").symlink_to(self.folder)
         return folder
 
     @property
     def files(self) -> Path:
         """What stands below the address of the repository."""
-        return self.folder / "git" / f"{NAME}.git"
+        return module_folder(self.folder, NAME)
 
     @property
     def head(self) -> Static:
@@ -42,10 +41,11 @@ class Publisher:
         return self.upstream.commit().head.commit
 
     def publish(self, target: Target | None = None, *, now: float | None = None) -> Published:
-        """Bring the folder, or another place, to the newest commit."""
-        retention = self.upstream.module.retention
-        target = target or Folder(self.folder, NAME)
-        return publish(self.upstream.repository, target, retention, now=now or time.time())
+        """Bring the module's own files and the folder, or another place, to the newest commit."""
+        retention, now = self.upstream.module.retention, now or time.time()
+        target = target or Folder(self.files, self.folder)
+        publish(self.upstream.repository, None, retention, now=now)
+        return publish(self.upstream.repository, target, retention, now=now)
 
     def steps(self, serial: int) -> list[Step]:
         """The way from a commit to the newest one."""

@@ -949,13 +949,12 @@ class Packs:
         tree: bytes,
         put: Callable[[bytes], object],
         *,
-        since: tuple[bytes, bytes] | None = None,
+        since: bytes | None = None,
     ) -> None:
         """Hand the pack of a commit to `put` in pieces; `FormatError` if something is missing.
 
         `commit` is its content, `tree` the id of its tree.  `since` makes the pack thin: the id of
-        a tree of which the other side has everything, and the path of a pack without its suffix,
-        of which nothing was there before if it has `tree`.
+        a tree of which the other side has everything.
         """
 
 @final

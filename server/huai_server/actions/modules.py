@@ -22,6 +22,7 @@ from huai_server.fallback.after_commit import AttrTreeUpdate, remove_attr_tree, 
 from huai_server.state.closed_folder import close_folder
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import module_places
+from huai_server.static.newest import is_published
 from huai_server.static.update import StaticUpdate
 from huai_server.store.repository import Head, Repository
 
@@ -253,12 +254,15 @@ def _bring_along(root: Path, config: ServerConfig, name: str) -> AfterCommit:
 
 
 def _publish(root: Path, config: ServerConfig, name: str) -> StaticUpdate:
-    """Write static files, where the configuration wants some."""
-    if not config.static_places(name):
+    """Write static files that are behind, and their copies."""
+    places = module_places(root, name)
+    # A relay's say where the content is, as server.toml has it by now.
+    may_rest = not config.static_places(name) and not config.module(name).relay
+    if may_rest and is_published(places.repository):
         return StaticUpdate()
     from huai_server.actions.publish import publish_after_commit
 
-    return publish_after_commit(config, name, module_places(root, name))
+    return publish_after_commit(config, name, places)
 
 
 def _keys(root: Path, config: ServerConfig) -> "ServerKeys | None":

@@ -1,7 +1,7 @@
-"""The static files of a module as server.toml and the command line want them: where to.
+"""The static files of a module: its own, and the copies that server.toml and `--to` ask for.
 
-Each place has files of its own, made one after the other.  What fails at one place keeps no other
-one waiting.
+Each place has files of its own, made one after the other, those of the module first.  What fails at
+one place keeps no other one waiting.
 """
 
 import time
@@ -14,7 +14,7 @@ from huai_server.config.load import ServerConfig
 from huai_server.config.place import bucket_place, is_bucket
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces
-from huai_server.static.folder import Folder
+from huai_server.static.folder import Folder, module_folder
 from huai_server.static.publish import Published, publish
 from huai_server.static.target import Target
 from huai_server.static.update import StaticUpdate
@@ -28,12 +28,13 @@ class NoLibraryError(HuaiError):
 
 
 def publish_module(
-    config: ServerConfig, name: str, places: ModulePlaces, to: str, *, wait: float = 0
+    config: ServerConfig, name: str, places: ModulePlaces, to: str = "", *, wait: float = 0
 ) -> Published:
-    """Bring the static files at one place to the newest commit."""
+    """Bring the static files at one place to the newest commit; empty: those of the module."""
     module = config.module(name)
-    with storage_errors(Path(to)), locked(places.publishing, wait=wait):
-        target = _target(to, name, config, places.drafts)
+    lock = places.copying if to else places.publishing
+    with storage_errors(Path(to) if to else places.repository), locked(lock, wait=wait):
+        target = _target(to, name, config, places.drafts) if to else None
         try:
             return publish(
                 Repository(places.repository),
@@ -45,26 +46,30 @@ def publish_module(
         except FormatError as error:
             raise StoreError(
                 f"{name}: {error.message}",
-                hint=f"run: huai-server check {name}, which names what is damaged",
+                hint=f"run: huai-server maintain {name}, which packs what is in no pack; "
+                f"huai-server check {name} names what is damaged",
             ) from error
 
 
 def publish_after_commit(config: ServerConfig, name: str, places: ModulePlaces) -> StaticUpdate:
-    """The same for all places of a module that was committed."""
+    """Bring all static files of a module to the commit that was made."""
     done: list[tuple[str, Published]] = []
     failures: list[HuaiError] = []
-    for each in config.static_places(name):
+    for each in ("", *config.static_places(name)):
         try:
             # Another run may be about an older commit, and nobody would publish this one.
-            done.append((each, publish_module(config, name, places, each, wait=inf)))
+            published = publish_module(config, name, places, each, wait=inf)
         except HuaiError as error:
             failures.append(error)
+        else:
+            done += [(each, published)] if each else []
     return StaticUpdate(tuple(done), tuple(failures))
 
 
 def _target(to: str, name: str, config: ServerConfig, drafts: Path) -> Target:
     if not is_bucket(to):
-        return Folder(Path(to), name, closed=config.module(name).is_private)
+        closed = config.module(name).is_private
+        return Folder(module_folder(Path(to), name), Path(to), closed=closed)
     place = bucket_place(to)
     try:
         from huai_server.static.bucket import Bucket  # few need it

@@ -10,7 +10,6 @@ from msgspec.structs import asdict, replace
 from huai_schema.errors import HuaiError
 from huai_server.config.load import ServerConfig, config_path, load
 from huai_server.config.mirrors import Mirrors
-from huai_server.config.place import is_bucket
 from huai_server.config.tables import Listen
 from huai_server.config.volatile import Volatile
 from huai_server.http.asgi.tls import TlsFiles
@@ -22,7 +21,6 @@ from huai_server.signing.expiry import ExpiryWatch, Tell
 from huai_server.state.file_stamp import file_stamp
 from huai_server.state.paths import fallback_lock_file, mirrors_folder, module_places
 from huai_server.state.tokens import Tokens
-from huai_server.static.folder import module_folder
 
 _log = logging.getLogger(__name__)
 
@@ -50,14 +48,12 @@ def serve(
 
 def settings_of(listen: Listen) -> ServeSettings:
     """What the file says, and what nobody had to change yet."""
-    values = asdict(listen) | {"spool_folder": Path(listen.spool_folder)}
+    values = asdict(listen)
     if listen.tls is not None:
         tls = listen.tls
         client_ca = Path(tls.client_ca) if tls.client_ca else None
         values["tls"] = TlsFiles(Path(tls.certificate), Path(tls.key), client_ca)
-    return ServeSettings(
-        **values, socket_path=None, max_body=8 << 20, queue=64, cache_bytes=64 << 20
-    )
+    return ServeSettings(**values, socket_path=None, max_body=8 << 20, queue=64)
 
 
 class ConfiguredModules:
@@ -100,11 +96,6 @@ class ConfiguredModules:
         """The modules that hand out content."""
         self._look()
         return self._contents
-
-    def static_folders(self) -> Mapping[str, Path]:
-        """Where static files are: the first folder of each module."""
-        self._look()
-        return self._static
 
     def undigested(self) -> Mapping[str, Path]:
         """Modules whose digests come later."""
@@ -155,13 +146,6 @@ class ConfiguredModules:
             name: Content(places[name], os.fsencode(each.path), Volatile(each.volatile))
             for name, each in modules.items()
             if each.serve_content
-        }
-        static = {
-            name: [Path(to) for to in config.static_places(name) if not is_bucket(to)]
-            for name in modules
-        }
-        self._static = {
-            name: module_folder(folders[0], name) for name, folders in static.items() if folders
         }
         self._mirrors = Mirrors(
             mirrors_folder(self._root), config.allowed_downstreams, config.mirrors

@@ -55,8 +55,6 @@ class Listen(msgspec.Struct, frozen=True):
     max_subscribers: Annotated[int, Meta(ge=0)] = 2000
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     """Addresses and networks of proxies whose X-Forwarded-For is trusted."""
-    spool_folder: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")] = "/var/tmp"  # noqa: S108 - files without a name
-    spool_bytes: Size = Size(1 << 30)
     access_log: bool = False
     tls: Tls | None = None
     """None: plain HTTP."""

@@ -69,7 +69,7 @@ class Application:
         )
         """Whoever listens keeps to it."""
         self._access = access = Access(settings, registry)
-        self.git = git.GitApp(settings, registry, access)
+        self.git = git.GitApp(settings, access)
         self.content = content.ContentApp(settings, registry, access)
         self._traffic = Traffic()
         self.stopping = False
@@ -143,7 +143,7 @@ class Application:
 
 
 def create_app(settings: ServeSettings, registry: Registry) -> Application:
-    """The application; raises `GitMissingError` where git is not installed."""
+    """The application."""
     return Application(settings, registry)
 
 

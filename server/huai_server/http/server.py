@@ -9,6 +9,7 @@ import contextlib
 import logging
 import math
 import resource
+import shutil
 import signal
 import socket
 import threading
@@ -61,7 +62,7 @@ class ListenError(HuaiError):
 def serve_http(
     settings: ServeSettings, registry: Registry, on_start: OnStart | None = None
 ) -> None:
-    """Serve until SIGTERM or SIGINT; raises `ListenError`, `TlsError` and `GitMissingError`."""
+    """Serve until SIGTERM or SIGINT; raises `ListenError` and `TlsError`."""
     app = create_app(settings, registry)
     tls = None if settings.tls is None else Tls(settings.tls)
     scheme = "http" if tls is None else "https"
@@ -76,6 +77,10 @@ def serve_http(
             if on_start is not None:
                 on_start(scheme, *address)
 
+        if shutil.which("git") is None:
+            _log.warning(
+                "git is not installed: git clone and git fetch get status 503; the rest is served"
+            )
         config = _config(settings, app)
         if settings.access_log:
             _log_requests()

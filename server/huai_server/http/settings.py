@@ -68,10 +68,6 @@ class Registry(Protocol):
         """The modules that hand out content, private ones as well; the same value each time."""
         ...
 
-    def static_folders(self) -> Mapping[str, Path]:
-        """Where the static files of modules are, private ones as well, if a folder has them."""
-        ...
-
     def undigested(self) -> Mapping[str, Path]:
         """The modules whose digests come later, with their repositories."""
         ...
@@ -123,12 +119,6 @@ class ServeSettings:
     """git processes that build packs at once; ref listings have as many of their own."""
     queue: int
     """Requests that may wait for such a process; the next one gets status 503."""
-    cache_bytes: int
-    """Memory for finished replies; one reply takes an eighth of it at most."""
-    spool_folder: Path
-    """The folder for answers whose readers are slower than git."""
-    spool_bytes: int
-    """All of them together."""
     access_log: bool
     """Log each request."""
     shutdown_grace: float

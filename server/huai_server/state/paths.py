@@ -2,7 +2,8 @@
 
 - `ROOT/server.toml`
 - `ROOT/modules/NAME/repository.git`: the metadata, served
-- `ROOT/modules/NAME/repository.git/steps`: from commit to commit (`store.steps`); may be deleted
+- `ROOT/modules/NAME/repository.git/static`: static files (`static`), served; what is deleted there
+  the next commit writes again
 - `ROOT/modules/NAME/repository.git/blocks`: of large files (`store.block_indices`); what is
   deleted there is not made again before the file changes
 - `ROOT/modules/NAME/digests`: of content that was read; a cache, may be deleted
@@ -13,7 +14,7 @@
   it the next commit looks at the whole tree
 - `ROOT/modules/NAME/scrub`: how far content was read again, and damage (`store.scrub_record`)
 - `ROOT/modules/NAME/lock`, `ROOT/modules/NAME/maintain.lock`, `ROOT/modules/NAME/publish.lock`,
-  `ROOT/modules/NAME/scrub.lock`, `ROOT/modules/NAME/watch.lock`
+  `ROOT/modules/NAME/copy.lock`, `ROOT/modules/NAME/scrub.lock`, `ROOT/modules/NAME/watch.lock`
 - `ROOT/modules/NAME/drafts`: static files before they are in a bucket; may be deleted
 - `ROOT/modules/NAME/watch.json`: how far behind a `watch` is
 - `ROOT/modules/NAME/notified-commit`, `ROOT/modules/NAME/notified-scrub`: failures in a row, and
@@ -104,8 +105,13 @@ class ModulePlaces(NamedTuple):
 
     @property
     def publishing(self) -> Path:
-        """Held while static files are written, which needs no other lock."""
+        """Held while the module's own static files are written, which needs no other lock."""
         return self.folder / "publish.lock"
+
+    @property
+    def copying(self) -> Path:
+        """Held while copies of static files are written, for which those here do not wait."""
+        return self.folder / "copy.lock"
 
     @property
     def drafts(self) -> Path:

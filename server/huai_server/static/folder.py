@@ -1,4 +1,4 @@
-"""A folder of this machine, which some web server hands out.
+"""A folder of this machine: a module's repository, or a copy that some web server serves.
 
 Files are readable by everybody, whatever the umask says: the web server is another user.  The
 folder of a private module is closed: the web server reads it by the group of the place.
@@ -15,12 +15,13 @@ from huai_program.durable import replacing, sync_folder
 from huai_program.packs import TEMPORARY
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.state.closed_folder import close_folder
+from huai_server.static.target import FILE_MODE
 
-_FILE, _FOLDER = 0o644, 0o755
+_FOLDER = 0o755
 
 
 def module_folder(root: Path, name: str) -> Path:
-    """Where the files of a module are in a folder: its address in that of the web server."""
+    """Return the folder of a module's files below `root`, by its address on the web server."""
     return root / "git" / f"{name}.git"
 
 
@@ -33,11 +34,14 @@ class NoFolderError(HuaiError):
 class Folder:
     """The static files of one module in it (`Target`)."""
 
-    def __init__(self, root: Path, name: str, *, closed: bool = False) -> None:
-        """Take the module `name` below `root`, which has to be there; `closed`: for its group."""
+    def __init__(self, folder: Path, root: Path, *, closed: bool = False) -> None:
+        """Take `folder` below `root`, which has to be there, or the repository, which is both.
+
+        `closed`: for the group of `root`.
+        """
         self._closed = closed
         self._root = root
-        self._folder = module_folder(root, name)
+        self._folder = folder
         self.drafts = self._folder / "static"
         self._changed: set[Path] = set()
 
@@ -47,12 +51,11 @@ class Folder:
             raise NoFolderError(
                 f"{self._root}: there is no such folder", hint="make it, or name another one"
             )
-        # Others could put symlinks there, and root's files would be written where they lead.
-        reject_foreign(self._root)
+        self._reject_foreign(self._root)
         self._make(self.drafts)
         if self._closed:
             close_folder(self._folder, self._root)
-        reject_foreign(self.drafts)
+        self._reject_foreign(self.drafts)
         for path in self.drafts.glob(f"{TEMPORARY}*"):
             path.unlink(missing_ok=True)
 
@@ -68,8 +71,7 @@ class Folder:
         """As `Target` says."""
         final = self._folder / name
         self._make(final.parent)
-        reject_foreign(final.parent)
-        path.chmod(_FILE)
+        self._reject_foreign(final.parent)
         path.rename(final)
         self._changed.add(final.parent)
 
@@ -79,7 +81,7 @@ class Folder:
             sync_folder(folder)
         self._changed.clear()
         path = self._folder / name
-        with replacing(path, self.drafts / f"{TEMPORARY}head", permissions=_FILE) as file:
+        with replacing(path, self.drafts / f"{TEMPORARY}head", permissions=FILE_MODE) as file:
             file.write(content)
             file.flush()  # a later write would set the time
             _set_later_time(file.fileno(), path)
@@ -98,12 +100,29 @@ class Folder:
         """As `Target` says."""
         (self._folder / name).unlink(missing_ok=True)
 
+    def _reject_foreign(self, folder: Path) -> None:
+        """Refuse a folder where another user's symlink could lead root's files elsewhere.
+
+        A repository may be another user's, for whom root commits: only what is there counts.
+        """
+        if self._folder != self._root:
+            reject_foreign(folder)
+        elif folder.is_symlink():
+            raise NoFolderError(f"{folder}: a symlink, not a folder", hint="remove it")
+
     def _make(self, folder: Path) -> None:
         if folder == self._root or folder.is_dir():
             return
         self._make(folder.parent)
         folder.mkdir(exist_ok=True)
-        folder.chmod(_FOLDER)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            os.fchmod(handle, _FOLDER)
+            if os.geteuid() == 0:  # the next commit may be that of the repository's owner
+                above = folder.parent.stat()
+                os.fchown(handle, above.st_uid, above.st_gid)
+        finally:
+            os.close(handle)
         self._changed.add(folder.parent)
 
 

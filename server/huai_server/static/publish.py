@@ -1,8 +1,8 @@
 """Brings the static files of a module to its newest commit, at the cost of what changed.
 
-Only composes.  Order of writes: packs, block indices and lists, each under its name only when it is
-complete; all of them durable; then the head, by one rename.  A run that is killed leaves files that
-nothing names, which go later (`unused`), and the head as it was.
+Only composes.  Order of writes: packs, lists and, in a copy, block indices, each under its name
+only when it is complete; all of them durable; then the head, by one rename.  A run that is killed
+leaves files that nothing names, which go later (`unused`), and the head as it was.
 
 Rule: one run at a time for a place; the caller holds a lock.  The module's own lock is not needed:
 no object goes within an hour of the moment at which its pack was replaced.
@@ -38,15 +38,14 @@ from huai_server.static.catalog import (
     unite,
     whole,
 )
+from huai_server.static.folder import Folder
 from huai_server.static.target import Draft, Target, drafted
 from huai_server.static.unused import remove_unused
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repository import Head, Repository, StoreError
-from huai_server.store.steps import step_path
 
 _NAME = f"{FOLDER}/{HEAD}"
 _BLOCKS = "blocks"
-_READ = 1 << 20
 _MORE, _OF = 5, 4
 """A new pack of all is made when a first copy would cost so much more than that pack alone."""
 
@@ -72,13 +71,13 @@ class Published(NamedTuple):
 
 def publish(
     repository: Repository,
-    target: Target,
+    target: Target | None,
     retention: Retention,
     *,
     now: float,
     content_urls: tuple[str, ...] = (),
 ) -> Published:
-    """Bring the files in `target` to the newest commit of `repository`.
+    """Bring the files in `target` to the newest commit of `repository`; None: its own files.
 
     `now` in seconds since the epoch.  `content_urls`: where a relay has the content.
     """
@@ -87,9 +86,11 @@ def publish(
         raise NothingCommittedError(
             f"{repository.path}: nothing is committed yet", hint="run huai-server commit first"
         )
-    target.begin()
-    publication = _Publication(repository, target, content_urls)
-    return publication.run(newest, _floor(repository, newest, retention), now)
+    place = target or Folder(repository.path, repository.path)
+    place.begin()
+    publication = _Publication(repository, place, content_urls)
+    floor = _floor(repository, newest, retention)
+    return publication.run(newest, floor, now, blocks=target is not None)
 
 
 class _Publication:
@@ -103,7 +104,7 @@ class _Publication:
         self._rest: tuple[Static, StaticFile] | None = None
         """The list of what the head does not say itself, and its file."""
 
-    def run(self, newest: Head, floor: int, now: float) -> Published:
+    def run(self, newest: Head, floor: int, now: float, *, blocks: bool) -> Published:
         text = self._target.read(_NAME, STATIC_BYTES + 1)
         head = self._known(text)
         new = self._new(head, floor)
@@ -114,7 +115,8 @@ class _Publication:
         if head is None:
             raise StoreError(f"{self._repository.path}: the history has no commit")
         head = self._with_whole(cut(head, floor), newest)
-        self._blocks()
+        if blocks:
+            self._copy_blocks()
         said = self._front(head)._replace(content_urls=self._content_urls)
         encoded = said.encode()
         if encoded != text:
@@ -176,24 +178,13 @@ class _Publication:
     def _step(self, old: str, new: Head) -> StaticFile | None:
         """The pack from one commit to another; None: the old one is not here any more."""
         with drafted(self._target.drafts) as draft:
-            if not self._copied(draft, old, new.commit):
-                try:
-                    since = self._repository.tree_of(old), b""
-                    wanted = self._repository.content(new)
-                    self._repository.packs.send(*wanted, draft.write, since=since)
-                except (FormatError, StoreError):
-                    return None
+            try:
+                since = self._repository.tree_of(old)
+                wanted = self._repository.content(new)
+                self._repository.packs.send(*wanted, draft.write, since=since)
+            except (FormatError, StoreError):
+                return None
             return self._pack(draft)
-
-    def _copied(self, draft: Draft, old: str, new: str) -> bool:
-        """Take the step that the commit left, if it is there yet."""
-        try:
-            with step_path(self._repository.path, old, new).open("rb") as file:
-                while data := file.read(_READ):
-                    draft.write(data)
-        except FileNotFoundError:
-            return False
-        return True
 
     def _with_whole(self, head: Static, newest: Head) -> Static:
         """The head with a pack of all from which a first copy is not far from here."""
@@ -215,8 +206,8 @@ class _Publication:
                 steps += found.steps if found else ()
         return steps
 
-    def _blocks(self) -> None:
-        """Hand out the block indices that are here, and no others."""
+    def _copy_blocks(self) -> None:
+        """Publish the block indices of the repository, and no others."""
         old = self._target.names(_BLOCKS)
         for digest, path in BlockIndices(self._repository.path).stored().items():
             name = f"{_BLOCKS}/{digest.hex()[:2]}/{digest.hex()}"

@@ -16,6 +16,9 @@ from huai_native._native import Blake3
 from huai_program.packs import TEMPORARY
 from huai_schema.codec.static_files import StaticFile
 
+FILE_MODE = 0o644
+"""The permissions of static files, whatever the umask is."""
+
 
 class Draft:
     """A file that has no name yet."""
@@ -36,6 +39,7 @@ class Draft:
     def finish(self) -> StaticFile:
         """All of it is on the disk; its size and its digest."""
         self._file.flush()
+        os.fchmod(self._file.fileno(), FILE_MODE)
         os.fsync(self._file.fileno())
         return StaticFile(self._size, self._hash.digest())
 

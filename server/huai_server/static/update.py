@@ -12,7 +12,7 @@ class StaticUpdate(NamedTuple):
     """What became of the static files that go with a commit."""
 
     published: tuple[tuple[str, "Published"], ...] = ()
-    """Where, and what was done."""
+    """Copies: where, and what was done."""
     failures: tuple[HuaiError, ...] = ()
     """The commit was made all the same; the next one publishes both."""
 

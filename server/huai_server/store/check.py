@@ -18,6 +18,7 @@ from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.keys import read_keys
 from huai_schema.codec.listing import Listing
 from huai_schema.codec.signing import Promise, signers_of, split_commit
+from huai_schema.codec.static_files import FOLDER, HEAD, Static
 from huai_schema.diff.hardlinks import check_hardlinks
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
@@ -28,7 +29,6 @@ from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.commit_graph import graph_files, named_commits
 from huai_server.store.repository import Head, Repository, StoreError
-from huai_server.store.steps import list_steps
 
 _BLOCK = 1 << 20
 
@@ -41,7 +41,7 @@ class CheckReport(NamedTuple):
     entries: int
     faults: tuple[str, ...]
     is_damaged: bool = False
-    """True if there are faults beyond block indices, without which downstreams can do."""
+    """True if there are faults beyond what can be made again: block indices and static files."""
 
 
 def check_repository(name: str, repository: Repository) -> CheckReport:
@@ -56,7 +56,8 @@ class _Check:
         self._seen: set[bytes] = set()
         self._indices = BlockIndices(repository.path).stored()
         self._faults: list[str] = []
-        self._index_faults: list[str] = []
+        self._slight_faults: list[str] = []
+        """Of what can be made again."""
         self._files = self._directories = self._symlinks = self._bytes = 0
 
     def run(self) -> CheckReport:
@@ -77,16 +78,16 @@ class _Check:
                 newer = head
                 with self._collecting():
                     self._read_all(head)
-        packs = sorted(self._repository.pack_folder.glob("*.pack"))
-        for pack in [*packs, *list_steps(self._repository.path)]:
+        for pack in sorted(self._repository.pack_folder.glob("*.pack")):
             if not _is_whole(pack):
                 self._faults.append(f"{pack}: does not match its checksum")
+        self._check_static()
         for graph in graph_files(self._repository.path):
             if graph.suffix == ".graph" or graph.name == "commit-graph":
                 with self._collecting():
                     self._check_graph(graph)
         entries = self._files + self._directories + self._symlinks
-        faults = (*self._faults, *self._index_faults)
+        faults = (*self._faults, *self._slight_faults)
         return CheckReport(commits, len(self._seen), entries, faults, bool(self._faults))
 
     @contextmanager
@@ -96,6 +97,24 @@ class _Check:
             yield
         except (FormatError, StoreError) as error:
             self._faults.append(error.message)
+
+    def _check_static(self) -> None:
+        """Read the static files that the head names."""
+        folder = self._repository.path / FOLDER
+        packs: set[Path] = set()
+        lists, damaged = [folder / HEAD], []
+        for path in lists if lists[0].exists() else ():
+            try:
+                static = Static.decode(path.read_bytes(), str(path))
+            except (FormatError, FileNotFoundError):
+                damaged.append(path)
+                continue
+            packs.update(folder / step.file.pack for step in static.steps)
+            named = (folder / each.file.list for each in static.lists)
+            lists += [each for each in named if each not in lists]
+        damaged += [pack for pack in sorted(packs) if not pack.exists() or not _is_whole(pack)]
+        hint = f"remove {folder}, and `huai-server publish` writes it again"
+        self._slight_faults += (f"{path}: missing or damaged; {hint}" for path in damaged)
 
     def _check_graph(self, graph: Path) -> None:
         for oid in named_commits(graph):
@@ -173,7 +192,7 @@ class _Check:
         except FileNotFoundError:
             pass  # a commit has removed it since
         except FormatError as error:
-            self._index_faults.append(
+            self._slight_faults.append(
                 f"{path}: {error.reason}; downstreams do without it if it is removed"
             )
 

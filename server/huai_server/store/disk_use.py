@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_program.packs import INDEX, PACK, REPLACED, TEMPORARY
+from huai_schema.codec.static_files import FOLDER
 from huai_server.state.paths import ModulePlaces
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.repack import Repack
-from huai_server.store.steps import list_steps
 
 
 class Use(NamedTuple):
@@ -36,7 +36,8 @@ class DiskUse(NamedTuple):
     """Objects in files of their own."""
     replaced: Use
     """Packs that go when nobody can read them any more."""
-    steps: Use
+    static: Use
+    """Static files."""
     blocks: Use
     """Block indices of large files."""
     unfinished: Use
@@ -61,11 +62,17 @@ def disk_use(places: ModulePlaces) -> DiskUse:
         packs=Use(packs.files, packs.bytes + indices.bytes),
         loose=Use.of(Repack(repository).loose()),
         replaced=replaced,
-        steps=Use.of(list_steps(repository)),
+        static=Use.of(static_files(repository)),
         blocks=Use.of(BlockIndices(repository).stored().values()),
         unfinished=Use.of(unfinished(repository)),
         caches=Use.of([places.digests, places.mounts]),
     )
+
+
+def static_files(repository: Path) -> Iterable[Path]:
+    """Those of the module that have their names."""
+    files = (path for path in (repository / FOLDER).rglob("*") if path.is_file())
+    return (path for path in files if not path.name.startswith(TEMPORARY))
 
 
 def unfinished(repository: Path) -> Iterable[Path]:

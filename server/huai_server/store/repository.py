@@ -1,14 +1,14 @@
 """The metadata repository of one module on the upstream.
 
 Reads objects and refs, moves the one branch.  New objects come as packs (`pack_writer`), but for
-commits, which are loose (`loose`); the ref moves last, when everything it names is on the disk, and
-what downstreams ask for next (`steps`).  No git library: none loads as fast as a commit is over.
+commits, which are loose (`loose`); the ref moves last, when everything it names is on the disk.  No
+git library: none loads as fast as a commit is over.
 """
 
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from errno import EACCES, EIO, EMFILE, ENFILE, ENOMEM, EPERM
 from pathlib import Path
 from typing import NamedTuple
@@ -29,14 +29,6 @@ from huai_server.state.errors import storage_error, storage_errors
 from huai_server.store.loose import UNFINISHED, read_loose, write_loose
 from huai_server.store.replaced import remove_replaced
 from huai_server.store.shallow import read_shallow, write_shallow
-from huai_server.store.steps import (
-    Wanted,
-    drop_steps,
-    newest_pack,
-    remove_unfinished_steps,
-    step_path,
-    write_step,
-)
 
 _PAST = "refs/huai/past/"
 """Of the histories that are over, each by the serial of its newest commit."""
@@ -144,7 +136,6 @@ class Repository:
         with storage_errors(self.path):
             remove_unfinished(self.pack_folder)
             remove_replaced(self.pack_folder, time.time())
-            remove_unfinished_steps(self.path)
             for path in (self.path / "objects").glob(f"{UNFINISHED}*"):
                 path.unlink(missing_ok=True)
             self._refs.remove_unfinished()
@@ -248,8 +239,6 @@ class Repository:
         made = decode_commit(data)
         with storage_errors(self.path):
             commit = write_loose(self.path, "commit", data).hex()
-            if former:
-                self._write_step(commit, Wanted(data, made.tree), former)
             if former and former.commit not in made.parents:
                 self._refs.set(f"{_PAST}{former.info.serial}", former.commit)
             self._refs.set(BRANCH, commit)
@@ -330,9 +319,9 @@ class Repository:
         """A commit (hex id) that is here; `StoreError` if it cannot be read."""
         return self._read_head(commit)[0]
 
-    def content(self, head: Head) -> Wanted:
-        """A commit as it is sent."""
-        return Wanted(self.read(bytes.fromhex(head.commit), "commit"), bytes.fromhex(head.tree))
+    def content(self, head: Head) -> tuple[bytes, bytes]:
+        """The content of a commit and the id of its tree, as `Packs.send` takes them."""
+        return self.read(bytes.fromhex(head.commit), "commit"), bytes.fromhex(head.tree)
 
     def tree_of(self, commit: str) -> bytes:
         """The id of a commit's tree."""
@@ -341,14 +330,6 @@ class Repository:
     def _has(self, commit: str) -> bool:
         oid = bytes.fromhex(commit)
         return oid in self.packs or read_loose(self.path, oid) is not None
-
-    def _write_step(self, commit: str, wanted: Wanted, parent: Head) -> None:
-        path = step_path(self.path, parent.commit, commit)
-        # Somebody's git has unpacked objects: it makes the packs that are asked for, too.
-        with suppress(FormatError):
-            since = bytes.fromhex(parent.tree), newest_pack(self.pack_folder)
-            write_step(self.packs, path, wanted, since)
-        drop_steps(self.path, keep=path, before=parent.commit)
 
     def _ends(self) -> dict[str, str]:
         """The refs of the histories that are over, and the commits that they name."""

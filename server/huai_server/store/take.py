@@ -1,24 +1,21 @@
 """Takes a commit of another repository of this machine as it is, with all that it needs.
 
-Order of writes: the step from the commit before, which is also what is taken; the pack with the new
-objects, and its index; the refs of what is over; the branch.  A run that is killed leaves objects
-that nothing names, and the next one begins again.
+Order of writes: a pack of what is new; of this the pack that needs no other, and its index; the
+refs of what is over; the branch.  A run that is killed leaves objects that nothing names, and the
+next one begins again.
 
 Rule: the caller holds the module's lock.
 """
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_native._native import Packs
-from huai_program.durable import sync_folder
+from huai_program.durable import open_new, sync_folder
 from huai_program.packs import INDEX, PACK, TEMPORARY
 from huai_schema.errors import FormatError
 from huai_server.store.git_program import run_git
 from huai_server.store.repository import Head, Repository, StoreError
-from huai_server.store.steps import Wanted, drop_steps, step_path, write_step
 
 _COMPLETE = 0o444
 
@@ -41,55 +38,34 @@ def take(repository: Repository, source: Source, commit: str, former: Head | Non
     `StoreError` if something of it is not there.
     """
     both = source.open(repository)
+    sent, pack, index = (
+        repository.pack_folder / f"{TEMPORARY}taken{each}" for each in ("-sent", "", "-index")
+    )
+    for path in (pack, index):
+        path.unlink(missing_ok=True)
     try:
         head = both.head_of(commit)
-        wanted = both.content(head)
-        pack, index = (
-            repository.pack_folder / f"{TEMPORARY}taken{each}" for each in ("", "-index")
-        )
-        for path in (pack, index):
-            path.unlink(missing_ok=True)
-        if former is None:
-            with pack.open("xb") as file:
-                both.packs.send(*wanted, file.write)
-            said = _index(repository, ["-o", str(index), str(pack)])
-        else:
-            said = _add_step(repository, both.packs, (former, head, wanted), (pack, index))
+        since = bytes.fromhex(former.tree) if former else None
+        with open_new(sent) as file:
+            both.packs.send(*both.content(head), file.write, since=since)
     except FormatError as error:
         raise StoreError(
             f"{source.path}: {error.message}", hint="the next sync of huai-client mends it"
         ) from error
-    _install(repository.pack_folder, (pack, index), said)
+    name = _index(repository, sent, pack, index)
+    sent.unlink()
+    _install(repository.pack_folder, (pack, index), name)
     repository.packs.forget()
     repository.move(head, former)
-    if former is not None:
-        step = step_path(repository.path, former.commit, head.commit)
-        drop_steps(repository.path, keep=step, before=former.commit)
     return head
 
 
-def _add_step(
-    repository: Repository,
-    packs: Packs,
-    commits: tuple[Head, Head, Wanted],
-    unfinished: tuple[Path, Path],
-) -> str:
-    """Write the step, and a pack of it that needs no other; the name of that."""
-    former, head, wanted = commits
-    pack, index = unfinished
-    step = step_path(repository.path, former.commit, head.commit)
-    write_step(packs, step, wanted, (bytes.fromhex(former.tree), b""))
-    return _index(repository, ["--fix-thin", "--stdin", "-o", str(index), str(pack)], step)
-
-
-def _index(repository: Repository, arguments: Sequence[str], step: Path | None = None) -> str:
-    """Let git check every object, and make the index; the name for the pack."""
+def _index(repository: Repository, sent: Path, pack: Path, index: Path) -> str:
+    """Let git check every object and make pack and index; return the name for the pack."""
     said: list[bytes] = []
-    if step is None:
-        run_git(repository.path, ["index-pack", *arguments], put=said.append)
-    else:
-        with step.open("rb") as file:
-            run_git(repository.path, ["index-pack", *arguments], stdin=file, put=said.append)
+    arguments = ["index-pack", "--fix-thin", "--stdin", "-o", str(index), str(pack)]
+    with sent.open("rb") as file:
+        run_git(repository.path, arguments, stdin=file, put=said.append)
     return f"pack-{b''.join(said).decode().split()[-1]}"
 
 

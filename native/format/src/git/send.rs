@@ -24,7 +24,7 @@ pub trait Store {
     /// How it lies in its pack, if it is here.
     fn packed(&mut self, oid: &Oid) -> Result<Option<Packed>>;
 
-    /// Whether it is known to have come with the commit that is sent, and not before.
+    /// Whether it came with the commit that is sent, and not before; a wrong "yes" sends too much.
     fn is_fresh(&mut self, oid: &Oid) -> Result<bool>;
 }
 

@@ -147,15 +147,13 @@ impl Packs {
         commit: &[u8],
         tree: &[u8],
         put: &Bound<'_, PyAny>,
-        since: Option<(PyBackedBytes, PyBackedBytes)>,
+        since: Option<&[u8]>,
     ) -> PyResult<()> {
-        let (known, newest) = since.unzip();
         let wanted = Wanted {
             commit,
             tree: parse_oid(tree)?,
-            known: known.map(|known| parse_oid(&known)).transpose()?,
+            known: since.map(parse_oid).transpose()?,
         };
-        let newest = newest.as_deref();
         let put = put.as_unbound();
         let sent = wait(py, |stop| {
             let stopped = || stop.is_set();
@@ -165,7 +163,7 @@ impl Packs {
                 let given = Python::attach(|py| put.call1(py, (PyBytes::new(py, piece),)));
                 given.map_or_else(|raised| Err(Error::Lent(Box::new(raised))), |_| Ok(()))
             };
-            send_from(&mut self.0.lock(), wanted, newest, &budget, &mut put)
+            send_from(&mut self.0.lock(), wanted, &budget, &mut put)
         })?;
         sent.map_err(refuse)
     }

@@ -261,6 +261,17 @@ impl Packs {
         Ok(record.map(|record| vec![(*oid, record)]))
     }
 
+    /// The path of the pack that has an object, unless it has another one as well.
+    pub(crate) fn pack_without(&mut self, oid: &Oid, other: &Oid) -> Parsed<Option<Vec<u8>>> {
+        if self.locate(oid)?.is_none() {
+            return Ok(None);
+        }
+        let Some(pack) = self.opened.first_mut() else {
+            return Ok(None);
+        };
+        Ok(pack.find(other)?.is_none().then(|| pack.path.clone()))
+    }
+
     /// Whether an object is in the pack of this path.
     pub(crate) fn is_in(&mut self, path: &[u8], oid: &Oid) -> Parsed<bool> {
         let pack = self.opened.iter_mut().find(|pack| pack.path == path);

@@ -14,26 +14,24 @@ use super::read::Packs;
 
 /// Hand the pack of what is wanted to `put`, piece by piece.
 ///
-/// `newest` is the path of a pack without its suffix.  If it has the wanted tree, it holds nothing
-/// that was there before that.
+/// The pack that has the wanted tree is that of its commit, unless it has the known tree too.
 pub fn send_from(
     packs: &mut Packs,
     wanted: Wanted<'_>,
-    newest: Option<&[u8]>,
     budget: &Budget<'_>,
     put: &mut Put<'_>,
 ) -> Result<()> {
-    packs.locate(&wanted.tree)?;
-    let fresh = match newest {
-        Some(path) if packs.is_in(path, &wanted.tree)? => Some(path),
-        _ => None,
+    let fresh = match wanted.known {
+        Some(known) => packs.pack_without(&wanted.tree, &known)?,
+        None => None,
     };
     send(wanted, &mut Sending { packs, fresh }, budget, put)
 }
 
 struct Sending<'a> {
     packs: &'a mut Packs,
-    fresh: Option<&'a [u8]>,
+    /// The path of the pack that came with the commit.
+    fresh: Option<Vec<u8>>,
 }
 
 impl Store for Sending<'_> {
@@ -46,7 +44,7 @@ impl Store for Sending<'_> {
     }
 
     fn is_fresh(&mut self, oid: &Oid) -> Result<bool> {
-        self.fresh
-            .map_or(Ok(false), |fresh| self.packs.is_in(fresh, oid))
+        let fresh = self.fresh.as_deref();
+        fresh.map_or(Ok(false), |fresh| self.packs.is_in(fresh, oid))
     }
 }

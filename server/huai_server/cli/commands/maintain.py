@@ -93,7 +93,7 @@ def _line(plan: Plan, before: DiskUse, after: DiskUse | None) -> str:
     kinds = {
         "indices of large files": now.blocks,
         "loose objects": now.loose,
-        "steps": now.steps,
+        "static files": now.static,
         "left by killed runs": now.unfinished,
         "caches": now.caches,
     }

@@ -1,4 +1,4 @@
-"""`huai-server publish`: write the files from which any web server serves metadata."""
+"""`huai-server publish`: write the files that `serve` and any web server serve."""
 
 from pathlib import Path
 
@@ -37,32 +37,32 @@ def command(
 ) -> int:
     """Write the newest commits of the modules NAME, or of all, as plain files.
 
-    Any web server or bucket that serves these files is then a metadata server: downstreams use its
-    address as they would use huai-server's. Files that are there already are not written again, so
-    the cost is that of what changed. With [static] in server.toml each commit does this.
+    Each commit does this: into the module's repository, from where huai-server serve reads them,
+    and into the places of [static] in server.toml. Run it after a failure. Any web server or bucket
+    that serves such a place is a metadata server: downstreams use its address as they would use
+    huai-server's. Files that are there already are not written again, so the cost is that of what
+    changed.
 
-    No token protects these files: a private module is published only into places of its own table,
-    or with --to, and with a warning.
+    No token protects the files outside of the repository: a private module is published only into
+    places of its own table, or with --to, and with a warning.
     """
     config = load(root)
 
     def one(name: str) -> int:
-        places = (_place(to),) if to else config.static_places(name)
-        if not places:
-            raise click.UsageError(
-                f"[static] in server.toml names no place for {name}: say where to with --to"
-            )
-        if config.module(name).is_private:
+        copies = (_place(to),) if to else config.static_places(name)
+        if copies and config.module(name).is_private:
             console.warning(
                 f"{name} is private, and no token guards these files: whoever can read them sees it"
             )
 
         def run() -> int:
-            for place in places:
-                done = publish_module(config, name, module_places(root, name), place, wait=wait)
-                show_published(console, name, place, done)
+            places = module_places(root, name)
+            for to_copy in copies if to else ("", *copies):
+                done = publish_module(config, name, places, to_copy, wait=wait)
+                shown = to_copy or str(places.repository)
+                show_published(console, name, shown, done)
                 if not done.files:
-                    console.result(f"{name}: {place}: nothing new, serial {done.head.info.serial}")
+                    console.result(f"{name}: {shown}: nothing new, serial {done.head.info.serial}")
             return ExitCode.OK
 
         return notifying(console, root, name, "publish", run, str)

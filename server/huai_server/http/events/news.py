@@ -1,8 +1,8 @@
 """The newest commit of each module as an event, private ones too, and who waits for the next one.
 
 A commit is made by another process, which tells nobody: the branches are looked at, as long as
-somebody waits.  Looking costs a small read for each module, works on network file systems too, and
-needs none of the kernel's watches.
+somebody waits, and the static files, from which downstreams fetch.  Looking costs two small reads
+for each module, works on network file systems too, and needs none of the kernel's watches.
 
 Rules:
 
@@ -27,6 +27,7 @@ from huai_server.http.api import Heads
 from huai_server.http.asgi.threads import in_thread
 from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.settings import Registry
+from huai_server.static.newest import newest_published
 from huai_server.store.repository import Head
 
 if TYPE_CHECKING:
@@ -175,7 +176,13 @@ class News:
 
 
 def _states(modules: "Mapping[str, Path]") -> dict[str, bytes | None]:
-    return {name: read_branch_state(repository) for name, repository in modules.items()}
+    """The state of each branch; None while the static files do not name the commit yet."""
+    states = {name: read_branch_state(repository) for name, repository in modules.items()}
+    for name, state in states.items():
+        published = newest_published(modules[name])
+        if state and published and published != state.decode():
+            states[name] = None
+    return states
 
 
 def _end(turn: "asyncio.Future[None]") -> None:

@@ -1,13 +1,14 @@
-"""Git's smart HTTP protocol, read-only: `/git/NAME.git/info/refs` and `…/git-upload-pack`.
+"""Git's smart HTTP protocol, read-only, and the static files: all addresses `/git/NAME.git/…`.
 
-An ASGI application beside the framework: the answer "nothing new" may cost one small read and a
-look into memory, and nothing more.  See gitprotocol-http(5).
+An ASGI application beside the framework: most requests are for a small file.  The protocol is that
+of stock git, a process for each request (gitprotocol-http(5)).
 Rule: the path of a request is compared and never opened; a repository comes from the registry.
 """
 
 import asyncio
 import logging
 import re
+import time
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from pathlib import Path
@@ -20,19 +21,12 @@ from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
 from huai_server.http.asgi.limiter import Limiter
-from huai_server.http.asgi.responder import NO_CACHE, Headers, Responder, Send, send_error
+from huai_server.http.asgi.responder import Responder, Send, send_error
+from huai_server.http.git.answer import answer
 from huai_server.http.git.block_indices import asked_index, send_index
-from huai_server.http.git.branch_state import read_branch_state
-from huai_server.http.git.plain_fetch import PlainFetch, opening, plain_fetch
-from huai_server.http.git.ready_packs import ReadyPacks
-from huai_server.http.git.reply_cache import Key, ReplyCache
-from huai_server.http.git.request import parse_request
-from huai_server.http.git.side_band import send_ready
-from huai_server.http.git.single_flight import Question, SingleFlight
-from huai_server.http.git.spool import Spool
-from huai_server.http.git.static_files import OFFER, asked_static, offers_static, send_static
+from huai_server.http.git.static_files import asked_static, send_static
 from huai_server.http.git.upload_pack import Call, Git
-from huai_server.http.settings import Registry, ServeSettings
+from huai_server.http.settings import ServeSettings
 
 PREFIX = "/git/"
 
@@ -44,11 +38,11 @@ _SERVICE_QUERY = b"service=git-upload-pack"
 _ADVERT_TYPE = b"application/x-git-upload-pack-advertisement"
 _REQUEST_TYPE = b"application/x-git-upload-pack-request"
 _RESULT_TYPE = b"application/x-git-upload-pack-result"
-_CONTENT = b"huai-content"
-"""Where a relay has the content: URLs, with blanks between them."""
 _ADVERT_PREFIX = b"001e# service=git-upload-pack\n0000"
 _VERSION = re.compile(rb"(?:^|:)version=([012])(?=:|$)")
 _PROTOCOL_BYTES = 256
+_LISTINGS = (b"0013command=ls-refs", b"0014command=ls-refs\n")
+"""What a request of protocol v2 for refs begins with."""
 _GIT_SECONDS, _GIT_GROWTH, _GIT_SECONDS_EACH = 120.0, 0.2, 10.0
 """Seconds of git's work for one address: at once, gained in a second, and for one fetch.
 
@@ -63,30 +57,24 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 class GitApp:
     """Serves the repositories of a registry to git, pygit2 and others that speak the protocol."""
 
-    def __init__(self, settings: ServeSettings, registry: Registry, access: Access) -> None:
-        """Needs git in PATH: `GitMissingError`."""
+    def __init__(self, settings: ServeSettings, access: Access) -> None:
         self._settings = settings
         self._access = access
-        self._registry = registry
-        self._cache = ReplyCache(settings.cache_bytes)
         timeout = settings.request_timeout
         self._address_of = address_of(settings.proxies)
-        spool = Spool(settings.spool_folder, settings.spool_bytes - settings.spool_bytes // 2)
-        # Half of the room is for what cannot be had again at will.
-        self._ready = ReadyPacks(settings.spool_folder, settings.spool_bytes // 2)
-        self.answers = SingleFlight(Git(timeout), self._cache, spool, timeout)
+        self._git = Git(timeout)
         self.transfers = Limiter(settings.max_transfers, settings.queue, timeout)
         self._allowance = Allowance(_GIT_SECONDS, _GIT_GROWTH, most=_GIT_SECONDS_EACH)
-        # Their own slots: a poll must not wait behind packs that take minutes.
+        # Their own slots: who asks for refs must not wait behind packs that take minutes.
         self._listings = Limiter(settings.max_transfers, settings.queue, timeout)
-        self._handlers = {_SERVICE: self._upload_pack}
+        self._handlers = {_ADVERT: self._advert, _SERVICE: self._upload_pack}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         inbox = Inbox(receive)
         name, _, operation = scope["path"].removeprefix(PREFIX).partition(".git/")
         try:
-            handle = self._handler(name, operation)
+            handle = self._handler(operation)
             if handle is None:
                 raise _unknown(name, operation)
             repository = self._access.repository(scope, name)
@@ -100,52 +88,28 @@ class GitApp:
         except asyncio.CancelledError:
             _log.warning("an answer was interrupted: the time for transfers at shutdown is over")
 
-    async def _advert(
-        self, name: str, repository: Path, scope: Scope, inbox: Inbox, send: Send
-    ) -> None:
+    async def _advert(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
         check_method(scope["method"], *READ_METHODS)
         if scope["query_string"] != _SERVICE_QUERY:
             _check_service(scope["query_string"])
         version = protocol_version(scope["headers"])
-        state = read_branch_state(repository)
-        key = None if state is None else Key(repository, state, version, advert=True, request=b"")
-        prefix = b"" if version == 2 else _ADVERT_PREFIX
-        out = Responder(send, _ADVERT_TYPE, prefix, [*NO_CACHE, *self._offers(name)])
-        ready = None if key is None else self._cache.get(key)
-        if ready is not None:
-            self.answers.answered["memory"] += 1
-            await out.whole(ready)
-            return
+        out = Responder(send, _ADVERT_TYPE, b"" if version == 2 else _ADVERT_PREFIX)
         body = Body(inbox, b"", 0, self._settings.request_timeout)
         await body.open()
         call = Call(repository, version, advert=True)
-        question = Question(
-            call, key, None, self._listings, client_address(scope, self._address_of)
-        )
-        await race(self.answers.answer(question, out), body.gone())
+        await race(self._list(call, None, scope, out), body.gone())
 
-    def _offers(self, name: str) -> Headers:
-        """What a client is told of beside the commit."""
-        static = offers_static(self._registry.static_folders().get(name))
-        urls = " ".join(self._registry.content_urls().get(name, ()))
-        return [*(OFFER if static else ()), *([(_CONTENT, urls.encode())] if urls else ())]
-
-    def _handler(self, name: str, operation: str) -> _Handler | None:
-        if operation == _ADVERT:
-            return partial(self._advert, name)
+    def _handler(self, operation: str) -> _Handler | None:
         if asked_static(operation):
-            return partial(self._static, name, operation)
+            return partial(self._static, operation)
         digest = asked_index(operation)
         return self._handlers.get(operation) if digest is None else partial(self._index, digest)
 
     async def _static(
-        self, name: str, place: str, _: Path, scope: Scope, inbox: Inbox, send: Send
+        self, place: str, repository: Path, scope: Scope, inbox: Inbox, send: Send
     ) -> None:
         check_method(scope["method"], *READ_METHODS)
-        folder = self._registry.static_folders().get(name)
-        if folder is None:
-            raise HttpError(404, "there are no static files of this module")
-        sending = send_static(folder, place, scope["headers"], send)
+        sending = send_static(repository, place, scope["headers"], send)
         if place.endswith("/head"):
             await sending
             return
@@ -166,39 +130,30 @@ class GitApp:
         headers = dict(scope["headers"])
         body = self._body(headers, inbox)
         await body.open()
+        if not body.head:
+            raise HttpError(400, "the request body is empty")
         version = protocol_version(scope["headers"])
-        key, fetch = None, None
-        limiter = self.transfers
-        allowance: Allowance | None = self._allowance
-        if body.complete:
-            request = parse_request(body.head, version)
-            if request.command == b"ls-refs":
-                limiter, allowance = self._listings, None
-            state = read_branch_state(repository)
-            if state is not None:
-                key = Key(repository, state, version, advert=False, request=request.digest)
-                fetch = None if version else plain_fetch(body.head)
-        out = Responder(send, _RESULT_TYPE, b"")
-        ready = None if key is None else self._cache.get(key)
-        if ready is not None:
-            self.answers.answered["memory"] += 1
-            await out.whole(ready)
-            return
         call = Call(repository, version, advert=False)
-        address = client_address(scope, self._address_of)
-        question = Question(call, key, body, limiter, address, allowance)
-        await race(self._fetched(question, fetch, out), body.gone())
+        is_listing = version == 2 and body.complete and body.head.startswith(_LISTINGS)
+        run = self._list if is_listing else self._transfer
+        out = Responder(send, _RESULT_TYPE, b"")
+        await race(run(call, body, scope, out), body.gone())
 
-    async def _fetched(self, question: Question, fetch: PlainFetch | None, out: Responder) -> None:
-        """Answer with a file, if there is one for this, or else with what git says."""
-        if fetch and question.key:
-            repository, state = question.key.repository, question.key.state
-            async with self._ready.find(repository, state.decode(), fetch) as pack:
-                if pack is not None:
-                    self.answers.answered["file"] += 1
-                    await send_ready(pack, opening(fetch.want, pack.common), out)
-                    return
-        await self.answers.answer(question, out)
+    async def _list(self, call: Call, body: Body | None, scope: Scope, out: Responder) -> None:
+        """Answer with refs, which costs little."""
+        async with self._listings.slot(client_address(scope, self._address_of)):
+            await answer(self._git, call, body, out)
+
+    async def _transfer(self, call: Call, body: Body, scope: Scope, out: Responder) -> None:
+        """Answer with a pack, as long as the address has seconds left."""
+        address = client_address(scope, self._address_of)
+        self._allowance.check(address)
+        async with self.transfers.slot(address):
+            begun = time.monotonic()
+            try:
+                await answer(self._git, call, body, out)
+            finally:
+                self._allowance.spend(address, time.monotonic() - begun)
 
     def _body(self, headers: dict[bytes, bytes], inbox: Inbox) -> Body:
         """The request's body; refuses headers with a wrong type or more bytes than allowed."""

@@ -1,4 +1,4 @@
-"""Hands out static files (FORMAT.md, "Static transport") from the folder where commits leave them.
+"""Serves static files (FORMAT.md, "Static transport") from the repository, where commits put them.
 
 Rule: the place that is asked for is compared with the few forms that there are before it is opened.
 """
@@ -10,14 +10,12 @@ from pathlib import Path
 from huai_schema.codec.static_files import FOLDER, HEAD
 from huai_server.http.asgi.conditions import NOT_MODIFIED, names_weakly
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.asgi.responder import FOREVER, Headers, Responder, Send
+from huai_server.http.asgi.responder import FOREVER, Responder, Send
 
 _DIGEST = "[0-9a-f]{64}"
 _PLACE = re.compile(rf"{FOLDER}/(?:{HEAD}|packs/{_DIGEST}\.pack|lists/{_DIGEST})")
 _HEAD = f"{FOLDER}/{HEAD}"
 _TYPE = b"application/octet-stream"
-OFFER: Headers = [(b"huai-static", b"1")]
-"""Says that there are such files."""
 
 
 def asked_static(operation: str) -> bool:
@@ -25,19 +23,16 @@ def asked_static(operation: str) -> bool:
     return _PLACE.fullmatch(operation) is not None
 
 
-def offers_static(folder: Path | None) -> bool:
-    """Whether there are static files."""
-    return folder is not None and os.path.exists(f"{folder}/{_HEAD}")
-
-
 async def send_static(
-    folder: Path, place: str, headers: list[tuple[bytes, bytes]], send: Send
+    repository: Path, place: str, headers: list[tuple[bytes, bytes]], send: Send
 ) -> None:
     """Answer with the file at `place`, which `asked_static` has found to be one."""
     try:
-        handle = os.open(f"{folder}/{place}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        handle = os.open(f"{repository}/{place}", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
-        raise HttpError(404, "there is no such static file") from None
+        # A commit makes the first head; an older version made none.
+        hint = "the operator can run: huai-server publish NAME" if place == _HEAD else ""
+        raise HttpError(404, "there is no such static file", hint=hint) from None
     try:
         status = os.fstat(handle)
         if place != _HEAD:

@@ -14,7 +14,13 @@ from pathlib import Path
 
 from huai_schema.git.objects import BRANCH
 from huai_server.http.asgi.body import Body
-from huai_server.store.git_program import find_git, git_environment, git_options
+from huai_server.http.asgi.errors import HttpError
+from huai_server.store.git_program import (
+    GitMissingError,
+    find_git,
+    git_environment,
+    git_options,
+)
 
 _CHUNK = 64 << 10
 _TALK_BYTES = 4096
@@ -110,16 +116,20 @@ class UploadPack:
 class Git:
     """Starts processes."""
 
-    def __init__(self, timeout: float) -> None:
-        """`timeout` (s): how long a process may wait for its reader."""
-        self._program = find_git()
-        self._timeout = max(1, round(timeout))
+    def __init__(self, patience: float) -> None:
+        """`patience`: seconds without input or output after which a process counts as stuck."""
+        self.patience = patience
 
     @asynccontextmanager
     async def start(self, call: Call) -> AsyncIterator[UploadPack]:
-        """Run one process; when the block is left, it is gone."""
+        """Run one process, which is gone at the end of the block; status 503 without git."""
+        try:
+            command = self.command(call)
+        except GitMissingError as error:
+            said = "git is not installed on this server"
+            raise HttpError(503, said, hint="/git/NAME.git/static/ is served without it") from error
         process = await asyncio.create_subprocess_exec(
-            *self.command(call),
+            *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -134,16 +144,16 @@ class Git:
             await child.end()
 
     def command(self, call: Call) -> list[str]:
-        """The whole command line."""
+        """The whole command line; `GitMissingError`."""
         repository = os.path.realpath(call.repository)
         advert = ["--http-backend-info-refs"] if call.advert else []
         return [
-            self._program,
+            find_git(),
             *git_options(repository, _OPTIONS),
             "upload-pack",
             "--stateless-rpc",
             "--strict",
-            f"--timeout={self._timeout}",
+            f"--timeout={max(1, round(self.patience))}",
             *advert,
             repository,
         ]
@@ -151,4 +161,4 @@ class Git:
     def environment(self, call: Call) -> dict[str, str]:
         """The whole environment of the process: no configuration but the repository's counts."""
         protocol = {"GIT_PROTOCOL": f"version={call.version}"} if call.version else {}
-        return {**git_environment(self._program), **protocol}
+        return {**git_environment(find_git()), **protocol}

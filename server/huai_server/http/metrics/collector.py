@@ -139,15 +139,6 @@ class ServerCollector(Collector):
 
     def _of_git(self) -> Iterator[Metric]:
         git = self._sources.git
-        answers = CounterMetricFamily(
-            "huai_git_answers",
-            "Answers to git by where they came from: memory, a file that is ready, the answer to "
-            "an equal request, a process of git.",
-            labels=["source"],
-        )
-        for source, count in sorted(git.answers.answered.items()):
-            answers.add_metric([source], count)
-        yield answers
         yield GaugeMetricFamily(
             "huai_git_transfers_running",
             "Processes of git that make packs.",

@@ -196,7 +196,7 @@ def test_a_content_url_that_cannot_be_is_not_written(tmp_path: Path) -> None:
 
 
 def test_the_server_gets_all_that_the_file_says() -> None:
-    listen = Listen(host="::", port=1, max_transfers=2, spool_folder="/srv/spool")
+    listen = Listen(host="::", port=1, max_transfers=2, request_timeout=1.5)
     settings = settings_of(listen)
     for key in Listen.__struct_fields__:
         assert str(getattr(listen, key)) == str(getattr(settings, key))

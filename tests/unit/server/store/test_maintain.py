@@ -169,7 +169,6 @@ def test_what_a_killed_run_left_is_removed(upstream: Upstream) -> None:
     (repository / "maintain").mkdir()
     left = [
         repository / "maintain" / "new.pack",
-        repository / "steps" / f"{TEMPORARY}x",
         repository / "objects" / "pack" / f"{TEMPORARY}x",
     ]
     for path in left:

@@ -7,7 +7,7 @@ import pytest
 from tests.fuzz.server import SERVER
 from tests.support.http_fixtures import packet, post
 
-LOGGER = "huai_server.http.git.single_flight"
+LOGGER = "huai_server.http.git.answer"
 
 
 @pytest.mark.parametrize(

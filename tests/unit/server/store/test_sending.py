@@ -1,4 +1,4 @@
-"""The packs that lead from commit to commit: as git reads them, named and kept."""
+"""The packs that lead from commit to commit, as git reads them."""
 
 import hashlib
 import subprocess
@@ -7,9 +7,8 @@ from random import Random
 
 import pytest
 
-from huai_program.packs import TEMPORARY
 from huai_schema.errors import FormatError
-from huai_server.store.steps import list_steps, step_path
+from huai_server.store.repository import Head
 from tests.support.committing import ENVIRONMENT, Upstream, git
 
 
@@ -30,49 +29,41 @@ def index(repository: Path, pack: bytes) -> None:
     )
 
 
-def test_each_commit_leaves_its_step(upstream: Upstream, tmp_path: Path) -> None:
-    repository = upstream.places.repository
-    assert list_steps(repository) == []
-    commits = [upstream.head.commit]
-    git(tmp_path, "clone", "--quiet", "--bare", str(repository), "copy.git")
+def step(upstream: Upstream, old: Head, new: Head) -> bytes:
+    """The pack from one commit to another."""
+    repository, pieces = upstream.repository, list[bytes]()
+    since = bytes.fromhex(old.tree)
+    repository.packs.send(*repository.content(new), pieces.append, since=since)
+    return b"".join(pieces)
+
+
+def test_a_step_holds_what_a_changed_file_changes(upstream: Upstream, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", "--bare", str(upstream.places.repository), "copy.git")
     for number in range(4):
+        old = upstream.head
         upstream.write(f"d2/f{number}", "other")
         upstream.write(f"new{number}/f", "new")
-        commits.append(upstream.commit().head.commit)
-        *_, before, old, new = ("", *commits)
-        kept = [step_path(repository, old, new)]
-        kept += [step_path(repository, before, old)] if before else []
-        assert sorted(list_steps(repository)) == sorted(kept)
-        index(tmp_path / "copy.git", kept[0].read_bytes())
+        pack = step(upstream, old, upstream.commit().head)
+        index(tmp_path / "copy.git", pack)
         # Everything but what a changed file changes is there already.
-        assert kept[0].stat().st_size < 3000
-        git(tmp_path / "copy.git", "rev-list", "--objects", "--quiet", new)
+        assert len(pack) < 3000
+        git(tmp_path / "copy.git", "rev-list", "--objects", "--quiet", upstream.head.commit)
 
 
-def test_a_commit_without_changes_leaves_them(upstream: Upstream) -> None:
-    upstream.write("new")
-    upstream.commit()
-    before = list_steps(upstream.places.repository)
-    assert not upstream.commit().changed
-    assert list_steps(upstream.places.repository) == before
-
-
-def test_a_moved_directory_is_not_sent_again(upstream: Upstream) -> None:
+@pytest.mark.parametrize("repack", [False, True])
+def test_a_moved_directory_is_not_sent_again(upstream: Upstream, repack: bool) -> None:
+    """Nor if one pack has both commits."""
+    old = upstream.head
     (upstream.tree / "d3").rename(upstream.tree / "moved")
     upstream.commit()
-    (step,) = list_steps(upstream.places.repository)
-    assert step.stat().st_size < 2500
+    if repack:
+        upstream.git("repack", "-adfq")
+    assert len(step(upstream, old, upstream.head)) < 2500
 
 
-def test_what_a_killed_run_left_goes(upstream: Upstream) -> None:
-    upstream.write("new")
-    upstream.commit()
-    (step,) = list_steps(upstream.places.repository)
-    left = step.with_name(f"{TEMPORARY}x")
-    left.touch()
-    upstream.commit()
-    assert not left.exists()
-    assert step.exists()
+def test_what_is_as_before_makes_an_empty_step(upstream: Upstream) -> None:
+    """The commit alone."""
+    assert step(upstream, upstream.head, upstream.head)[8:12] == bytes([0, 0, 0, 1])
 
 
 def change_at_random(upstream: Upstream, random: Random) -> None:
@@ -103,10 +94,7 @@ def test_what_leads_from_any_commit_to_the_newest(
         copy = tmp_path / f"{number}.git"
         git(tmp_path, "init", "--quiet", "--bare", copy.name)
         git(copy, "fetch", "--quiet", "--depth=1", f"file://{repository.path}", old.commit)
-        pieces: list[bytes] = []
-        since = repository.tree_of(old.commit), b""
-        repository.packs.send(*repository.content(new), pieces.append, since=since)
-        index(copy, b"".join(pieces))
+        index(copy, step(upstream, old, new))
         with (copy / "shallow").open("a") as shallow:
             shallow.write(f"{new.commit}\n")
         git(copy, "update-ref", "refs/heads/main", new.commit)
@@ -135,9 +123,9 @@ def test_all_of_a_commit(upstream: Upstream, tmp_path: Path, repack: bool) -> No
 
 
 def test_what_is_in_no_pack(upstream: Upstream) -> None:
-    wanted = upstream.repository.content(upstream.head)
+    commit, _ = upstream.repository.content(upstream.head)
     with pytest.raises(FormatError, match="in no pack"):
-        upstream.repository.packs.send(wanted.commit, b"x" * 20, bytes)
+        upstream.repository.packs.send(commit, b"x" * 20, bytes)
 
 
 def test_an_exception_of_the_receiver_comes_through(upstream: Upstream) -> None:

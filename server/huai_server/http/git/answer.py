@@ -1,0 +1,95 @@
+"""One answer of `git upload-pack`, sent as it comes.
+
+Knows nothing of HTTP beyond the ASGI `send`.  An answer that is small and comes soon is sent with
+its length, and judged by git's exit code before that.  Rule: a failure inside an answer that has
+begun drops the connection, so that no client takes the part for all of it.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+
+from huai_program.quoting import quoted
+from huai_server.http.asgi.body import Body, race
+from huai_server.http.asgi.errors import ClientGoneError, HttpError
+from huai_server.http.asgi.responder import Responder
+from huai_server.http.git.upload_pack import Call, Git, UploadPack
+
+GATHER_SECONDS = 1.0
+"""How long the first bytes of an answer wait for the rest, so that its length can be sent."""
+_GATHER_BYTES = 256 << 10
+_CLIENT_FAULTS = (
+    *("protocol error", "hung up", "unknown capability", "invalid command", "expected"),
+    *("object format", "object-format", "requested", "deepen", "shallow line", "forbidden"),
+    "not negotiated",
+)
+
+_log = logging.getLogger(__name__)
+
+
+async def answer(git: Git, call: Call, body: Body | None, out: Responder) -> None:
+    """Run git for one request, and send what it prints to `out`; it is gone afterwards."""
+    async with git.start(call) as child:
+        try:
+            await race(_Answer(call, child, git.patience, out).send(), child.feed(body))
+        except HttpError as error:
+            if out.started:
+                raise ClientGoneError(error.message) from error
+            raise
+
+
+class _Answer:
+    def __init__(self, call: Call, child: UploadPack, patience: float, out: Responder) -> None:
+        """`patience`: after so many seconds without output git counts as stuck."""
+        self._call = call
+        self._child = child
+        self._patience = patience
+        self._out = out
+
+    async def send(self) -> None:
+        gathered, is_complete = await self._gather()
+        if is_complete:
+            await self._check_end(gathered)
+            await self._out.whole(gathered)
+            return
+        await self._out.piece(gathered)
+        while piece := await self._next():
+            await self._out.piece(piece)
+        await self._check_end(b"")
+        await self._out.end()
+
+    async def _gather(self) -> tuple[bytes, bool]:
+        """Return the beginning of the answer, and True if that is all of it."""
+        gathered = bytearray(await self._next())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_SECONDS):
+                while len(gathered) < _GATHER_BYTES:
+                    piece = await self._child.read()
+                    if not piece:
+                        return bytes(gathered), True
+                    gathered += piece
+        return bytes(gathered), False
+
+    async def _next(self) -> bytes:
+        try:
+            async with asyncio.timeout(self._patience):
+                return await self._child.read()
+        except TimeoutError:
+            _log.error("git upload-pack on %s is stuck; ended", self._call.repository)
+            raise HttpError(504, "git did not answer in time", hint="try again later") from None
+
+    async def _check_end(self, gathered: bytes) -> None:
+        """Raise an error if git failed and `gathered`, what is not sent yet, does not say why."""
+        code, talk = await self._child.finish()
+        if not code:
+            return
+        repository = self._call.repository
+        is_fault = any(sign in talk for sign in _CLIENT_FAULTS)
+        level = logging.INFO if is_fault else logging.WARNING
+        _log.log(level, "git upload-pack on %s ended with %d: %s", repository, code, quoted(talk))
+        if gathered:
+            return  # an ERR packet: git's own words to its client
+        # Not git's own text, which holds paths.
+        if is_fault:
+            raise HttpError(400, "git does not understand this request")
+        raise HttpError(500, "the metadata repository cannot be read", hint="see the server's log")

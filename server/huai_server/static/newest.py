@@ -1,0 +1,27 @@
+"""The commit that a module's own static files name, read cheaply enough to be compared often."""
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from huai_program.refs import Refs
+from huai_schema.codec.static_files import FOLDER, HEAD, MAGIC
+from huai_schema.git.objects import BRANCH
+
+_BYTES = 128
+_NEWEST = re.compile(MAGIC + rb"[0-9]+\ncommit\t([0-9a-f]{40})\t")
+
+
+def newest_published(repository: Path) -> str | None:
+    """Return the commit (hex id) that the head in `repository` names first, if there is one."""
+    with suppress(OSError), open(f"{repository}/{FOLDER}/{HEAD}", "rb") as file:
+        found = _NEWEST.match(file.read(_BYTES))
+        return found[1].decode() if found else None
+    return None
+
+
+def is_published(repository: Path) -> bool:
+    """Return True if the static files in `repository` are those of its newest commit."""
+    with suppress(OSError, ValueError):
+        return newest_published(repository) == Refs(repository).get(BRANCH)
+    return False
