@@ -8,6 +8,7 @@ how fast the loader is and on what else the machine does.
 import asyncio
 import statistics
 import time
+import urllib.request
 from collections.abc import Iterator
 from typing import NamedTuple, cast
 
@@ -16,15 +17,9 @@ import uvloop
 from tests.bench.figures import Figure, Goal
 from tests.bench.processor import processor_time
 from tests.bench.stand import Stand
-from tests.support.http_fixtures import (
-    CountingGit,
-    Repository,
-    Server,
-    ls_refs,
-    packet,
-    post,
-    running,
-)
+from tests.support.committing import NAME
+from tests.support.http_fixtures import Server, running
+from tests.support.static_files import Publisher
 
 CONNECTIONS = 16
 REQUESTS = 8000
@@ -77,25 +72,24 @@ def figures(stand: Stand) -> Iterator[Figure]:
     """Answers a second and the server's CPU time for each kind of request."""
     folder = stand.folder / "http"
     folder.mkdir()
-    commit = Repository.create(folder, "m").commit(b"first")
-    counting = CountingGit(folder)
-    with running(folder, counting.folder) as server:
-        for title, request in _requests(commit).items():
+    publisher = Publisher(folder)
+    commit = publisher.change(1)
+    publisher.publish()
+    with running(publisher.repositories(folder / "served")) as server:
+        for title, request in _requests(server, commit).items():
             result = measure(server, request, stand.rounds)
             yield Figure(f"{title}: answers a second", result.rate, "/s")
             goal = Goal(1000, "< 1 ms")
             yield Figure(f"{title}: server's CPU each", result.cpu * 1e6, "µs", goal=goal)
-        name = "git processes started for all of them"
-        yield Figure(name, counting.starts(), "", note="the first of each kind may start one")
 
 
-def _requests(commit: str) -> dict[str, bytes]:
-    advert = "/git/m.git/info/refs?service=git-upload-pack"
-    kept = {"listing of refs, v2": ls_refs(), "fetch, nothing new, v2": _up_to_date(commit)}
+def _requests(server: Server, commit: str) -> dict[str, bytes]:
+    head = f"/git/{NAME}.git/static/head"
+    with urllib.request.urlopen(server.url + head, timeout=SECONDS) as answer:  # noqa: S310 (our own)
+        etag = answer.headers["ETag"]
     return {
-        "advert, v0": get(advert),
-        "advert, v2": get(advert, "Git-Protocol: version=2"),
-        **{name: post(body).replace(b"Connection: close\r\n", b"") for name, body in kept.items()},
+        "static head": get(head),
+        "static head, nothing new": get(head, f"If-None-Match: {etag}"),
         "API, one module": get("/api/v1/modules/m"),
         "API, not modified": get("/api/v1/modules/m", f'If-None-Match: W/"{commit}"'),
         "health": get("/healthz"),
@@ -105,11 +99,6 @@ def _requests(commit: str) -> dict[str, bytes]:
 def get(target: str, *headers: str) -> bytes:
     """A request."""
     return "\r\n".join([f"GET {target} HTTP/1.1", "Host: x", *headers, "", ""]).encode()
-
-
-def _up_to_date(commit: str) -> bytes:
-    have = packet(f"want {commit}\n".encode()) + packet(f"have {commit}\n".encode())
-    return packet(b"command=fetch") + b"0001" + have + packet(b"done\n") + b"0000"
 
 
 def measure(server: Server, request: bytes, rounds: int) -> Result:

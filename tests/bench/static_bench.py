@@ -1,4 +1,4 @@
-"""What static files cost: a poll of `serve`, and catching up after missed commits, beside git.
+"""What static files cost: catching up after missed commits, beside git.
 
 Both sides go through a proxy that counts: huai-client's fetch of static files, and git's own of the
 same repository by `serve`, which keeps the history that it is sent.  Each commit changes five of
@@ -7,30 +7,27 @@ three thousand files.
 
 import random
 import subprocess
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.known_heads import KnownHead, KnownHeads
 from huai_client.metadata.repository import Repository
-from tests.bench.figures import Figure, Goal
-from tests.bench.http_bench import get, measure
+from tests.bench.figures import Figure
 from tests.bench.stand import Stand
 from tests.support.committing import ENVIRONMENT, NAME
 from tests.support.counting_proxy import counting
-from tests.support.http_fixtures import Server, running
+from tests.support.http_fixtures import running
 from tests.support.static_files import Publisher
 
 _FILES = 3000
 _CHANGED = 5
 _BEHIND = (999, 30, 1)
 _SECONDS = 600
-_HEAD = f"/git/{NAME}.git/static/head"
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
-    """Polls, then bytes and requests for downstreams that missed more and more."""
+    """Bytes and requests for downstreams that missed more and more."""
     folder = stand.folder / "static"
     folder.mkdir()
     publisher = Publisher(folder)
@@ -50,7 +47,6 @@ def figures(stand: Stand) -> Iterator[Figure]:
             for _ in range(missed - after):
                 publisher.change(*chance.sample(range(_FILES), _CHANGED))
                 publisher.publish()
-        yield from _polls(server, stand.rounds)
         for missed in reversed(_BEHIND):
             found = []
             for name in ("ours", "git"):
@@ -62,15 +58,6 @@ def figures(stand: Stand) -> Iterator[Figure]:
             yield Figure(f"{title}: bytes", sizes[0], "B", peer="git fetch", theirs=sizes[1])
             asked = [len(each.requests) for each in found]
             yield Figure(f"{title}: requests", asked[0], "", peer="git fetch", theirs=asked[1])
-
-
-def _polls(server: Server, rounds: int) -> Iterator[Figure]:
-    with urllib.request.urlopen(server.url + _HEAD, timeout=60) as answer:  # noqa: S310 (our own)
-        etag = answer.headers["ETag"]
-    result = measure(server, get(_HEAD, f"If-None-Match: {etag}"), rounds)
-    yield Figure("poll, nothing new: answers a second", result.rate, "/s")
-    goal = Goal(200, "< 200 µs")
-    yield Figure("poll, nothing new: server's CPU each", result.cpu * 1e6, "µs", goal=goal)
 
 
 def _fetch(url: str, copy: Path) -> None:

@@ -1,6 +1,7 @@
 """Static files hold what a clone holds, whoever asks from whichever commit; the head says which."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,9 @@ import pytest
 from huai_native._native import Blake3
 from huai_program.tables import to_toml
 from huai_schema.codec.static_files import NOTHING
+from huai_server.static.newest import is_published, newest_published
 from huai_server.static.unused import GRACE
+from huai_server.store.disk_use import disk_use
 from huai_server.store.maintain import maintain
 from tests.support.committing import NAME, run_server
 from tests.support.static_files import Publisher
@@ -166,7 +169,12 @@ def test_each_commit_publishes(publisher: Publisher) -> None:
     assert f"{publisher.folder}: serial 2, " in said.stdout
     assert publisher.head.newest == 2
     again = run_server(root, "publish", NAME)
-    assert again.stdout == f"{NAME}: {publisher.folder}: nothing new, serial 2\n"
+    own = publisher.upstream.places.repository
+    assert again.stdout == "".join(
+        f"{NAME}: {place}: nothing new, serial 2\n" for place in (own, publisher.folder)
+    )
+    names = {path.name for path in own.glob("static/packs/*")}
+    assert names == {path.name for path in publisher.files.glob("static/packs/*")}
 
 
 def test_a_place_that_is_missing_keeps_no_other_waiting(publisher: Publisher) -> None:
@@ -179,9 +187,71 @@ def test_a_place_that_is_missing_keeps_no_other_waiting(publisher: Publisher) ->
     assert publisher.head.newest == 2
 
 
+def own_head(publisher: Publisher) -> Path:
+    return publisher.upstream.places.repository / "static" / "head"
+
+
+def test_a_commit_of_nothing_writes_what_is_missing(publisher: Publisher) -> None:
+    """Of a module that an older version committed, or after a run that was killed."""
+    root = configure(publisher, "")
+    assert not own_head(publisher).exists()
+    unfinished = own_head(publisher).parent / "tmp_huai_x"
+    for _ in range(2):
+        unfinished.parent.mkdir(exist_ok=True)
+        unfinished.touch()
+        said = run_server(root, "commit", NAME)
+        assert said.returncode == 0, said.stderr
+        assert newest_published(own_head(publisher).parents[1]) == publisher.upstream.head.commit
+        assert not unfinished.exists()
+        publisher.upstream.write("new")
+        publisher.upstream.commit()
+        assert not is_published(own_head(publisher).parents[1])
+    said = run_server(root, "publish", NAME)
+    assert "serial 3, 1 file of " in said.stdout
+    before = own_head(publisher).stat()
+    assert run_server(root, "commit", NAME).returncode == 0
+    assert own_head(publisher).stat() == before
+
+
+def test_own_files_that_cannot_be_written_are_a_failure_of_their_own(publisher: Publisher) -> None:
+    root = configure(publisher, f'[static]\nto = ["{publisher.folder}"]')
+    (publisher.upstream.places.repository / "static").write_text("in the way")
+    publisher.upstream.write("new")
+    said = run_server(root, "commit", NAME)
+    assert said.returncode not in (0, 1)
+    assert "repository.git/static" in said.stderr
+    assert publisher.head.newest == publisher.upstream.head.info.serial == 2
+
+
+def test_no_symlink_is_followed_to_another_place(publisher: Publisher, tmp_path: Path) -> None:
+    root = configure(publisher, "")
+    (tmp_path / "elsewhere").mkdir()
+    (publisher.upstream.places.repository / "static").symlink_to(tmp_path / "elsewhere")
+    assert run_server(root, "publish", NAME).returncode == 52
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_check_and_disk_use_know_them(publisher: Publisher) -> None:
+    for number in range(70):
+        publisher.change(number)
+    publisher.publish()
+    places = publisher.upstream.places
+    publisher.upstream.prove_sound()
+    used = disk_use(places).static
+    assert used.files == len(all_files(publisher)) + 2  # the head and the record of what is unused
+    static = places.repository / "static"
+    pack = static / publisher.head.steps[0].file.pack
+    pack.write_bytes(pack.read_bytes()[:-1])
+    report = publisher.upstream.check()
+    assert any(f"{pack}: missing or damaged" in fault for fault in report.faults)
+    assert not report.is_damaged
+    shutil.rmtree(static)
+    publisher.publish()
+    publisher.upstream.prove_sound()
+
+
 def test_where_to_is_said(publisher: Publisher) -> None:
     root = configure(publisher, "")
-    assert "say where to with --to" in run_server(root, "publish", NAME).stderr
     said = run_server(root, "publish", NAME, "--to", str(publisher.folder), "--json")
     assert f'"to": "{publisher.folder}"' in said.stdout, said
     assert run_server(root, "publish", "nobody").returncode == 45

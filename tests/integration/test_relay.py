@@ -10,6 +10,7 @@ import pytest
 
 from huai_server.actions import modules
 from huai_server.config import load as server_config
+from huai_server.static.newest import is_published
 from tests.support.processes import until
 from tests.support.relaying import Relay, relaying
 from tests.support.upstream import ENVIRONMENT, SECONDS, Site, Upstream, assert_equal
@@ -49,7 +50,7 @@ def git(*arguments: str) -> str:
 
 
 def is_handed_on(relay: Relay, serial: int) -> None:
-    until(lambda: relay.serial == serial)
+    until(lambda: relay.serial == serial and is_published(relay.places.repository))
 
 
 def test_what_was_applied_is_served_as_it_is(tiers: Tiers) -> None:

@@ -1,6 +1,8 @@
 """`serve` reads static files from the repository."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,11 +10,11 @@ import httpx
 import pytest
 
 from huai_client.metadata.http import MetadataUrl
-from huai_client.metadata.known_heads import KnownHeads
+from huai_client.metadata.known_heads import KnownHead, KnownHeads
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import Repository
 from tests.support.committing import NAME
-from tests.support.http_fixtures import CountingGit, Server, running
+from tests.support.http_fixtures import CountingGit, Server, git, running
 from tests.support.static_files import Publisher
 
 
@@ -41,17 +43,18 @@ def address(server: Server, place: str) -> str:
     return f"{server.url}/git/{NAME}.git/{place}"
 
 
-def test_a_client_learns_of_them_and_asks_for_nothing_else(
+def test_a_client_asks_for_nothing_else(
     server: Server, publisher: Publisher, counting: CountingGit, tmp_path: Path
 ) -> None:
-    """Git is asked once, when nobody knows yet."""
     url, copy = MetadataUrl(f"{server.url}/git/{NAME}.git"), tmp_path / "copy"
+    Repository(copy)
+    KnownHeads(copy).set(str(url), KnownHead("0" * 40, ""))
     for number in range(4):
         commit = Repository(copy).fetch(url).id
         assert commit == publisher.upstream.head.commit
         publisher.change(number)
         publisher.publish()
-    assert counting.starts() <= 1
+    assert counting.starts() == 0
     heads = KnownHeads(copy)
     newest = find_newest(url, heads=heads)
     assert newest.static is not None
@@ -74,6 +77,44 @@ def test_what_may_be_kept_for_how_long(server: Server, publisher: Publisher) -> 
         pack = httpx.get(address(server, f"static/{step.file.pack}"))
         assert len(pack.content) == step.file.size
         assert "immutable" in pack.headers["cache-control"]
+
+
+def test_without_them_a_hint_names_the_command(server: Server, publisher: Publisher) -> None:
+    """Nor does `serve` write them, as it would after an update of huai."""
+    repository = publisher.upstream.places.repository
+    shutil.rmtree(repository / "static")
+    answer = httpx.get(address(server, "static/head"))
+    assert answer.status_code == 404
+    assert "huai-server publish" in answer.text
+    assert not (repository / "static").exists()
+    assert git("ls-remote", f"{server.url}/git/{NAME}.git")
+
+
+def test_without_git_all_else_is_served(tmp_path: Path, publisher: Publisher) -> None:
+    (tmp_path / "empty").mkdir()
+    script = "import sys; sys.path[:0] = sys.argv[3:]; from tests.support.http_server import main"
+    command = [sys.executable, "-c", f"{script}; main()"]
+    served = publisher.repositories(tmp_path / "served")
+    environment = {"PATH": str(tmp_path / "empty")}
+    with subprocess.Popen(
+        [*command, str(served), "{}", *sys.path],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            url = f"http://127.0.0.1:{process.stdout.readline().split()[-1]}"
+            for place in (f"/git/{NAME}.git/static/head", "/api/v1/modules", "/"):
+                assert httpx.get(url + place).status_code == 200
+            advert = httpx.get(f"{url}/git/{NAME}.git/info/refs?service=git-upload-pack")
+            assert advert.status_code == 503
+            assert "git is not installed" in advert.text
+        finally:
+            process.kill()
+        assert "git is not installed" in process.stderr.read()
 
 
 @pytest.mark.parametrize(
