@@ -90,7 +90,6 @@ def _requests(server: Server, commit: str) -> dict[str, bytes]:
     return {
         "static head": get(head),
         "static head, nothing new": get(head, f"If-None-Match: {etag}"),
-        "API, one module": get("/api/v1/modules/m"),
         "API, not modified": get("/api/v1/modules/m", f'If-None-Match: W/"{commit}"'),
         "health": get("/healthz"),
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from huai_server.static.newest import newest_published
 from huai_server.store.check import check_repository
 from huai_server.store.repository import Head, Repository
 from tests.support.committing import run_server
@@ -106,8 +107,10 @@ def test_a_commit_is_published_when_it_was_signed_elsewhere(
     assert (event["serial"], event["since"], event["signed"]) == (2, None, False)
     assert event["totals"]["entries"] == 2
     signature, _ = up.cosign(request)
+    assert newest_published(up.repository.path) == up.head.commit
     up.attach(signature)
     assert (up.head.info.serial, up.waiting) == (2, 0)
+    assert newest_published(up.repository.path) == up.head.commit
     assert json.loads(up.server("status", "--json", code=0).stdout)["pending"] is None
     assert down.synced()["serial"] == 2
     assert rsync_differences(up.up, down) == ""

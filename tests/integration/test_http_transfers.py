@@ -148,6 +148,17 @@ def test_a_git_that_fails_is_an_error_without_its_words(tmp_path: Path) -> None:
         assert str(tmp_path).encode() not in answer
 
 
+def test_a_git_that_fails_inside_its_answer_drops_the_connection(tmp_path: Path) -> None:
+    """No client takes the part for all of it."""
+    Repository.create(tmp_path, "m").commit(b"first")
+    failing = CountingGit(tmp_path, "head -c 400000 /dev/zero; exit 3")
+    with running(tmp_path, failing.folder) as server:
+        answer = server.exchange(_advert())
+        assert status(answer) == 200
+        assert len(answer) > 300_000
+        assert not answer.endswith(b"0\r\n\r\n")
+
+
 def _advert() -> bytes:
     head = "GET /git/m.git/info/refs?service=git-upload-pack HTTP/1.1"
     return f"{head}\r\nHost: x\r\nConnection: close\r\n\r\n".encode()

@@ -134,7 +134,6 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     ),
     "[listen]\nproxies = ['nonsense']": ("listen", "proxies", "nonsense"),
     "[listen]\nrequest_timeout = '5'": ("listen", "request_timeout", "number"),
-    "[listen]\nspool_folder = 'var/tmp'": ("listen", "spool_folder", "var/tmp"),
     "[modules.'a/b']\npath = '/'": ("a/b", ""),
     "[modules.'.m']\npath = '/'": (".m", ""),
     "[modules.'m.git']\npath = '/'": ("m.git", ""),

@@ -173,7 +173,7 @@ def test_what_a_killed_run_left_is_removed(upstream: Upstream) -> None:
     ]
     for path in left:
         path.write_bytes(b"x" * 100)
-    assert foresee(upstream.places, upstream.module.retention, now=NOW)[1].unfinished == (3, 300)
+    assert foresee(upstream.places, upstream.module.retention, now=NOW)[1].unfinished == (2, 200)
     assert run(upstream).after.unfinished == (0, 0)
     assert not any(path.exists() for path in left)
 
