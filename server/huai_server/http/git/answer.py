@@ -32,6 +32,11 @@ async def answer(git: Git, call: Call, body: Body | None, out: Responder) -> Non
     async with git.start(call) as child:
         try:
             await race(_Answer(call, child, git.patience, out).send(), child.feed(body))
+            if not out.started:
+                # Git takes the end inside a packet for the end; its own probe is a flush alone.
+                if body is not None and body.head.replace(b"0000", b""):
+                    raise _misunderstood()
+                await out.whole(b"")
         except HttpError as error:
             if out.started:
                 raise ClientGoneError(error.message) from error
@@ -50,7 +55,8 @@ class _Answer:
         gathered, is_complete = await self._gather()
         if is_complete:
             await self._check_end(gathered)
-            await self._out.whole(gathered)
+            if gathered:
+                await self._out.whole(gathered)
             return
         await self._out.piece(gathered)
         while piece := await self._next():
@@ -91,5 +97,9 @@ class _Answer:
             return  # an ERR packet: git's own words to its client
         # Not git's own text, which holds paths.
         if is_fault:
-            raise HttpError(400, "git does not understand this request")
+            raise _misunderstood()
         raise HttpError(500, "the metadata repository cannot be read", hint="see the server's log")
+
+
+def _misunderstood() -> HttpError:
+    return HttpError(400, "git does not understand this request")
