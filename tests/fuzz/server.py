@@ -137,10 +137,6 @@ class _Modules:
         """None is relayed."""
         return {}
 
-    def static_folders(self) -> Mapping[str, Path]:
-        """None is published."""
-        return {}
-
     def mirrors(self) -> Mirrors:
         return Mirrors(Path("/nonexistent"), {}, MirrorSettings())
 
