@@ -114,7 +114,7 @@ def run_program(
             in_time = _listen(process, pipes, time.monotonic() + seconds)
         finally:
             if process.returncode is None:
-                _end_group(process)
+                end_group(process)
     for part in pipes.values():
         part.close()
     if not in_time:
@@ -163,7 +163,7 @@ def _read(pipe: int, printed: Printed, times: int) -> bool:
     return True
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
+def end_group(process: subprocess.Popen[bytes]) -> None:
     """Ask all processes of the group to end, and kill those that did not."""
     os.killpg(process.pid, signal.SIGTERM)
     deadline = time.monotonic() + _GRACE

@@ -23,7 +23,7 @@ from huai_client.huai_rsync.environment import DISCOVER, UPSTREAM
 from huai_client.huai_rsync.exec_rsync import RsyncNeededError
 from huai_client.huai_rsync.request import RsyncRequest
 from huai_client.metadata.http import MetadataUrl, UpstreamError
-from huai_client.metadata.newest import newest_commit
+from huai_client.metadata.newest import find_newest
 from huai_client.state.paths import module_places
 from huai_client.state.state import StateError, replace_durably
 from huai_program.durations import Duration
@@ -52,7 +52,7 @@ def discover(request: RsyncRequest, root: Path, config: ClientConfig) -> tuple[s
         raise RsyncNeededError("no module has this destination, and the source was no upstream")
     try:
         url, name = _announced(request)
-        newest_commit(MetadataUrl.of(url, name), timeout=_TIMEOUT_SECONDS)
+        find_newest(MetadataUrl.of(url, name), timeout=_TIMEOUT_SECONDS)
     except (FormatError, UpstreamError) as error:
         refuse(request, root)
         raise RsyncNeededError(f"no module has this destination; {error.message}") from error

@@ -52,7 +52,7 @@ _COPY_SECONDS = 5.0
 """Until a copy of static files is asked again for what it did not have."""
 _REPOSITORY = re.compile(r"/git/([^/]+)\.git/?$")
 
-_LOGIN_HINT = "a login stands in ~/.netrc, or in the URL in client.toml: https://USER:PASSWORD@HOST"
+LOGIN_HINT = "a login stands in ~/.netrc, or in the URL in client.toml: https://USER:PASSWORD@HOST"
 _INSIDE_HINT = "if that is meant, write the address that it leads to into client.toml"
 _CERTIFICATE_TAKEN = (
     "the upstream accepts yours: tls = {certificate = FILE, key = FILE} in client.toml"
@@ -150,7 +150,7 @@ class MetadataUrl(NamedTuple):
 
 
 def is_http(url: str) -> bool:
-    """Whether `newest_commit` can ask there."""
+    """Return True for a URL of HTTP; git alone asks at any other."""
     return url[:8].lower().startswith(("http://", "https://"))
 
 
@@ -204,10 +204,6 @@ class Answer:
         self.content_type = head.content_type
         self.clock = moment(head.fields.get("date", ""))
         self.etag = head.fields.get("etag", "")
-        self.offers_files = "huai-static" in head.fields
-        """Whether it says that there are static files."""
-        self.content_urls = head.fields.get("huai-content", "")
-        """Where a relay has the content: URLs, with blanks between them."""
 
     def renew(self) -> None:
         """Give what is still to come the time of a new answer: it is one message after another."""
@@ -224,33 +220,6 @@ class Answer:
         """At most `size` bytes, as soon as there are any; none at the end."""
         with _failures(self._metadata):
             return self._exchange.read(size)
-
-
-class Asked:
-    """A request that was sent, and whose response is read later."""
-
-    def __init__(
-        self,
-        metadata: MetadataUrl,
-        question: Question,
-        *,
-        timeout: float,
-        deadline: Deadline = NEVER,
-    ) -> None:
-        """Send the request, as `ask` does, but follow no redirection."""
-        self.metadata = metadata
-        with _failures(metadata):
-            self._exchange = _sent(_request(metadata, question), timeout, deadline)
-
-    @contextmanager
-    def answer(self) -> Iterator[Answer]:
-        """What comes."""
-        with self._exchange:
-            with _failures(self.metadata):
-                head = self._exchange.head()
-                if head.status not in _GOOD:
-                    raise _StatusError(head)
-            yield Answer(self._exchange, self.metadata)
 
 
 @contextmanager
@@ -429,7 +398,7 @@ def _refused(metadata: MetadataUrl, head: Head) -> UpstreamError:
         )
     said = f"{metadata}: HTTP {head.status} {printable(head.reason)}"
     if head.status in _LOGIN_WANTED:
-        return UpstreamError(said, hint=_LOGIN_HINT)
+        return UpstreamError(said, hint=LOGIN_HINT)
     if head.status in _PASSING or head.status >= _OF_THE_SERVER:
         after = retry_after(head.fields.get("retry-after"), time.time())
         return UpstreamDownError(said, hint="try again later", retry_after=after)

@@ -4,8 +4,9 @@ Knows files, not what is in them.  Rule: the new pack is complete before the fir
 """
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from huai_program.durable import sync_folder
@@ -31,7 +32,7 @@ def exchange_packs(repository: Path, write: Callable[[Path], None]) -> None:
     May be interrupted anywhere; `write` also sees to it that a commit without its parents is known
     as such before they go.  Raises what `write` raises, or an `OSError`; then nothing has changed.
     """
-    old = _list_packs(repository)
+    old = list_packs(repository)
     packs = repository / "objects" / "pack"
     fresh = repository / "fresh-pack"
     try:
@@ -44,18 +45,23 @@ def exchange_packs(repository: Path, write: Callable[[Path], None]) -> None:
         sync_folder(packs)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-    for pack in old:
-        if pack.stem not in names:
-            pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is not a pack
-            pack.unlink()
+    remove_packs(pack for pack in old if pack.stem not in names)
+
+
+def remove_packs(packs: Iterable[Path]) -> None:
+    """Remove these packs and their indices."""
+    for pack in packs:
+        pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is not a pack
+        pack.unlink(missing_ok=True)
 
 
 def pack_sizes(repository: Path) -> list[int]:
     """Return the bytes of each pack."""
-    return [pack.stat().st_size for pack in _list_packs(repository)]
+    return [pack.stat().st_size for pack in list_packs(repository)]
 
 
-def _list_packs(repository: Path) -> list[Path]:
+def list_packs(repository: Path) -> list[Path]:
+    """Return the packs, by name."""
     return sorted((repository / "objects" / "pack").glob("pack-*.pack"))
 
 
@@ -68,6 +74,7 @@ def drop_unfinished(repository: Path) -> None:
 
 def list_unfinished(repository: Path) -> list[Path]:
     """The same, only to look at it."""
-    half = (repository / "objects" / "pack").glob("*_git2_*")
+    folder = repository / "objects" / "pack"
+    half = chain(folder.glob("tmp_*"), folder.glob("*.keep"))
     locks = (repository / "refs").rglob("*.lock")
     return [*half, *locks, *repository.glob("*.lock")]

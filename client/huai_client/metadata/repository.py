@@ -2,8 +2,8 @@
 
 Fetches the newest commit without history, reads objects, and keeps what refs name: the applied
 commit and those that an interrupted run was going for.  All of it can be fetched anew, so a damaged
-repository is thrown away, never repaired.  Objects are read natively, refs are files; libgit2 is
-loaded for URLs that are not HTTP, and to pack anew.
+repository is thrown away, never repaired.  Objects are read natively, refs are files; the program
+git is for upstreams that have no static files.
 """
 
 import os
@@ -20,16 +20,19 @@ from huai_client.metadata.checks import TooLargeError
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.curl.errors import printable
 from huai_client.metadata.failover import UntrustedError
-from huai_client.metadata.git import Fetch, GitObject, LocalRepository, write_shallow
-from huai_client.metadata.http import (
-    MetadataUrl,
-    NotServedError,
-    UpstreamError,
-    is_http,
-)
+from huai_client.metadata.git import GitObject, LocalRepository, write_shallow
+from huai_client.metadata.git.incoming import IncomingPack
+from huai_client.metadata.git.limits import Work
+from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.known_heads import REFUSED, KnownHead, KnownHeads
-from huai_client.metadata.newest import Newest, find_newest, newest_commit
-from huai_client.metadata.packs import drop_unfinished, exceeds, exchange_packs, pack_sizes
+from huai_client.metadata.newest import Newest, find_newest
+from huai_client.metadata.packs import (
+    drop_unfinished,
+    exceeds,
+    exchange_packs,
+    pack_sizes,
+    remove_packs,
+)
 from huai_client.metadata.static_fetch import StaticFetch
 from huai_client.run.deadline import NEVER, Deadline
 from huai_native._native import Packs
@@ -42,11 +45,9 @@ from huai_schema.git.objects import BRANCH, Kind, ObjectReader
 from huai_schema.layout.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from huai_client.metadata.libgit2 import Library
+    from huai_client.metadata.git_fetch import GitFetch
 
 _FETCHED = "refs/huai/fetched"
-_BEFORE = "refs/huai/before"
-"""What `_FETCHED` was, so that it is still offered while the next fetch runs."""
 _PARTLY = "refs/huai/partly"
 """A commit on the way to the newest one, all of which is here."""
 _KEPT = "refs/huai/kept/"
@@ -116,8 +117,6 @@ class Repository:
         self._basis = ""
         self._sources: dict[str, str] = {}
         """The addresses from which commits came, by commit."""
-        self._begun: Fetch | StaticFetch | None = None
-        """What was asked for ahead."""
         if not _is_repository(path):
             if not make:
                 raise self._damaged("this is not a repository", "metadata")
@@ -162,9 +161,7 @@ class Repository:
                 self._names.set(_FETCHED, self._former)
             else:
                 self._names.delete(_FETCHED)
-            for pack in self._arrived:
-                pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is not a pack
-                pack.unlink(missing_ok=True)
+            remove_packs(self._arrived)
         self.packs.forget()
         self._arrived.clear()
 
@@ -194,28 +191,9 @@ class Repository:
         self.listing_hashes.unlink(missing_ok=True)
 
     def newest_commit(self, metadata: MetadataUrl) -> str:
-        """The commit that the upstream's branch points to, by any transport git knows."""
-        if is_http(metadata.url):
-            return newest_commit(metadata, timeout=self._timeout, heads=KnownHeads(self._path))
-        from huai_client.metadata.libgit2 import FAILURES
-
-        try:
-            heads = self._library().remote_refs(metadata.url)
-        except FAILURES as error:
-            raise UpstreamError(
-                f"{metadata}: {_said(metadata, error)}", hint="look at the URL"
-            ) from None
-        if BRANCH not in heads:
-            raise _no_commits_yet(metadata)
-        return heads[BRANCH]
-
-    def ask(self, newest: Newest, deadline: Deadline = NEVER) -> None:
-        """Ask for a commit that `fetch` is going to bring, to have the answer sooner.
-
-        If that fails, `fetch` says why.
-        """
-        with suppress(HuaiError, OSError):
-            self._begun = self._begin(newest, deadline)
+        """Return the commit that the upstream's branch points to."""
+        heads = KnownHeads(self._path)
+        return find_newest(metadata, timeout=self._timeout, heads=heads).commit
 
     def fetch(
         self,
@@ -230,28 +208,12 @@ class Repository:
         the commit before anything else of it is read; what it refuses does not stay.
         """
         drop_unfinished(self._path)
-        if is_http(metadata.url):
-            timeout = self._timeout
-            heads = KnownHeads(self._path)
-            newest = newest or find_newest(
-                metadata, timeout=timeout, deadline=deadline, heads=heads
-            )
-            self._fetch_over_http(newest, deadline)
-            return self._judged(newest.commit, judge)._replace(relay_urls=newest.content_urls)
-        from huai_client.metadata.libgit2 import FAILURES
-
-        self._set_aside()
-        try:
-            self._library().fetch(metadata.url, f"+{BRANCH}:{_FETCHED}")
-        except FAILURES as error:
-            self.newest_commit(metadata)  # has the better words, if it fails too
-            raise UpstreamError(
-                f"{metadata}: fetching the metadata failed: {_said(metadata, error)}",
-                hint="run again",
-            ) from None
-        if self.fetched is None:
-            raise _no_commits_yet(metadata)
-        return self._judged(self.fetched, judge)
+        newest = newest or find_newest(
+            metadata, timeout=self._timeout, deadline=deadline, heads=KnownHeads(self._path)
+        )
+        self._bring(newest, deadline)
+        urls = newest.static.content_urls if newest.static else ()
+        return self._judged(newest.commit, judge)._replace(relay_urls=urls)
 
     def _judged(self, commit: str, judge: Judge) -> Commit:
         try:
@@ -264,13 +226,15 @@ class Repository:
             raise
         return self.commit(commit)
 
-    def _fetch_over_http(self, newest: Newest, deadline: Deadline) -> None:
+    def _bring(self, newest: Newest, deadline: Deadline) -> None:
+        """Fetch a commit, and let `_FETCHED` name it."""
         try:
-            begun, self._begun = self._begun, None
-            if begun is None or begun.newest is not newest:
-                begun = self._begin(newest, deadline)
             former = self.fetched
-            new = begun.complete()
+            try:
+                new = self._way_to(newest, deadline).complete()
+            except HuaiError:
+                self.packs.forget()  # what came may have gone again
+                raise
             if not self._arrived:
                 self._former = former
             self._arrived += new
@@ -289,7 +253,7 @@ class Repository:
         """Forget which commits were refused, so that they are fetched again."""
         (self._path / REFUSED).unlink(missing_ok=True)
 
-    def _begin(self, newest: Newest, deadline: Deadline) -> Fetch | StaticFetch:
+    def _way_to(self, newest: Newest, deadline: Deadline) -> "GitFetch | StaticFetch":
         url = newest.found
         for address in (url.address, f"{url.address} {self._basis}"):
             known = self._refused.get(address)
@@ -299,19 +263,17 @@ class Repository:
         def refused(error: FormatError) -> None:
             self._remember(url.address, newest.commit, error)
 
-        complete = self._named(_FETCHED, _BEFORE, _KEPT, _PARTLY)
+        complete = self._named(_FETCHED, _KEPT, _PARTLY)
         older = self._named(_HISTORY) - complete
-        here = LocalRepository(self._path, self, complete, older, deadline, refused)
+        here = LocalRepository(
+            self._path, self, complete, older, deadline, refused, tuple(self._borrowed)
+        )
         if newest.static is None:
-            return Fetch(newest, here, timeout=self._timeout)
+            from huai_client.metadata.git_fetch import GitFetch  # few upstreams need it
+
+            return GitFetch(newest, here, timeout=self._timeout)
         came = partial(self._names.set, _PARTLY)
         return StaticFetch(newest, newest.static, here, timeout=self._timeout, came=came)
-
-    def _library(self) -> "Library":
-        """Libgit2's view of the repository; raises one of its `FAILURES`."""
-        from huai_client.metadata.libgit2 import Library
-
-        return Library(self._path, self._timeout)
 
     def _named(self, *prefixes: str) -> set[str]:
         """The commits that refs name: everything in them is here."""
@@ -333,7 +295,6 @@ class Repository:
         found = self.find(bytes.fromhex(commit))
         if found is None or found.kind != "commit":
             raise self._damaged("there is no such commit", commit)
-        # Never by libgit2: what that refuses would count as damage on this side.
         head = decode_commit(found.data)
         info = head.info()
         descriptor, tree = read_root(head.tree, self)
@@ -457,32 +418,29 @@ class Repository:
         """
         if not exceeds(self._path, limit):
             return
-        try:
-            from huai_client.metadata.libgit2 import FAILURES
-        except HuaiError:  # it does not start, and many packs are no reason to fail
-            return
-        with suppress(*FAILURES):
+        with suppress(FormatError, OSError):
             self._forget_hashes()
             exchange_packs(self._path, self._write_pack)
         self.packs.forget()
 
     def _write_pack(self, folder: Path) -> None:
         """Write one pack of all that kept and earlier commits hold."""
-        for name in (_FETCHED, _BEFORE, _PARTLY):
+        for name in (_FETCHED, _PARTLY):
             self._names.delete(name)
-        commits = sorted(self._named(_KEPT) | self._named(_HISTORY))
-        self._library().write_pack(folder, commits)
+        # Oldest first: what came as a delta against an older one stays one.
+        commits = [*reversed(self.history())]
+        commits += sorted(self._named(_KEPT) - {*commits})
+        heads = [(data, decode_commit(data).tree) for data in map(self._commit_text, commits)]
+        own = Packs(_KEPT_BYTES)
+        own.add(_packs_of(self._path))
+        with IncomingPack(folder) as pack:
+            own.pack(heads, pack.write)
+            pack.complete(self, Work())
+            pack.install()
         write_shallow(self._path, commits)
 
-    def _set_aside(self) -> None:
-        """An upstream that lost its branch must not leave us with what it had before."""
-        fetched = self.fetched
-        try:
-            if fetched is not None:
-                self._names.set(_BEFORE, fetched)
-                self._names.delete(_FETCHED)
-        except OSError as error:
-            raise self._unwritable(error) from error
+    def _commit_text(self, commit: str) -> bytes:
+        return self.read(bytes.fromhex(commit), "commit")
 
     def _damaged(self, reason: str, name: str) -> DamagedRepositoryError:
         return DamagedRepositoryError(
@@ -515,13 +473,3 @@ def _refused_before(detail: str, place: str) -> FormatError | UntrustedError:
     if code == f"{UntrustedError.exit_code:d}":
         return UntrustedError(f"{place}: {reason}; refused before", hint=_REFUSED_HINT)
     return RefusedBeforeError(reason, place)
-
-
-def _no_commits_yet(metadata: MetadataUrl) -> NotServedError:
-    message = f"{metadata}: nothing is committed there yet"
-    return NotServedError(message, hint="run huai-server commit on the upstream")
-
-
-def _said(metadata: MetadataUrl, error: Exception) -> str:
-    """Return the message of a libgit2 error, in which a URL is masked."""
-    return str(error).replace(metadata.url, str(metadata))

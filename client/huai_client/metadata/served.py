@@ -70,13 +70,11 @@ def offered(url: MetadataUrl, name: str, *, timeout: float = _PROBE_SECONDS) -> 
 def url_warning(mirror: Mirror) -> str:
     """What is wrong with the first URL of a module, as one short question finds; empty: nothing."""
     from huai_client.metadata.http import NotServedError
-    from huai_client.metadata.newest import newest_commit
+    from huai_client.metadata.newest import find_newest
 
     url = MetadataUrl.of(mirror.config.urls[0], mirror.upstream_name, mirror.tls)
-    if not is_http(url.url):
-        return ""
     try:
-        newest_commit(url, timeout=_PROBE_SECONDS)
+        find_newest(url, timeout=_PROBE_SECONDS)
     except NotServedError as error:
         hint = offered(url, mirror.upstream_name)
         return f"warning: {error.message}\n  {hint}"

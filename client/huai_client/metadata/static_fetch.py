@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.metadata.files import Files
-from huai_client.metadata.git.connectivity import CommitHead, read_commit
-from huai_client.metadata.git.fetch import LocalRepository, shallow_of, write_shallow
+from huai_client.metadata.git.connectivity import CommitHead
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import REPLY_BYTES, Work
+from huai_client.metadata.git.local import LocalRepository, shallow_of, write_shallow
 from huai_client.metadata.http import (
     IncompleteCopyError,
     NotServedError,
@@ -62,7 +62,7 @@ class _Hop(NamedTuple):
 
 
 class StaticFetch:
-    """Of one commit and all that it holds, without its history (as `git.Fetch`).
+    """Fetches one commit and all that it holds, without its history.
 
     Methods raise `UpstreamError`, `FormatError`, `TimeUpError`, or an `OSError` of the disk's.
     """
@@ -101,7 +101,7 @@ class StaticFetch:
         here, commit = self._here, self.newest.commit
         if commit in here.complete or commit in here.older:
             return ()
-        known = {each: read_commit(each, here.objects) for each in here.complete}
+        known = here.heads(here.complete)
         serials = {self._serial(each): each for each in known}
         way = self._way(serials)
         try:
@@ -152,7 +152,7 @@ class StaticFetch:
     ) -> None:
         """Take the steps; they rely on the commits in `based`, and those in `known` are here."""
         here = self._here
-        older = {each: read_commit(each, here.objects) for each in here.older}
+        older = here.heads(here.older)
         for hop in way:
             head, pack = self._step(hop, {each.tree for each in based.values()})
             if pack:

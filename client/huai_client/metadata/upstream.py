@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.failover import Failover
-from huai_client.metadata.http import MetadataUrl, is_http
+from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.newest import find_newest
 from huai_client.run.deadline import NEVER, Deadline
@@ -63,8 +63,6 @@ def is_up_to_date(
     it.
     """
     if state.applied is None or state.attempted:
-        return False
-    if not all(is_http(url.url) for url in metadata.urls):
         return False
     fetch = partial(
         find_newest, timeout=timeout, deadline=deadline, heads=heads, have=state.applied

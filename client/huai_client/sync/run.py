@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from huai_client.diff.findings import Difference
     from huai_client.hooks.changes import Changes
     from huai_client.hooks.hooks import HookRun
-    from huai_client.metadata.repository import Repository
     from huai_client.plan.prepared import Prepared
     from huai_client.sync.attest import Outcome
     from huai_client.sync.result import Observer, SyncResult
@@ -285,23 +284,9 @@ class Run:
         )
 
     def _sync(self, options: SyncOptions, upstream: Upstream | None = None) -> "Sync":
-        upstream = upstream or self._upstream(options)
-        # Loading the planner takes as long as the answer of a near upstream: it is asked first.
-        repository = self._asked_ahead(upstream)
         from huai_client.sync.sync import Sync
 
-        return Sync(self._mirror, options, upstream, repository)
-
-    def _asked_ahead(self, upstream: Upstream) -> "Repository | None":
-        """The repository that a newer commit, if one is known of, comes to; opened."""
-        heard = upstream.metadata.heard
-        if heard is None:
-            return None
-        from huai_client.metadata.repository import Repository
-
-        repository = Repository(self._paths.repository, timeout=self._module.timeout)
-        repository.ask(heard, upstream.deadline)
-        return repository
+        return Sync(self._mirror, options, upstream or self._upstream(options))
 
     def _undo(self) -> "Undo":
         from huai_client.sync.undo import Undo

@@ -65,18 +65,14 @@ class Sync:
         mirror: Mirror,
         options: SyncOptions,
         lines: Upstream,
-        repository: Repository | None = None,
     ) -> None:
-        """Read the state; does not look at the tree.
-
-        `repository`: the metadata, if they are opened already.
-        """
+        """Read the state; does not look at the tree."""
         self._mirror = mirror
         self._options = options
         self._upstream = lines
         state = load(mirror.paths.state)  # first: a state that cannot be read leaves nothing behind
         timeout = mirror.config.timeout
-        self._repository = repository or Repository(mirror.paths.repository, timeout=timeout)
+        self._repository = Repository(mirror.paths.repository, timeout=timeout)
         if options.adopt:
             self._repository.fetch_refused()
         self._signatures = Signatures(mirror)

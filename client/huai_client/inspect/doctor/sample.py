@@ -20,7 +20,7 @@ from huai_client.diff.selection import Selection
 from huai_client.inspect.doctor.finding import Finding, fail, ok
 from huai_client.metadata.checks import check_module_name, check_totals
 from huai_client.metadata.commit import Commit
-from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http
+from huai_client.metadata.http import MetadataUrl, UpstreamError
 from huai_client.metadata.repository import Judge, Repository
 from huai_client.metadata.signatures import Signatures
 from huai_client.plan.build import publish_order
@@ -75,7 +75,7 @@ def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> 
         if here is not None:
             repository.borrow(mirror.paths.repository, here.id)
         judge = Signatures(mirror).judge
-        commit = _fetched(repository, urls, here, deadline, judge)
+        commit = _fetched(repository, urls, deadline, judge)
         check_module_name(commit, mirror.upstream_name)
         check_totals(commit, mirror.config, here and here.info.totals, repository.packed)
         with repository.until(deadline):
@@ -103,7 +103,6 @@ def newest_local(mirror: Mirror) -> Commit | None:
 def _fetched(
     repository: Repository,
     urls: Sequence[MetadataUrl],
-    here: Commit | None,
     deadline: Deadline,
     judge: Judge,
 ) -> Commit:
@@ -111,12 +110,7 @@ def _fetched(
     failures: list[UpstreamError] = []
     for url in urls:
         try:
-            if is_http(url.url):
-                return repository.fetch(url, deadline, judge=judge)
-            # Other transports have no time limit, so nothing is fetched by them.
-            if here is not None and repository.newest_commit(url) == here.id:
-                return here
-            raise UpstreamError(f"{url}: its newest commit is not here")
+            return repository.fetch(url, deadline, judge=judge)
         except UpstreamError as error:
             failures.append(error)
     raise failures[0]

@@ -3,7 +3,6 @@
 If one of several URLs answers, failures of the others are warnings.
 """
 
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,9 +10,8 @@ from pathlib import Path
 from huai_client.config.mirror import Mirror
 from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, ok, skipped, warn
 from huai_client.inspect.doctor.sample import Sample, choose_sample, compare_sample, newest_local
-from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http
+from huai_client.metadata.http import MetadataUrl, UpstreamError
 from huai_client.metadata.newest import find_newest
-from huai_client.metadata.repository import Repository
 from huai_client.run.deadline import TimeUpError
 from huai_client.state import state as states
 from huai_client.state.hosts import Hosts
@@ -41,8 +39,6 @@ def metadata(mirror: Mirror) -> Iterator[Finding]:
 def clock(mirror: Mirror) -> Iterator[Finding]:
     """The clocks of this machine and the upstream agree, which ages and delays depend on."""
     for url in _metadata_urls(mirror):
-        if not is_http(url.url):
-            continue
         try:
             theirs = find_newest(url, timeout=_TIMEOUT).clock
         except HuaiError:
@@ -85,12 +81,7 @@ def _metadata_urls(mirror: Mirror) -> list[MetadataUrl]:
 
 def _newest(mirror: Mirror, url: MetadataUrl) -> Finding:
     try:
-        if is_http(url.url):
-            commit = find_newest(url, timeout=_TIMEOUT).commit
-        else:
-            with tempfile.TemporaryDirectory() as folder:
-                repository = Repository(Path(folder, "asked.git"), timeout=_TIMEOUT)
-                commit = repository.newest_commit(url)
+        commit = find_newest(url, timeout=_TIMEOUT).commit
     except HuaiError as error:
         return failed_by(error)
     applied = states.load(mirror.paths.state).applied

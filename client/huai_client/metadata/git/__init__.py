@@ -1,15 +1,13 @@
-"""Fetching a commit over HTTP in time proportional to what it changed.
+"""Packs and objects of git, and the program `git`, as far as the client needs them.
 
-Git's protocol, its packs and deltas as far as a mirror needs them: libgit2 takes time that
-grows with the square of the number of changed manifests.  `Fetch` is what there
-is to call; nothing below here knows pygit2.
+`incoming` completes and installs a pack, `connectivity` checks that nothing is missing, and
+`program` asks upstreams that have no static files.
 """
 
-from huai_client.metadata.git.fetch import Fetch, LocalRepository, write_shallow
+from huai_client.metadata.git.local import LocalRepository, write_shallow
 from huai_client.metadata.git.objects import GitObject, MissingObjectError, Objects
 
 __all__ = [
-    "Fetch",
     "GitObject",
     "LocalRepository",
     "MissingObjectError",

@@ -8,10 +8,16 @@ from huai_client.run.deadline import NEVER, Deadline
 from huai_schema.errors import FormatError
 
 REPLY_BYTES = 4 << 30
-"""A whole reply, packed."""
+"""A whole pack."""
 
 TALK_BYTES = 1 << 20
-"""What may come beside the pack; it may be as much as the pack, too."""
+"""What git may print besides; it may be twice as much as the pack, too."""
+
+MEMORY_BYTES = 2 << 30
+"""Data and heap of each process of git."""
+
+PROCESSOR_SECONDS = 900
+"""Time of the processor for each process of git."""
 
 NAMING_BYTES = 256 << 20
 """Trees and commits of one pack, which are in memory until it is known to be complete."""

@@ -31,10 +31,8 @@ pub trait Store {
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    /// The commit, as git has it.
-    pub commit: &'a [u8],
-    /// The tree that it names.
-    pub tree: Oid,
+    /// Commits as git has them, and the trees that they name; oldest first.
+    pub commits: &'a [(&'a [u8], Oid)],
     /// A tree of which the other side has everything.
     pub known: Option<Oid>,
 }
@@ -46,14 +44,20 @@ pub fn send(
     budget: &Budget<'_>,
     put: &mut Put<'_>,
 ) -> Result<()> {
-    let items = Selection::new(wanted.known).select(wanted.tree, store, budget)?;
-    let count = items.len().saturating_add(1);
+    let mut selection = Selection::new(wanted.known);
+    let mut items = Vec::new();
+    for (_, tree) in wanted.commits {
+        items.append(&mut selection.select(*tree, store, budget)?);
+    }
+    let count = items.len().saturating_add(wanted.commits.len());
     let count = u32::try_from(count).map_err(|_| Error::new("too many objects for a pack"))?;
     let mut out = PackOut::begin(count, put);
     let mut deflater = Deflater::default();
     let mut data = Vec::new();
-    deflater.deflate(wanted.commit, &mut data)?;
-    out.record(Made::Whole(Kind::Commit), wanted.commit.len(), &data)?;
+    for (commit, _) in wanted.commits {
+        deflater.deflate(commit, &mut data)?;
+        out.record(Made::Whole(Kind::Commit), commit.len(), &data)?;
+    }
     let mut sender = Sender {
         store,
         deflater,
@@ -79,12 +83,17 @@ struct Selection {
     known: Option<Oid>,
     /// Everything below `known`, once somebody had to know.
     complete: Option<HashSet<Oid>>,
+    /// What was found so far.
+    seen: HashSet<Oid>,
 }
 
 impl Selection {
     fn new(known: Option<Oid>) -> Self {
-        let complete = None;
-        Self { known, complete }
+        Self {
+            known,
+            complete: None,
+            seen: HashSet::new(),
+        }
     }
 
     /// All below `tree`, itself included, that is not below `known`; what is at the same place in
@@ -96,11 +105,10 @@ impl Selection {
         budget: &Budget<'_>,
     ) -> Result<Vec<Item>> {
         let base = self.known;
-        if base == Some(tree) {
+        if base == Some(tree) || !self.seen.insert(tree) {
             return Ok(Vec::new());
         }
         let mut found = vec![Item { oid: tree, base }];
-        let mut seen = HashSet::from([tree]);
         let mut pending = vec![(tree, base)];
         while let Some((tree, base)) = pending.pop() {
             budget.check()?;
@@ -113,14 +121,14 @@ impl Selection {
             for item in decode_tree(&read_tree(&tree, store)?.content)? {
                 let base = before.get(&(item.name, item.is_tree)).copied();
                 let oid = item.oid;
-                if base == Some(oid) || seen.contains(&oid) {
+                if base == Some(oid) || self.seen.contains(&oid) {
                     continue;
                 }
                 // A blob that took another's place is next to never elsewhere, and is small.
                 if (item.is_tree || base.is_none()) && self.has(&oid, store, budget)? {
                     continue;
                 }
-                seen.insert(oid);
+                self.seen.insert(oid);
                 found.push(Item { oid, base });
                 if item.is_tree {
                     pending.push((oid, base));

@@ -149,11 +149,37 @@ impl Packs {
         put: &Bound<'_, PyAny>,
         since: Option<&[u8]>,
     ) -> PyResult<()> {
-        let wanted = Wanted {
-            commit,
-            tree: parse_oid(tree)?,
-            known: since.map(parse_oid).transpose()?,
-        };
+        let known = since.map(parse_oid).transpose()?;
+        self.put_pack(py, &[(commit, parse_oid(tree)?)], known, put)
+    }
+
+    fn pack(
+        &self,
+        py: Python<'_>,
+        commits: Vec<(PyBackedBytes, PyBackedBytes)>,
+        put: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let parsed = commits
+            .into_iter()
+            .map(|(commit, tree)| Ok((commit, parse_oid(&tree)?)))
+            .collect::<PyResult<Vec<_>>>()?;
+        let commits: Vec<_> = parsed
+            .iter()
+            .map(|(commit, tree)| (&**commit, *tree))
+            .collect();
+        self.put_pack(py, &commits, None, put)
+    }
+}
+
+impl Packs {
+    fn put_pack(
+        &self,
+        py: Python<'_>,
+        commits: &[(&[u8], Oid)],
+        known: Option<Oid>,
+        put: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let wanted = Wanted { commits, known };
         let put = put.as_unbound();
         let sent = wait(py, |stop| {
             let stopped = || stop.is_set();

@@ -14,16 +14,17 @@ use super::read::Packs;
 
 /// Hand the pack of what is wanted to `put`, piece by piece.
 ///
-/// The pack that has the wanted tree is that of its commit, unless it has the known tree too.
+/// The pack that has the tree of the only commit is that of the commit, unless it has the known tree
+/// too.
 pub fn send_from(
     packs: &mut Packs,
     wanted: Wanted<'_>,
     budget: &Budget<'_>,
     put: &mut Put<'_>,
 ) -> Result<()> {
-    let fresh = match wanted.known {
-        Some(known) => packs.pack_without(&wanted.tree, &known)?,
-        None => None,
+    let fresh = match (wanted.commits, wanted.known) {
+        ([(_, tree)], Some(known)) => packs.pack_without(tree, &known)?,
+        _ => None,
     };
     send(wanted, &mut Sending { packs, fresh }, budget, put)
 }

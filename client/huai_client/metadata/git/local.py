@@ -1,0 +1,72 @@
+"""The bare repository that a commit is fetched into.
+
+Order of writes: the pack, its index, then the list of shallow commits; the ref is the caller's, and
+moves last.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_client.metadata.git.connectivity import CommitHead, check_connected, read_commit
+from huai_client.metadata.git.incoming import IncomingPack
+from huai_client.metadata.git.limits import Work
+from huai_client.metadata.git.objects import Packed, WithReceived
+from huai_client.run.deadline import NEVER, Deadline
+from huai_program.durable import replace_file
+from huai_schema.errors import FormatError
+
+_FILE = "shallow"
+_LOCK = "shallow.lock"
+
+
+def write_shallow(repository: Path, commits: Iterable[str]) -> None:
+    """Replace the list in one durable step; `commits` are hex ids."""
+    text = "".join(f"{commit}\n" for commit in sorted(commits))
+    path, new = repository / _FILE, repository / _LOCK
+    if not text:
+        path.unlink(missing_ok=True)
+        return
+    if path.exists() and path.read_text(encoding="ascii", errors="replace") == text:
+        return
+    replace_file(path, text.encode("ascii"), new)
+
+
+class LocalRepository(NamedTuple):
+    """The repository, and what is known to be in it."""
+
+    path: Path
+    objects: Packed
+    """Reads it."""
+    complete: Collection[str]
+    """The commits (hex ids) that refs name; everything but history is here of each."""
+    older: Collection[str] = ()
+    """Others of that kind, which a fetch does not rely on."""
+    deadline: Deadline = NEVER
+    """What has not come by then is not waited for."""
+    refused: Callable[[FormatError], object] = lambda _: None
+    """Called with what is wrong with a pack that came whole."""
+    borrowed: Collection[Path] = ()
+    """Repositories whose objects are read as well."""
+
+    def heads(self, commits: Iterable[str]) -> dict[str, CommitHead]:
+        """The heads of commits that are here."""
+        return {commit: read_commit(commit, self.objects) for commit in commits}
+
+    def install(
+        self, pack: IncomingPack, commit: str, complete: Collection[bytes], work: Work
+    ) -> tuple[CommitHead, Path | None]:
+        """Check that `pack` and the trees `complete` hold all of `commit`, and install it."""
+        try:
+            objects = WithReceived(pack.complete(self.objects, work), self.objects)
+            head = read_commit(commit, objects)
+            check_connected(head.tree, complete, objects, work)
+        except FormatError as error:
+            self.refused(error)
+            raise
+        return head, pack.install()
+
+
+def shallow_of(commits: dict[str, CommitHead]) -> set[str]:
+    """Those that have a history.  It is never fetched, and never relied on if it is here."""
+    return {commit for commit, head in commits.items() if head.has_parents}

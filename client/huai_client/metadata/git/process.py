@@ -1,0 +1,141 @@
+"""A process whose costs are bounded, whatever it talks with.
+
+The kernel bounds what each process of its group writes, holds and computes.  Silence ends the
+group, and so do a trickle, talk without a pack, the deadline, and an exception in this process.
+"""
+
+import os
+import resource
+import selectors
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from huai_client.metadata.curl.exchange import LATE, LONGEST, MINIMUM_RATE
+from huai_client.metadata.git.limits import (
+    MEMORY_BYTES,
+    PROCESSOR_SECONDS,
+    REPLY_BYTES,
+    TALK_BYTES,
+)
+from huai_client.run.deadline import Deadline
+from huai_program.programs import end_group
+from huai_schema.errors import FormatError
+
+_LIMITS = (
+    (resource.RLIMIT_FSIZE, REPLY_BYTES),
+    (resource.RLIMIT_DATA, MEMORY_BYTES),
+    (resource.RLIMIT_CPU, PROCESSOR_SECONDS),
+)
+_PIECE = 65_536
+_TICK = 0.1
+_LAST_BYTES = 8192
+"""Of what it prints as errors."""
+
+
+class BoundedProcess:
+    """Runs once."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Both are all that it is given."""
+        self._command, self._environment = command, environment
+        self._output, self._errors = bytearray(), bytearray()
+        self.code = 0
+        """Its exit code; negative: the signal that ended it."""
+
+    @property
+    def output(self) -> bytes:
+        """All that it printed."""
+        return bytes(self._output)
+
+    @property
+    def errors(self) -> bytes:
+        """The end of what it printed as errors."""
+        return bytes(self._errors)
+
+    def run(self, timeout: float, deadline: Deadline, received: Callable[[], int]) -> None:
+        """Run to its end; `TimeoutError`, `TimeUpError`, or `FormatError` for too much talk.
+
+        `received` counts the bytes of packs that came.  `timeout` (s) is for each time in which
+        nothing is printed, and for all of it, to which each `MINIMUM_RATE` bytes add a second.
+        """
+        deadline.check(LATE)
+        process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            cwd="/",
+            env=self._environment,
+            start_new_session=True,  # a group to end, and no terminal to ask at
+            restore_signals=False,  # a file that grows too large is an error, not a signal
+            preexec_fn=_limiter(),  # noqa: PLW1509 (takes no lock)
+        )
+        with process:
+            try:
+                self._listen(process, timeout, deadline, received)
+            finally:
+                if process.poll() is None:
+                    end_group(process)
+        self.code = process.returncode
+
+    def _listen(
+        self,
+        process: subprocess.Popen[bytes],
+        timeout: float,
+        deadline: Deadline,
+        received: Callable[[], int],
+    ) -> None:
+        began = heard = time.monotonic()
+        talk = most = 0
+        with selectors.DefaultSelector() as selector:
+            for pipe in (process.stdout, process.stderr):
+                if pipe is not None:
+                    selector.register(pipe, selectors.EVENT_READ)
+            while selector.get_map():
+                ended = process.poll() is not None
+                ready = selector.select(0 if ended else _TICK)
+                if ended and not ready:
+                    return  # a helper of ssh may keep a pipe open
+                for key, _ in ready:
+                    piece = os.read(key.fd, _PIECE)
+                    if not piece:
+                        selector.unregister(key.fileobj)
+                    talk, heard = talk + len(piece), time.monotonic()
+                    self._keep(piece, errors=key.fileobj is process.stderr)
+                most = max(most, received())
+                if talk > 2 * most + TALK_BYTES:
+                    raise FormatError("a reply that is talk more than pack")
+                deadline.check(LATE)
+                _check_time(began, heard, timeout, most)
+
+    def _keep(self, piece: bytes, *, errors: bool) -> None:
+        if errors:
+            self._errors = (self._errors + piece)[-_LAST_BYTES:]
+        else:
+            self._output += piece
+
+
+def _check_time(began: float, heard: float, timeout: float, received: int) -> None:
+    """`TimeoutError` after silence or a trickle."""
+    now = time.monotonic()
+    if now - heard >= timeout:
+        raise TimeoutError
+    if now - began >= min(timeout + received / MINIMUM_RATE, LONGEST):
+        raise TimeoutError("sends too slowly")
+
+
+def _limiter() -> Callable[[], None]:
+    """Return what sets the limits of a new process, within those of this one."""
+    limits = []
+    for kind, value in _LIMITS:
+        hard = resource.getrlimit(kind)[1]
+        least = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        limits.append((kind, (least, least)))
+
+    def limit() -> None:
+        for kind, pair in limits:
+            resource.setrlimit(kind, pair)
+
+    return limit
