@@ -17,9 +17,8 @@ from huai_client.filters.parser import Parser
 from huai_client.huai_rsync.parse import parse_arguments as parse_command_line
 from huai_client.metadata.curl.errors import printable
 from huai_client.metadata.curl.head import retry_after
-from huai_client.metadata.git.protocol import pack_of
-from huai_client.metadata.http import UpstreamError
-from huai_client.metadata.newest import decode_advert
+from huai_client.metadata.git.program import git_error
+from huai_client.metadata.http import MetadataUrl, UpstreamError
 from huai_client.metadata.served import decode_modules
 from huai_client.transfer.rsync.exit_status import classify_exit
 from huai_client.transfer.rsync.output import RsyncOutput
@@ -30,6 +29,7 @@ from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.keys import KeyChain, Keys, begin_chain
 from huai_schema.codec.publish_rules import own_rules, usable_rules
 from huai_schema.codec.signing import Promise, join_commit, split_commit
+from huai_schema.codec.static_files import Static
 from huai_schema.errors import FormatError, HuaiError
 from huai_schema.git.objects import TreeItem, decode_tree, encode_tree
 from huai_schema.layout.snapshot import Snapshot
@@ -150,9 +150,12 @@ _ID, _LONGER = object_id("blob", TEXT), object_id("blob", TEXT + b"x")
 _INSTALLED = _Installed()
 
 
-def _reply(data: bytes) -> object:
-    pieces = iter([data[at : at + 100] for at in range(0, len(data), 100)])
-    return b"".join(pack_of(lambda _: next(pieces, b""), "here"))
+def _git_errors(data: bytes) -> object:
+    error = git_error(MetadataUrl("ssh://me:secret@host/m.git"), 128, data)
+    if isinstance(error, HuaiError):
+        assert error.message.isprintable()
+        assert "secret" not in error.message or b"secret" in data
+    return error
 
 
 def _filter(data: bytes) -> object:
@@ -283,16 +286,6 @@ _PARSERS = {
         [_COMMIT, _COMMIT + b"x\n"],
         [b"\n"],
     ),
-    "advert": Target(
-        lambda data: decode_advert(data, "here"),
-        (HuaiError,),
-        [
-            packet(b"# service=git-upload-pack\n")
-            + b"0000"
-            + packet(f"{COMMIT} refs/heads/main\0 shallow\n".encode())
-            + b"0000"
-        ],
-    ),
     "modules": Target(
         lambda data: decode_modules(data, "here"),
         (UpstreamError,),
@@ -316,6 +309,15 @@ _PARSERS = {
         [appended(TEXT, b"x"), delta(300, 40, copy(9, 30), insert(b"y" * 10))],
     ),
     "descriptor": Target(Descriptor.decode, (FormatError,), [_DESCRIPTOR.encode()]),
+    "git-errors": Target(
+        _git_errors,
+        (),
+        [
+            b"fatal: repository 'http://h/m.git/' not found\n",
+            b"fatal: unable to access 'http://h/': The requested URL returned error: 503",
+            b"Receiving objects:  50% (1/2)\rfatal: early EOF\nfatal: index-pack failed\n",
+        ],
+    ),
     "keys": Target(
         lambda data: KeyChain.decode(data).encode(), (FormatError,), [_KEYS], [b"\n", b"key\t"]
     ),
@@ -345,18 +347,11 @@ _PARSERS = {
         lambda data: protocol_version([(b"git-protocol", data)]), (), [b"version=2", b"a:version=1"]
     ),
     "publish-rules": Target(_lines(own_rules), (FormatError,), _RULES, _RULES),
-    "reply": Target(
-        _reply,
-        (HuaiError,),
-        [
-            b"0000" + packet(b"NAK\n") + packet(b"\1PACK") + packet(b"\2progress") + b"0000",
-            packet(b"shallow " + COMMIT.encode())
-            + b"0000"
-            + packet(b"NAK\n")
-            + packet(b"\1P")
-            + b"0000",
-        ],
-        [b"0000", b"0001", packet(b"\3no"), packet(b"ACK " + COMMIT.encode())],
+    "static-head": Target(
+        lambda data: Static.decode(data, "head").encode(),
+        (FormatError,),
+        [f"huai-static\t1\ncommit\t{COMMIT}\t1\nstep\t0\t1\t9\t{'a' * 64}\n".encode()],
+        [b"list\t0\t1\t9\t", b"content\thttp://h/\n"],
     ),
     "rsync-output": Target(_talk, (), _TALK, [b"@ERROR", b"rsync: ", b"\r"]),
     "said": Target(_said, (), [b"120", b"Sat, 21 Nov 2026 10:00:00 GMT", b"try \x1b[2J later"]),

@@ -1,21 +1,19 @@
-"""The client's own fetch against huai's server and against git's, judged by git."""
+"""What the program git brings from huai's server and from git's, judged by git."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pygit2
 import pytest
 
-from huai_client.metadata.git import Fetch, LocalRepository
+from huai_client.metadata.git import LocalRepository
+from huai_client.metadata.git_fetch import GitFetch
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.newest import find_newest
+from huai_client.metadata.packs import drop_unfinished
 from huai_client.metadata.repository import Repository
 from tests.support.git_backend import git_backend
 from tests.support.histories import History
-from tests.support.http_fixtures import ENVIRONMENT, ROOT, git, running
+from tests.support.http_fixtures import git, running
 
 MANIFESTS = 120
 
@@ -31,27 +29,24 @@ class Client:
 
     def fetch(self, *, keep: int = 1) -> str:
         """Fetch; keep so many of the newest commits."""
+        drop_unfinished(self.path)
         newest = find_newest(self.metadata)
         here = LocalRepository(self.path, self.store, frozenset(self.kept))
-        Fetch(newest, here, timeout=60).complete()
+        GitFetch(newest, here, timeout=60).complete()
         self.kept = [newest.commit, *(each for each in self.kept if each != newest.commit)][:keep]
         self.store.keep(self.kept)
         self.check()
         return newest.commit
 
     def check(self) -> None:
-        """Git and pygit2 find all that there should be, and nothing wrong."""
+        """Git finds all that there should be and nothing wrong."""
         said = git("-C", self.path, "fsck", "--full", "--strict", "--no-dangling")
         assert not said.replace("notice: HEAD points to an unborn branch (main)", ""), said
         for index in self.packs("idx"):
             git("-C", self.path, "verify-pack", index)
-        opened = pygit2.Repository(str(self.path))
         for commit in self.kept:
-            assert len(read_all(opened[commit].peel(pygit2.Tree))) == MANIFESTS
-            assert opened.get(commit) is not None
-            ours = git("-C", self.path, "rev-list", "--objects", "--no-object-names", commit)
-            assert commit in ours
-        assert not list((self.path / "objects" / "pack").glob("tmp_*"))
+            lines = git("-C", self.path, "ls-tree", "-r", f"{commit}^{{tree}}").splitlines()
+            assert len(lines) == MANIFESTS
 
     def packs(self, suffix: str = "pack") -> list[Path]:
         """The files of all packs."""
@@ -61,18 +56,6 @@ class Client:
         """The commits without history."""
         file = self.path / "shallow"
         return file.read_text().split() if file.exists() else []
-
-
-def read_all(tree: pygit2.Tree) -> list[bytes]:
-    """Every blob below a tree."""
-    found: list[bytes] = []
-    for item in tree:
-        if isinstance(item, pygit2.Tree):
-            found += read_all(item)
-        else:
-            assert isinstance(item, pygit2.Blob)
-            found.append(item.data)
-    return found
 
 
 @pytest.fixture
@@ -106,6 +89,8 @@ def test_the_first_fetch_and_those_after_it(history: History, client: Client) ->
         assert client.fetch() == newest
         assert newest in client.shallow()
     assert len(client.packs()) == 5
+    files = {path.suffix for path in (client.path / "objects").rglob("*") if path.is_file()}
+    assert files == {".pack", ".idx"}, "the engine reads nothing else"
     # Three manifests, a few trees, and once more what they were made from.
     added = sum(path.stat().st_size for path in client.packs()) - before
     assert added < before
@@ -217,24 +202,3 @@ def test_what_a_killed_fetch_left_goes_away(history: History, client: Client) ->
     client.fetch()
     assert not (client.path / "shallow.lock").exists()
     assert {path.stem for path in folder.iterdir()} == {path.stem for path in client.packs("idx")}
-
-
-def test_equal_clients_ask_alike(history: History, url: str, tmp_path: Path) -> None:
-    clients = [Client(tmp_path / name, url) for name in ("one", "two")]
-    for each in clients:
-        each.fetch()
-    history.commit(30)
-    for each in clients:
-        each.fetch()
-    one, two = ([path.name for path in each.packs()] for each in clients)
-    assert one == two
-    assert clients[0].shallow() == clients[1].shallow()
-
-
-def test_pygit2_is_not_needed() -> None:
-    code = "import sys, huai_client.metadata.git; sys.exit('pygit2' in sys.modules)"
-    search = os.pathsep.join(str(ROOT / part) for part in ("native/python", "schema", "client"))
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**ENVIRONMENT, "PYTHONPATH": search}, check=False
-    )
-    assert done.returncode == 0

@@ -6,13 +6,19 @@ from contextlib import contextmanager
 
 import pytest
 
-from huai_client.metadata.git.protocol import ask_for_pack, receive_pack
-from huai_client.metadata.http import MetadataUrl, UpstreamDownError, UpstreamTimeoutError
+from huai_client.metadata.http import (
+    MetadataUrl,
+    Question,
+    UpstreamDownError,
+    UpstreamTimeoutError,
+    ask,
+)
 from huai_client.metadata.newest import Newest, find_newest
+from huai_schema.codec.static_files import StaticFile
 from tests.support.listening import listening
-from tests.support.scripted_upstream import RESULT, advert, reply
+from tests.support.scripted_upstream import static_head
 
-HEAD = "1" * 40
+HEAD = static_head("1" * 40, StaticFile(9, bytes(32)))
 PACK = b"PACK and more"
 SECONDS = 5
 
@@ -44,59 +50,56 @@ class Upstream:
 
 def said(body: bytes, *headers: bytes, version: bytes = b"1.1") -> bytes:
     length = b"Content-Length: %d" % len(body)
-    lines = [b"HTTP/%b 200 OK" % version, length, b"Content-Type: " + RESULT.encode(), *headers]
+    lines = [b"HTTP/%b 200 OK" % version, length, *headers]
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
 
 
-ADVERT, REPLY = advert(HEAD), reply(PACK)
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (
-    len(ADVERT),
-    ADVERT,
+    len(HEAD),
+    HEAD,
 )
 
 
 def fetched(newest: Newest, *, timeout: float = SECONDS) -> bytes:
     """The pack that comes for the newest commit."""
-    pieces: list[bytes] = []
-    asked = ask_for_pack(newest.found, b"0000", timeout=timeout)
-    receive_pack(asked, pieces.append)
-    return b"".join(pieces)
+    with ask(newest.found, Question("static/packs/1.pack"), timeout=timeout) as answer:
+        return answer.whole(1000)
 
 
-@pytest.mark.parametrize("first", [said(ADVERT), CHUNKED])
+@pytest.mark.parametrize("first", [said(HEAD), CHUNKED])
 def test_the_second_question_follows_on_the_same_connection(first: bytes) -> None:
-    with Upstream([first, said(REPLY)]).served() as up:
+    with Upstream([first, said(PACK)]).served() as up:
         assert fetched(find_newest(up.url)) == PACK
-    assert up.asked == [[b"GET", b"POST"]]
+    assert up.asked == [[b"GET", b"GET"]]
 
 
 @pytest.mark.parametrize(
     "first",
     [
-        said(ADVERT, b"Connection: Close"),
-        said(ADVERT, b"Connection: TE, close"),
-        said(ADVERT, version=b"1.0"),
-        b"HTTP/1.1 200 OK\r\n\r\n" + ADVERT,
+        said(HEAD, b"Connection: Close"),
+        said(HEAD, b"Connection: TE, close"),
+        said(HEAD, version=b"1.0"),
+        b"HTTP/1.1 200 OK\r\n\r\n" + HEAD,
     ],
 )
 def test_a_connection_that_does_not_stay_is_not_asked_again(first: bytes) -> None:
-    with Upstream([first], [said(REPLY)]).served() as up:
+    with Upstream([first], [said(PACK)]).served() as up:
         newest = find_newest(up.url)
         assert fetched(newest) == PACK
-    assert up.asked == [[b"GET"], [b"POST"]]
+    assert up.asked == [[b"GET"], [b"GET"]]
 
 
 @pytest.mark.parametrize("late", [[], [b""]])
 def test_a_connection_that_was_closed_meanwhile_costs_another_one(late: list[bytes]) -> None:
-    with Upstream([said(ADVERT), *late], [said(REPLY)]).served() as up:
+    with Upstream([said(HEAD), *late], [said(PACK)]).served() as up:
         newest = find_newest(up.url)
         assert fetched(newest) == PACK
-    assert [methods[-1] for methods in up.asked][-1] == b"POST"
+    assert [methods[-1] for methods in up.asked][-1] == b"GET"
     assert len(up.asked) == 2
 
 
 def test_an_answer_that_began_is_not_asked_for_again() -> None:
-    with Upstream([said(ADVERT), said(REPLY)[:-10]]).served() as up:
+    with Upstream([said(HEAD), said(PACK)[:-10]]).served() as up:
         newest = find_newest(up.url)
         with pytest.raises(UpstreamDownError):
             fetched(newest)
@@ -104,17 +107,17 @@ def test_an_answer_that_began_is_not_asked_for_again() -> None:
 
 
 def test_another_host_has_its_own_connection() -> None:
-    with Upstream([said(ADVERT)]).served() as one, Upstream([said(REPLY)]).served() as other:
+    with Upstream([said(HEAD)]).served() as one, Upstream([said(PACK)]).served() as other:
         newest = find_newest(one.url)
         assert fetched(newest._replace(found=other.url)) == PACK
-    assert (one.asked, other.asked) == ([[b"GET"]], [[b"POST"]])
+    assert (one.asked, other.asked) == ([[b"GET"]], [[b"GET"]])
 
 
 def test_each_question_has_its_own_patience() -> None:
     def hear(client: socket.socket) -> None:
         with client:
             client.recv(1 << 16)
-            client.sendall(said(ADVERT))
+            client.sendall(said(HEAD))
             client.recv(1 << 16)
             client.recv(1)  # nothing comes until the other side gives up
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from huai_client.metadata.http import MetadataUrl
-from huai_client.metadata.known_heads import KnownHead, KnownHeads
+from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import Repository
 from tests.support.committing import NAME
@@ -47,8 +47,6 @@ def test_a_client_asks_for_nothing_else(
     server: Server, publisher: Publisher, counting: CountingGit, tmp_path: Path
 ) -> None:
     url, copy = MetadataUrl(f"{server.url}/git/{NAME}.git"), tmp_path / "copy"
-    Repository(copy)
-    KnownHeads(copy).set(str(url), KnownHead("0" * 40, ""))
     for number in range(4):
         commit = Repository(copy).fetch(url).id
         assert commit == publisher.upstream.head.commit
@@ -61,7 +59,6 @@ def test_a_client_asks_for_nothing_else(
     assert find_newest(url, heads=heads, have=newest.commit).static is None
     shutil.rmtree(publisher.upstream.places.repository / "static")
     assert find_newest(url, heads=heads).static is None
-    assert heads.get(str(url)) is None
 
 
 def test_what_may_be_kept_for_how_long(server: Server, publisher: Publisher) -> None:

@@ -271,7 +271,7 @@ def test_a_sync_tidies_up(pair: tuple[Upstream, Downstream]) -> None:
 
 def test_what_a_killed_fetch_left_is_removed(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
-    left = down.repository / "objects" / "pack" / "pack_git2_abcdef"
+    left = down.repository / "objects" / "pack" / "tmp_pack_abcdef"
     left.write_bytes(b"half")
     change(up, 1)
     down.synced()

@@ -17,15 +17,12 @@ from huai_client.state.hosts import Hosts
 from huai_native._native import Blake3
 from huai_schema.codec.static_files import NOTHING, Static, StaticFile, Step
 from huai_schema.errors import ExitCode, FormatError, HuaiError
-from huai_server.actions.publish import publish_module
-from huai_server.config import load as server_config
-from huai_server.state.paths import module_places
 from tests.support.committing import NAME, git
 from tests.support.keys import key
 from tests.support.nginx import Nginx, nginx
 from tests.support.signed_upstream import SignedUpstream
-from tests.support.static_files import Publisher
-from tests.support.upstream import Site, Upstream, assert_equal
+from tests.support.static_files import Publisher, publish_to
+from tests.support.upstream import Site, assert_equal
 
 
 @dataclass
@@ -249,12 +246,6 @@ def test_a_block_index_comes_from_there(published: Published, tmp_path: Path) ->
 # ---------------------------------------------------------------- whole syncs
 
 
-def publish(up: Upstream, folder: Path) -> None:
-    """As a commit does with [static]."""
-    config = server_config.load(up.root)
-    publish_module(config, up.name, module_places(up.root, up.name), str(folder))
-
-
 @pytest.fixture
 def www(tmp_path: Path) -> Path:
     made = tmp_path / "www"
@@ -274,7 +265,7 @@ def test_nothing_new_is_one_request_without_a_body(place: Site, www: Path, web: 
         up = place.upstream()
         up.many(b"d", 40)
         up.commit()
-        publish(up, www)
+        publish_to(www, up)
         down = place.downstream(up, url=web.url)
         down.synced()
         assert_equal(up, down)
@@ -288,7 +279,7 @@ def test_nothing_new_is_one_request_without_a_body(place: Site, www: Path, web: 
         ]
         up.put(b"d/new", b"new")
         up.commit()
-        publish(up, www)
+        publish_to(www, up)
         down.synced()
         assert_equal(up, down)
 
@@ -298,7 +289,7 @@ def test_another_upstream_stands_in(place: Site, www: Path, web: Nginx) -> None:
     up = place.upstream()
     up.put(b"a", b"1")
     up.commit()
-    publish(up, www)
+    publish_to(www, up)
     down = place.downstream(up, url=(web.url, place.url))
     down.synced()
     shutil.rmtree(www / "git")
@@ -306,7 +297,7 @@ def test_another_upstream_stands_in(place: Site, www: Path, web: Nginx) -> None:
     up.commit()
     down.synced()
     assert_equal(up, down)
-    publish(up, www)
+    publish_to(www, up)
     other = place.downstream(up, url=("http://127.0.0.1:1", web.url))
     other.synced()
     assert_equal(up, other)
@@ -316,13 +307,13 @@ def test_an_old_head_is_refused(place: Site, www: Path, web: Nginx) -> None:
     up = place.upstream()
     up.put(b"a", b"1")
     up.commit()
-    publish(up, www)
+    publish_to(www, up)
     old = (www / f"git/{up.name}.git/static/head").read_bytes()
     down = place.downstream(up, url=web.url)
     down.synced()
     up.put(b"a", b"22")
     up.commit()
-    publish(up, www)
+    publish_to(www, up)
     down.synced()
     (www / f"git/{up.name}.git/static/head").write_bytes(old)
     assert down.sync().code == 46
@@ -334,17 +325,17 @@ def test_signed_commits(place: Site, www: Path, web: Nginx, tmp_path: Path) -> N
     up = place.upstream()
     signed = SignedUpstream(up, tmp_path / "keys")
     signed.commit(b"1")
-    publish(up, www)
+    publish_to(www, up)
     down = place.downstream(up, url=web.url, keys=(key(1).public,), verify="require")
     down.synced()
     assert_equal(up, down)
     signed.commit(b"2")
-    publish(up, www)
+    publish_to(www, up)
     down.synced()
     assert_equal(up, down)
     up.put(b"forged", b"x")
     up.commit()
-    publish(up, www)
+    publish_to(www, up)
     before = down.state
     assert down.sync().code == 57
     assert down.state == before

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
-from huai_client.metadata.git.protocol import pack_of
 from huai_native._native import Packs, ResolvedPack
-from huai_schema.errors import FormatError, HuaiError
-from huai_schema.git.pktline import packet
+from huai_schema.errors import FormatError
 from tests.support.examples import examples
 from tests.support.git_objects import object_id
 from tests.support.http_fixtures import git
@@ -23,15 +21,6 @@ from tests.support.schema.strategies import RANDOMS
 
 BYTES = st.binary(max_size=200)
 TEXT = b"a line of text\n" * 20
-
-
-@given(st.lists(BYTES, max_size=4), st.integers(1, 50))
-def test_any_reply_is_read_or_refused(payloads: list[bytes], piece: int) -> None:
-    reply = b"".join(packet(payload) for payload in payloads)
-    for data in (reply, b"0000" + reply, b"00000008NAK\n" + reply, b"".join(payloads)):
-        pieces = iter([data[at : at + piece] for at in range(0, len(data), piece)])
-        with suppress(HuaiError):
-            b"".join(pack_of(lambda _: next(pieces, b""), "here"))  # noqa: B023 - used at once
 
 
 @given(BYTES, BYTES)

@@ -1,4 +1,4 @@
-"""An upstream that says what a test wants it to say, right or wrong."""
+"""An upstream with static files that says what a test wants it to say, right or wrong."""
 
 import threading
 from collections.abc import Iterator
@@ -6,13 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from huai_schema.git.pktline import FLUSH_PACKET, packet
+from huai_native._native import Blake3
+from huai_schema.codec.static_files import NOTHING, Static, StaticFile, Step
 from tests.support.answering import QuietHandler, answering
 
 SECONDS = 30
-RESULT = "application/x-git-upload-pack-result"
-SERVICE = "/m.git/git-upload-pack"
-ADVERT = "/m.git/info/refs?service=git-upload-pack"
+HEAD = "/m.git/static/head"
 
 
 class Reply(NamedTuple):
@@ -20,7 +19,7 @@ class Reply(NamedTuple):
 
     body: bytes = b""
     status: int = 200
-    content_type: str = RESULT
+    content_type: str = "application/octet-stream"
     location: str = ""
     length: int | None = None
     """What it claims, if it is not the truth."""
@@ -33,7 +32,6 @@ class Asked(NamedTuple):
 
     line: str
     login: str | None
-    body: bytes
 
 
 @dataclass
@@ -44,23 +42,24 @@ class Script:
     replies: dict[str, Reply] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
+    pack: str = ""
+    """The path of the pack that was served last."""
 
-    def serve(self, head: str, pack: bytes) -> None:
-        """A branch, and a pack for whoever asks for it."""
-        self.replies[ADVERT] = Reply(advert(head))
-        self.replies[SERVICE] = Reply(reply(pack))
+    def serve(self, commit: str, pack: bytes) -> None:
+        """Serve a head, and the pack of all that it names."""
+        file = StaticFile(len(pack), Blake3(pack).digest())
+        self.pack = f"/m.git/static/{file.pack}"
+        self.replies[HEAD] = Reply(static_head(commit, file))
+        self.replies[self.pack] = Reply(pack)
+
+    def packs_asked(self) -> int:
+        """How many packs were asked for so far."""
+        return sum("/static/packs/" in asked.line for asked in self.asked)
 
 
-def advert(head: str) -> bytes:
-    """What a server of version 0 shows."""
-    lines = packet(b"%b refs/heads/main\0 shallow\n" % head.encode())
-    return packet(b"# service=git-upload-pack\n") + FLUSH_PACKET + lines + FLUSH_PACKET
-
-
-def reply(pack: bytes) -> bytes:
-    """A pack as it is wrapped."""
-    parts = [packet(b"\x01" + pack[at : at + 60_000]) for at in range(0, len(pack), 60_000)]
-    return FLUSH_PACKET + packet(b"NAK\n") + b"".join(parts) + FLUSH_PACKET
+def static_head(commit: str, file: StaticFile) -> bytes:
+    """A head of one commit, with one step from nothing."""
+    return Static({1: commit}, (Step(NOTHING, 1, file),)).encode()
 
 
 @contextmanager
@@ -79,14 +78,8 @@ def _handler(script: Script) -> type[QuietHandler]:
         """Looks the answer up."""
 
         def do_GET(self) -> None:
-            self._answer(b"")
-
-        def do_POST(self) -> None:
-            self._answer(self.rfile.read(int(self.headers["Content-Length"])))
-
-        def _answer(self, body: bytes) -> None:
             login = self.headers.get("Authorization")
-            script.asked.append(Asked(f"{self.command} {self.path}", login, body))
+            script.asked.append(Asked(f"{self.command} {self.path}", login))
             found = script.replies.get(self.path, Reply(status=404))
             self.send_response(found.status)
             self.send_header("Content-Type", found.content_type)

@@ -13,6 +13,7 @@ from huai_client.metadata.git.objects import MissingObjectError
 from huai_client.metadata.git.program import GitProgram
 from huai_client.metadata.newest import Newest
 from huai_client.metadata.packs import list_packs, remove_packs
+from huai_program.packs import remove_unfinished
 from huai_schema.errors import FormatError
 
 
@@ -37,6 +38,7 @@ class GitFetch:
         known = here.heads(here.complete)
         heads = {**here.heads(here.older), **known}
         write_shallow(here.path, shallow_of(heads))
+        remove_unfinished(here.path / "objects" / "pack")
         before = set(list_packs(here.path))
         try:
             try:

@@ -5,6 +5,7 @@ line.  `process` bounds what it costs.  What git and the upstream print reaches 
 printable line.
 """
 
+import errno
 import os
 import re
 import shutil
@@ -53,16 +54,18 @@ _READ_LOCAL = "git -c safe.directory='*' upload-pack"
 """Reads a repository on this machine whoever owns it, as git-upload-pack(1), SECURITY, allows."""
 _PROGRESS = re.compile(r"\d% \(|: \d+, done|objects: \d|^remote: *$|^remote: Total ")
 _URL_HINT = "look at the URL"
+_FULL = re.compile("No space left on device|Disk quota exceeded")
 _FAILURES: tuple[tuple[str, type[HuaiError], str], ...] = (
+    (r"early EOF|hung up|unexpected disconnect", UpstreamDownError, "run again"),
     (r"did not send all necessary|unresolved deltas", MissingObjectError, ""),
-    (r"[Oo]ut of memory|File too large|died of signal|pack exceeds", FormatError, ""),
+    (r"[Oo]ut of memory|File too large|died of signal|index-pack", FormatError, ""),
     (r"Authentication failed|could not read (Username|Password)|error: 40[13]", UpstreamError,
      LOGIN_HINT),
     (r"error: 3\d\d", UpstreamError, "write the address that it redirects to into client.toml"),
     (r"repository '.*' not found|not appear to be a git repo|not exported|no such repository",
      NotServedError, "look at the URL and the module's name"),
     (r"is this a git repository|transport '.*' not allowed", UpstreamError, _URL_HINT),
-    (r"onnect|esolve|look ?up|early EOF|hung up|timed out|error: 5\d\d", UpstreamDownError,
+    (r"onnect|esolve|look ?up|timed out|error: 5\d\d", UpstreamDownError,
      "check that the upstream is running, and the URL"),
 )  # fmt: skip
 """Words of git's, the error, and its hint; the first that fits counts."""
@@ -146,7 +149,7 @@ class GitProgram:
         except FormatError as error:
             raise error.within(str(self._metadata)) from None
         if process.code:
-            raise self._failure(process.code, process.errors)
+            raise git_error(self._metadata, process.code, process.errors)
         return process.output
 
     def _environment(self, options: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -182,25 +185,31 @@ class GitProgram:
         if login := metadata.login:
             yield f"http.{metadata.address}.extraHeader", f"Authorization: {basic(login)}"
 
-    def _failure(self, code: int, printed: bytes) -> HuaiError:
-        metadata = self._metadata
-        if code == _NO_SUCH_REF:
-            return NotServedError(
-                f"{metadata}: nothing is committed there yet",
-                hint="run huai-server commit on the upstream",
-            )
-        text = printed.decode(errors="replace").replace(metadata.url, str(metadata))
-        lines = [line for line in re.split("[\r\n]+", text) if not _PROGRESS.search(line)]
-        said = printable(" ".join(lines)) or f"it ended with {code}"
-        for words, kind, hint in _FAILURES:
-            if not re.search(words, text):
-                continue
-            if issubclass(kind, FormatError):
-                return kind(f"git says: {said}", str(metadata))
-            if kind is NotServedError and is_http(metadata.url):
-                said = f"neither static files nor a git repository are there ({said})"
-            return kind(f"{metadata}: git says: {said}", hint=hint)
-        return UpstreamError(f"{metadata}: git says: {said}", hint=_URL_HINT)
+
+def git_error(metadata: MetadataUrl, code: int, printed: bytes) -> HuaiError | OSError:
+    """Return the error for git's exit code and what it printed; pure.
+
+    An `OSError` for a full disk.
+    """
+    if code == _NO_SUCH_REF:
+        return NotServedError(
+            f"{metadata}: nothing is committed there yet",
+            hint="run huai-server commit on the upstream",
+        )
+    text = printed.decode(errors="replace").replace(metadata.url, str(metadata))
+    if _FULL.search(text):
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    lines = [line for line in re.split("[\r\n]+", text) if not _PROGRESS.search(line)]
+    said = f"git says: {printable(' '.join(lines)) or f'exit code {code}'}"
+    for words, kind, hint in _FAILURES:
+        if not re.search(words, text):
+            continue
+        if issubclass(kind, FormatError):
+            return kind(said, str(metadata))
+        if kind is NotServedError and is_http(metadata.url):
+            said = f"neither static files nor a git repository; {said}"
+        return kind(f"{metadata}: {said}", hint=hint)
+    return UpstreamError(f"{metadata}: {said}", hint=_URL_HINT)
 
 
 def _size_of(folder: Path) -> int:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.metadata.git.fetch import write_shallow
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import WORK_BYTES, WORK_PER_BYTE, Work
+from huai_client.metadata.git.local import write_shallow
 from huai_client.metadata.git.objects import GitObject, Packed
 from huai_native._native import Packs, ResolvedPack
 from huai_schema.errors import FormatError

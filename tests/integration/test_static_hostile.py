@@ -1,4 +1,4 @@
-"""An upstream that breaks off, lies or sends the client elsewhere: an error of ours, no traces."""
+"""Static files that break off, lie or lead elsewhere: an error of ours, no traces."""
 
 import base64
 import contextlib
@@ -12,27 +12,22 @@ from typing import Self
 import pytest
 
 from huai_client.metadata.failover import UntrustedError
-from huai_client.metadata.git import Fetch, LocalRepository
+from huai_client.metadata.git import LocalRepository
 from huai_client.metadata.git.objects import MissingObjectError
-from huai_client.metadata.git.protocol import ask_for_pack, receive_pack
-from huai_client.metadata.http import MetadataUrl, UpstreamError, UpstreamTimeoutError
+from huai_client.metadata.http import (
+    MetadataUrl,
+    Question,
+    UpstreamError,
+    UpstreamTimeoutError,
+    ask,
+)
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
+from huai_client.metadata.static_fetch import StaticFetch
 from huai_client.run.deadline import Deadline, TimeUpError
 from huai_schema.errors import FormatError, HuaiError
-from huai_schema.git.pktline import FLUSH_PACKET, packet
 from tests.support.packs import Held, appended, on_name, pack, whole
-from tests.support.scripted_upstream import (
-    ADVERT,
-    RESULT,
-    SECONDS,
-    SERVICE,
-    Reply,
-    Script,
-    advert,
-    reply,
-    scripted,
-)
+from tests.support.scripted_upstream import HEAD, SECONDS, Reply, Script, scripted
 from tests.support.weak_network import silent
 
 TEXT = b"a line of text\n" * 20
@@ -75,7 +70,9 @@ class Downstream:
 
     def fetch(self, url: str, *, timeout: float = 30) -> str:
         newest = find_newest(MetadataUrl(url))
-        Fetch(newest, LocalRepository(self.path, self.store, ()), timeout=timeout).complete()
+        assert newest.static is not None
+        here = LocalRepository(self.path, self.store, ())
+        StaticFetch(newest, newest.static, here, timeout=timeout, came=lambda _: None).complete()
         return newest.commit
 
     def traces(self) -> list[str]:
@@ -95,34 +92,34 @@ def test_the_script_can_be_followed(script: Script, mirror: Mirror, down: Downst
     assert len(down.traces()) == 2
 
 
-def test_a_reply_that_breaks_off_anywhere(script: Script, mirror: Mirror, down: Downstream) -> None:
+def test_a_pack_that_breaks_off_anywhere(script: Script, mirror: Mirror, down: Downstream) -> None:
     script.serve(mirror.head, mirror.pack)
-    said = script.replies[SERVICE]
-    for end in range(0, len(said.body), 5):
-        for length in (None, len(said.body)):
-            script.replies[SERVICE] = Reply(said.body[:end], length=length)
-            with pytest.raises(UpstreamError, match="ended early"):
-                down.fetch(f"{script.url}/m.git")
-            assert not down.traces()
+    for end in range(0, len(mirror.pack), 5):
+        script.replies[script.pack] = Reply(mirror.pack[:end], length=len(mirror.pack))
+        with pytest.raises(UpstreamError, match="ended early"):
+            down.fetch(f"{script.url}/m.git")
+        script.replies[script.pack] = Reply(mirror.pack[:end])
+        with pytest.raises(FormatError, match="not the file that its name says"):
+            down.fetch(f"{script.url}/m.git")
+        assert not down.traces()
 
 
-def test_a_reply_with_a_wrong_byte_anywhere(
+def test_a_pack_with_a_wrong_byte_anywhere(
     script: Script, mirror: Mirror, down: Downstream
 ) -> None:
-    script.serve(mirror.head, mirror.pack)
-    said = script.replies[SERVICE].body
-    for at in range(0, len(said), 3):
-        broken = said[:at] + bytes([said[at] ^ 1]) + said[at + 1 :]
-        script.replies[SERVICE] = Reply(broken)
-        with pytest.raises((UpstreamError, FormatError)):
+    """Under its own digest, so that git's format alone can tell."""
+    for at in range(0, len(mirror.pack), 3):
+        script.serve(
+            mirror.head, mirror.pack[:at] + bytes([mirror.pack[at] ^ 1]) + mirror.pack[at + 1 :]
+        )
+        with pytest.raises(FormatError):
             down.fetch(f"{script.url}/m.git")
         assert not down.traces()
 
 
 def test_silence(script: Script, mirror: Mirror, down: Downstream) -> None:
     script.serve(mirror.head, mirror.pack)
-    half = script.replies[SERVICE].body[:100]
-    script.replies[SERVICE] = Reply(half, length=1000, stall=True)
+    script.replies[script.pack] = Reply(mirror.pack[:50], length=len(mirror.pack), stall=True)
     with pytest.raises(UpstreamTimeoutError):
         down.fetch(f"{script.url}/m.git", timeout=0.5)
     assert not down.traces()
@@ -131,22 +128,19 @@ def test_silence(script: Script, mirror: Mirror, down: Downstream) -> None:
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        (Reply(b"<html>", content_type="text/html"), "text/html"),
+        (Reply(b"<html>", content_type="text/html"), "not the file"),
         (Reply(b"", status=500), "HTTP 500"),
-        (Reply(b"", status=404), "no such module"),
-        (Reply(b"", status=302, location="/elsewhere"), "HTTP 302"),
-        (Reply(b"", status=302, location="file:///etc/passwd"), "302"),
-        (Reply(b"", status=307, location="/elsewhere"), "HTTP 307"),
-        (Reply(b"0000" + b"000e\x03not today"), "not today"),
-        (Reply(b"<html>"), "does not begin a packet"),
-        (Reply(b"0000" + b"0008NAK\n" + b"0000"), "without a pack"),
+        (Reply(b"", status=404), "which is missing"),
+        (Reply(b"", status=302, location="file:///etc/passwd"), "file"),
+        (Reply(b"", status=307, location="/elsewhere"), "which is missing"),
+        (Reply(b"x" * 10_000), "not the file"),
     ],
 )
 def test_other_answers(
     script: Script, mirror: Mirror, down: Downstream, said: Reply, reason: str
 ) -> None:
     script.serve(mirror.head, mirror.pack)
-    script.replies[SERVICE] = said
+    script.replies[script.pack] = said
     with pytest.raises(HuaiError, match=reason):
         down.fetch(f"{script.url}/m.git")
     assert not down.traces()
@@ -167,10 +161,9 @@ def test_what_is_wrong_is_not_recorded(script: Script, mirror: Mirror, tmp_path:
         with pytest.raises(MissingObjectError):
             store.fetch(MetadataUrl(f"{script.url}/m.git"))
         store.fetch_refused()
-    # Nothing of it is there, offered or believed.
+    # Nothing of it is there.
     assert not store.has(mirror.head)
     assert [*(tmp_path / "repository" / "objects" / "pack").iterdir()] == []
-    assert not [asked for asked in script.asked if b"have" in asked.body]
     script.serve(mirror.head, mirror.pack)
     with pytest.raises((FormatError, DamagedRepositoryError), match=r"."):
         store.fetch(MetadataUrl(f"{script.url}/m.git"))  # whole, but no commit of a module
@@ -191,7 +184,7 @@ def test_a_commit_that_was_refused_is_not_fetched_again(
         store.judge_by(facts)
         with pytest.raises(UntrustedError, match="signed by another"):
             store.fetch(url, judge=distrust)
-        return sum(asked.line.startswith("POST") for asked in script.asked)
+        return script.packs_asked()
 
     assert [fetch("a key"), fetch("a key"), fetch("other keys")] == [1, 1, 2]
     Repository(path).fetch_refused()
@@ -211,7 +204,7 @@ def test_a_pack_that_was_refused_is_not_fetched_again(
         """Fail, and return how many packs were asked for so far."""
         with pytest.raises(FormatError, match="left out"):
             Repository(path).fetch(url)
-        return sum(asked.line.startswith("POST") for asked in script.asked)
+        return script.packs_asked()
 
     assert [fetch() for _ in range(3)] == [1, 1, 1]
     Repository(path).fetch_refused()
@@ -225,13 +218,13 @@ def test_a_pack_that_was_refused_is_not_fetched_again(
 
 def test_a_repository_that_moved(script: Script, mirror: Mirror, down: Downstream) -> None:
     script.serve(mirror.head, mirror.pack)
-    script.replies[ADVERT.replace("m.git", "old.git")] = Reply(status=301, location=ADVERT)
+    moved = HEAD.replace("m.git", "old.git")
+    script.replies[moved] = Reply(status=301, location=HEAD)
     assert down.fetch(f"{script.url}/old.git") == mirror.head
-    lines = [asked.line for asked in script.asked]
-    assert lines == [
-        f"GET {ADVERT.replace('m.git', 'old.git')}",
-        f"GET {ADVERT}",
-        f"POST {SERVICE}",
+    assert [each.line for each in script.asked] == [
+        f"GET {moved}",
+        f"GET {HEAD}",
+        f"GET {script.pack}",
     ]
 
 
@@ -249,18 +242,27 @@ def test_a_repository_that_moved(script: Script, mirror: Mirror, down: Downstrea
 def test_a_redirection_leads_to_http_and_nowhere_else(
     script: Script, down: Downstream, location: str
 ) -> None:
-    script.replies[ADVERT] = Reply(status=302, location=location)
+    script.replies[HEAD] = Reply(status=302, location=location)
     with pytest.raises(UpstreamError):
         down.fetch(f"{script.url}/m.git")
-    # Whoever does not speak git's protocol may have static files.
-    assert [asked.line for asked in script.asked[1:]] == ["GET /m.git/static/head"]
+    assert len(script.asked) == 1
 
 
 def test_redirections_end(script: Script, down: Downstream) -> None:
-    script.replies[ADVERT] = Reply(status=302, location=ADVERT)
+    script.replies[HEAD] = Reply(status=302, location=HEAD)
     with pytest.raises(UpstreamError, match="more than 5 redirections"):
         down.fetch(f"{script.url}/m.git")
-    assert len(script.asked) == 6  # the last one asks for static files
+    assert len(script.asked) == 5
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
+def test_what_is_not_a_missing_head_never_leads_to_git(
+    script: Script, down: Downstream, status: int
+) -> None:
+    script.replies[HEAD] = Reply(status=status)
+    with pytest.raises(UpstreamError, match=f"HTTP {status}"):
+        down.fetch(f"{script.url}/m.git")
+    assert [each.line for each in script.asked] == [f"GET {HEAD}"]
 
 
 class Endless:
@@ -294,8 +296,7 @@ class Endless:
                         client.sendall(self._said[1])
 
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: " + RESULT.encode() + b"\r\n"
-CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def chunk(data: bytes) -> bytes:
@@ -318,20 +319,12 @@ def test_what_never_ends_is_ended(first: bytes, again: bytes) -> None:
         find_newest(MetadataUrl(server.url), timeout=1)
 
 
-@pytest.mark.parametrize("again", [packet(b"\x02" + b"talk " * 800), packet(b"\x01") * 800])
-def test_talk_without_a_pack_is_ended(again: bytes) -> None:
-    first = CHUNKED + chunk(FLUSH_PACKET + packet(b"NAK\n"))
-    with Endless(first, chunk(again)) as server, pytest.raises(FormatError, match="talk"):
-        receive_pack(ask_for_pack(MetadataUrl(server.url), b"", timeout=10), lambda _: None)
-
-
 def test_the_deadline_ends_an_answer_that_comes_well() -> None:
-    first = CHUNKED + chunk(FLUSH_PACKET + packet(b"NAK\n"))
-    with Endless(first, chunk(packet(b"\x01" + b"pack" * 1000))) as server:
-        question, deadline = MetadataUrl(server.url), Deadline.after(1)
-        asked = ask_for_pack(question, b"", timeout=60, deadline=deadline)
-        with pytest.raises(TimeUpError):
-            receive_pack(asked, lambda _: None)
+    with Endless(CHUNKED, chunk(b"pack" * 1000)) as server:
+        question = MetadataUrl(server.url), Question("static/packs/1.pack")
+        with ask(*question, timeout=60, deadline=Deadline.after(1)) as answer:
+            with pytest.raises(TimeUpError):
+                answer.whole(1 << 40)
 
 
 def test_the_deadline_ends_silence() -> None:
@@ -349,10 +342,10 @@ def test_the_login_goes_to_the_upstream_and_nobody_else(
     assert [asked.login for asked in script.asked] == [login, login]
     with scripted() as other:
         other.serve(mirror.head, mirror.pack)
-        script.replies[ADVERT] = Reply(status=302, location=f"{other.url}{ADVERT}")
+        script.replies[HEAD] = Reply(status=302, location=f"{other.url}{HEAD}")
         down.fetch(f"{address}/m.git")
         assert [asked.login for asked in other.asked] == [None, None]
-    script.replies[ADVERT] = Reply(status=500)
+    script.replies[HEAD] = Reply(status=500)
     with pytest.raises(UpstreamError) as seen:
         down.fetch(f"{address}/m.git")
     assert "s%40fe" not in str(seen.value)
@@ -360,7 +353,6 @@ def test_the_login_goes_to_the_upstream_and_nobody_else(
 
 def test_a_branch_that_is_no_commit(script: Script, mirror: Mirror, down: Downstream) -> None:
     blob = mirror.held.blob(TEXT).hex()
-    script.replies[ADVERT] = Reply(advert(blob))
-    script.replies[SERVICE] = Reply(reply(mirror.pack))
+    script.serve(blob, mirror.pack)
     with pytest.raises(FormatError, match="no such commit"):
         down.fetch(f"{script.url}/m.git")
