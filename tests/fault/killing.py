@@ -22,7 +22,7 @@ from tests.support.upstream import Site
 
 SECONDS = 60
 SPARE = 20
-"""Calls by which two equal runs may differ: libgit2 touches a pack, threads make one directory."""
+"""Calls by which two equal runs may differ: threads make one directory."""
 LEAST = 4
 """Calls of the shortest run; fewer would mean that the faults miss it."""
 

@@ -6,8 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-import pygit2
-
+from tests.support.rewriting import Rewriting
 from tests.support.upstream import (
     SECONDS,
     Downstream,
@@ -32,8 +31,7 @@ class Story:
 
     def publish(self, which: str) -> Upstream:
         """Let the upstream be at one of its commits; the upstream as it was then."""
-        git = pygit2.Repository(str(self.up.places.repository))
-        git.references.create("refs/heads/main", self.commits[which], force=True)
+        Rewriting(self.up.places.repository).point(self.commits[which])
         tree = self.up.tree.with_name(f"{self.up.name}-{which}")
         return Upstream(self.up.name, tree, self.up.root)
 

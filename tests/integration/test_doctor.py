@@ -309,7 +309,6 @@ def test_a_repository_that_decays(pair: tuple[Upstream, Downstream]) -> None:
     found = examined(down, code=ExitCode.UNSOUND)
     assert found["repository"][0]["result"] == "fail", found["repository"]
     assert "--adopt" in found["repository"][0]["fix"]
-    # Each in a process of its own: libgit2 keeps a pack that it has open.
     assert down.process("sync", down.name, "--adopt").code == 0
     assert down.process("doctor", down.name).code == 0
 

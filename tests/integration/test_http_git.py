@@ -1,9 +1,8 @@
-"""Stock git and pygit2 against a running server, in every protocol version."""
+"""Stock git against a running server, in every protocol version."""
 
 import os
 from pathlib import Path
 
-import pygit2
 import pytest
 
 from tests.support.http_fixtures import Repository, Server, git
@@ -127,23 +126,3 @@ def test_pushing_is_refused(repository: Repository, url: str) -> None:
     with pytest.raises(AssertionError, match="403"):
         git("-C", repository.path, "push", url, "main:other")
     assert repository.head() == before
-
-
-def test_pygit2_clones_and_fetches_thin(repository: Repository, url: str, tmp_path: Path) -> None:
-    clone = pygit2.clone_repository(url, str(tmp_path / "clone"), bare=True)
-    assert str(clone.revparse_single("main").id) == repository.head()
-    newer = repository.commit(b"second")
-    clone.remotes["origin"].fetch(["+refs/heads/main:refs/heads/main"])
-    assert str(clone.references["refs/heads/main"].target) == newer
-
-
-def test_pygit2_fetches_one_commit(repository: Repository, url: str, tmp_path: Path) -> None:
-    repository.commit(b"second")
-    own = pygit2.init_repository(str(tmp_path / "own"), bare=True)
-    remote = own.remotes.create_anonymous(url)
-    for _ in range(2):
-        newest = repository.commit(b"more")
-        remote.fetch(["+refs/heads/main:refs/heads/main"], depth=1)
-        commit = own.references["refs/heads/main"].peel(pygit2.Commit)
-        assert str(commit.id) == newest
-        assert commit.tree.id in own

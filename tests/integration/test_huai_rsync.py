@@ -24,7 +24,7 @@ from tests.support.upstream import SECONDS, Ended, Site, Upstream, assert_equal
 
 WHOLE = {"tunasync": TUNASYNC, "arch": ARCH, "fedora": FEDORA, "ustc": USTC}
 """Calls that huai does by itself."""
-HEAVY = ("pygit2", "rich", "blake3", "click", "tenacity", "subprocess", "huai_client.sync.sync")
+HEAVY = ("rich", "blake3", "click", "tenacity", "subprocess", "huai_client.sync.sync")
 
 
 @pytest.fixture

@@ -473,7 +473,7 @@ def test_a_commit_needs_no_certificates(root: Path) -> None:
 
 def test_a_commit_from_a_list_loads_nothing_heavy(root: Path, tree: Path) -> None:
     heavy = (
-        *("pygit2", "tomlkit", "rich", "logging", "subprocess", "hashlib"),
+        *("tomlkit", "rich", "logging", "subprocess", "hashlib"),
         *("huai_server.export.export", "huai_server.fallback.attr", "huai_server.signing.keys"),
         "huai_server.store.check",
     )

@@ -5,10 +5,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import pygit2
 import pytest
 
 from huai_client.state import state as states
+from tests.support.rewriting import Rewriting
 from tests.support.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream
 
 
@@ -103,11 +103,9 @@ def test_a_sync_that_brings_an_old_commit_says_so(place: Site, tmp_path: Path) -
 
 def test_a_commit_dated_ahead_does_not_stay_young(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
-    git = pygit2.Repository(str(up.places.repository))
-    head = git.branches["main"].peel(pygit2.Commit)
-    who = pygit2.Signature("huai", "huai@localhost", int(time.time()) + 3 * 365 * 86400, 0)
-    made = git.create_commit(None, who, who, head.message, head.tree_id, [])
-    git.references.create("refs/heads/main", made, force=True)
+    git = Rewriting(up.places.repository)
+    ahead = int(time.time()) + 3 * 365 * 86400
+    git.commit(git.resolve("main^{tree}"), git.message, when=ahead)
     ended = down.sync("--json")
     assert (ended.code, ended.events("sync")[0]["stale"]) == (0, False)
     assert "ahead of this machine's clock" in ended.err

@@ -12,20 +12,33 @@ from huai_client.config import load as client_config
 from tests.support.counting_proxy import counting
 from tests.support.loaded import telling
 from tests.support.local_trees import fingerprint
+from tests.support.static_files import publish_to
 from tests.support.upstream import CLIENT, ENVIRONMENT, SECONDS, T0, Downstream, Site, Upstream
 
 HEAVY = (
-    *("pygit2", "rich", "blake3", "tenacity", "tomlkit", "subprocess", "huai_client.sync.sync"),
+    *("rich", "blake3", "tenacity", "tomlkit", "subprocess", "huai_client.sync.sync"),
     *("http.client", "urllib.request", "email", "ssl"),
 )
-"""`pygit2` is for other protocols than HTTP, and for many packs."""
+"""What a poll has no need of."""
+
+
+def publish(up: Upstream) -> None:
+    """Commit, and publish the static files."""
+    up.commit()
+    publish_to(up.root / f"static-{up.name}", up)
 
 
 @pytest.fixture(name="pair")
 def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
     up = place.upstream()
+    folder = up.root / f"static-{up.name}"
+    folder.mkdir()
+    up.change(static={"to": [str(folder)]})
     up.many(b"folder", 5)
-    return up, place.synced_downstream(up)
+    publish(up)
+    down = place.downstream(up)
+    down.synced()
+    return up, down
 
 
 def test_one_request(place: Site, pair: tuple[Upstream, Downstream]) -> None:
@@ -45,12 +58,12 @@ def test_two_requests_where_there_is_something_new(
 ) -> None:
     up, down = pair
     up.many(b"other", 2)
-    up.commit()
+    publish(up)
     with counting(place.url) as counted:
         down.configure(url=counted.url)
         ended = down.process("sync", down.name)
     assert ended.code == 0, ended
-    assert [line.split()[0] for line in counted.requests] == [b"GET", b"POST"]
+    assert [line.split()[0] for line in counted.requests] == [b"GET", b"GET"]
     assert counted.connections == 1
 
 
@@ -58,7 +71,7 @@ def test_a_first_sync_has_one_connection(place: Site, pair: tuple[Upstream, Down
     with counting(place.url) as counted:
         down = place.downstream(pair[0], url=counted.url)
         assert down.process("sync", down.name).code == 0
-    assert [line.split()[0] for line in counted.requests] == [b"GET", b"POST"]
+    assert [line.split()[0] for line in counted.requests] == [b"GET", b"GET"]
     assert counted.connections == 1
 
 
@@ -80,29 +93,29 @@ def test_nothing_heavy_is_loaded(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
     assert loaded(down) == "[]\n"
     up.put(b"new", b"1")
-    up.commit()
-    assert "huai_client.sync.sync" in (needed := loaded(down))
-    assert "pygit2" not in needed
+    publish(up)
+    assert "huai_client.sync.sync" in loaded(down)
 
 
 def test_quiet_says_nothing(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
     assert down.sync("-q") == (0, "", "")
     up.put(b"new", b"1")
-    up.commit()
+    publish(up)
     assert down.sync("--quiet") == (0, "", "")
 
 
 def test_a_new_commit_of_the_same_tree(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
     os.utime(up.tree, ns=(T0, T0))
-    up.commit()
+    publish(up)
     down.synced()
     up.put(b"new", b"1")
-    up.commit()
+    publish(up)
     up.at(b"new").unlink()
     os.utime(up.tree, ns=(T0, T0))
     newest = up.commit().head
+    publish(up)
     before = fingerprint(down.dest)
     result = down.synced()
     assert (result["changed"], result["serial"]) == (False, newest.info.serial)

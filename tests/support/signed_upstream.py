@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import pygit2
-
 from huai_native._native import PrivateKey
 from huai_schema.codec.signing import COSIGNED, NAMESPACE, Promise, join_commit, split_commit
 from huai_server.commit.commit import commit_tree
@@ -16,6 +14,7 @@ from huai_server.config.tables import Signing
 from huai_server.signing.keys import ServerKeys, open_keys
 from huai_server.store.repository import Head, Repository, Seal
 from tests.support.keys import key, write_key
+from tests.support.rewriting import Rewriting
 from tests.support.upstream import Upstream
 
 
@@ -87,9 +86,8 @@ class SignedUpstream:
 
     def replace(self, data: bytes) -> None:
         """Let the branch name these bytes as a commit."""
-        git = pygit2.Repository(str(self.up.places.repository))
-        oid = git.odb.write(pygit2.enums.ObjectType.COMMIT, data)
-        git.references.create("refs/heads/main", oid, force=True)
+        git = Rewriting(self.up.places.repository)
+        git.point(git.write("commit", data))
 
     def strip(self) -> None:
         """One more commit of the newest tree, without a signature."""

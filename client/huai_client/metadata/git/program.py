@@ -62,9 +62,7 @@ _FAILURES: tuple[tuple[str, type[HuaiError], str], ...] = (
     (r"Authentication failed|could not read (Username|Password)|error: 40[13]", UpstreamError,
      LOGIN_HINT),
     (r"error: 3\d\d", UpstreamError, "write the address that it redirects to into client.toml"),
-    (r"repository '.*' not found|not appear to be a git repo|not exported|no such repository",
-     NotServedError, "look at the URL and the module's name"),
-    (r"is this a git repository|transport '.*' not allowed", UpstreamError, _URL_HINT),
+    (r"repository '.*' not found", NotServedError, "look at the URL and the module's name"),
     (r"onnect|esolve|look ?up|timed out|error: 5\d\d", UpstreamDownError,
      "check that the upstream is running, and the URL"),
 )  # fmt: skip
@@ -191,10 +189,13 @@ def git_error(metadata: MetadataUrl, code: int, printed: bytes) -> HuaiError | O
 
     An `OSError` for a full disk.
     """
+    http = is_http(metadata.url)
     if code == _NO_SUCH_REF:
+        lacking = "neither static files nor a commit for git are there"  # or it is any page
+        said = lacking if http else "nothing is committed there yet"
         return NotServedError(
-            f"{metadata}: nothing is committed there yet",
-            hint="run huai-server commit on the upstream",
+            f"{metadata}: {said}",
+            hint="look at the URL, and run huai-server commit on the upstream",
         )
     text = printed.decode(errors="replace").replace(metadata.url, str(metadata))
     if _FULL.search(text):
@@ -206,8 +207,8 @@ def git_error(metadata: MetadataUrl, code: int, printed: bytes) -> HuaiError | O
             continue
         if issubclass(kind, FormatError):
             return kind(said, str(metadata))
-        if kind is NotServedError and is_http(metadata.url):
-            said = f"neither static files nor a git repository; {said}"
+        if kind is NotServedError and http:
+            said = f"neither static files nor a git repository are there; {said}"
         return kind(f"{metadata}: {said}", hint=hint)
     return UpstreamError(f"{metadata}: {said}", hint=_URL_HINT)
 

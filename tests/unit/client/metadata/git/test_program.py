@@ -21,9 +21,9 @@ URL = MetadataUrl("ssh://me:secret@host/m.git")
         ("fatal: repository 'http://h/m.git/' not found", NotServedError),
         (
             "fatal: '/m' does not appear to be a git repository",
-            NotServedError,
+            UpstreamError,
         ),
-        ("fatal: remote error: access denied or repository not exported: /m", NotServedError),
+        ("fatal: remote error: access denied or repository not exported: /m", UpstreamError),
         (
             "fatal: unable to access URL: The requested URL returned error: 503",
             UpstreamDownError,
