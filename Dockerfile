@@ -3,7 +3,7 @@
 # the build reaches no index, fill build/wheels with `pip download` and pass PIP_NO_INDEX=1 and
 # PIP_FIND_LINKS=wheels; build/crates, if `cargo vendor` has filled it, takes the place of the
 # registry of crates. Whatever the source, hashes decide (requirements/*.lock, native/Cargo.lock).
-# About 440 MB: 75 of the base, 256 of git (with Perl), Python and rsync, the rest huai and pygit2.
+# About 440 MB: 75 of the base, 256 of git (with Perl), Python and rsync, the rest huai.
 # The base is named by a tag, which follows Debian's security updates: `docker compose build --pull`.
 # For builds that are the same every time give a digest: BASE_IMAGE=debian@sha256:…, which
 # `docker image inspect --format '{{.RepoDigests}}' debian:12-slim` tells of the one that is here.

@@ -55,7 +55,7 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 
 
 class GitApp:
-    """Serves the repositories of a registry to git, pygit2 and others that speak the protocol."""
+    """Serves the repositories of a registry to git and others that speak the protocol."""
 
     def __init__(self, settings: ServeSettings, access: Access) -> None:
         self._settings = settings
