@@ -1,7 +1,7 @@
 """A memory of the heads of upstreams, by URL.
 
 A line each: the commit, the URL without its login, a detail.  Of no weight.  Without `STATIC` an
-upstream is asked by git's protocol first, and for the whole head; the detail is the head's ETag.
+upstream is asked for the whole head; the detail is the head's ETag.
 Without `REFUSED` a commit is fetched and judged again; the detail is the exit code of the refusal
 and its reason.  Where that depends on more than the pack, a fingerprint follows the URL.
 """

@@ -957,9 +957,7 @@ class Packs:
         a tree of which the other side has everything.
         """
 
-    def pack(
-        self, commits: Sequence[tuple[bytes, bytes]], put: Callable[[bytes], object]
-    ) -> None:
+    def pack(self, commits: Sequence[tuple[bytes, bytes]], put: Callable[[bytes], object]) -> None:
         """Hand one pack of all that commits hold to `put`, as `send` does.
 
         Each is its content and the id of its tree, oldest first: a delta against what an older one

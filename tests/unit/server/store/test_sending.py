@@ -134,3 +134,23 @@ def test_an_exception_of_the_receiver_comes_through(upstream: Upstream) -> None:
 
     with pytest.raises(OSError, match="full"):
         upstream.repository.packs.send(*upstream.repository.content(upstream.head), put)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_several_commits_in_one_pack(upstream: Upstream, tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    heads = [upstream.head]
+    for _ in range(4):
+        change_at_random(upstream, random)
+        heads.append(upstream.commit().head)
+    pieces: list[bytes] = []
+    contents = [upstream.repository.content(head) for head in heads]
+    upstream.repository.packs.pack(contents, pieces.append)
+    git(tmp_path, "init", "--quiet", "--bare", "copy.git")
+    copy = tmp_path / "copy.git"
+    git(copy, "index-pack", "--strict", "--stdin", stdin=b"".join(pieces))
+    for head in heads:
+        assert git(copy, "ls-tree", "-rt", head.commit) == upstream.git(
+            "ls-tree", "-rt", head.commit
+        )
+        git(copy, "rev-list", "--objects", f"{head.commit}^{{tree}}")
