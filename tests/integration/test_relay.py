@@ -71,7 +71,7 @@ def test_a_downstream_of_it_is_served_all_and_then_steps(tiers: Tiers) -> None:
     relay = tiers.relay
     is_handed_on(relay, 1)
     tiers.up.at(b"folder").rename(tiers.up.tree / "elsewhere")  # so that nothing comes from there
-    below = relay.downstream()
+    below = relay.downstream(content_urls=(relay.content_url,))
     below.synced()
     assert below.verify("--content").code == 0
     (tiers.up.tree / "elsewhere").rename(tiers.up.at(b"folder"))

@@ -12,7 +12,6 @@ from huai_client.config import load as client_config
 from tests.support.counting_proxy import counting
 from tests.support.loaded import telling
 from tests.support.local_trees import fingerprint
-from tests.support.static_files import publish_to
 from tests.support.upstream import CLIENT, ENVIRONMENT, SECONDS, T0, Downstream, Site, Upstream
 
 HEAVY = (
@@ -22,23 +21,12 @@ HEAVY = (
 """What a poll has no need of."""
 
 
-def publish(up: Upstream) -> None:
-    """Commit, and publish the static files."""
-    up.commit()
-    publish_to(up.root / f"static-{up.name}", up)
-
-
 @pytest.fixture(name="pair")
 def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
     up = place.upstream()
-    folder = up.root / f"static-{up.name}"
-    folder.mkdir()
-    up.change(static={"to": [str(folder)]})
+    up.publish_static()
     up.many(b"folder", 5)
-    publish(up)
-    down = place.downstream(up)
-    down.synced()
-    return up, down
+    return up, place.synced_downstream(up)
 
 
 def test_one_request(place: Site, pair: tuple[Upstream, Downstream]) -> None:
@@ -58,7 +46,7 @@ def test_two_requests_where_there_is_something_new(
 ) -> None:
     up, down = pair
     up.many(b"other", 2)
-    publish(up)
+    up.commit()
     with counting(place.url) as counted:
         down.configure(url=counted.url)
         ended = down.process("sync", down.name)
@@ -93,7 +81,7 @@ def test_nothing_heavy_is_loaded(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
     assert loaded(down) == "[]\n"
     up.put(b"new", b"1")
-    publish(up)
+    up.commit()
     assert "huai_client.sync.sync" in loaded(down)
 
 
@@ -101,21 +89,20 @@ def test_quiet_says_nothing(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
     assert down.sync("-q") == (0, "", "")
     up.put(b"new", b"1")
-    publish(up)
+    up.commit()
     assert down.sync("--quiet") == (0, "", "")
 
 
 def test_a_new_commit_of_the_same_tree(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
     os.utime(up.tree, ns=(T0, T0))
-    publish(up)
+    up.commit()
     down.synced()
     up.put(b"new", b"1")
-    publish(up)
+    up.commit()
     up.at(b"new").unlink()
     os.utime(up.tree, ns=(T0, T0))
     newest = up.commit().head
-    publish(up)
     before = fingerprint(down.dest)
     result = down.synced()
     assert (result["changed"], result["serial"]) == (False, newest.info.serial)
