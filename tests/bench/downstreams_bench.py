@@ -18,7 +18,6 @@ from typing import NamedTuple, Self
 import uvloop
 
 from huai_client.metadata.http import MetadataUrl
-from huai_client.metadata.known_heads import KnownHead, KnownHeads
 from huai_client.metadata.repository import Repository
 from huai_schema.codec.static_files import Static
 from tests.bench.figures import Figure
@@ -149,9 +148,7 @@ class _Way:
 
     def _fetch(self, url: str) -> None:
         repository = Repository(self._follower)
-        place = f"{url}{_PLACE}"
-        KnownHeads(self._follower).set(place, KnownHead("0" * 40, ""))
-        repository.keep([repository.fetch(MetadataUrl(place)).id])
+        repository.keep([repository.fetch(MetadataUrl(f"{url}{_PLACE}")).id])
 
 
 async def _run(sides: tuple[Side, ...], way: _Way, seconds: float) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from huai_client.metadata.http import MetadataUrl
-from huai_client.metadata.known_heads import KnownHead, KnownHeads
 from huai_client.metadata.repository import Repository
 from tests.bench.figures import Figure
 from tests.bench.stand import Stand
@@ -69,7 +68,6 @@ def _fetch(url: str, copy: Path) -> None:
         _git("-C", str(copy), "fetch", "-q", place, "+main:main")
         return
     repository = Repository(copy)
-    KnownHeads(copy).set(place, KnownHead("0" * 40, ""))
     repository.keep([repository.fetch(MetadataUrl(place)).id])
 
 

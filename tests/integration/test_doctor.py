@@ -27,7 +27,6 @@ NO_URL = "http://127.0.0.1:9"
 @pytest.fixture(name="pair")
 def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
     up = place.upstream()
-    up.publish_static()
     up.many(b"folder", 5)
     up.many(b"other/er", 200)
     return up, place.synced_downstream(up)

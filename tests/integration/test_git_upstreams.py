@@ -26,11 +26,11 @@ from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import RefusedBeforeError, Repository
 from huai_client.run.deadline import Deadline, TimeUpError
 from huai_schema.errors import ExitCode, FormatError
-from huai_schema.git.pktline import FLUSH_PACKET, packet
 from tests.support.committing import Upstream, git
 from tests.support.git_backend import git_backend
 from tests.support.listening import listening
 from tests.support.packs import Held, pack, whole
+from tests.support.pktline import FLUSH_PACKET, packet
 from tests.support.scripted_upstream import Reply, Script, scripted
 
 ADVERT = "/m.git/info/refs?service=git-upload-pack"

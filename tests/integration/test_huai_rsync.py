@@ -32,7 +32,6 @@ def pair(place: Site, tmp_path: Path) -> Mirror:
     """An upstream with a bit of everything, committed, and two empty trees."""
     found = mirror(place, tmp_path)
     up = found.up
-    up.publish_static()
     up.many(b"pool", 20, size=2000)
     up.put(b"dists/Release", b"one")
     up.put(b"odd \xff\n name", b"x", mode=0o600)

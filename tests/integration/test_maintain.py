@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from huai_program.locking import locked
-from huai_schema.git.pktline import FLUSH_PACKET, packet, split
 from huai_server.config.retention import FOREVER
 from huai_server.http.git.upload_pack import Call, Git
 from huai_server.store.maintain import maintain
 from huai_server.store.replaced import KEPT
 from tests.support.committing import NAME, Upstream, fsck, git, run_server
+from tests.support.pktline import FLUSH_PACKET, packet, split
 from tests.support.serving import Serving, serving
 
 COMMITS = 8
@@ -76,8 +76,7 @@ def test_a_slow_fetch_outlives_it(upstream: Upstream, tmp_path: Path) -> None:
         answer = begun + process.stdout.read()
     assert process.returncode == 0
     assert len(answer) > PIPE, "it had been sent before"
-    bands = [each for each in split(answer) if isinstance(each, bytes)]
-    pack = b"".join(band[1:] for band in bands if band[:1] == b"\1")
+    pack = b"".join(band[1:] for band in split(answer) if band[:1] == b"\1")
     copy = tmp_path / "copy.git"
     git(tmp_path, "init", "--quiet", "--bare", str(copy))
     git(copy, "index-pack", "--stdin", "--strict", stdin=pack)

@@ -24,7 +24,6 @@ HEAVY = (
 @pytest.fixture(name="pair")
 def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
     up = place.upstream()
-    up.publish_static()
     up.many(b"folder", 5)
     return up, place.synced_downstream(up)
 

@@ -15,9 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from huai_client.config import load as client_config
-from huai_client.metadata.known_heads import KnownHead, KnownHeads
-from huai_client.metadata.repository import Repository as Metadata
-from huai_client.state.paths import module_places as module_places_of_client
 from huai_server.config import load as server_config
 from huai_server.config.tables import Module
 from huai_server.state.paths import ModulePlaces, module_places
@@ -80,14 +77,8 @@ class Relay:
 
     def downstream(self, **settings: Any) -> Downstream:
         """A downstream of the relay, with an empty tree."""
-        made = below(self.root.parent / f"below{next(self.numbers)}", self.name, self.url, settings)
-        # It knows of the static files, whose head says where the content is.
-        metadata = module_places_of_client(made.root, self.name).repository
-        metadata.parent.mkdir(parents=True)
-        Metadata(metadata)
-        address = f"{self.url}/git/{self.name}.git"
-        KnownHeads(metadata).set(address, KnownHead("0" * 40, ""))
-        return made
+        folder = self.root.parent / f"below{next(self.numbers)}"
+        return below(folder, self.name, self.url, settings)
 
 
 def below(folder: Path, name: str, url: str, settings: dict[str, Any]) -> Downstream:

@@ -38,7 +38,7 @@ from huai_client.sync.result import Observer, SyncResult
 from huai_client.sync.sync import Sync
 from huai_client.transfer.listener import SilentProgress
 from huai_program.ending import conclude
-from huai_server.actions.publish import publish_module
+from huai_server.actions.publish import publish_after_commit
 from huai_server.commit.commit import commit_tree
 from huai_server.commit.result import CommitResult
 from huai_server.config import load as server_config
@@ -113,15 +113,8 @@ class Upstream:
         """What `huai-server commit` does."""
         config = server_config.load(self.root)
         done = commit_tree(self.name, config.module(self.name), self.places)
-        for place in config.static_places(self.name):
-            publish_module(config, self.name, self.places, place)
+        publish_after_commit(config, self.name, self.places)
         return done
-
-    def publish_static(self) -> None:
-        """Let each commit from now on write static files, which `serve` serves."""
-        folder = self.root / f"static-{self.name}"
-        folder.mkdir()
-        self.change(static={"to": [str(folder)]})
 
     @property
     def places(self) -> Any:

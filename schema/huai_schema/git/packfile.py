@@ -6,7 +6,6 @@ Reading packs, and their indices, are the engine's (`native/format/src/git`).
 
 import struct
 
-HEADER_BYTES = 12
 CHECKSUM_BYTES = 20
 """SHA-1 of all that stands before it."""
 _SIGNATURE = b"PACK"
