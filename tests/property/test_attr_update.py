@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING
 
 from hypothesis import example, given
 
-from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import Moved
 from huai_schema.diff.diff import diff
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.layout.snapshot import decode_listing
 from huai_schema.paths import ROOT, RelPath
-from huai_server.commit.tree_builder import TreeBuilder
 from huai_server.fallback.owners import OwnerIds
 from huai_server.fallback.sparse.kind import SparseKind
-from huai_server.scan import scan
 from tests.support.examples import examples
+from tests.support.scanned import ScannedDirectory, scan
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.strategies import RANDOMS, Seeded
 from tests.support.schema.trees import (
@@ -57,14 +55,11 @@ def listable(tree: Tree) -> Tree:
 
 def listed(generation: Path) -> dict[RelPath, Entry]:
     """What an attr tree shows; an id without a name as it is."""
-    assembly = TreeBuilder(None)
-    entries = [
-        entry
-        for listing in assembly.listings(scan(generation))
-        if isinstance(listing, Listing)
-        for entry in decode_listing(listing)
-    ]
-    assert assembly.problems == []
+    entries: list[Entry] = []
+    for found in scan(generation, links=True):
+        assert isinstance(found, ScannedDirectory)
+        assert found.problems == ()
+        entries += decode_listing(found.listing)
     ids = OwnerIds()
     return {
         entry.path: owned(entry, b"#%d" % ids.uid(entry.owner), b"#%d" % ids.gid(entry.group))

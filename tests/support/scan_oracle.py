@@ -16,19 +16,17 @@ from huai_schema.paths import ROOT, RelPath, join
 from huai_server.scan.exclude import check_exclude
 from huai_server.scan.owners import OwnerNames
 from huai_server.scan.types import (
-    IDENTITY,
     KEEPS_CHANGING,
     OUT_OF_RANGE,
     RESERVED,
     TEMPORARY,
     TIME,
     Problem,
-    ScannedDirectory,
     ScanOptions,
-    Unreadable,
     root_error,
 )
 from tests.support import scan_exclude
+from tests.support.scanned import IDENTITY, ScannedDirectory, Unreadable
 from tests.support.schema.lines import encode_directory, encode_leaf
 
 MTIME_MAX = (1 << 63) - 1

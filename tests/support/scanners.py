@@ -8,9 +8,9 @@ from typing import TypeAlias, TypeVar
 
 from huai_schema.codec.lines import decode_leaves
 from huai_schema.entries import File, Symlink
-from huai_server.scan import native
-from huai_server.scan.types import ScannedDirectory, ScanOptions, Unreadable
+from huai_server.scan.types import ScanOptions
 from tests.support import scan_oracle
+from tests.support.scanned import ScannedDirectory, Unreadable, scan
 from tests.support.unprivileged import in_child
 
 Found: TypeAlias = list[ScannedDirectory | Unreadable]
@@ -24,7 +24,7 @@ OPEN_TREE, OPENAT2, CREATE_RULESET = 428, 437, 444
 
 
 def scan_native(root: Path, options: ScanOptions) -> Found:
-    return comparable(native.scan(root, options))
+    return comparable(scan(root, options))
 
 
 def comparable(found: Iterable[ScannedDirectory | Unreadable]) -> Found:

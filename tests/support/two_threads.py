@@ -56,52 +56,54 @@ def scan_of(tree: Path, owners: Held | None = None) -> _native.Scan:
     names = None if owners is None else (owners, owners)
     return _native.Scan(
         os.fsencode(tree),
-        [],
-        threads=1,
-        one_file_system=True,
-        owners=names,  # type: ignore[arg-type]
+        ([], 1, True),
+        names,  # type: ignore[arg-type]
     )
 
 
 def listing_of(tree: Path) -> tuple[bytes, bytes, bytes, bytes]:
     """Return the listing of the top directory, without digests."""
     frame = next(scan_of(tree))[0]
-    if isinstance(frame, _native.Run) or len(frame) == 2:
+    if len(frame) == 2:
         raise AssertionError(frame)
     return frame[0], frame[1], frame[2], b""
 
 
-def run_calls(tree: Path, held: Held) -> Calls:
-    for number in range(600):  # enough for objects that are written before the end
-        (tree / "a" / str(number)).write_bytes(b"")
-    scan = scan_of(tree)
-    scan.watch([])
-    _, run = next(scan)
-    assert isinstance(run, _native.Run)
-    layout = _native.Layout(HeldObjects(held))
-    layout.add(*listing_of(tree))
-    groups, found = _native.HardlinkGroups(), _native.FoundDigests()
-    return lambda: layout.add_run(run), {
-        "totals": lambda: run.totals,
-        "file": lambda: run.file(0, 0),
-        "directories": run.directories,
-        "resolve_run": lambda: groups.resolve_run(run),
-        "gather": lambda: found.gather(run),
-        "finish": layout.finish,
-        "add_run": lambda: layout.add_run(run),
+def tree_reader_calls(tree: Path, held: Held) -> Calls:
+    held.answer = b"root"
+    owners = (held, held)
+    root = os.fsencode(tree)
+    reader = _native.TreeReader(root, ([], 1, True, True), owners, None, OSError)  # type: ignore[arg-type]
+    changes = _native.ChangeList(root)
+    changes.close()
+    objects, past = lent_objects(tree, Held(None))
+    record = os.fsencode(tree.parent / "record")
+    mounts: tuple[set[bytes], bool, bool] = (set(), False, False)
+    lent, named = (objects, past, 1000), (changes, True, record)
+    return lambda: reader.read_whole(None, mounts, print, None), {
+        "read_listed": lambda: reader.read_listed(lent, named, print, None),
+        "read_digests": lambda: reader.read_digests(changes, record, _native.FoundDigests()),
+        "keep_digests": reader.keep_digests,
+        "read_whole": lambda: reader.read_whole(lent, mounts, print, None),
     }
+
+
+def layout_calls(tree: Path, held: Held) -> Calls:
+    layout = _native.Layout(HeldObjects(held))
+    parts = ((b"%03d" % number, b"1", b"f\t1\t1\n", b"") for number in range(600))
+    layout.add(*listing_of(tree))
+
+    def add_all() -> None:
+        for part in parts:  # enough for objects that are written before the end
+            layout.add(*part)
+
+    return add_all, {"add": lambda: layout.add(b"z", b"1", b"", b""), "finish": layout.finish}
 
 
 def scan_calls(tree: Path, held: Held) -> Calls:
     held.answer = b"root"
     scan = scan_of(tree, held)
-    changes = _native.ChangeList(os.fsencode(tree))
-    changes.close()
-    return lambda: next(scan), {
-        "watch": lambda: scan.watch([]),
-        "next": lambda: next(scan, None),
-        "look": lambda: scan.look(changes, os.fsencode(tree.parent / "record")),
-    }
+    return lambda: next(scan), {"next": lambda: next(scan, None)}
 
 
 def tree_comparison_calls(tree: Path, held: Held) -> Calls:
@@ -170,7 +172,7 @@ def packs_calls(tree: Path, held: Held) -> Calls:
         "chain": lambda: packs.chain(root),
         "in": lambda: root in packs,
         "forget": packs.forget,
-        "a walk": lambda: next(_native.Walk(reader, b"", root, 1000)),
+        "a walk": lambda: next(_native.Lookup(reader, root, 1000).subtree(b"")),
         "a comparison": lambda: _native.Comparison((reader, root, 9), (reader, root, 9)).batch(9),
         "count_changes": lambda: _native.count_changes((reader, root, 9), (reader, root, 9)),
     }
@@ -209,7 +211,7 @@ def comparison_calls(tree: Path, held: Held) -> Calls:
 
 def walk_calls(tree: Path, held: Held) -> Calls:
     objects, root = lent_objects(tree, held)
-    walk = _native.Walk(objects, b"", root, 1000)
+    walk = _native.Lookup(objects, root, 1000).subtree(b"")
     held.is_inside.clear()
     return lambda: next(walk, None), {"next": lambda: next(walk, None)}
 
@@ -225,16 +227,14 @@ def level_calls(tree: Path, held: Held) -> Calls:
     }
 
 
-def own_directory_calls(tree: Path, held: Held) -> Calls:
+def lookup_calls(tree: Path, held: Held) -> Calls:
     objects, root = lent_objects(tree, held)
-    directory = _native.OwnDirectory(objects, b"", root)
+    lookup = _native.Lookup(objects, root, 1000)
     held.is_inside.clear()
-    return lambda: directory.leaf(b"file"), {
-        "children": lambda: directory.children,
-        "ids": lambda: directory.ids,
-        "inlined": lambda: directory.inlined(b"a"),
-        "leaf": lambda: directory.leaf(b"file"),
-        "manifests": lambda: directory.manifests,
+    return lambda: lookup.leaf(b"file"), {
+        "own_tree": lambda: lookup.own_tree(b"a"),
+        "leaf": lambda: lookup.leaf(b"file"),
+        "subtree": lambda: lookup.subtree(b"a"),
     }
 
 
@@ -283,7 +283,8 @@ def publish_order_calls(tree: Path, held: Held) -> Calls:
 
 
 OBJECTS: dict[str, Callable[[Path, Held], Calls]] = {
-    "Run": run_calls,
+    "TreeReader": tree_reader_calls,
+    "Layout": layout_calls,
     "Scan": scan_calls,
     "TreeComparison": tree_comparison_calls,
     "ImageBuilder": image_calls,
@@ -292,13 +293,13 @@ OBJECTS: dict[str, Callable[[Path, Held], Calls]] = {
     "Comparison": comparison_calls,
     "Walk": walk_calls,
     "Level": level_calls,
-    "OwnDirectory": own_directory_calls,
+    "Lookup": lookup_calls,
     "Digested": digested_calls,
     "FileList": file_list_calls,
     "Ls": ls_calls,
     "PublishOrder": publish_order_calls,
 }
-"""The classes that may wait for Python in a call; a `Layout` is one of a `Run`."""
+"""The classes that may wait for Python in a call."""
 
 
 def trees(folder: Path) -> Iterator[Path]:

@@ -48,6 +48,8 @@ pub mod entry_limit;
 pub mod level;
 pub mod snapshot;
 
+pub mod lookup;
+
 pub mod digested;
 pub mod found_digests;
 pub mod undigested;

@@ -13,7 +13,7 @@ use crate::escape::unescape;
 use crate::fields::{Fields, Mtime, number};
 use crate::find::{position, split_before};
 use crate::leader::resolve;
-use crate::limits::{LINE_BYTES, PATH_BYTES, SIZE_MAX, TARGET_BYTES};
+use crate::limits::{DIGEST_BYTES, LINE_BYTES, PATH_BYTES, SIZE_MAX, TARGET_BYTES};
 use crate::path::{RelPath, at, check_name, show};
 
 const SIZE_DIGITS: usize = 19;
@@ -188,6 +188,40 @@ impl<'a> Iterator for Leaves<'a> {
         self.failed = found.is_err();
         found.transpose()
     }
+}
+
+/// A line of sorted leaves, with its digest; not decoded.
+#[derive(Debug, Clone, Copy)]
+pub struct RawLeaf<'a> {
+    /// Escaped.
+    pub name: &'a [u8],
+    /// With its newline.
+    pub line: &'a [u8],
+    /// 32 bytes for a file; empty for a symlink, and in a listing without digests.
+    pub digest: &'a [u8],
+    /// A regular file, not a symlink.
+    pub is_file: bool,
+}
+
+/// The lines of a listing that is well-formed.
+pub fn raw_leaves<'a>(
+    leaves: &'a [u8],
+    mut digests: &'a [u8],
+) -> impl Iterator<Item = RawLeaf<'a>> {
+    let lines = leaves.split_inclusive(|&byte| byte == b'\n');
+    lines.map(move |line| {
+        let (name, fields) = split_before(line, b'\t');
+        let is_file = !fields.starts_with(b"\t>");
+        let size = if is_file { DIGEST_BYTES } else { 0 };
+        let (digest, rest) = digests.split_at(size.min(digests.len()));
+        digests = rest;
+        RawLeaf {
+            name,
+            line,
+            digest,
+            is_file,
+        }
+    })
 }
 
 /// The directory whose attribute fields these are.

@@ -313,11 +313,8 @@ class FoundDigests:
 
     def __new__(cls) -> FoundDigests: ...
     def __len__(self) -> int: ...
-    def gather(self, run: Run) -> None:
-        """Take those of a run that have one."""
-
-    def fill(self, directory: bytes, leaves: bytes, digests: bytes) -> bytes | None:
-        """The digest column of a directory with those that it lacks; None: none of them is here.
+    def write(self, past: _Snapshot, writer: _Writer | None) -> bytes:
+        """Write the objects of a snapshot with those that it lacks; the id of its root's tree.
 
         A digest counts as long as all else that a line says of its file is the same; a hardlink
         has that of its leader.
@@ -366,85 +363,6 @@ class Scrub:
         """
 
 @final
-class Contents:
-    """Reads files that a scan has seen, to find out their digests."""
-
-    def __new__(
-        cls, root: bytes, threads: int, pace: Pace | None = None, holes: int | None = None
-    ) -> Contents:
-        """`threads` files are read at a time; a root that cannot be opened is an `OSError`.
-
-        At most `holes` bytes are hashed that take no room on the disk; None: all.
-        """
-
-    def find_out(
-        self,
-        files: Sequence[tuple[bytes, bytes, tuple[int, bytes] | None]],
-    ) -> list[tuple[int | None, bytes] | int | None]:
-        """For each file its time of birth, where there is one, and its digest; or an errno.
-
-        0: it is not what the scan saw.  None: it is what is known of it.  ECANCELED: the time of
-        the pace was over before it was read.  EFBIG: more of it is in holes than may be hashed.
-        `files`: path; its record (`huai_server.scan.types.IDENTITY`) up to the ctime; a time of
-        birth, and the digest if that is the file's own.
-        """
-
-    def find_out_large(
-        self, file: tuple[bytes, bytes, tuple[int, bytes] | None]
-    ) -> tuple[tuple[int | None, bytes] | int | None, BlockIndex | None]:
-        """The same for one file, which all threads read, and its block index if it was read."""
-
-@final
-class Digests:
-    """The digests of files that were read before, kept in a folder; in the order of a scan.
-
-    A file that cannot be read or written is an `OSError`.
-    """
-
-    def __new__(cls, folder: bytes) -> Digests: ...
-    def look_up(
-        self, directories: Sequence[tuple[bytes, bytes, int, int, int]]
-    ) -> list[tuple[int, int, tuple[int, bytes] | None]]:
-        """The files whose digest is not known: numbers of directory and file; `settle` comes next.
-
-        `directories`: leaves, records (`huai_server.scan.types.IDENTITY`), inode, device and file
-        system (`huai_server.scan.types.ScannedDirectory`).  With a file come a time of birth, and
-        the digest if that is the file's own.
-        """
-
-    def settle(self, found: Sequence[tuple[int | None, bytes] | None]) -> list[bytes]:
-        """The digest column of each directory, with what was found out about what was not known.
-
-        That is the time of birth, if there is one, and the digest.
-        """
-
-    def look_up_run(self, run: Run) -> list[tuple[int, int, tuple[int, bytes] | None]]:
-        """As `look_up`; `settle_run` comes next."""
-
-    def settle_run(self, run: Run, found: Sequence[tuple[int | None, bytes] | None]) -> None:
-        """As `settle`: the columns stand in the run then."""
-
-    def flush(self) -> None:
-        """Write what was found out, for the next run if this one does not come to its end."""
-
-    def finish(self) -> None:
-        """This was the whole scan: what did not come is forgotten."""
-
-@final
-class ListedDigests:
-    """The same for the files of a list: of a whole tree's digests nothing is read for a few."""
-
-    def __new__(cls, folder: bytes) -> ListedDigests: ...
-    def look_up_run(self, run: Run) -> list[tuple[int, int, tuple[int, bytes] | None]]:
-        """As `Digests.look_up_run`; `settle_run` comes next."""
-
-    def settle_run(self, run: Run, found: Sequence[tuple[int | None, bytes] | None]) -> None:
-        """As `Digests.settle_run`."""
-
-    def finish(self) -> None:
-        """Keep what was found out, for whoever scans the tree next."""
-
-@final
 class ChangeList:
     """What lists of changed paths name of one module."""
 
@@ -468,46 +386,6 @@ class ChangeList:
 
     def close(self) -> int:
         """How many paths were named; no source can follow."""
-
-@final
-class Looked:
-    """What stands at the paths of a list."""
-
-    @property
-    def run(self) -> Run:
-        """The directories that are there, of which only the names of the list were looked at."""
-
-    def remarkable(self) -> list[_Directory]:
-        """Those of the directories about which there is something to say."""
-
-    def unreadable(self) -> list[tuple[bytes, int]]:
-        """Directories that cannot be read, and why, as `Scan` says it."""
-
-    def foreign(self) -> list[bytes]:
-        """Directories on another device than the root."""
-
-    def keep(self, directory: int, name: bytes) -> None:
-        """The old entry of a name stays; `directory`: its number in the run."""
-
-    def resolve(self, groups: HardlinkGroups) -> None:
-        """Find the groups of hardlinks, as soon as digests are known."""
-
-    def amend(
-        self,
-        past: _Snapshot,
-        changes: ChangeList,
-        writer: _Writer | None,
-    ) -> tuple[
-        bytes,
-        tuple[int, int, int, int],
-        tuple[int, int, int, int],
-        tuple[int, list[bytes]],
-    ]:
-        """The tree of a snapshot with all this: its id, what is counted in it and no longer.
-
-        Counted are files, directories, symlinks and bytes.  The last is at how many paths of the
-        list nothing is and was, and the first of these.
-        """
 
 @final
 class Entries:
@@ -585,37 +463,6 @@ _Listing: TypeAlias = tuple[bytes, bytes, bytes, bytes]
 """Path, attributes, leaves, digests."""
 
 @final
-class HardlinkGroups:
-    """Finds the hardlink groups of one scan, whose directories come in tree order."""
-
-    def __new__(cls) -> HardlinkGroups: ...
-    def resolve(self, listing: _Listing, records: bytes, unsure: set[bytes]) -> bytes | None:
-        """The leaves with their hardlink fields; None: as they are.
-
-        `records`: one `huai_server.scan.types.IDENTITY` for each file.  Names in `unsure`, as they
-        stand in their lines, get no field.
-        """
-
-    def resolve_run(self, run: Run) -> None:
-        """The same for all directories of a run."""
-
-    def take_pairs(self) -> bytes:
-        """Lines of the record of groups, found since this was asked last: leader, tab, name."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all names of each file were seen."""
-
-    def leads(self, path: bytes, fields: bytes, digest: bytes) -> bool:
-        """Whether a path leads an open group of this state.
-
-        `fields`: its line without its name and without a hardlink field; no digest: not known.
-        """
-
-def leaf_totals(leaves: bytes) -> tuple[int, int, int]:
-    """Files, symlinks, and bytes of the files, in lines that a scan or a snapshot gave."""
-
-@final
 class ImageBuilder:
     """Builds an EROFS image from listings in tree order, the root first."""
 
@@ -656,9 +503,6 @@ class Layout:
         Without attributes: more leaves of the last one.
         """
 
-    def add_run(self, run: Run) -> None:
-        """The next directories, with the digests that are known of them."""
-
     def finish(self) -> bytes:
         """The id of the root's tree; `FormatError` if there is no root."""
 
@@ -671,74 +515,129 @@ class Level(Iterator[_Listing | tuple[bytes, bytes]]):
     def __next__(self) -> _Listing | tuple[bytes, bytes]: ...
 
 @final
-class OwnDirectory:
-    """The git tree of one directory that does not stand in its parent's manifest, taken apart."""
+class Lookup:
+    """Finds what a snapshot has at a path; exceptions of the reader come through unchanged."""
 
-    def __new__(cls, reader: _Reader, path: bytes, tree: bytes) -> OwnDirectory: ...
-    @property
-    def children(self) -> dict[bytes, bytes]:
-        """Raw names of subdirectories with trees of their own, to their ids; in byte order."""
-    @property
-    def ids(self) -> list[bytes | None]:
-        """What it names beside them: manifest, its digests, other pieces, their digests."""
-    def inlined(self, rest: bytes) -> list[_Listing]:
-        """The directory at `rest`, seen from this one, and all below it, if it stands here."""
-    def leaf(self, rest: bytes) -> list[bytes] | None:
-        """The line of the leaf at `rest`, seen from this one, if it stands here, and its digest."""
-    def manifests(self) -> list[bytes]:
-        """The ids of all pieces of its manifest."""
+    def __new__(cls, reader: _Reader, tree: bytes, limit: int) -> Lookup: ...
+    def own_tree(self, path: bytes) -> bytes | None:
+        """The id of the tree that a directory has for itself."""
 
-@final
-class Run:
-    """Directories one after the other about which nothing has to be decided.
+    def leaf(self, path: bytes) -> tuple[bytes, bytes] | None:
+        """The line of a file or symlink, and its digest (empty: none)."""
 
-    Nothing is wrong with them, others may read all of it, and they are on the root's file system.
-    A large one may be here in part.
+    def subtree(self, path: bytes, filters: Sequence[Filter]) -> Walk:
+        """A directory and all below it, or what one of `filters` mirrors of it."""
+
+def read_own_directory(
+    reader: _Reader, path: bytes, tree: bytes
+) -> tuple[dict[bytes, bytes], list[bytes | None]]:
+    """Take the git tree of a directory apart that does not stand in its parent's manifest.
+
+    Raw names of subdirectories with trees of their own, to their ids, in byte order; and the ids of
+    what it names beside them: manifest, its digests, other pieces, their digests.
     """
 
-    @property
-    def totals(self) -> list[int]:
-        """Directories, files, symlinks, bytes of content, entries that no snapshot holds."""
-    def file(self, directory: int, number: int) -> tuple[bytes, bytes]:
-        """Path of a file, and its record (`huai_server.scan.types.IDENTITY`) up to the ctime."""
-    def directories(self) -> list[tuple[_Directory, bytes]]:
-        """Each by itself, with its digest column (empty: all absent)."""
+_Owners: TypeAlias = tuple[Callable[[int], bytes], Callable[[int], bytes]]
+"""Names of a user and of a group."""
 
 @final
-class Scan(Iterator[list[_Unreadable | _Directory | Run]]):
+class Scan(Iterator[list[_Unreadable | _Directory]]):
     """A whole tree in tree order, in batches.
 
     A large directory comes in parts, which have no attributes but for the first.
     A reason is an errno, or: -1 keeps changing, -2 size or time out of range, -3 the directory's
-    time out of range, -4 a reserved name, -5 a temporary file of rsync.
+    time out of range, -4 a reserved name, -5 a temporary file of rsync, -6 changed while it was
+    read, -7 damaged, -8 a mount point that is not entered, -9 mounted over, -10 not mounted.
     A root that cannot be opened, and whatever ends the scan, is an `OSError`.
     """
 
     def __new__(
         cls,
         root: bytes,
-        patterns: Sequence[bytes],
+        scan: tuple[Sequence[bytes], int, bool],
+        owners: _Owners | None,
         *,
-        threads: int,
-        one_file_system: bool,
-        owners: tuple[Callable[[int], bytes], Callable[[int], bytes]] | None,
+        links: bool = False,
     ) -> Scan:
-        """`patterns`: as rsync's --exclude has them.
+        """`scan`: patterns, as rsync's --exclude has them, threads, and one file system.
 
-        `owners` give the name of a user and of a group; None: everything belongs to root.
+        `owners` give the name of a user and of a group; None: everything belongs to root.  With
+        `links` lines have their hardlink fields.
         """
-
-    def look(self, changes: ChangeList, record: bytes) -> Looked:
-        """What stands at the paths of a list, and at those of the groups of hardlinks they are in.
-
-        `record`: the file of groups that are known; there need be none.
-        """
-
-    def watch(self, paths: Sequence[bytes]) -> None:
-        """Directories come in runs, but for these paths and whatever is below."""
 
     def __iter__(self) -> Scan: ...
-    def __next__(self) -> list[_Unreadable | _Directory | Run]: ...
+    def __next__(self) -> list[_Unreadable | _Directory]: ...
+
+_Counts: TypeAlias = tuple[int, int, int, int]
+"""Files, directories, symlinks, bytes."""
+_Hashed: TypeAlias = tuple[int, int, list[bytes]]
+"""Files that were read, bytes of them, files without a digest because of their holes."""
+_Told: TypeAlias = tuple[list[tuple[bytes, int, int]], list[tuple[int, int, list[bytes]]], _Hashed]
+"""Problems: path, reason (as `Scan` has it), and 0 if the old entry stays, 1 if it is left out, 2
+if its time is clamped.  Remarks: 0 temporary, 1 reserved, 2 not readable for others; how many; the
+first paths.  And what was read."""
+
+@final
+class TreeReader:
+    """Reads the tree of a module for a commit.
+
+    Exceptions of all that is lent come through unchanged.  What else fails is given to `explain`,
+    which returns the exception to raise: "tree" with an `OSError`, if memory or file handles are
+    short, "digests" with an `OSError`, if the table cannot be used, and "root" with a reason, or
+    with 0 if the root vanished.
+    """
+
+    def __new__(
+        cls,
+        root: bytes,
+        scan: tuple[Sequence[bytes], int, bool, bool],
+        owners: _Owners | None,
+        digests: object | None,
+        explain: Callable[[Any, Any], BaseException],
+    ) -> TreeReader:
+        """`scan`: as `Scan` has it, and whether to remark what others may not read.
+
+        `digests`: a huai_server.commit.tree_reader.DigestOptions; None: no file has one.  A root
+        that cannot be opened is an `OSError`.
+        """
+
+    def read_whole(
+        self,
+        past: _Snapshot | None,
+        mounts: tuple[set[bytes], bool, bool],
+        keep_pairs: Callable[[bytes], None],
+        writer: _Writer | None,
+    ) -> tuple[bytes, tuple[_Counts, int], _Told, set[bytes]]:
+        """Scan everything and write its objects: the id of the root's tree.
+
+        `past`: the last commit, whose entries stay where something cannot be read.  `mounts`: its
+        mount points, whether those of now are entered, whether all are accepted.  `keep_pairs` gets
+        lines of the record of hardlink groups.  The others: what is in the tree, entries that no
+        snapshot holds, and the mount points of now.
+        """
+
+    def read_listed(
+        self,
+        past: _Snapshot,
+        named: tuple[ChangeList, bool, bytes],
+        check_foreign: Callable[[list[bytes]], None],
+        writer: _Writer | None,
+    ) -> tuple[bytes, tuple[_Counts, _Counts], _Told, bytes, tuple[int, list[bytes]]] | None:
+        """Look at what a list names, and write the objects of `past` with that.
+
+        `named`: the list, whether a new name of a file comes with an old one in it, and the record
+        of hardlink groups.  None: it does not, and a file has names that are not known.
+        `check_foreign` gets the directories on other file systems.  The others: what was
+        added and removed; lines of that record; how many named paths are unknown, the first ones.
+        """
+
+    def read_digests(
+        self, changes: ChangeList, record: bytes, into: FoundDigests
+    ) -> tuple[_Hashed, list[tuple[bytes, int]]]:
+        """Put the digests of what a list names into `into`; what cannot be read, and why."""
+
+    def keep_digests(self) -> None:
+        """Keep what `read_digests` found out for later commits."""
 
 @final
 class TreeWatch:
@@ -1440,18 +1339,7 @@ def rename_noreplace(folder: int, old: bytes, new: bytes) -> bool:
 
 @final
 class Walk(Iterator[_Listing]):
-    """A directory with a tree of its own and all below it, in tree order.
+    """A directory and all below it, in tree order; with filters, what one of them mirrors."""
 
-    With `filters`: the directories that one of them mirrors.
-    """
-
-    def __new__(
-        cls,
-        reader: _Reader,
-        path: bytes,
-        tree: bytes,
-        limit: int,
-        filters: Sequence[Filter] = ...,
-    ) -> Walk: ...
     def __iter__(self) -> Walk: ...
     def __next__(self) -> _Listing: ...

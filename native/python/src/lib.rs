@@ -16,6 +16,8 @@ mod digests;
 mod export;
 mod hashing;
 
+mod commit;
+
 mod candidates;
 
 mod stage;
@@ -36,9 +38,9 @@ mod _native {
     #[pymodule_export]
     use crate::candidates::tree_comparison::TreeComparison;
     #[pymodule_export]
-    use crate::digests::found_digests::FoundDigests;
+    use crate::commit::TreeReader;
     #[pymodule_export]
-    use crate::digests::tables::{Digests, ListedDigests};
+    use crate::digests::found_digests::FoundDigests;
     #[pymodule_export]
     use crate::digests::undigested::Undigested;
     #[pymodule_export]
@@ -49,8 +51,6 @@ mod _native {
     use crate::export::image::ImageBuilder;
     #[pymodule_export]
     use crate::hashing::block_index::{BlockIndex, BlockPlaces, patch_file, reserve_patch};
-    #[pymodule_export]
-    use crate::hashing::contents::Contents;
     #[pymodule_export]
     use crate::hashing::hash::{Blake3, hash_file};
     #[pymodule_export]
@@ -66,13 +66,7 @@ mod _native {
     #[pymodule_export]
     use crate::scan::change_list::ChangeList;
     #[pymodule_export]
-    use crate::scan::hardlinks::HardlinkGroups;
-    #[pymodule_export]
     use crate::scan::layout::Layout;
-    #[pymodule_export]
-    use crate::scan::run::Run;
-    #[pymodule_export]
-    use crate::scan::touched::Looked;
     #[pymodule_export]
     use crate::scan::tree_watch::TreeWatch;
     #[pymodule_export]
@@ -82,13 +76,13 @@ mod _native {
     #[pymodule_export]
     use crate::snapshots::compare::{Comparison, check_hardlinks, count_changes};
     #[pymodule_export]
-    use crate::snapshots::entries::{Entries, leaf_totals};
+    use crate::snapshots::entries::Entries;
     #[pymodule_export]
     use crate::snapshots::filter::Filter;
     #[pymodule_export]
     use crate::snapshots::listing_hash::ListingHashes;
     #[pymodule_export]
-    use crate::snapshots::snapshot::{EntryLimit, Level, OwnDirectory, Walk};
+    use crate::snapshots::snapshot::{EntryLimit, Level, Lookup, Walk, read_own_directory};
     #[pymodule_export]
     use crate::stage::arrived::{Arrived, find_twins};
     #[pymodule_export]

@@ -24,6 +24,7 @@ pub mod compare;
 pub mod hashing;
 
 pub mod candidates;
+pub mod commit;
 
 pub mod publish;
 

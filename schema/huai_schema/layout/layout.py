@@ -11,16 +11,13 @@ from huai_schema.codec.listing import Listing
 from huai_schema.git.objects import ObjectWriter
 
 
-def build(listings: Iterable[Listing | _native.Run], writer: ObjectWriter | None) -> bytes:
+def build(listings: Iterable[Listing], writer: ObjectWriter | None) -> bytes:
     """Write the trees and manifests of a module; returns the id of its root tree.
 
     Without a writer only that id is found.  The listings come in tree order, the module's root
-    first; else it is a `FormatError`.  Those of a run come together.
+    first; else it is a `FormatError`.
     """
     layout = _native.Layout(writer)
     for listing in listings:
-        if isinstance(listing, _native.Run):
-            layout.add_run(listing)
-        else:
-            layout.add(*listing)
+        layout.add(*listing)
     return layout.finish()

@@ -6,7 +6,8 @@ directory can show when just a part of it was read (FORMAT.md, "What a reader mu
 """
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
 
 from huai_native import _native
 from huai_schema.codec.columns import decoded
@@ -15,16 +16,19 @@ from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.git.objects import ObjectReader
 from huai_schema.limits import TOTAL_ENTRIES
-from huai_schema.paths import ROOT, RelPath, join, parent, relative
+from huai_schema.paths import ROOT, RelPath, parent
 
 EntryLimit: TypeAlias = _native.EntryLimit
 """What one look at a snapshot may cost: it stops one that claims to be endless."""
-OwnDirectory: TypeAlias = _native.OwnDirectory
 
-_RECENT, _RECENT_CHILDREN = 64, 1 << 16
-"""Own directories that are kept: those above a path are looked at again for its neighbours."""
-_KNOWN = 1024
-"""Paths of own directories whose ids are kept, so that a deep path is not walked from the root."""
+
+class OwnDirectory(NamedTuple):
+    """The git tree of a directory that does not stand in its parent's manifest."""
+
+    children: dict[bytes, bytes]
+    """Raw names of subdirectories with trees of their own, to their ids; in byte order."""
+    ids: list[bytes | None]
+    """What it names beside them: manifest, its digests, other pieces, their digests."""
 
 
 class Snapshot:
@@ -39,37 +43,22 @@ class Snapshot:
         self.reader = reader
         self.tree = tree
         self.limit = limit
-        self._recent: dict[tuple[RelPath, bytes], OwnDirectory] = {}
-        self._recent_children = 0
-        self._known: dict[RelPath, bytes] = {}
 
     def undigested(self) -> _native.Undigested:
         """How many files have no digest, and how much that is; looks at all of them."""
         return _native.Undigested((self.reader, self.tree, self.limit), 0, None)
 
+    @cached_property
+    def _lookup(self) -> _native.Lookup:
+        return _native.Lookup(self.reader, self.tree, self.limit)
+
     def own_directory(self, path: RelPath, tree: bytes) -> OwnDirectory:
         """Take the tree of `path` apart, without reading any manifest."""
-        if (path, tree) in self._recent:
-            return self._recent[path, tree]
-        found = OwnDirectory(self.reader, path, tree)
-        self._recent_children += len(found.children)
-        self._recent[path, tree] = found
-        while len(self._recent) > _RECENT or (
-            self._recent_children > _RECENT_CHILDREN and len(self._recent) > 1
-        ):
-            oldest = self._recent.pop(next(iter(self._recent)))
-            self._recent_children -= len(oldest.children)
-        return found
+        return OwnDirectory(*_native.read_own_directory(self.reader, path, tree))
 
     def own_tree(self, path: RelPath) -> bytes | None:
         """The id of the tree that the directory at `path` has for itself; None: it has none."""
-        here, tree = ROOT, self.tree
-        for name in path.split(b"/") if path else ():
-            children = self.own_directory(here, tree).children
-            if name not in children:
-                return None
-            here, tree = join(here, name), children[name]
-        return tree
+        return self._lookup.own_tree(path)
 
     def listings(self) -> Iterator[Listing]:
         """The whole tree, in tree order."""
@@ -103,10 +92,8 @@ class Snapshot:
         Of a large directory it reads where each piece of its manifest begins, for the first of its
         paths that is looked up, and then one piece for each.
         """
-        directory = parent(path)
-        here, tree = self._own_above(directory)
-        found = self.own_directory(here, tree).leaf(relative(path, here))
-        return next(decode_leaves(directory, *found)) if found else None
+        found = self._lookup.leaf(path)
+        return next(decode_leaves(parent(path), *found)) if found else None
 
     def listing(self, path: RelPath) -> Listing | None:
         """One directory, without its subdirectories; None if there is no directory at `path`."""
@@ -117,43 +104,7 @@ class Snapshot:
 
         With `filters`, directories that none of them mirrors are left out, and not read.
         """
-
-        def is_mirrored(path: bytes) -> bool:
-            return not filters or any(each.reaches(path, directory=True) for each in filters)
-
-        if not is_mirrored(path):
-            return
-        here, tree = self._own_above(path)
-        if here == path:
-            walk = _native.Walk(self.reader, path, tree, self.limit, filters)
-            yield from map(Listing._make, walk)
-        else:
-            own = self.own_directory(here, tree)
-            listings = map(Listing._make, own.inlined(relative(path, here)))
-            yield from (listing for listing in listings if is_mirrored(listing.path))
-
-    def _own_above(self, path: RelPath) -> tuple[RelPath, bytes]:
-        """The directory at `path`, or the next above it that has a tree of its own; its id."""
-        here, tree = self._nearest(path)
-        while here != path:
-            name = relative(path, here).partition(b"/")[0]
-            children = self.own_directory(here, tree).children
-            if name not in children:
-                break
-            here, tree = join(here, name), children[name]
-            self._note(here, tree)
-        return here, tree
-
-    def _nearest(self, path: RelPath) -> tuple[RelPath, bytes]:
-        """The own directory that is known to be at `path` or the next above it, and its id."""
-        while path and path not in self._known:
-            path = parent(path)
-        return path, self._known.get(path, self.tree)
-
-    def _note(self, path: RelPath, tree: bytes) -> None:
-        if len(self._known) >= _KNOWN:
-            del self._known[next(iter(self._known))]
-        self._known[path] = tree
+        return map(Listing._make, self._lookup.subtree(path, filters))
 
 
 def leaves_from(listing: Listing, start: int) -> Iterator[File | Symlink]:

@@ -13,9 +13,9 @@ from huai_schema.paths import show
 from huai_server.cli.console import Console
 from huai_server.cli.list_report import list_values
 from huai_server.commit import remarks
-from huai_server.commit.digest.columns import DAMAGED, HOLES
 from huai_server.commit.read_limits import TOO_LARGE
 from huai_server.commit.remarks import Remark
+from huai_server.commit.tree_reader import HOLES
 from huai_server.scan import mounts
 from huai_server.scan import types as scan
 from huai_server.scan.types import Problem
@@ -41,8 +41,8 @@ _ADVICE = {
     TOO_LARGE: "allow more time or a higher rate: each run begins such a file again",
     HOLES: "huai-server digest reads it without holding up commits; or fill its holes "
     "(cp --sparse=never), or exclude it",
-    DAMAGED: "put a sound copy in its place, with its old time; if the content is meant to be new, "
-    "touch the file and commit",
+    scan.DAMAGED: "put a sound copy in its place, with its old time; if the content is meant to be "
+    "new, touch the file and commit",
     mounts.NOT_ENTERED: "unmount it; or set one_file_system = false; or commit it as an empty "
     "directory with --accept-mounts",
     mounts.MOUNTED_OVER: "mount the right file system; or take what is there with --accept-mounts",

@@ -4,17 +4,15 @@ The whole tree is scanned (`whole_tree`), or only what lists name is looked at (
 Only composes; `next_commit` says in which order a commit is written.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from huai_native._native import FoundDigests
 from huai_program.locking import locked
-from huai_schema.codec.listing import Listing
 from huai_schema.errors import FormatError
-from huai_schema.layout import layout
-from huai_schema.layout.snapshot import Snapshot
 from huai_server.commit.from_lists import commit_lists
 from huai_server.commit.list_record import LIST_RECORD
 from huai_server.commit.newest import no_commit
@@ -76,26 +74,27 @@ def commit_digests(
     name: str,
     module: Module,
     places: ModulePlaces,
-    fill: Callable[[Snapshot], Iterable[Listing]],
+    found: FoundDigests,
     *,
     keys: "ServerKeys | None",
     wait: float,
 ) -> CommitResult:
-    """Commit the newest snapshot with the digests that `fill` adds, and as it is else."""
+    """Commit the newest snapshot with the digests that were `found`, and as it is else."""
 
     def work(making: NextCommit) -> CommitResult:
-        return _add_digests(making, fill)
+        return _add_digests(making, found)
 
     return _with_module((name, module, places), keys, wait, work)
 
 
-def _add_digests(making: NextCommit, fill: Callable[[Snapshot], Iterable[Listing]]) -> CommitResult:
+def _add_digests(making: NextCommit, found: FoundDigests) -> CommitResult:
     """What lists may rest on stays."""
     past, head, record = making.past, making.head, making.record
     if past is None or head is None:
         raise no_commit(making.name)
     with making.writing() as writer:
-        top = making.finish(layout.build(fill(past), writer), writer)
+        tree = found.write((past.reader, past.tree, past.limit), writer)
+        top = making.finish(tree, writer)
     if top is None:
         return CommitResult(head, changed=False)
     made = making.commit(top, head.info.totals, NO_CHANGE, head.info.skipped)

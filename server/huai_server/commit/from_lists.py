@@ -10,10 +10,8 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, parent, show
 from huai_server.commit.change_lists import ChangeLists
 from huai_server.commit.list_record import scan_reason
-from huai_server.commit.listed import Listing, ListsNotEnoughError, build_listed
+from huai_server.commit.listed import ListsNotEnoughError, build_listed
 from huai_server.commit.next_commit import NO_CHANGE, NextCommit
-from huai_server.commit.reading import scan_options
-from huai_server.commit.remarks import Remarks
 from huai_server.commit.result import CommitOptions, CommitResult, ListedResult
 from huai_server.commit.tree_export import TreeExport, WrittenTree, look_again, prepare
 from huai_server.commit.whole_tree import commit_whole
@@ -66,10 +64,8 @@ def _take(
     assert record is not None  # noqa: S101 - the same
     if not allow_empty and not holds_anything(root):
         raise empty_root(root)
-    remarks = Remarks(check_readable=making.module.check_readable)
-    made_from = Listing(root, scan_options(making.module), past, head.info.totals, making.places)
-    with making.digests.look() as columns, making.writing() as writer:
-        found = build_listed(made_from, lists, columns, remarks, writer)
+    with making.writing() as writer:
+        found = build_listed(making, root, (past, head.info.totals), lists, writer)
         other = bool(lists.paths) and found.unknown == lists.paths
         if other:  # the lists of another tree
             writer.abort()
@@ -91,7 +87,9 @@ def _take(
     making.note(head, scanned=record.scanned, lists=record.lists + 1)
     listed = ListedResult(lists, "", found.unknown, found.first_unknown)
     changed = seen.top is not None
-    problems = (*seen.problems, *making.digests.without_digest.values())
+    reader = making.reader
+    problems = (*seen.problems, *reader.without_digest.values())
     return CommitResult(
-        *(head, changed, counts, problems, remarks.found()), *making.digests.hashed, listed
+        *(head, changed, counts, problems, found.remarks),
+        *(reader.hashed_files, reader.hashed_bytes, listed),
     )

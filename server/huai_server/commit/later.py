@@ -11,26 +11,20 @@ the file is still so; of others the next commit has to say more first.
 """
 
 import math
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from huai_native._native import FoundDigests, Pace, Undigested
 from huai_program.locking import locked
 from huai_program.priority import idle_disk
-from huai_schema.codec.listing import Listing
 from huai_schema.errors import ExitCode
-from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_server.commit.change_lists import list_of
 from huai_server.commit.commit import commit_digests
-from huai_server.commit.digest.columns import ReadingPolicy
 from huai_server.commit.newest import newest_commit
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
-from huai_server.commit.reading import digest_columns, require_digests, scan_options
+from huai_server.commit.tree_reader import TreeReader, require_digests
 from huai_server.config.tables import Module
-from huai_server.scan import native
 from huai_server.scan.types import Problem
 from huai_server.signing.keys import ServerKeys
 from huai_server.state.paths import ModulePlaces
@@ -92,16 +86,15 @@ def digest_tree(
             reading.read(paths)
         found, reading.found = reading.found, FoundDigests()
         if found:
-            fill = partial(_filled, found)
-            made = commit_digests(name, module, places, fill, keys=keys, wait=_PATIENCE)
+            made = commit_digests(name, module, places, found, keys=keys, wait=_PATIENCE)
             changed = changed or made.changed
         head, past = newest_commit(name, places)
     return DigestResult(
         head,
         changed,
         past.undigested().files,
-        reading.columns.hashed_files,
-        reading.columns.hashed_bytes,
+        reading.reader.hashed_files,
+        reading.reader.hashed_bytes,
         tuple(reading.problems),
     )
 
@@ -112,10 +105,7 @@ class _Reading:
     def __init__(self, module: Module, places: ModulePlaces, pace: Pace) -> None:
         self._root = Path(module.path)
         self._places = places
-        self._options = scan_options(module)
-        self.columns = digest_columns(
-            module, places, BlockIndices(places.repository), ReadingPolicy(pace=pace)
-        )
+        self.reader = TreeReader(module, places, BlockIndices(places.repository), pace)
         self._pace = pace
         self.found = FoundDigests()
         self.problems: list[Problem] = []
@@ -123,19 +113,10 @@ class _Reading:
     def read(self, paths: bytes) -> None:
         """Read those whose digests are not known, and keep these; each path is ended by a NUL."""
         named = list_of(self._root, map(RelPath, paths.split(b"\0")[:-1])).named
-        lock = partial(locked, self._places.lock, wait=_PATIENCE)
+        lock = locked(self._places.lock, wait=_PATIENCE)
         with idle_disk():
-            looked = native.look(self._root, self._options, named, self._places.hardlinks)
-            problems = self.columns.fill_looked(looked, lock)
-        self.problems += (each._replace(outcome=NOT_YET) for each in problems)
-        self.found.gather(looked.run)
-        if self._pace.is_over() and not (self.columns.hashed_files or self.found):
+            unread = self.reader.read_digests(named, self.found, lock)
+        self.problems += (Problem(path, reason, NOT_YET) for path, reason in unread)
+        if self._pace.is_over() and not (self.reader.hashed_files or self.found):
             first = RelPath(paths.partition(b"\0")[0])
             self.problems.append(Problem(first, TOO_LARGE, NOT_YET))
-
-
-def _filled(found: FoundDigests, past: Snapshot) -> Iterator[Listing]:
-    """The snapshot with the digests of those of `found` that it knows as they are."""
-    for listing in past.listings():
-        column = found.fill(listing.path, listing.leaves, listing.digests)
-        yield listing if column is None else listing._replace(digests=column)

@@ -11,16 +11,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from huai_program.durable import open_new, sync_folder
-from huai_schema.codec.escaping import escape
-from huai_schema.paths import RelPath
 
 _LONGEST = 1 << 16
 """Bytes of a line: every byte of two paths escaped."""
-
-
-def pair(leader: RelPath, name: RelPath) -> bytes:
-    """The line for one name of a group."""
-    return escape(leader) + b"\t" + escape(name) + b"\n"
 
 
 class LinkRecord:

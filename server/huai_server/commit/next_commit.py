@@ -25,7 +25,7 @@ from huai_schema.codec.signing import NAMESPACE, Promise
 from huai_schema.limits import CLOCK_SKEW
 from huai_server.commit.link_record import LinkRecord
 from huai_server.commit.list_record import LIST_RECORD, ListRecord, settings_of
-from huai_server.commit.reading import CommitDigests
+from huai_server.commit.tree_reader import TreeReader
 from huai_server.config.tables import Module
 from huai_server.state.paths import ModulePlaces
 from huai_server.store.block_indices import BlockIndices
@@ -61,7 +61,7 @@ class NextCommit:
         self.record = LIST_RECORD.load(places.lists)
         self.links = LinkRecord(places.hardlinks)
         self.blocks = BlockIndices(repository.path)
-        self.digests = CommitDigests(module, places, self.blocks)
+        self.reader = TreeReader(module, places, self.blocks)
         # Made with the module's first commit.  A module that is made again gets another one.
         began = self._pending and self._pending.promise.identity
         self._identity = (descriptor and descriptor.identity) or began or os.urandom(16).hex()

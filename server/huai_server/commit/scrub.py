@@ -27,8 +27,8 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, tree_order
 from huai_server.commit.newest import newest_commit
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
-from huai_server.commit.reading import require_digests
 from huai_server.commit.scrub_schedule import EVERYTHING, FILE_COST, cost, due, following
+from huai_server.commit.tree_reader import require_digests
 from huai_server.config.tables import Module
 from huai_server.config.volatile import Volatile
 from huai_server.scan.root import empty_root, holds_anything

@@ -12,10 +12,8 @@ from huai_schema.codec.commits import Totals
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_server.commit.change_lists import list_of
-from huai_server.commit.listed import Listing, build_listed
+from huai_server.commit.listed import build_listed
 from huai_server.commit.next_commit import NextCommit
-from huai_server.commit.reading import scan_options
-from huai_server.commit.remarks import Remarks
 from huai_server.commit.result import CommitOptions
 from huai_server.scan.root import empty_root, holds_anything
 from huai_server.scan.types import Problem
@@ -64,11 +62,9 @@ def look_again(
 
     Remarks are left to the first look: nobody else writes these files.
     """
-    snapshot = Snapshot(making.repository, seen.tree)
-    options = scan_options(making.module)
-    made_from = Listing(root, options, snapshot, seen.totals, making.places)
-    with making.digests.look() as columns, making.writing() as writer:
-        found = build_listed(made_from, list_of(root, paths), columns, Remarks(), writer)
+    past = Snapshot(making.repository, seen.tree), seen.totals
+    with making.writing() as writer:
+        found = build_listed(making, root, past, list_of(root, paths), writer)
         top = making.finish(found.tree, writer)
     making.links.extend(found.pairs)
     again = {problem.path for problem in found.problems}

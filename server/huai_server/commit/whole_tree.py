@@ -4,22 +4,18 @@ import time
 from itertools import islice
 from pathlib import Path
 
-from huai_native._native import PackWriter
 from huai_program.packs import remove_pack
 from huai_schema.codec.commits import Counts, Totals
 from huai_schema.diff.diff import count, diff
-from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import show
 from huai_server.commit.listed import ListsNotEnoughError
 from huai_server.commit.newest import no_commit
 from huai_server.commit.next_commit import NO_CHANGE, NextCommit
-from huai_server.commit.reading import scan_options
 from huai_server.commit.result import AuditResult, CommitOptions, CommitResult
-from huai_server.commit.tree_builder import TreeBuilder
 from huai_server.commit.tree_export import TreeExport, WrittenTree, look_again, prepare
-from huai_server.scan import scan_runs
-from huai_server.scan.mounts import Mounts
+from huai_server.commit.tree_reader import ReadTree
+from huai_server.scan.mounts import write_mounts
 from huai_server.scan.root import EmptyRootError, empty_root
 
 _SHOWN = 20
@@ -33,8 +29,8 @@ def commit_whole(
     if export:
         prepare(root, options, export)
     started = int(time.time())
-    builder = _builder(making)
-    seen = _write(making, root, options, builder)
+    read, top = _write(making, root, options)
+    seen = WrittenTree(read.tree, top, read.totals, read.problems)
     now = int(time.time())
     scanned = Snapshot(making.repository, seen.tree)
     written = export and export.write(making.repository, scanned, seen.totals.bytes, now)
@@ -48,16 +44,16 @@ def commit_whole(
     head, counts = making.head, NO_CHANGE
     if seen.top is not None:
         counts = _counts(making, seen.tree, seen.totals)
-        head = making.commit(seen.top, seen.totals, counts, builder.skipped, now)
+        head = making.commit(seen.top, seen.totals, counts, read.skipped, now)
         making.blocks.prune(Snapshot(making.repository, seen.tree), time.time())
     assert head is not None  # noqa: S101 - without one the tree is new
     making.note(head, scanned=started, lists=0)
-    remarks, missed = builder.remarks.found(), _missed(making, counts)
-    problems = (*seen.problems, *making.digests.without_digest.values())
+    reader = making.reader
+    problems = (*seen.problems, *reader.without_digest.values())
     return CommitResult(
-        *(head, seen.top is not None, counts, problems, remarks),
-        *making.digests.hashed,
-        missed=missed,
+        *(head, seen.top is not None, counts, problems, read.remarks),
+        *(reader.hashed_files, reader.hashed_bytes),
+        missed=_missed(making, counts),
     )
 
 
@@ -65,69 +61,46 @@ def audit(making: NextCommit, root: Path) -> AuditResult:
     """Compare the whole tree with the last commit; what was written for that goes again."""
     if making.head is None or making.past is None:
         raise no_commit(making.name)
-    builder = _builder(making)
-    mounts = _mounts(making, root, accept=False)
     pack: bytes | None = None
     try:
         with making.writing() as writer:
-            tree = _build(making, root, builder, mounts, writer)
-            _check_not_empty(root, builder)
+            read = making.reader.read_whole(making.past, making.links.add, writer)
+            _check_not_empty(root, read)
             pack = writer.finish()
-        new = Snapshot(making.repository, tree)
+        new = Snapshot(making.repository, read.tree)
         first = tuple(islice(diff(making.past, new), _SHOWN))
         counts = count(making.past, new)
     finally:
         making.links.abort()
         if pack is not None:
             remove_pack(making.repository.pack_folder, pack)
-    return AuditResult(making.head, counts, first, tuple(builder.problems))
+    return AuditResult(making.head, counts, first, read.problems)
 
 
-def _write(
-    making: NextCommit, root: Path, options: CommitOptions, builder: TreeBuilder
-) -> WrittenTree:
-    """Scan, and write what is new as a pack."""
-    mounts = _mounts(making, root, accept=options.accept_mounts)
+def _write(making: NextCommit, root: Path, options: CommitOptions) -> tuple[ReadTree, bytes | None]:
+    """Scan, and write what is new as a pack; the tree of the commit, None: none has to be made."""
     try:
         with making.writing() as writer:
-            tree = _build(making, root, builder, mounts, writer)
+            read = making.reader.read_whole(
+                making.past, making.links.add, writer, accept_mounts=options.accept_mounts
+            )
             if not options.allow_empty:
-                _check_not_empty(root, builder)
+                _check_not_empty(root, read)
             # What is recorded from here on is of the new commit: lists may not rest on it before.
             making.places.lists.unlink(missing_ok=True)
-            mounts.write()
-            top = making.finish(tree, writer)
+            write_mounts(making.places.mounts, read.mounts)
+            top = making.finish(read.tree, writer)
     except BaseException:
         making.links.abort()
         raise
-    return WrittenTree(tree, top, builder.totals, tuple(builder.problems))
+    return read, top
 
 
-def _build(
-    making: NextCommit, root: Path, builder: TreeBuilder, mounts: Mounts, writer: PackWriter
-) -> bytes:
-    """Scan, and write the objects of what is there; the id of the root directory's tree."""
-    scanned = mounts.guard(scan_runs(root, scan_options(making.module), mounts.watched))
-    with making.digests.look() as columns:
-        read = columns.fill(scanned) if columns else scanned
-        return layout.build(builder.listings(read), writer)
-
-
-def _builder(making: NextCommit) -> TreeBuilder:
-    readable = making.module.check_readable
-    return TreeBuilder(making.past, check_readable=readable, record=making.links)
-
-
-def _mounts(making: NextCommit, root: Path, *, accept: bool) -> Mounts:
-    enter = not making.module.one_file_system
-    return Mounts(root, making.places.mounts, making.past, enter=enter, accept=accept)
-
-
-def _check_not_empty(root: Path, builder: TreeBuilder) -> None:
-    if builder.totals.entries > 1:
+def _check_not_empty(root: Path, read: ReadTree) -> None:
+    if read.totals.entries > 1:
         return
-    if builder.problems:
-        path, reason, _ = builder.problems[0]
+    if read.problems:
+        path, reason, _ = read.problems[0]
         raise EmptyRootError(
             f"{root}: nothing in the tree could be read, for example {show(path)}: {reason}",
             hint="run the commit as the user that owns the tree",

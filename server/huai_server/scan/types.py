@@ -1,21 +1,11 @@
-"""What a scan yields, its options and its errors.
-
-Values only; `huai_server.scan.scan` makes them.
-"""
+"""What a scan says of paths, its options and its errors.  Values only."""
 
 import os
-import struct
-from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from pathlib import Path
+from typing import NamedTuple
 
-from huai_native._native import Run
-from huai_schema.codec.listing import Listing
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath, show
-
-IDENTITY = struct.Struct("<QQqqqIIIII4x")
-"""One regular file: device, inode, size, mtime and ctime (ns), number of links, line's offset,
-mode, uid, gid."""
 
 # Reasons that have no errno; the native scanner knows them by number.
 KEEPS_CHANGING = "keeps changing while it is read"
@@ -23,8 +13,7 @@ OUT_OF_RANGE = "its size or time is out of range"
 TIME = "its time is out of range"
 """Of a directory, which is listed with the nearest time that the format can hold."""
 CHANGED = "changed while it was read"
-VOLATILE = "changed while it was read, as it may"
-"""Of a file that the configuration calls volatile; this is no problem."""
+DAMAGED = "its content is damaged, as a scrub found"
 
 # Why something is left out on purpose.
 RESERVED = "the name is reserved for what rsync and huai stage"
@@ -38,49 +27,7 @@ class Problem(NamedTuple):
     path: RelPath
     reason: str
     outcome: str = ""
-    """What was committed in its place; empty in the output of a scan."""
-
-
-class Unreadable(NamedTuple):
-    """A directory that could not be read; it stands for all below it, too."""
-
-    path: RelPath
-    reason: str
-
-
-class ScannedDirectory(NamedTuple):
-    """One directory as it was seen, or a part of a large one."""
-
-    listing: Listing
-    """Without digests."""
-    identities: bytes
-    """One `IDENTITY` record for each regular file of the listing, in its order."""
-    hardlinks: bool
-    """Whether a file here has more than one name, here or elsewhere."""
-    skipped: int
-    """How many devices, sockets, fifos and over-long paths are in it: no snapshot can hold them.
-
-    The first part says it of all."""
-    problems: tuple[Problem, ...] = ()
-    """Paths in it that could not be read; its own path if its time is out of range."""
-    left_out: tuple[Problem, ...] = ()
-    """Temporary files and reserved names in it; what a pattern excludes is not listed."""
-    unreadable: int = 0
-    """Files of the listing that others may not read."""
-    device: int = 0
-    """The kernel's number of its file system."""
-    inode: int = 0
-    file_system: int = 0
-    """Another number, which stays when the file system is mounted again; 0: nothing proves it."""
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether this is more of the directory before it."""
-        return not self.listing.attributes
-
-
-Scanned: TypeAlias = Iterator[ScannedDirectory | Unreadable | Run]
-"""A scan: directories about which nothing has to be decided come together, large ones in parts."""
+    """What was committed in its place."""
 
 
 class ScanOptions(NamedTuple):
@@ -118,6 +65,14 @@ def root_error(root: os.PathLike[str], error: OSError) -> ScanError:
         )
     return ScanError(
         f"cannot read the tree at {where}",
+        hint="let the user that runs this command read it, or run it as another one",
+    )
+
+
+def unreadable_root(root: Path, reason: str) -> ScanError:
+    """The error for a root of which nothing can be listed."""
+    return ScanError(
+        f"cannot read the tree at {show(bytes(root))}: {reason}",
         hint="let the user that runs this command read it, or run it as another one",
     )
 

@@ -58,11 +58,11 @@ class ScrubRecord(msgspec.Struct, frozen=True):
     """When the last round came to its end, seconds since the epoch."""
     damage: tuple[Damage, ...] = ()
 
-    def is_damage(self, path: bytes, size: int, mtime: int, digest: bytes) -> bool:
-        """Whether this content is damage that is known: no commit takes it for new content."""
-        return any(
-            (each.path, each.size, each.mtime, each.found) == (path, size, mtime, digest)
-            for each in self.damage
+    @property
+    def found_damage(self) -> tuple[tuple[bytes, int, int, bytes], ...]:
+        """Path, size, mtime and digest of content that no commit takes for new content."""
+        return tuple(
+            (each.path, each.size, each.mtime, each.found) for each in self.damage if each.found
         )
 
 

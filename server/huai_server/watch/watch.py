@@ -21,12 +21,12 @@ from huai_program.service_manager import notify
 from huai_schema.errors import HuaiError
 from huai_schema.paths import show
 from huai_server.commit.change_lists import ChangeLists
-from huai_server.commit.digest.columns import HOLES
 from huai_server.commit.list_record import settings_of
+from huai_server.commit.tree_reader import HOLES
 from huai_server.config.load import load
 from huai_server.scan.exclude import check_exclude
 from huai_server.scan.mounts import MOUNTED_OVER, NOT_MOUNTED
-from huai_server.scan.types import TIME, VOLATILE, Problem, root_error
+from huai_server.scan.types import TIME, Problem, root_error
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import module_places
 from huai_server.watch.record import WatchRecord, write_record
@@ -36,7 +36,7 @@ _LOOK = 1.0
 """Seconds between two looks at the root: nothing tells that it was deleted while it is watched."""
 _MOST_PATHS = 1 << 16
 """A commit of more paths than these scans instead: they are held in memory."""
-_LASTING = frozenset({HOLES, MOUNTED_OVER, NOT_MOUNTED, TIME, VOLATILE})
+_LASTING = frozenset({HOLES, MOUNTED_OVER, NOT_MOUNTED, TIME})
 """Reasons that a list does not get rid of, however often it looks again."""
 _LULL = 0.02
 """Seconds in which more events gather."""

@@ -15,7 +15,7 @@ def read_own_directory(path: bytes, data: bytes) -> OwnDirectory:
     """The directory at `path` whose git tree is `data`."""
     objects = MemoryObjects()
     objects.objects[_OID] = "tree", data
-    return _native.OwnDirectory(objects, path, _OID)
+    return OwnDirectory(*_native.read_own_directory(objects, path, _OID))
 
 
 def read_manifest(text: bytes, column: bytes = b"", path: bytes = b"") -> list[Listing]:

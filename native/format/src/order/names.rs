@@ -10,8 +10,8 @@ use crate::entry_limit::EntryLimit;
 use crate::error::Result;
 use crate::find::split_before;
 use crate::git::object::Kind;
-use crate::git::oid::Oid;
 use crate::line::has_leaf;
+use crate::lookup;
 use crate::manifest::Manifest;
 use crate::objects::ObjectReader;
 use crate::own_directory::OwnDirectory;
@@ -20,8 +20,7 @@ use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::wildmatch::Glob;
 
-/// How many own directories are kept: taken apart, and with all names.
-const OWN: usize = 64;
+/// How many own directories are kept with all names.
 const READ: usize = 32;
 /// Bytes of manifests whose names are kept, unless the last one alone has more.
 const READ_BYTES: usize = 16 << 20;
@@ -118,9 +117,7 @@ impl Names {
 /// Answers about the directories of one snapshot.
 #[derive(Debug)]
 pub struct Lookup<R> {
-    snapshot: Snapshot<R>,
-    limit: u64,
-    own: Recent<OwnDirectory>,
+    own: lookup::Lookup<R>,
     read: Recent<Names>,
 }
 
@@ -128,9 +125,7 @@ impl<R: ObjectReader> Lookup<R> {
     /// Reads nothing yet; `limit`: how many entries the snapshot may have.
     pub fn new(snapshot: Snapshot<R>, limit: u64) -> Self {
         Self {
-            snapshot,
-            limit,
-            own: Recent::new(OWN),
+            own: lookup::Lookup::new(snapshot, limit),
             read: Recent::new(READ),
         }
     }
@@ -177,7 +172,9 @@ impl<R: ObjectReader> Lookup<R> {
         folder: &[u8],
         look: impl FnOnce(&Inside) -> Result<bool>,
     ) -> Result<bool> {
-        let own = self.own_around(folder)?;
+        let own = self
+            .own
+            .directory_around(&RelPath::trusted(folder.to_vec()))?;
         let path = own.path.as_bytes();
         let names = if let Some(names) = self.read.get(path) {
             names
@@ -190,41 +187,16 @@ impl<R: ObjectReader> Lookup<R> {
         names.inside.get(folder).map_or(Ok(false), look)
     }
 
-    /// The own directory that describes `folder`, if there is one.
-    fn own_around(&mut self, folder: &[u8]) -> Result<Arc<OwnDirectory>> {
-        let mut found = self.own_directory(b"", self.snapshot.tree)?;
-        let slashes = folder
-            .iter()
-            .enumerate()
-            .filter(|(_, byte)| is_slash(**byte));
-        for end in slashes.map(|(end, _)| end).chain([folder.len()]) {
-            let path = folder.get(..end).unwrap_or_default();
-            let Some(tree) = found.child(basename(path)) else {
-                break;
-            };
-            found = self.own_directory(path, tree)?;
-        }
-        Ok(found)
-    }
-
-    fn own_directory(&mut self, path: &[u8], tree: Oid) -> Result<Arc<OwnDirectory>> {
-        if let Some(known) = self.own.get(path) {
-            return Ok(known);
-        }
-        let place = RelPath::trusted(path.to_vec());
-        let found = self.snapshot.own_directory(place, tree)?;
-        Ok(self.own.keep(path, found))
-    }
-
     fn names(&self, own: &OwnDirectory) -> Result<Names> {
-        let mut limit = EntryLimit::new(self.limit);
+        let mut limit = EntryLimit::new(self.own.limit());
         limit.spend_trees(own.children.len(), &own.path)?;
         let mut names = Names::default();
         let here = names.entry(own.path.as_bytes());
         here.folders
             .extend(own.children.iter().map(|(name, _)| name.clone()));
-        for oid in self.snapshot.manifests(own)? {
-            let text = Shared::from(self.snapshot.reader.read(&oid, Kind::Blob)?);
+        let snapshot = self.own.snapshot();
+        for oid in snapshot.manifests(own)? {
+            let text = Shared::from(snapshot.reader.read(&oid, Kind::Blob)?);
             names.bytes = names.bytes.saturating_add(text.len());
             let manifest = Manifest::decode(&text, &Shared::default());
             let manifest = manifest.map_err(|error| at(&own.path, error))?;

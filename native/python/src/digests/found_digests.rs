@@ -1,12 +1,14 @@
 //! Digests that were found out after their files were committed.
 
+use huai_format::entry_limit::EntryLimit;
 use huai_format::found_digests;
-use huai_format::path::RelPath;
+use huai_format::layout;
+use huai_format::level::Walk;
+use huai_format::manifest::Listing;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
-use crate::scan::run::Run;
-use crate::snapshots::entries::SHORT;
+use crate::packs::lent::snapshot;
+use crate::scan::layout::Writer;
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
@@ -14,7 +16,7 @@ use crate::sys::wait::wait;
 /// Files with their digests, by path.
 #[pyclass(frozen, module = "huai_native._native")]
 #[derive(Default)]
-pub(crate) struct FoundDigests(Guarded<found_digests::FoundDigests>);
+pub(crate) struct FoundDigests(pub(crate) Guarded<found_digests::FoundDigests>);
 
 #[pymethods]
 impl FoundDigests {
@@ -27,37 +29,42 @@ impl FoundDigests {
         self.0.lock().len()
     }
 
-    fn gather(&self, py: Python<'_>, run: &Bound<'_, Run>) -> PyResult<()> {
-        let run = run.get();
-        let gathered = wait(py, |_| {
-            let run = run.lock();
-            let mut found = self.0.lock();
-            for (directory, column) in run.directories.iter().zip(&run.columns) {
-                let path = RelPath::trusted(directory.path.clone());
-                found.gather(&path, &directory.leaves, column)?;
-            }
-            Ok(())
-        })?;
-        gathered.map_err(refuse)
-    }
-
-    /// None: the column stays as it is.
-    fn fill<'py>(
+    /// The tree of a snapshot with these digests.
+    fn write(
         &self,
-        py: Python<'py>,
-        directory: &[u8],
-        leaves: &[u8],
-        digests: &[u8],
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let path = RelPath::trusted(directory.to_vec());
-        let fill = || self.0.lock().fill(&path, leaves, digests);
-        let column = if leaves.len() < SHORT {
-            py.detach(fill)
-        } else {
-            wait(py, |_| fill())?
-        };
-        Ok(column
-            .map_err(refuse)?
-            .map(|column| PyBytes::new(py, &column)))
+        py: Python<'_>,
+        past: (Py<PyAny>, Vec<u8>, u64),
+        writer: Option<Py<PyAny>>,
+    ) -> PyResult<Vec<u8>> {
+        let (reader, tree, limit) = past;
+        let (past, writer) = (snapshot(reader, &tree)?, Writer::new(py, writer));
+        let tree = wait(py, |stop| {
+            let found = self.0.lock();
+            let mut until = writer.until(stop);
+            let mut layout = layout::Layout::default();
+            let mut walk = Walk::new(&past, EntryLimit::new(limit));
+            while let Some(listing) = walk.next(&past)? {
+                let Listing {
+                    path,
+                    attributes,
+                    leaves,
+                    digests,
+                } = &listing;
+                let column = found.fill(path, leaves, digests)?;
+                let path = path.as_bytes();
+                let digests = column.as_deref().unwrap_or(digests);
+                layout.add(
+                    &layout::Listing {
+                        path,
+                        attributes,
+                        leaves,
+                        digests,
+                    },
+                    &mut until,
+                )?;
+            }
+            layout.finish(&mut until)
+        })?;
+        Ok(tree.map_err(refuse)?.as_bytes().to_vec())
     }
 }

@@ -1,5 +1,4 @@
 //! Digests that are kept, and files that have none.
 
 pub(crate) mod found_digests;
-pub(crate) mod tables;
 pub(crate) mod undigested;

@@ -1,6 +1,5 @@
 //! Reading content for its digests.
 
 pub(crate) mod block_index;
-pub(crate) mod contents;
 pub(crate) mod hash;
 pub(crate) mod scrub;

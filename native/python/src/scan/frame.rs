@@ -7,30 +7,17 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 /// What is said of a directory.
 pub(crate) fn tuple(py: Python<'_>, frame: Frame) -> PyResult<Bound<'_, PyTuple>> {
     match frame {
-        Frame::Read(mut found) => {
-            // Each is let go as soon as it is copied: there may be a million lines.
-            let leaves = bytes(py, &std::mem::take(&mut found.leaves))?;
-            let identities = bytes(py, &std::mem::take(&mut found.identities))?;
-            assemble(py, &found, leaves, identities)
-        }
+        Frame::Read(found) => directory(py, found),
         Frame::Unreadable { path, reason } => {
             (PyBytes::new(py, &path), number(reason)).into_pyobject(py)
         }
     }
 }
 
-/// A directory that others go on with.
-pub(crate) fn directory<'py>(py: Python<'py>, found: &Directory) -> PyResult<Bound<'py, PyTuple>> {
-    let leaves = bytes(py, &found.leaves)?;
-    assemble(py, found, leaves, bytes(py, &found.identities)?)
-}
-
-fn assemble<'py>(
-    py: Python<'py>,
-    found: &Directory,
-    leaves: Bound<'py, PyBytes>,
-    identities: Bound<'py, PyBytes>,
-) -> PyResult<Bound<'py, PyTuple>> {
+fn directory(py: Python<'_>, mut found: Directory) -> PyResult<Bound<'_, PyTuple>> {
+    // Each is let go as soon as it is copied: there may be a million lines.
+    let leaves = bytes(py, &std::mem::take(&mut found.leaves))?;
+    let identities = bytes(py, &std::mem::take(&mut found.identities))?;
     let problem = |problem: &Problem| (PyBytes::new(py, &problem.name), number(problem.reason));
     (
         bytes(py, &found.path)?,
@@ -65,5 +52,10 @@ pub(crate) fn number(reason: Reason) -> i32 {
         Reason::Time => -3,
         Reason::Reserved => -4,
         Reason::Temporary => -5,
+        Reason::Changed => -6,
+        Reason::Damaged => -7,
+        Reason::NotEntered => -8,
+        Reason::MountedOver => -9,
+        Reason::NotMounted => -10,
     }
 }

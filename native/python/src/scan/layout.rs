@@ -11,7 +11,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::run::Run;
 use crate::packs::read::parse_oid;
 use crate::packs::writer::PackWriter;
 use crate::sys::errors::refuse;
@@ -71,20 +70,6 @@ impl Layout {
             return py.detach(|| add(&Stop::default()));
         }
         wait(py, add)?
-    }
-
-    fn add_run(&self, py: Python<'_>, run: &Bound<'_, Run>) -> PyResult<()> {
-        let run = run.get();
-        wait(py, |stop| {
-            let mut open = self.open.lock();
-            let layout = open.as_mut().ok_or_else(is_finished)?;
-            let mut writer = self.writer.until(stop);
-            let run = run.lock();
-            let done = run
-                .listings()
-                .try_for_each(|listing| layout.add(&listing, &mut writer));
-            done.map_err(refuse)
-        })?
     }
 
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

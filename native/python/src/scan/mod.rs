@@ -2,9 +2,6 @@
 
 pub(crate) mod change_list;
 pub(crate) mod frame;
-pub(crate) mod hardlinks;
 pub(crate) mod layout;
-pub(crate) mod run;
-pub(crate) mod touched;
 pub(crate) mod tree_watch;
 pub(crate) mod whole_tree;

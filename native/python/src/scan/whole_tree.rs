@@ -1,21 +1,17 @@
 //! Reading a whole tree.
 
-use huai_format::change_list::Touched;
-use huai_format::pattern::Pattern;
-use huai_tree::scan::directory::{Directory, Frame, Options};
-use huai_tree::scan::linked::find_linked;
-use huai_tree::scan::run::Watch;
-use huai_tree::scan::whole_tree;
-use huai_tree::sys::error::{Errno, Result};
-use huai_tree::sys::stop::Stop;
-use huai_tree::walk::owners::{Kind, LookUp};
-use pyo3::prelude::*;
-use pyo3::types::PyList;
+use std::collections::BTreeSet;
 
-use super::change_list::ChangeList;
+use huai_format::pattern::Pattern;
+use huai_tree::scan::directory::{Frame, Options};
+use huai_tree::scan::hardlinks::HardlinkGroups;
+use huai_tree::scan::whole_tree;
+use huai_tree::sys::error::Errno;
+use huai_tree::walk::owners::Kind;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
 use super::frame::tuple;
-use super::run::Run;
-use super::touched::Looked;
 use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
@@ -24,29 +20,27 @@ use crate::sys::wait::wait;
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Scan {
     frames: Guarded<whole_tree::Scan>,
-    /// None: every directory comes by itself.
-    watch: Guarded<Option<Watch>>,
+    /// None: no hardlink fields are added.
+    links: Option<Guarded<HardlinkGroups>>,
     owners: Option<Owners>,
 }
 
-/// Who knows the names of owners.
-struct Owners {
-    user: Py<PyAny>,
-    group: Py<PyAny>,
-}
+/// Who knows the names of users, and of groups.
+#[derive(FromPyObject)]
+pub(crate) struct Owners(Py<PyAny>, Py<PyAny>);
 
 #[pymethods]
 impl Scan {
     #[new]
-    #[pyo3(signature = (root, patterns, *, threads, one_file_system, owners))]
+    #[pyo3(signature = (root, scan, owners, *, links = false))]
     fn new(
         py: Python<'_>,
         root: &[u8],
-        patterns: Vec<Vec<u8>>,
-        threads: usize,
-        one_file_system: bool,
-        owners: Option<(Py<PyAny>, Py<PyAny>)>,
+        scan: (Vec<Vec<u8>>, usize, bool),
+        owners: Option<Owners>,
+        links: bool,
     ) -> PyResult<Self> {
+        let (patterns, threads, one_file_system) = scan;
         let options = Options {
             patterns: parsed(patterns),
             one_file_system,
@@ -56,38 +50,9 @@ impl Scan {
         let opened = wait(py, |_| whole_tree::Scan::open(root, options))?;
         Ok(Self {
             frames: Guarded::new(opened.map_err(|error| raise(py, &error))?),
-            watch: Guarded::default(),
-            owners: owners.map(|(user, group)| Owners { user, group }),
+            links: links.then(Guarded::default),
+            owners,
         })
-    }
-
-    fn watch(&self, paths: Vec<Vec<u8>>) {
-        let device = self.frames.lock().device();
-        *self.watch.lock() = Some(Watch::new(device, paths));
-    }
-
-    /// What stands at the paths of a list; `record`: the groups of hardlinks that are known.
-    fn look(
-        &self,
-        py: Python<'_>,
-        changes: &Bound<'_, ChangeList>,
-        record: &[u8],
-    ) -> PyResult<Looked> {
-        let mut touched = changes.get().touched().clone();
-        let looked = self.asking(py, |scan, look_up, stop| {
-            let looked = scan.look(&touched, look_up, stop)?;
-            let linked = find_linked(record, &looked.replaced(), stop)?;
-            if linked.is_empty() {
-                return Ok(looked);
-            }
-            touched.extend(linked.into_iter().map(|path| Touched {
-                path,
-                all_below: false,
-                perhaps: true,
-            }));
-            scan.look(&touched, look_up, stop)
-        })?;
-        Looked::new(py, looked)
     }
 
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -104,81 +69,66 @@ impl Scan {
         if frames.is_empty() {
             return Ok(None);
         }
-        let items: Vec<_> = match &mut *self.watch.lock() {
-            None => {
-                let tuples = frames
-                    .into_iter()
-                    .map(|frame| tuple(py, frame).map(Bound::into_any));
-                tuples.collect::<PyResult<_>>()?
+        let mut groups = self.links.as_ref().map(Guarded::lock);
+        let tuples = frames.into_iter().map(|mut frame| {
+            if let (Some(groups), Frame::Read(directory)) = (&mut groups, &mut frame) {
+                groups.resolve(directory, &BTreeSet::new());
             }
-            Some(watch) => runs(py, frames, watch)?,
-        };
+            tuple(py, frame)
+        });
+        let items: Vec<_> = tuples.collect::<PyResult<_>>()?;
         PyList::new(py, items).map(Some)
     }
 }
 
-/// Directories about which nothing has to be decided together, all others one by one.
-fn runs<'py>(
-    py: Python<'py>,
-    frames: Vec<Frame>,
-    watch: &mut Watch,
-) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    let mut items = Vec::new();
-    let mut run = Vec::new();
-    let put = |run: &mut Vec<Directory>, items: &mut Vec<Bound<'py, PyAny>>| {
-        if !run.is_empty() {
-            let run = Run::new(std::mem::take(run));
-            items.push(Bound::new(py, run)?.into_any());
-        }
-        PyResult::Ok(())
-    };
-    for frame in frames {
-        match frame {
-            Frame::Read(found) if watch.is_ordinary(&found) => run.push(found),
-            other => {
-                put(&mut run, &mut items)?;
-                items.push(tuple(py, other)?.into_any());
-            }
-        }
-    }
-    put(&mut run, &mut items)?;
-    Ok(items)
-}
-
 impl Scan {
     fn read(&self, py: Python<'_>) -> PyResult<Vec<Frame>> {
-        self.asking(py, whole_tree::Scan::next)
-    }
-
-    /// Does work that may ask for names of owners.
-    fn asking<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut whole_tree::Scan, &LookUp<'_>, &Stop) -> Result<T> + Send,
-    ) -> PyResult<T> {
-        let raised = Guarded::new(None);
-        let look_up = |kind, id| {
-            self.name(kind, id).map_err(|error| {
-                raised.lock().get_or_insert(error);
-                Errno::CANCELED
-            })
+        let calls = Calls::default();
+        let look_up = |kind, id| match &self.owners {
+            Some(owners) => owners.name(kind, id, &calls),
+            None => Ok(Vec::new()),
         };
-        let outcome = wait(py, |stop| work(&mut self.frames.lock(), &look_up, stop))?;
-        match raised.into_inner() {
+        let frames = wait(py, |stop| self.frames.lock().next(&look_up, stop))?;
+        match calls.raised() {
             Some(error) => Err(error),
-            None => outcome.map_err(|error| raise(py, &error)),
+            None => frames.map_err(|error| raise(py, &error)),
         }
     }
+}
 
-    fn name(&self, kind: Kind, id: u32) -> PyResult<Vec<u8>> {
-        let Some(owners) = &self.owners else {
-            return Ok(Vec::new());
-        };
+impl Owners {
+    pub(crate) fn name(&self, kind: Kind, id: u32, calls: &Calls) -> Result<Vec<u8>, Errno> {
         let look_up = match kind {
-            Kind::User => &owners.user,
-            Kind::Group => &owners.group,
+            Kind::User => &self.0,
+            Kind::Group => &self.1,
         };
-        Python::attach(|py| look_up.call1(py, (id,))?.extract(py))
+        calls.call(|py| look_up.call1(py, (id,))?.extract(py))
+    }
+}
+
+/// The first exception of a function that Python lends to a long call, which ends by it.
+#[derive(Default)]
+pub(crate) struct Calls(Guarded<Option<PyErr>>);
+
+impl Calls {
+    /// Calls such a function; `CANCELED`: it raised an exception.
+    pub(crate) fn call<T>(
+        &self,
+        function: impl FnOnce(Python<'_>) -> PyResult<T>,
+    ) -> Result<T, Errno> {
+        Python::attach(function).map_err(|error| {
+            self.0.lock().get_or_insert(error);
+            Errno::CANCELED
+        })
+    }
+
+    /// Calls a function with bytes.
+    pub(crate) fn give(&self, function: &Py<PyAny>, bytes: &[u8]) -> Result<(), Errno> {
+        self.call(|py| function.call1(py, (PyBytes::new(py, bytes),)).map(drop))
+    }
+
+    pub(crate) fn raised(self) -> Option<PyErr> {
+        self.0.into_inner()
     }
 }
 

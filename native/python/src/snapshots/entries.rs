@@ -7,17 +7,12 @@ use huai_format::listing_diff::{ListingPair, Sink};
 use huai_format::manifest::Listing;
 use huai_format::path::RelPath;
 use huai_format::shared::Shared;
-use huai_format::totals::Totals;
 use pyo3::prelude::*;
 
 use super::columns::{Batch, batch};
 use super::filter::Filter;
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
-use crate::sys::wait::wait;
-
-/// Bytes of leaves that are counted in less time than the one door to long calls takes.
-pub(crate) const SHORT: usize = 64 << 10;
 
 /// The entries of one listing, or those that a filter selects.
 #[pyclass(frozen, module = "huai_native._native")]
@@ -81,15 +76,4 @@ impl Sink for Selected<'_> {
     }
 
     fn moved(&mut self, _: &RelPath, _: &RelPath) {}
-}
-
-/// Files, symlinks, and bytes of files, of the leaves of a directory.
-#[pyfunction]
-pub(crate) fn leaf_totals(py: Python<'_>, leaves: &[u8]) -> PyResult<(u64, u64, u64)> {
-    let found = if leaves.len() < SHORT {
-        py.detach(|| Totals::of(leaves))
-    } else {
-        wait(py, |_| Totals::of(leaves))?
-    };
-    Ok((found.files, found.symlinks, found.bytes))
 }

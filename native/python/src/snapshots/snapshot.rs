@@ -1,14 +1,15 @@
 //! Reading snapshots.
 
+use std::sync::Arc;
+
 use huai_format::entry_limit;
-use huai_format::escape::escape;
 use huai_format::filter::Selector;
 use huai_format::git::oid::Oid;
 use huai_format::level::{self, Step};
-use huai_format::manifest::{self, Block};
-use huai_format::own_directory;
+use huai_format::lookup::{self, Subtree};
+use huai_format::manifest;
 use huai_format::path::RelPath;
-use huai_format::snapshot::{Located, Snapshot};
+use huai_format::snapshot::Snapshot;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
@@ -29,99 +30,77 @@ impl EntryLimit {
     }
 }
 
-/// The git tree of one directory, taken apart.
-#[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct OwnDirectory {
-    snapshot: Snapshot<Reader>,
-    directory: own_directory::OwnDirectory,
-    pieces: Guarded<Option<Vec<Located>>>,
-    /// Raw names of subdirectories with trees of their own, to their ids; in byte order.
-    #[pyo3(get)]
-    children: Py<PyDict>,
+type Own<'py> = (Bound<'py, PyDict>, [Option<Bound<'py, PyBytes>>; 4]);
+
+/// The subdirectories of a directory with trees of their own, and what else its git tree names:
+/// manifest, its digests, other pieces, their digests.
+#[pyfunction]
+pub(crate) fn read_own_directory<'py>(
+    py: Python<'py>,
+    reader: Py<PyAny>,
+    path: Vec<u8>,
+    tree: &[u8],
+) -> PyResult<Own<'py>> {
+    let snapshot = snapshot(reader, tree)?;
+    let own = snapshot.own_directory(RelPath::trusted(path), snapshot.tree);
+    let own = own.map_err(refuse)?;
+    let children = PyDict::new(py);
+    for (name, oid) in &own.children {
+        children.set_item(PyBytes::new(py, name), bytes(py, oid))?;
+    }
+    let piece = own.manifest;
+    let ids = [
+        Some(piece.manifest),
+        piece.column,
+        own.pieces,
+        own.piece_digests,
+    ];
+    Ok((children, ids.map(|id| id.map(|id| bytes(py, &id)))))
 }
+
+/// Finds what a snapshot has at a path.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct Lookup(Guarded<lookup::Lookup<Reader>>);
 
 #[pymethods]
-impl OwnDirectory {
+impl Lookup {
     #[new]
-    fn new(py: Python<'_>, reader: Py<PyAny>, path: &[u8], tree: &[u8]) -> PyResult<Self> {
+    fn new(reader: Py<PyAny>, tree: &[u8], limit: u64) -> PyResult<Self> {
         let snapshot = snapshot(reader, tree)?;
-        let directory = snapshot.own_directory(RelPath::trusted(path.to_vec()), snapshot.tree);
-        let directory = directory.map_err(refuse)?;
-        let children = PyDict::new(py);
-        for (name, oid) in &directory.children {
-            children.set_item(PyBytes::new(py, name), bytes(py, oid))?;
-        }
-        Ok(Self {
-            snapshot,
-            directory,
-            pieces: Guarded::new(None),
-            children: children.unbind(),
+        Ok(Self(Guarded::new(lookup::Lookup::new(snapshot, limit))))
+    }
+
+    /// The id of the tree that a directory has for itself.
+    fn own_tree(&self, path: Vec<u8>) -> PyResult<Option<Vec<u8>>> {
+        let tree = self.0.lock().own_tree(&RelPath::trusted(path));
+        Ok(tree.map_err(refuse)?.map(|tree| tree.as_bytes().to_vec()))
+    }
+
+    /// The line of the leaf at a path, and its digest.
+    fn leaf(&self, path: Vec<u8>) -> PyResult<Option<(Vec<u8>, Vec<u8>)>> {
+        let found = self
+            .0
+            .lock()
+            .leaf(&RelPath::trusted(path))
+            .map_err(refuse)?;
+        Ok(found.map(|(line, digest)| (line.to_vec(), digest.to_vec())))
+    }
+
+    /// A directory and all below it, or what one of the filters mirrors of it.
+    fn subtree(&self, path: Vec<u8>, filters: Vec<Py<Filter>>) -> PyResult<Walk> {
+        let mut lookup = self.0.lock();
+        let selectors = filters.iter().map(|filter| filter.get().selector());
+        let mut selectors: Vec<_> = selectors.collect();
+        let path = RelPath::trusted(path);
+        let subtree = if is_mirrored(&mut selectors, &path) {
+            lookup.subtree(&path).map_err(refuse)?
+        } else {
+            Subtree::empty()
+        };
+        Ok(Walk {
+            snapshot: lookup.snapshot(),
+            subtree: Guarded::new((subtree, selectors)),
         })
-    }
-
-    /// What it names beside them: manifest, its digests, other pieces, their digests.
-    #[getter]
-    fn ids<'py>(&self, py: Python<'py>) -> [Option<Bound<'py, PyBytes>>; 4] {
-        let own = &self.directory;
-        let piece = own.manifest;
-        let ids = [
-            Some(piece.manifest),
-            piece.column,
-            own.pieces,
-            own.piece_digests,
-        ];
-        ids.map(|id| id.map(|id| bytes(py, &id)))
-    }
-
-    /// The ids of all pieces of its manifest.
-    fn manifests<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let ids = self.snapshot.manifests(&self.directory).map_err(refuse)?;
-        Ok(ids.iter().map(|id| bytes(py, id)).collect())
-    }
-
-    /// The line of the leaf at `rest`, seen from this one, if it stands here, and its digest.
-    fn leaf<'py>(
-        &self,
-        py: Python<'py>,
-        rest: &[u8],
-    ) -> PyResult<Option<[Bound<'py, PyBytes>; 2]>> {
-        let path = &self.directory.path;
-        let found = self.with_pieces(|pieces| {
-            let found = self.snapshot.leaf(path, pieces, rest);
-            found.map_err(refuse)
-        })?;
-        Ok(found.map(|(line, digest)| [line, digest].map(|part| PyBytes::new(py, &part))))
-    }
-
-    /// The directory at `rest`, seen from this one, and all below it, if it stands here.
-    fn inlined<'py>(&self, py: Python<'py>, rest: &[u8]) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let path = &self.directory.path;
-        let name = rest.split(|&byte| byte == b'/').next().unwrap_or_default();
-        let inline = self.with_pieces(|pieces| {
-            let found = self.snapshot.inline_directory(path, pieces, name);
-            found.map_err(refuse)
-        })?;
-        let relative = escape(rest);
-        let is_below = |block: &&Block| match block.relative.strip_prefix(&*relative) {
-            Some(below) => below.is_empty() || below.starts_with(b"/"),
-            None => false,
-        };
-        let blocks = inline.iter().flat_map(|each| &each.blocks).filter(is_below);
-        blocks
-            .map(|block| listing(py, &block.listing(path).map_err(refuse)?))
-            .collect()
-    }
-}
-
-impl OwnDirectory {
-    /// Its pieces in order, which are read for that once.
-    fn with_pieces<T>(&self, work: impl FnOnce(&[Located]) -> PyResult<T>) -> PyResult<T> {
-        let mut known = self.pieces.try_lock()?;
-        let pieces = match known.take() {
-            Some(pieces) => pieces,
-            None => self.snapshot.pieces(&self.directory).map_err(refuse)?,
-        };
-        work(known.insert(pieces))
     }
 }
 
@@ -169,46 +148,33 @@ impl Level {
     }
 }
 
-/// A whole tree as listings, in tree order.
+/// A directory and all below it as listings, in tree order.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Walk {
-    snapshot: Snapshot<Reader>,
-    walk: Guarded<(level::Walk, Vec<Selector>)>,
+    snapshot: Arc<Snapshot<Reader>>,
+    subtree: Guarded<(Subtree, Vec<Selector>)>,
 }
 
 #[pymethods]
 impl Walk {
-    #[new]
-    #[pyo3(signature = (reader, path, tree, limit, filters=Vec::new()))]
-    fn new(
-        reader: Py<PyAny>,
-        path: &[u8],
-        tree: &[u8],
-        limit: u64,
-        filters: Vec<Py<Filter>>,
-    ) -> PyResult<Self> {
-        let snapshot = snapshot(reader, tree)?;
-        let path = RelPath::trusted(path.to_vec());
-        let limit = entry_limit::EntryLimit::new(limit);
-        let walk = level::Walk::below(path, snapshot.tree, limit);
-        let selectors = filters.into_iter().map(|each| each.get().selector());
-        let walk = Guarded::new((walk, selectors.collect()));
-        Ok(Self { snapshot, walk })
-    }
-
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let (walk, selectors) = &mut *self.walk.try_lock()?;
-        let reached = |path: &RelPath| {
-            let mut open = selectors.iter_mut();
-            open.len() == 0 || open.any(|each| each.reaches(path.as_bytes(), true))
-        };
-        let found = walk.next_of(&self.snapshot, reached).map_err(refuse)?;
+        let (subtree, selectors) = &mut *self.subtree.try_lock()?;
+        let reached = |path: &RelPath| is_mirrored(selectors, path);
+        let found = subtree.next_of(&self.snapshot, reached).map_err(refuse)?;
         found.map(|found| listing(py, &found)).transpose()
     }
+}
+
+/// True if one of the filters mirrors the directory, or there are none.
+fn is_mirrored(selectors: &mut [Selector], path: &RelPath) -> bool {
+    selectors.is_empty()
+        || selectors
+            .iter_mut()
+            .any(|selector| selector.reaches(path.as_bytes(), true))
 }
 
 fn listing<'py>(py: Python<'py>, found: &manifest::Listing) -> PyResult<Bound<'py, PyTuple>> {

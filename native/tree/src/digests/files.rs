@@ -2,24 +2,10 @@
 
 use huai_format::crc::crc32;
 use huai_format::entry::Digest;
-use huai_format::find::split_before;
 
-use super::state::{RECORD, Seen, State};
-
-/// The regular files of a directory, or some of them, as a scan saw them.
-#[derive(Debug, Clone, Copy)]
-pub struct Files<'a> {
-    /// The lines of all leaves of the directory.
-    pub leaves: &'a [u8],
-    /// One record for each file: `huai_server.scan.types.IDENTITY`.
-    pub records: &'a [u8],
-    /// The inode of the directory.
-    pub folder: u64,
-    /// The kernel's number of its file system.
-    pub device: u64,
-    /// The number that stays (`Directory::file_system`).
-    pub file_system: u64,
-}
+use super::state::{Seen, State};
+use crate::scan::directory::{Directory, RECORD};
+use crate::sys::error::Result;
 
 /// A file whose digest is not known for sure.
 #[derive(Debug, Clone)]
@@ -32,6 +18,16 @@ pub struct Doubt {
 
 /// What was found out about a doubtful file: when it was born, and its digest.
 pub type Found = (Option<i64>, Digest);
+
+/// The digests of one commit.
+pub trait DigestTable {
+    /// The files whose digests have to be found out; `settle` has to be called next.
+    fn look_up(&mut self, directories: &[&Directory]) -> Result<Vec<Doubt>>;
+
+    /// The digest column of each directory of `look_up`, given what was found out about each
+    /// doubtful file; zeros where that is nothing.
+    fn settle(&mut self, found: &[Option<Found>]) -> Result<Vec<Vec<u8>>>;
+}
 
 /// A file of those that were asked for last.
 #[derive(Debug)]
@@ -54,23 +50,12 @@ impl Asked {
     }
 }
 
-impl Files<'_> {
-    pub(super) fn all(&self) -> Vec<Seen> {
-        let records = self.records.chunks_exact(RECORD);
-        records.map(|record| self.seen(record)).collect()
-    }
-
-    pub(super) fn seen(&self, record: &[u8]) -> Seen {
-        let record: [u8; RECORD] = record.try_into().unwrap_or([0; RECORD]);
-        let state = State::new(&record, self.folder, crc32(self.name(&record)));
-        Seen::new(state, self.device, self.file_system)
-    }
-
-    /// The name of the file of a record, as it stands in its line.
-    fn name(&self, record: &[u8; RECORD]) -> &[u8] {
-        let offset = record.get(44..48).and_then(|bytes| bytes.first_chunk());
-        let offset = offset.map_or(0, |bytes| u32::from_le_bytes(*bytes)) as usize;
-        let line = &self.leaves[offset..];
-        split_before(line, b'\t').0
-    }
+/// The files of a directory as a scan saw them.
+pub(super) fn seen(directory: &Directory) -> impl Iterator<Item = Seen> {
+    let records = directory.identities.chunks_exact(RECORD);
+    records.map(|record| {
+        let name = crc32(directory.name(record));
+        let state = State::new(record, directory.inode, name);
+        Seen::new(state, directory.device, directory.file_system)
+    })
 }

@@ -9,10 +9,11 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use huai_format::limits::DIGEST_BYTES;
 
-use super::files::{Asked, Doubt, Files, Found};
+use super::files::{self, Asked, DigestTable, Doubt, Found};
 use super::known::{self, LAST, LEFT};
 use super::state::{Seen, State};
 use super::table::Table;
+use crate::scan::directory::Directory;
 use crate::sys::call::{self, Outcome};
 use crate::sys::error::{Error, Result};
 
@@ -24,6 +25,27 @@ pub struct ListedDigests {
     asked: Vec<Vec<Asked>>,
     /// What was found out.
     fresh: Vec<State>,
+}
+
+impl DigestTable for ListedDigests {
+    fn look_up(&mut self, directories: &[&Directory]) -> Result<Vec<Doubt>> {
+        let found = self.find(directories);
+        found.map_err(|errno| self.failed(errno))
+    }
+
+    fn settle(&mut self, found: &[Option<Found>]) -> Result<Vec<Vec<u8>>> {
+        let mut columns = Vec::new();
+        for files in std::mem::take(&mut self.asked) {
+            let mut column = Vec::new();
+            for file in files {
+                let state = file.settle(found);
+                column.extend(state.map_or([0; DIGEST_BYTES], |state| state.digest()));
+                self.fresh.extend(state);
+            }
+            columns.push(column);
+        }
+        Ok(columns)
+    }
 }
 
 impl ListedDigests {
@@ -38,14 +60,9 @@ impl ListedDigests {
         })
     }
 
-    /// The files whose digests have to be found out; `settle` has to be called next.
-    pub fn look_up(&mut self, directories: &[Files<'_>]) -> Result<Vec<Doubt>> {
-        let found = self.find(directories);
-        found.map_err(|errno| self.failed(errno))
-    }
-
-    fn find(&mut self, directories: &[Files<'_>]) -> Outcome<Vec<Doubt>> {
-        let seen: Vec<Vec<Seen>> = directories.iter().map(Files::all).collect();
+    fn find(&mut self, directories: &[&Directory]) -> Outcome<Vec<Doubt>> {
+        let seen = directories.iter().map(|each| files::seen(each).collect());
+        let seen: Vec<Vec<Seen>> = seen.collect();
         let known = self.known(&seen)?;
         let mut doubts = Vec::new();
         self.asked.clear();
@@ -92,22 +109,6 @@ impl ListedDigests {
             })?;
         }
         Ok(wanted)
-    }
-
-    /// The digest column of each directory of `look_up`, given what was found out about each
-    /// doubtful file; zeros where that is nothing.
-    pub fn settle(&mut self, found: &[Option<Found>]) -> Vec<Vec<u8>> {
-        let mut columns = Vec::new();
-        for files in std::mem::take(&mut self.asked) {
-            let mut column = Vec::new();
-            for file in files {
-                let state = file.settle(found);
-                column.extend(state.map_or([0; DIGEST_BYTES], |state| state.digest()));
-                self.fresh.extend(state);
-            }
-            columns.push(column);
-        }
-        columns
     }
 
     /// Keeps what was found out.

@@ -18,13 +18,14 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use huai_format::limits::DIGEST_BYTES;
 
+use crate::scan::directory::Directory;
 use crate::sys::call::{self, Outcome};
 use crate::sys::error::{Errno, Error, Result};
 use files::Asked;
-pub use files::{Doubt, Files, Found};
+pub use files::{DigestTable, Doubt, Found};
 use known::{Answer, Known};
 pub use listed::ListedDigests;
-use state::{RECORD, Seen, State, Told};
+use state::{Seen, State, Told};
 use writer::Writer;
 
 /// The digests of one commit, in the order of its scan.
@@ -41,6 +42,23 @@ pub struct Digests {
     linked: HashMap<Vec<u8>, (Option<State>, u32)>,
     /// A list for each directory that was asked for.
     asked: Vec<Vec<Asked>>,
+}
+
+impl DigestTable for Digests {
+    fn look_up(&mut self, directories: &[&Directory]) -> Result<Vec<Doubt>> {
+        self.asked.clear();
+        let mut doubts = Vec::new();
+        let done = self.look_up_all(directories, &mut doubts);
+        done.map_err(|errno| self.failed(errno))?;
+        Ok(doubts)
+    }
+
+    fn settle(&mut self, found: &[Option<Found>]) -> Result<Vec<Vec<u8>>> {
+        let asked = std::mem::take(&mut self.asked);
+        let settle = |files: Vec<Asked>| self.settle_directory(files, found);
+        let columns: Outcome<_> = asked.into_iter().map(settle).collect();
+        columns.map_err(|errno| self.failed(errno))
+    }
 }
 
 impl Digests {
@@ -62,21 +80,11 @@ impl Digests {
         open().map_err(|errno| Error::new("open", folder, errno))
     }
 
-    /// The files whose digests have to be found out; `settle` has to be called next.
-    pub fn look_up(&mut self, directories: &[Files<'_>]) -> Result<Vec<Doubt>> {
-        self.asked.clear();
-        let mut doubts = Vec::new();
-        let done = self.look_up_all(directories, &mut doubts);
-        done.map_err(|errno| self.failed(errno))?;
-        Ok(doubts)
-    }
-
-    fn look_up_all(&mut self, directories: &[Files<'_>], doubts: &mut Vec<Doubt>) -> Outcome<()> {
-        for (directory, files) in directories.iter().enumerate() {
-            let mut asked = Vec::with_capacity(files.records.len() / RECORD);
-            for (number, record) in files.records.chunks_exact(RECORD).enumerate() {
-                let seen = files.seen(record);
-                let place = (directory, number);
+    fn look_up_all(&mut self, directories: &[&Directory], doubts: &mut Vec<Doubt>) -> Outcome<()> {
+        for (number, directory) in directories.iter().enumerate() {
+            let mut asked = Vec::new();
+            for (file, seen) in files::seen(directory).enumerate() {
+                let place = (number, file);
                 asked.push(match self.ask(&seen)? {
                     Answer::Known(state) => Asked::Known(state),
                     answer => {
@@ -89,15 +97,6 @@ impl Digests {
             self.asked.push(asked);
         }
         Ok(())
-    }
-
-    /// The digest column of each directory of `look_up`, given what was found out about each
-    /// doubtful file; zeros where that is nothing.
-    pub fn settle(&mut self, found: &[Option<Found>]) -> Result<Vec<Vec<u8>>> {
-        let asked = std::mem::take(&mut self.asked);
-        let settle = |files: Vec<Asked>| self.settle_directory(files, found);
-        let columns: Outcome<_> = asked.into_iter().map(settle).collect();
-        columns.map_err(|errno| self.failed(errno))
     }
 
     fn settle_directory(&mut self, files: Vec<Asked>, found: &[Option<Found>]) -> Outcome<Vec<u8>> {

@@ -15,8 +15,6 @@ use huai_format::cursor::Cursor;
 use huai_format::entry::Digest;
 use huai_format::limits::DIGEST_BYTES;
 
-/// A record of the scan: `huai_server.scan.types.IDENTITY`.
-pub(super) const RECORD: usize = 64;
 /// File system, inode, size, mtime, ctime.
 pub(super) const IDENTITY: usize = 40;
 /// File system and inode.
@@ -41,7 +39,7 @@ impl State {
     /// `folder` is the inode of the directory, and not its path: renaming it leaves the ctime of
     /// the file alone.  `name`: a checksum; two names with one checksum are taken for the same,
     /// which costs a reading and nothing else.
-    pub(super) fn new(record: &[u8; RECORD], folder: u64, name: u32) -> Self {
+    pub(super) fn new(record: &[u8], folder: u64, name: u32) -> Self {
         let (identity, rest) = record.split_at(IDENTITY);
         let (links, rest) = rest.split_at(4);
         let owners = &rest[4..16]; // behind the offset of the line

@@ -34,7 +34,7 @@ const SECTOR: u64 = 512;
 pub struct Wanted<'a> {
     /// From the root.
     pub path: &'a [u8],
-    /// The front of its record, up to the ctime: `huai_server.scan.types.IDENTITY`.
+    /// The front of its record, up to the ctime (`scan::directory::RECORD`).
     pub identity: &'a [u8],
     /// Its digest, if this is its time of birth.
     pub if_born: Option<(i64, Digest)>,

@@ -5,7 +5,7 @@
 //! readings.  An inode is forgotten when all its names were seen, so memory holds only groups with
 //! names to come.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use huai_format::digests::is_zero;
 use huai_format::escape::unescape;
@@ -14,24 +14,11 @@ use huai_format::leader::put_link;
 use huai_format::limits::DIGEST_BYTES;
 use huai_format::path::RelPath;
 
+use super::directory::{Directory, LINKS, OFFSET, RECORD, word};
 use super::linked::put_pair;
-use super::run::{RECORD, Run};
 
 /// Device and inode.
 type Inode = [u8; 16];
-
-/// A directory as a scan saw it.
-#[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
-    /// From the root.
-    pub path: &'a [u8],
-    /// The lines of its leaves.
-    pub leaves: &'a [u8],
-    /// One record for each file: `huai_server.scan.types.IDENTITY`.
-    pub records: &'a [u8],
-    /// A digest for each file; zeros, or an end before it: not known.
-    pub digests: &'a [u8],
-}
 
 /// All that the names of one file have in common.
 #[derive(Debug, Clone, Copy)]
@@ -60,17 +47,30 @@ struct Group {
 }
 
 impl HardlinkGroups {
-    /// The leaves of a directory with their hardlink fields; names in `unsure`, which are escaped,
-    /// get none.  None: they stay as they are.
-    pub fn resolve(&mut self, seen: &Seen<'_>, unsure: &HashSet<Vec<u8>>) -> Option<Vec<u8>> {
+    /// Gives the leaves of a directory their hardlink fields; names in `unsure` get none.
+    pub fn resolve(&mut self, directory: &mut Directory, unsure: &BTreeSet<Vec<u8>>) {
+        if !directory.hardlinks {
+            return;
+        }
+        if let Some(leaves) = self.resolved(directory, unsure) {
+            directory.leaves = leaves;
+        }
+    }
+
+    /// None: the leaves stay as they are.
+    fn resolved(&mut self, seen: &Directory, unsure: &BTreeSet<Vec<u8>>) -> Option<Vec<u8>> {
         let mut leaves = Vec::new();
         let mut copied = 0;
-        for (number, record) in seen.records.chunks_exact(RECORD).enumerate() {
-            let links = word(record, 40)?;
-            let begin = word(record, 44)? as usize;
+        for (number, record) in seen.identities.chunks_exact(RECORD).enumerate() {
+            let links = word(record, LINKS);
+            if links < 2 {
+                continue;
+            }
+            let begin = word(record, OFFSET) as usize;
             let line = split_before(seen.leaves.get(begin..)?, b'\n').0;
             let name = split_before(line, b'\t').0;
-            if links < 2 || unsure.contains(name) {
+            let raw = unescape(name).ok()?;
+            if unsure.contains(&*raw) {
                 continue;
             }
             let place = number * DIGEST_BYTES;
@@ -79,11 +79,11 @@ impl HardlinkGroups {
                 digest: seen.digests.get(place..place + DIGEST_BYTES).unwrap_or(b""),
             };
             let inode = *record.first_chunk()?;
-            let path = RelPath::trusted(seen.path.to_vec()).join(&unescape(name).ok()?);
+            let path = RelPath::trusted(seen.path.clone()).join(&raw);
             if let Some(leader) = self.leader(inode, path.as_bytes(), &state, links) {
                 let end = begin + line.len();
                 leaves.extend_from_slice(seen.leaves.get(copied..end)?);
-                put_link(&mut leaves, seen.path, &leader);
+                put_link(&mut leaves, &seen.path, &leader);
                 put_pair(&mut self.pairs, &leader, path.as_bytes());
                 copied = end;
             }
@@ -98,32 +98,6 @@ impl HardlinkGroups {
     /// The pairs that were found since this was asked last (`linked`).
     pub fn take_pairs(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pairs)
-    }
-
-    /// The same for all directories of a run.
-    pub fn resolve_run(&mut self, run: &mut Run) {
-        self.resolve_all(run, |_| HashSet::new());
-    }
-
-    /// The same; `unsure` says of each directory, by its number, which names get no field.
-    pub fn resolve_all(&mut self, run: &mut Run, unsure: impl Fn(usize) -> HashSet<Vec<u8>>) {
-        let Run {
-            directories,
-            columns,
-        } = run;
-        for (number, (directory, column)) in directories.iter_mut().zip(columns).enumerate() {
-            if directory.hardlinks {
-                let seen = Seen {
-                    path: &directory.path,
-                    leaves: &directory.leaves,
-                    records: &directory.identities,
-                    digests: column,
-                };
-                if let Some(leaves) = self.resolve(&seen, &unsure(number)) {
-                    directory.leaves = leaves;
-                }
-            }
-        }
     }
 
     /// Whether all names of each file were seen.
@@ -176,9 +150,4 @@ impl Group {
             self.digest == other.digest || is_zero(&self.digest) || is_zero(other.digest);
         self.fields == other.fields && same_digest
     }
-}
-
-/// A number of four bytes in a record.
-fn word(record: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(*record.get(at..)?.first_chunk()?))
 }

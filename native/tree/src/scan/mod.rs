@@ -3,6 +3,5 @@
 pub mod directory;
 pub mod hardlinks;
 pub mod linked;
-pub mod run;
 pub mod touched;
 pub mod whole_tree;

@@ -14,7 +14,6 @@ use huai_format::path::{basename, parent};
 use rustix::io::Errno;
 
 use super::directory::{Directory, Found, Frame, Reader, Reason, Tree};
-use super::run::Run;
 use crate::sys::call::Outcome;
 
 /// A path with its components separated by NUL, so that comparing bytes is tree order.
@@ -181,7 +180,7 @@ impl Others {
     /// Take in what is said of a directory, of which these names were looked at.
     fn judge(&mut self, directory: &Directory, names: Option<&BTreeSet<Vec<u8>>>) {
         for problem in &directory.problems {
-            if !problem.name.is_empty() && !problem.reason.leaves_out() {
+            if problem.is_of_entry() {
                 self.unsure.insert(problem.name.clone());
             }
         }
@@ -223,10 +222,9 @@ impl Looked {
     }
 
     /// What is to be amended, given the digests of what was found.
-    pub fn amendments(&self, run: &Run) -> Vec<Amendment> {
+    pub fn amendments(&self) -> Vec<Amendment> {
         let mut amendments: Vec<Amendment> = Vec::new();
-        let parts = run.directories.iter().zip(&run.columns).zip(&self.others);
-        for ((directory, column), others) in parts {
+        for (directory, others) in self.directories.iter().zip(&self.others) {
             if !directory.goes_on() {
                 amendments.push(Amendment {
                     path: directory.path.clone(),
@@ -242,7 +240,7 @@ impl Looked {
             };
             last.leaves.extend_from_slice(&directory.leaves);
             last.unsure.extend(others.unsure.iter().cloned());
-            last.digests.extend_from_slice(column);
+            last.digests.extend_from_slice(&directory.digests);
         }
         amendments
     }

@@ -18,7 +18,7 @@ use crate::walk::queue::{BATCH, Reading};
 /// A tree on its way to the caller.
 #[derive(Debug)]
 pub struct Scan {
-    root: Root,
+    pub(crate) root: Root,
     options: Options,
     owners: Owners,
     file_systems: FileSystems,
@@ -38,11 +38,6 @@ impl Scan {
             found: Ahead::new(b""),
             first: VecDeque::new(),
         })
-    }
-
-    /// The file system of the root.
-    pub fn device(&self) -> u64 {
-        self.root.device
     }
 
     /// The next frames, as far as they are there already; none may still mean that some follow.

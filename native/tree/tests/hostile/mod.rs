@@ -9,7 +9,8 @@ mod temporary;
 use std::cell::RefCell;
 
 use huai_format::crc::crc32;
-use huai_tree::digests::{Digests, Files};
+use huai_tree::digests::{DigestTable, Digests};
+use huai_tree::scan::directory::Directory;
 
 use temporary::Folder;
 
@@ -124,14 +125,15 @@ fn digest(record: &Record) -> [u8; DIGEST] {
 /// Sees these files; how many of them had to be read, and the digests of all.
 fn commit(folder: &Folder, records: &[Record], is_finished: bool) -> (usize, Vec<u8>) {
     let mut digests = Digests::open(folder.path()).unwrap();
-    let files = Files {
-        leaves: b"name\t0\t0\n",
-        records: records.as_flattened(),
-        folder: 1,
+    let directory = Directory {
+        leaves: b"name\t0\t0\n".to_vec(),
+        identities: records.as_flattened().to_vec(),
+        inode: 1,
         device: 1,
         file_system: 1,
+        ..Directory::default()
     };
-    let doubts = digests.look_up(&[files]).unwrap();
+    let doubts = digests.look_up(&[&directory]).unwrap();
     let read = |(_, number): (usize, usize)| Some((None, digest(&records[number])));
     let found: Vec<_> = doubts.iter().map(|doubt| read(doubt.place)).collect();
     let columns = digests.settle(&found).unwrap();

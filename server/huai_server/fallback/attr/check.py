@@ -16,15 +16,14 @@ from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import differing
 from huai_schema.entries import Entry
 from huai_schema.layout.snapshot import Snapshot, decode_listing
-from huai_schema.paths import RelPath, path_order, show
-from huai_server.commit.tree_builder import TreeBuilder
+from huai_schema.paths import RelPath, join, path_order, show
 from huai_server.fallback.attr import generations
 from huai_server.fallback.attr.state import STATE_FILE, AttrState
 from huai_server.fallback.attr.tree import AttrTree
 from huai_server.fallback.kind import UNLISTED, AttrTreeError
 from huai_server.fallback.owners import OwnerIds
-from huai_server.scan import scan
-from huai_server.scan.types import ScanOptions
+from huai_server.scan.native import read_frames, reason_of
+from huai_server.scan.types import LEFT_OUT, ScanOptions
 from huai_server.state.errors import storage_errors
 from huai_server.store.repository import Repository
 
@@ -97,12 +96,24 @@ class _Check:
             self._fault(f"{fallback.real}: does not name {self._module.path}")
 
     def _listed(self, generation: Path) -> Iterator[Listing]:
-        assembly = TreeBuilder(None)
         options = ScanOptions(owners=self._module.owners)
-        found = assembly.listings(scan(generation, options))
-        yield from (each for each in found if isinstance(each, Listing))
-        for problem in assembly.problems:
-            self._fault(f"{show(problem.path)}: {problem.reason}")
+        whole: Listing | None = None
+        for frame in read_frames(generation, options, links=True):
+            path = RelPath(frame[0])
+            if len(frame) == 2:
+                self._fault(f"{show(path)}: {reason_of(frame[1])}")
+                continue
+            for name, reason in frame[6]:
+                if reason_of(reason) not in LEFT_OUT:
+                    self._fault(f"{show(join(path, name) if name else path)}: {reason_of(reason)}")
+            if whole is not None and not frame[1]:  # more of a large directory
+                whole = whole._replace(leaves=whole.leaves + frame[2])
+                continue
+            if whole is not None:
+                yield whole
+            whole = Listing(path, frame[1], frame[2])
+        if whole is not None:
+            yield whole
 
     def _compare(self, wanted: Listing | None, found: Listing | None) -> None:
         if wanted and found and wanted[1:3] == found[1:3]:

@@ -4,7 +4,6 @@ from zlib import crc32
 import pytest
 
 from huai_native import _native
-from huai_schema.codec.digests import join_digests
 from huai_schema.codec.listing import Listing
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import decode_tree
@@ -49,8 +48,9 @@ def test_a_directory_may_come_in_parts(subtests: pytest.Subtests) -> None:
             with subtests.test(size=size, count=count):
                 leaves = [b"%04d\t1\t0\n" % number for number in range(count)]
                 parts = list(in_parts(b"d", leaves, size))
-                zeros = [(part.leaves.count(b"\n"), part.digests) for part in parts]
-                whole = listing(b"d", b"".join(leaves))._replace(digests=join_digests(zeros))
+                zeros = (bytes(32 * part.leaves.count(b"\n")) for part in parts)
+                column = b"".join(p.digests or none for p, none in zip(parts, zeros, strict=True))
+                whole = listing(b"d", b"".join(leaves))._replace(digests=column)
                 rest = [listing(b"d/sub", b"leaf\t1\t0\n"), listing(b"e")]
                 assert build([listing(b""), *parts, *rest], None) == build(
                     [listing(b""), whole, *rest], None
@@ -106,7 +106,6 @@ def test_more_than_64_pieces_are_split(count: int, split: bool) -> None:
     objects = MemoryObjects()
     read = snapshot(tree_of(*map(file, sorted(starts + others))), objects)
     found = read.own_directory(ROOT, read.tree)
-    assert len(found.manifests()) == 1 + count
     pieces = found.ids[2]
     assert pieces
     items = list(decode_tree(objects.read(pieces, "tree")))
@@ -158,8 +157,3 @@ def test_an_exception_of_the_writer_comes_through() -> None:
 
     with pytest.raises(OSError, match="blob"):
         build([listing(b"")], Full())
-
-
-def test_absent_digests_are_zeros_beside_present_ones() -> None:
-    assert join_digests([(1, b""), (1, b"d" * 32)]) == bytes(32) + b"d" * 32
-    assert join_digests([(1, b""), (1, bytes(32))]) == b""

@@ -1,25 +1,17 @@
 """Files with large holes, which take no room: they cannot keep a commit at work for hours."""
 
-import errno
 import os
-import struct
 from pathlib import Path
 
 import pytest
 from blake3 import blake3
 
-from huai_native._native import Contents
 from huai_schema.errors import ExitCode
-from huai_server.commit.digest.columns import (
-    HOLES,
-    WITHOUT_DIGEST,
-    DigestColumns,
-    LargeFiles,
-    ReadingPolicy,
-)
+from huai_server.commit import tree_reader
+from huai_server.commit.later import digest_tree
+from huai_server.commit.read_limits import ReadLimits
 from huai_server.commit.result import CommitResult
-from huai_server.scan import scan
-from huai_server.scan.types import ScannedDirectory, ScanOptions
+from huai_server.commit.tree_reader import HOLES, WITHOUT_DIGEST
 from tests.support.committing import NAME, Upstream, run_server
 
 HUGE = 8 << 40
@@ -80,38 +72,33 @@ def test_the_command_line_says_what_to_do(upstream: Upstream) -> None:
     assert "huai-server digest" in done.stderr
 
 
-def test_without_a_limit_holes_are_read(tmp_path: Path) -> None:
+def test_without_a_limit_holes_are_read(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As `huai-server digest` does."""
-    tree, folder = tmp_path / "tree", tmp_path / "kept"
-    folder.mkdir()
-    tree.mkdir()
-    sparse(tree / "x", MEGABYTE)
-    for limit, digest in ((1000, bytes(32)), (None, blake3(bytes(MEGABYTE)).digest())):
-        policy = ReadingPolicy(holes=limit)
-        for large in (None, LargeFiles(MEGABYTE, lambda _: None)):
-            columns = DigestColumns(tree, folder, 2, large=large, policy=policy)
-            (item,) = columns.fill(scan(tree, ScanOptions()))
-            assert isinstance(item, ScannedDirectory)
-            assert (item.listing.digests, item.problems) == (digest, ())
-            (folder / "digests").unlink(missing_ok=True)
+    for size in (MEGABYTE, 2 * MEGABYTE):
+        upstream.configure(block_index=size)
+        sparse(upstream.tree / f"{size}", size)
+    monkeypatch.setattr(tree_reader, "_HOLES", 1000)
+    sizes = (MEGABYTE, 2 * MEGABYTE)
+    assert named(upstream.commit()) == [(f"{size}", HOLES, WITHOUT_DIGEST) for size in sizes]
+    digest_tree(NAME, upstream.module, upstream.places, ReadLimits())
+    for size in (MEGABYTE, 2 * MEGABYTE):
+        assert upstream.file(f"{size}").digest == blake3(bytes(size)).digest()
 
 
-def test_the_limit_is_for_all_files_together_and_counts_nothing_but_holes(tmp_path: Path) -> None:
-    files = [sparse(tmp_path / f"{number}", MEGABYTE) for number in range(3)]
-    full = tmp_path / "full"
-    full.write_bytes(bytes(4 * MEGABYTE))
-    half = sparse(tmp_path / "half", MEGABYTE)
+def test_the_limit_is_for_all_files_together_and_counts_nothing_but_holes(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree_reader, "_HASH_THREADS", 1)
+    (upstream.tree / "a").write_bytes(bytes(4 * MEGABYTE))
+    for name in ("b", "c", "d"):
+        sparse(upstream.tree / name, MEGABYTE)
+    half = sparse(upstream.tree / "e", MEGABYTE)
     with half.open("r+b") as file:
         file.seek(MEGABYTE // 4)
         file.write(b"x" * (MEGABYTE // 2))
-    contents = Contents(bytes(tmp_path), 1, None, 5 * MEGABYTE // 2)
-    found = contents.find_out([wanted(path) for path in (full, *files, half, full)])
-    read = [each if isinstance(each, int) else "read" for each in found]
-    assert read == ["read", "read", "read", errno.EFBIG, "read", "read"]
-
-
-def wanted(path: Path) -> tuple[bytes, bytes, None]:
-    """A file to read, as a scan would have seen it."""
-    it = path.lstat()
-    identity = it.st_dev, it.st_ino, it.st_size, it.st_mtime_ns, it.st_ctime_ns
-    return os.fsencode(path.name), struct.pack("<QQqqq", *identity), None
+    monkeypatch.setattr(tree_reader, "_HOLES", 5 * MEGABYTE // 2)
+    assert named(upstream.commit()) == [("d", HOLES, WITHOUT_DIGEST)]
+    without = {path for path in ("a", "b", "c", "d", "e", "f") if not upstream.file(path).digest}
+    assert without == {"d"}

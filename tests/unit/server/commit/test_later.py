@@ -3,21 +3,19 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from blake3 import blake3
 
-from huai_native._native import Looked
 from huai_schema.diff.diff import diff
 from huai_schema.errors import ExitCode
 from huai_server.commit import later
 from huai_server.commit.later import DigestResult, digest_tree
 from huai_server.commit.newest import NoCommitError
 from huai_server.commit.read_limits import ReadLimits
-from huai_server.commit.reading import NoDigestsError
-from huai_server.scan import native
+from huai_server.commit.tree_reader import NoDigestsError
 from tests.support.committing import NAME, Upstream
+from tests.support.tampering import when_read
 from tests.support.unprivileged import as_nobody
 
 ALL = ReadLimits()
@@ -130,18 +128,16 @@ def test_what_changed_since_the_commit_is_not_committed(upstream: Upstream) -> N
 def test_what_changes_while_it_is_read_gets_no_digest(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look = native.look
-
-    def look_and_write(*arguments: Any) -> Looked:
-        looked = look(*arguments)
-        upstream.write("a/new", "NEW", mtime=3_000)
-        return looked
-
-    monkeypatch.setattr(native, "look", look_and_write)
+    """The first file that is read has a block index."""
+    upstream.configure(block_index=1 << 16)
+    for path in ("a/large", "a/new"):
+        upstream.write(path, "x" * (1 << 18), mtime=3_000)
+    upstream.commit()
+    when_read(monkeypatch, lambda: upstream.write("a/new", "NEW", mtime=3_000))
     result = digest(upstream)
     assert [problem.path for problem in result.problems] == [b"a/new"]
     assert (result.exit_code, result.missing) == (ExitCode.INCOMPLETE, 1)
-    assert with_digests(upstream) == {"a/old", "b/middle"}
+    assert with_digests(upstream) == {"a/large", "a/old", "b/middle"}
 
 
 def test_what_cannot_be_read_is_named(upstream: Upstream) -> None:

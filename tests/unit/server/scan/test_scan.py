@@ -11,17 +11,15 @@ import pytest
 from huai_schema.codec.listing import Listing
 from huai_schema.errors import ExitCode
 from huai_schema.paths import ROOT
-from huai_server.scan import scan
 from huai_server.scan.types import (
-    IDENTITY,
     OUT_OF_RANGE,
     TIME,
     Problem,
     RootMissingError,
     ScanError,
-    ScannedDirectory,
     ScanOptions,
 )
+from tests.support.scanned import IDENTITY, ScannedDirectory, scan
 from tests.support.scanners import SCANNERS, Scanner, comparable, directories, leaves, scan_python
 
 PLAIN = ScanOptions(owners=False)

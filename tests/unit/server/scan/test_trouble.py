@@ -14,9 +14,9 @@ import pytest
 from huai_native._native import Scan
 from huai_schema.limits import PATH_BYTES
 from huai_schema.paths import RelPath
-from huai_server.scan import scan
-from huai_server.scan.types import KEEPS_CHANGING, Problem, ScanOptions, Unreadable
+from huai_server.scan.types import KEEPS_CHANGING, Problem, ScanOptions
 from tests.support.processes import until
+from tests.support.scanned import Unreadable, scan
 from tests.support.scanners import (
     OPENAT2,
     SCANNERS,
@@ -238,12 +238,12 @@ import os, resource, sys
 from pathlib import Path
 from huai_server.scan import native
 from huai_server.scan.types import ScanError, ScanOptions
-assert len(list(native.scan(Path("/dev/fd"), ScanOptions(threads=1)))) == 1
+assert len(list(native.read_frames(Path("/dev/fd"), ScanOptions(threads=1)))) == 1
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * os.sysconf("SC_PAGESIZE") + (6 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 try:
-    list(native.scan(Path(sys.argv[1]), ScanOptions(threads=1)))
+    list(native.read_frames(Path(sys.argv[1]), ScanOptions(threads=1)))
 except ScanError as error:
     print(error.message)
 """
@@ -287,14 +287,7 @@ def test_a_signal_is_handled_while_a_scan_waits(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGUSR1, end)
     try:
         with pytest.raises(EndedError):
-            next(
-                Scan(
-                    *(os.fsencode(tmp_path), []),
-                    threads=2,
-                    one_file_system=True,
-                    owners=(slow_name, slow_name),
-                )
-            )
+            next(Scan(os.fsencode(tmp_path), ([], 2, True), (slow_name, slow_name)))
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert seen[0]
@@ -304,8 +297,6 @@ def test_an_error_of_a_look_up_is_handed_on(tmp_path: Path) -> None:
     def refuse(_: int) -> bytes:
         raise LookupError("nobody answers")
 
-    found = Scan(
-        *(os.fsencode(tmp_path), []), threads=1, one_file_system=True, owners=(refuse, refuse)
-    )
+    found = Scan(os.fsencode(tmp_path), ([], 1, True), (refuse, refuse))
     with pytest.raises(LookupError, match="nobody answers"):
         next(found)

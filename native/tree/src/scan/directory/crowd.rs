@@ -122,6 +122,7 @@ impl Crowd {
             attributes: std::mem::take(&mut self.head.attributes),
             leaves: leaves.lines,
             identities: leaves.identities,
+            digests: Vec::new(),
             is_plain: self.is_open && part.problems.is_empty() && leaves.unreadable == 0,
             problems: part.problems,
             hardlinks: leaves.hardlinks,

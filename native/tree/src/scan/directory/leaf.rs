@@ -4,12 +4,11 @@ use huai_format::entry::{FILE_MODE, SYMLINK_MODE};
 use huai_format::escape::put_escaped;
 use rustix::io::Errno;
 
+use super::frame::RECORD;
 use crate::sys::call::{Outcome, Status};
 use crate::sys::listing::reserve;
 use crate::walk::line;
 
-/// Bytes of `huai_server.scan.types.IDENTITY`.
-const RECORD: usize = 64;
 /// What others need to read a file.
 const OTHERS_READ: u32 = 0o004;
 
@@ -74,7 +73,7 @@ impl Leaves {
         self.put_identity(status, begin)
     }
 
-    /// One record of `huai_server.scan.types.IDENTITY`, of the file whose line begins there.
+    /// The record of the file whose line begins there.
     fn put_identity(&mut self, status: &Status, begin: usize) -> Outcome<()> {
         let offset = u32::try_from(begin).map_err(|_| Errno::NOMEM)?;
         let records = &mut self.identities;

@@ -14,6 +14,7 @@ pub use frame::{Directory, Frame, Problem, Reason};
 pub use place::Options;
 
 pub(crate) use crowd::Found;
+pub(crate) use frame::{LINKS, MODE, OFFSET, RECORD, word};
 pub(crate) use leaf::identity;
 pub(crate) use place::Tree;
 pub(crate) use reader::Reader;

@@ -1,26 +1,26 @@
-"""Digests of a scan: nothing is read twice, and nothing changed goes unnoticed."""
+"""Digests of a commit: nothing is read twice, and nothing changed goes unnoticed."""
 
 import errno
 import os
+import resource
 import shutil
-import struct
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from blake3 import blake3
 
-from huai_native._native import Contents
 from huai_schema.entries import File
-from huai_schema.limits import DIGEST_BYTES
-from huai_server.commit.digest.columns import DigestColumns
-from huai_server.config.volatile import Volatile
-from huai_server.scan import scan
-from huai_server.scan.types import ScannedDirectory, Unreadable
+from huai_server.commit.result import CommitResult
+from huai_server.state.errors import StorageError
 from tests.support.committing import SECONDS, Upstream
 from tests.support.scanners import OPENAT2, without_call
+from tests.support.tampering import INDEXED, indexed_upstream, when_read
+from tests.support.unprivileged import as_nobody
+
+CHANGED = "changed while it was read"
 
 
 @pytest.fixture
@@ -48,15 +48,16 @@ def test_nothing_is_read_twice(upstream: Upstream) -> None:
     assert (result.hashed_files, result.hashed_bytes) == (1, 3)
 
 
-def test_what_is_known_is_not_even_opened(upstream: Upstream) -> None:
-    path = upstream.tree / "d0/f0"
+@pytest.mark.skipif(os.geteuid() != 0, reason="files of root that nobody may read")
+def test_what_is_known_is_not_even_opened(short_path: Path) -> None:
+    short_path.chmod(0o755)
+    upstream = Upstream(short_path)
+    path = upstream.write("d/f", "x")
     upstream.commit()
-    columns = DigestColumns(upstream.tree, upstream.places.folder, 2)
-    upstream.tree.rename(upstream.tree.with_name("away"))
-    upstream.tree.mkdir()
-    found = list(columns.fill(scan(upstream.tree.with_name("away"))))
-    assert (columns.hashed_files, path.exists()) == (0, False)
-    assert not [item for item in found if isinstance(item, ScannedDirectory) and item.problems]
+    path.chmod(0)
+    upstream.give_state_to_nobody()
+    result = as_nobody(upstream.commit)
+    assert (result.hashed_files, result.problems) == (0, ())
 
 
 def test_content_changed_with_equal_size_and_time_is_found(upstream: Upstream) -> None:
@@ -174,81 +175,95 @@ def test_a_root_that_cannot_be_read_is_told_as_such(short_path: Path) -> None:
     upstream.tree.chmod(0o755)
 
 
-def test_a_symlink_above_a_file_is_not_followed(upstream: Upstream, tmp_path: Path) -> None:
+@pytest.fixture
+def indexed(tmp_path: Path) -> Upstream:
+    return indexed_upstream(tmp_path, "d0/f0", "d0/f2", "d0/f4", "d1/f1", "d1/f3", "d1/f5")
+
+
+def named(result: CommitResult) -> dict[str, str]:
+    return {os.fsdecode(problem.path): problem.reason for problem in result.problems}
+
+
+def test_a_symlink_above_a_file_is_not_followed(
+    indexed: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever may write in the tree cannot make a commit of root open what lies elsewhere."""
-    os.mkfifo(tmp_path / "f0")
-    hidden = upstream.tree / "real"
+    (tmp_path / "elsewhere").mkdir()
+    os.mkfifo(tmp_path / "elsewhere/f0")
 
-    def swapped() -> Iterator[ScannedDirectory | Unreadable]:
-        yield from scan(upstream.tree)
-        (upstream.tree / "d0").rename(hidden)
-        (upstream.tree / "d0").symlink_to(hidden)
+    def swap() -> None:
+        (indexed.tree / "d0").rename(tmp_path / "away")
+        (indexed.tree / "d0").symlink_to(tmp_path / "elsewhere")
 
-    found = list(DigestColumns(upstream.tree, tmp_path, 2).fill(swapped()))
-    problems = [p for item in found if isinstance(item, ScannedDirectory) for p in item.problems]
-    assert {(problem.path, problem.reason) for problem in problems} == {
-        (b"d0/f%d" % number, os.strerror(errno.ENOTDIR)) for number in (0, 2, 4)
-    }
+    when_read(monkeypatch, swap)
+    reason = os.strerror(errno.ENOTDIR)
+    assert named(indexed.commit()) == {f"d0/f{number}": reason for number in (0, 2, 4)}
+
+
+def tamper(indexed: Upstream) -> None:
+    tree = indexed.tree
+    (tree / "d0/f0").write_text("replaced!")
+    (tree / "d0/f2").unlink()
+    (tree / "d0/f4").unlink()
+    (tree / "d0/f4").symlink_to("../secret")
+    (tree / "d1/f1").unlink()
+    os.mkfifo(tree / "d1/f1")
+    (tree / "d1/f3").unlink()
+    (tree / "d1/f3").mkdir()
 
 
 @pytest.mark.parametrize("restricted", [False, True])
-def test_only_regular_files_are_opened_for_reading(tmp_path: Path, restricted: bool) -> None:
-    (tmp_path / "file").write_text("x")
-    os.mkfifo(tmp_path / "fifo")
-    (tmp_path / "link").symlink_to("file")
-    (tmp_path / "d").mkdir()
-    (tmp_path / "away").symlink_to("d")
-    (tmp_path / "d/file").write_text("y")
-
-    def all_of_them() -> list[object]:
-        contents = Contents(bytes(tmp_path), 2)
-        names = ("file", "d/file", "fifo", "link", "d", "away/file")
-        return list(contents.find_out([wanted(tmp_path / name, name) for name in names]))
-
-    found = without_call(OPENAT2, all_of_them) if restricted else all_of_them()
-    digests = [each[1] if isinstance(each, tuple) else None for each in found]
-    assert digests[:2] == [blake3(content).digest() for content in (b"x", b"y")]
-    assert found[2:5] == [0, 0, 0]
-    assert found[5] in (errno.ELOOP, errno.ENOTDIR)
+def test_what_changed_since_the_scan_is_a_problem_and_only_files_are_opened(
+    indexed: Upstream, monkeypatch: pytest.MonkeyPatch, restricted: bool
+) -> None:
+    when_read(monkeypatch, lambda: tamper(indexed))
+    result = without_call(OPENAT2, indexed.commit) if restricted else indexed.commit()
+    found = named(result)
+    assert found.pop("d0/f2") == os.strerror(errno.ENOENT)
+    assert found == dict.fromkeys(("d0/f0", "d0/f4", "d1/f1", "d1/f3"), CHANGED)
+    assert result.hashed_files == 2
+    assert {path for path in indexed.paths() if "/" in path} == {"d1/f5"}
+    assert indexed.file("d1/f5").digest == blake3(b"6" * INDEXED).digest()
 
 
-def wanted(path: Path, name: str) -> tuple[bytes, bytes, None]:
-    """A file to read, as a scan would have seen it."""
-    it = path.lstat()
-    identity = it.st_dev, it.st_ino, it.st_size, it.st_mtime_ns, it.st_ctime_ns
-    return name.encode(), struct.pack("<QQqqq", *identity), None
+def test_a_volatile_file_that_changes_is_no_problem(
+    indexed: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    indexed.configure(volatile=("/d0/f0", "fifo"))
+    when_read(monkeypatch, lambda: tamper(indexed))
+    assert named(indexed.commit()).keys() == {"d0/f2", "d0/f4", "d1/f1", "d1/f3"}
+    entry = indexed.file("d0/f0")
+    assert (entry.size, entry.digest) == (INDEXED, None)
 
 
-def test_a_digest_that_holds_for_the_time_of_birth_is_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    path.write_text("x")
-    contents = Contents(bytes(tmp_path), 1)
-    name, identity, _ = wanted(path, "f")
-    (found,) = contents.find_out([(name, identity, None)])
-    assert isinstance(found, tuple)
-    birth, digest = found
-    assert birth is not None, "the file system of temporary files tells no time of birth"
-    assert contents.find_out([(name, identity, (birth, b"?" * 32))]) == [None]
-    assert contents.find_out([(name, identity, (birth + 1, b"?" * 32))]) == [(birth, digest)]
+def test_a_shortage_of_handles_while_files_are_read_ends_the_commit(
+    indexed: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def allow_no_more() -> None:
+        lowest = os.dup(0)
+        os.close(lowest)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
+
+    when_read(monkeypatch, allow_no_more)
+    try:
+        with pytest.raises(StorageError, match="Too many open files"):
+            indexed.commit()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_a_file_is_not_read_within_the_tick_of_its_last_change(tmp_path: Path) -> None:
+def test_a_file_is_not_read_within_the_tick_of_its_last_change(
+    indexed: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A change in the same tick would leave its ctime as it is."""
-    path = tmp_path / "f"
-    contents = Contents(bytes(tmp_path), 1)
-    for number in range(5):
-        path.write_text(f"{number}")
-        asked = wanted(path, "f")
-        contents.find_out([asked])
-        assert time.time_ns() - path.stat().st_ctime_ns >= 10_000_000
-
-
-def test_a_volatile_file_that_changes_is_no_problem(upstream: Upstream, tmp_path: Path) -> None:
-    columns = DigestColumns(upstream.tree, tmp_path, 2, Volatile(["/d0/f0", "fifo"]))
-    found = list(columns.fill(tampered(upstream)))
-    d0 = next(it for it in found if isinstance(it, ScannedDirectory) and it.listing.path == b"d0")
-    assert {problem.path for problem in d0.problems} == {b"d0/f2", b"d0/f4"}
-    assert d0.listing.digests == bytes(3 * DIGEST_BYTES)
+    indexed.write("0", "x" * INDEXED)
+    written = (indexed.tree / "0").stat().st_ctime_ns
+    when_read(monkeypatch, lambda: read.append(time.time_ns()))
+    read: list[int] = []
+    indexed.commit()
+    assert read[0] - written >= 10_000_000
 
 
 def test_a_deleted_or_damaged_cache_costs_time_only(upstream: Upstream) -> None:
@@ -269,31 +284,3 @@ def test_a_directory_larger_than_a_batch(upstream: Upstream) -> None:
     empty = blake3(b"").digest()
     assert {upstream.file(f"d0/{number}").digest for number in (0, 4095, 4096, 4999)} == {empty}
     assert upstream.commit().hashed_files == 0
-
-
-def tampered(upstream: Upstream) -> Iterator[ScannedDirectory | Unreadable]:
-    """A scan, and what happens between it and the reading."""
-    yield from scan(upstream.tree)
-    (upstream.tree / "d0/f0").write_text("replaced!")
-    (upstream.tree / "d0/f2").unlink()
-    (upstream.tree / "d0/f4").unlink()
-    (upstream.tree / "d0/f4").symlink_to("../secret")
-    (upstream.tree / "d1/f1").unlink()
-    os.mkfifo(upstream.tree / "d1/f1")
-    (upstream.tree / "d1/f3").unlink()
-    (upstream.tree / "d1/f3").mkdir()
-
-
-def test_what_changed_since_the_scan_is_a_problem(upstream: Upstream, tmp_path: Path) -> None:
-    upstream.write("secret", "content 4")
-    columns = DigestColumns(upstream.tree, tmp_path, 2)
-    found = list(columns.fill(tampered(upstream)))
-    assert columns.hashed_files == 1
-    problems = [p for item in found if isinstance(item, ScannedDirectory) for p in item.problems]
-    assert {os.fsdecode(problem.path) for problem in problems} == {
-        f"d{n % 2}/f{n}" for n in range(5)
-    }
-    assert all(problem.reason for problem in problems)
-    for item in found:
-        assert isinstance(item, ScannedDirectory)
-        assert len(item.listing.digests) in (0, DIGEST_BYTES * item.listing.leaves.count(b"\n"))

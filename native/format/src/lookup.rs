@@ -1,0 +1,213 @@
+//! Single directories and leaves of a snapshot, by path.
+//!
+//! Own directories that were opened for one path are kept for its neighbours.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::vec::IntoIter;
+
+use crate::entry_limit::EntryLimit;
+use crate::error::{Error, Result};
+use crate::escape::escape;
+use crate::git::oid::Oid;
+use crate::level::Walk;
+use crate::manifest::{Block, Listing};
+use crate::objects::ObjectReader;
+use crate::own_directory::OwnDirectory;
+use crate::path::{RelPath, parent};
+use crate::shared::Shared;
+use crate::snapshot::{Located, Snapshot};
+
+/// Own directories that are kept, and the subdirectories of all of them.
+const RECENT: usize = 64;
+const RECENT_CHILDREN: usize = 1 << 16;
+
+/// Finds what a snapshot has at a path.
+#[derive(Debug)]
+pub struct Lookup<R> {
+    snapshot: Arc<Snapshot<R>>,
+    /// How many entries the snapshot may have.
+    limit: u64,
+    recent: HashMap<Vec<u8>, Opened>,
+    children: usize,
+}
+
+#[derive(Debug)]
+struct Opened {
+    tree: Oid,
+    directory: Arc<OwnDirectory>,
+    /// None: not read yet.
+    pieces: Option<Vec<Located>>,
+}
+
+/// A directory and all below it, in tree order.
+#[derive(Debug)]
+pub enum Subtree {
+    /// It has a tree of its own.
+    Own(Walk),
+    /// It is part of the manifest of a directory above it; empty if there is no directory.
+    Inline(IntoIter<Listing>),
+}
+
+impl<R: ObjectReader> Lookup<R> {
+    /// Looks into a snapshot of at most `limit` entries.
+    pub fn new(snapshot: Snapshot<R>, limit: u64) -> Self {
+        Self {
+            snapshot: Arc::new(snapshot),
+            limit,
+            recent: HashMap::new(),
+            children: 0,
+        }
+    }
+
+    /// The line of the file or symlink at `path`, and its digest (empty: none).
+    pub fn leaf(&mut self, path: &RelPath) -> Result<Option<(Shared, Shared)>> {
+        let directory = RelPath::trusted(parent(path.as_bytes()).to_vec());
+        let (here, tree) = self.own_above(&directory)?;
+        let snapshot = self.snapshot();
+        let pieces = self.pieces(&here, tree)?;
+        snapshot.leaf(&here, pieces, below(path, &here))
+    }
+
+    /// The directory at `path`, without its subdirectories.
+    pub fn listing(&mut self, path: &RelPath) -> Result<Option<Listing>> {
+        let snapshot = self.snapshot();
+        self.subtree(path)?.next_of(&snapshot, |_| true)
+    }
+
+    /// True if there is a file, a symlink or a directory at `path`.
+    pub fn has(&mut self, path: &RelPath) -> Result<bool> {
+        let is_leaf = !path.is_root() && self.leaf(path)?.is_some();
+        Ok(is_leaf || self.listing(path)?.is_some())
+    }
+
+    /// The directory at `path` and all below it.
+    pub fn subtree(&mut self, path: &RelPath) -> Result<Subtree> {
+        let (here, tree) = self.own_above(path)?;
+        if here == *path {
+            return Ok(Subtree::Own(Walk::below(
+                here,
+                tree,
+                EntryLimit::new(self.limit),
+            )));
+        }
+        let snapshot = self.snapshot();
+        let rest = below(path, &here);
+        let name = first_name(rest);
+        let inline = snapshot.inline_directory(&here, self.pieces(&here, tree)?, name)?;
+        let relative = escape(rest);
+        let is_below = |block: &&Block| match block.relative.strip_prefix(&*relative) {
+            Some(below) => below.is_empty() || below.starts_with(b"/"),
+            None => false,
+        };
+        let blocks = inline.iter().flat_map(|each| &each.blocks).filter(is_below);
+        let listings = blocks.map(|block| block.listing(&here));
+        Ok(Subtree::Inline(
+            listings.collect::<Result<Vec<_>>>()?.into_iter(),
+        ))
+    }
+
+    /// How many entries the snapshot may have.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// The snapshot that it looks into.
+    pub fn snapshot(&self) -> Arc<Snapshot<R>> {
+        Arc::clone(&self.snapshot)
+    }
+
+    /// The directory with a tree of its own that describes the one at `path`, if there is one.
+    pub(crate) fn directory_around(&mut self, path: &RelPath) -> Result<Arc<OwnDirectory>> {
+        let (here, tree) = self.own_above(path)?;
+        Ok(Arc::clone(&self.open(&here, tree)?.directory))
+    }
+
+    /// The id of the tree that the directory at `path` has for itself.
+    pub fn own_tree(&mut self, path: &RelPath) -> Result<Option<Oid>> {
+        let (here, tree) = self.own_above(path)?;
+        Ok((here == *path).then_some(tree))
+    }
+
+    /// The directory at `path`, or the next above it that has a tree of its own; its id.
+    fn own_above(&mut self, path: &RelPath) -> Result<(RelPath, Oid)> {
+        let (mut here, mut tree) = self.nearest(path);
+        while here != *path {
+            let name = first_name(below(path, &here));
+            let Some(child) = self.open(&here, tree)?.directory.child(name) else {
+                break;
+            };
+            (here, tree) = (here.join(name), child);
+        }
+        Ok((here, tree))
+    }
+
+    /// The next directory at `path` or above it that is kept, else the root.
+    fn nearest(&self, path: &RelPath) -> (RelPath, Oid) {
+        let mut above = std::iter::once(path.as_bytes()).chain(path.ancestors());
+        let known = above.find_map(|path| Some((path, self.recent.get(path)?.tree)));
+        let (path, tree) = known.unwrap_or((b"", self.snapshot.tree));
+        (RelPath::trusted(path.to_vec()), tree)
+    }
+
+    fn pieces(&mut self, path: &RelPath, tree: Oid) -> Result<&[Located]> {
+        let snapshot = self.snapshot();
+        let opened = self.open(path, tree)?;
+        if opened.pieces.is_none() {
+            opened.pieces = Some(snapshot.pieces(&opened.directory)?);
+        }
+        Ok(opened.pieces.as_deref().unwrap_or_default())
+    }
+
+    fn open(&mut self, path: &RelPath, tree: Oid) -> Result<&mut Opened> {
+        if !self.recent.contains_key(path.as_bytes()) {
+            if self.recent.len() >= RECENT || self.children > RECENT_CHILDREN {
+                self.recent.clear();
+                self.children = 0;
+            }
+            let directory = Arc::new(self.snapshot.own_directory(path.clone(), tree)?);
+            self.children = self.children.saturating_add(directory.children.len());
+            let key = path.as_bytes().to_vec();
+            let pieces = None;
+            let opened = Opened {
+                tree,
+                directory,
+                pieces,
+            };
+            self.recent.insert(key, opened);
+        }
+        let opened = self.recent.get_mut(path.as_bytes());
+        opened.ok_or_else(|| Error::bug("what was kept is there"))
+    }
+}
+
+impl Subtree {
+    /// A subtree without a directory.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::Inline(Vec::new().into_iter())
+    }
+
+    /// The next directory that is `wanted`; `snapshot` is that of the look-up.
+    pub fn next_of<R: ObjectReader>(
+        &mut self,
+        snapshot: &Snapshot<R>,
+        mut wanted: impl FnMut(&RelPath) -> bool,
+    ) -> Result<Option<Listing>> {
+        match self {
+            Self::Own(walk) => walk.next_of(snapshot, wanted),
+            Self::Inline(listings) => Ok(listings.find(|listing| wanted(&listing.path))),
+        }
+    }
+}
+
+/// `path` seen from `here`, which is above it.
+fn below<'a>(path: &'a RelPath, here: &RelPath) -> &'a [u8] {
+    let rest = path.as_bytes().strip_prefix(here.as_bytes());
+    let rest = rest.unwrap_or_default();
+    rest.strip_prefix(b"/").unwrap_or(rest)
+}
+
+fn first_name(rest: &[u8]) -> &[u8] {
+    rest.split(|&byte| byte == b'/').next().unwrap_or_default()
+}

@@ -1,0 +1,379 @@
+//! The tree of a module, as a commit reads it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use huai_format::change_list::Touched;
+use huai_format::entry::Digest;
+use huai_format::lookup::Lookup;
+use huai_format::path::RelPath;
+use huai_format::totals::Totals;
+use huai_tree::commit::{
+    Digesting, Failure, Found, Mounts, Policy, Problem, Read, Remarks, Result, Whole, WholeOptions,
+    read_whole,
+};
+use huai_tree::digests::{Digests, ListedDigests};
+use huai_tree::hashing::contents::Contents;
+use huai_tree::scan::directory::Options;
+use huai_tree::scan::whole_tree::Scan;
+use huai_tree::sys::error::Errno;
+use huai_tree::sys::stop::Stop;
+use huai_tree::walk::owners::Kind;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::digests::found_digests::FoundDigests;
+use crate::hashing::block_index::BlockIndex;
+use crate::packs::lent::{Reader, snapshot};
+use crate::scan::change_list::ChangeList;
+use crate::scan::frame::number;
+use crate::scan::layout::Writer;
+use crate::scan::whole_tree::{Calls, Owners, parsed};
+use crate::sys::errors::{raise, refuse};
+use crate::sys::guarded::Guarded;
+use crate::sys::pace::Pace;
+use crate::sys::wait::wait;
+
+/// Paths that are named of those at which nothing is and was.
+const SHOWN: usize = 20;
+
+/// Where the objects of a snapshot are, its tree, how many entries it may have.
+type Lent = (Py<PyAny>, Vec<u8>, u64);
+/// Files, directories, symlinks, bytes.
+type Counts = (u64, u64, u64, u64);
+/// Paths with a reason and an outcome; of each kind of remark how many, and the first paths; files
+/// that were read, their bytes, and those that have no digest because of their holes.
+type Told = (
+    Vec<(Vec<u8>, i32, u8)>,
+    Vec<(u8, u64, Vec<Vec<u8>>)>,
+    (u64, u64, Vec<Vec<u8>>),
+);
+
+/// The id of a tree, what is in it and what no snapshot holds, and the mount points.
+type WholeTree = (Vec<u8>, (Counts, u64), Told, BTreeSet<Vec<u8>>);
+
+/// Which digests there are, and how they are found.
+#[derive(FromPyObject)]
+struct DigestOptions {
+    folder: Vec<u8>,
+    threads: usize,
+    large: Option<u64>,
+    keep: Py<PyAny>,
+    volatile: Py<PyAny>,
+    later: bool,
+    pace: Option<Py<Pace>>,
+    holes: Option<u64>,
+    damage: Vec<(Vec<u8>, u64, i64, Digest)>,
+}
+
+/// Reads the tree of a module once.
+#[pyclass(frozen, module = "huai_native._native")]
+pub(crate) struct TreeReader {
+    scan: Guarded<Scan>,
+    /// Remark what others may not read.
+    check_readable: bool,
+    owners: Option<Owners>,
+    /// None: no file has a digest.
+    digests: Option<(DigestOptions, Contents)>,
+    /// Digests of files of a list that are not kept yet.
+    unkept: Guarded<Option<ListedDigests>>,
+    /// Makes exceptions of huai's own.
+    explain: Py<PyAny>,
+}
+
+#[pymethods]
+impl TreeReader {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        root: &[u8],
+        scan: (Vec<Vec<u8>>, usize, bool, bool),
+        owners: Option<Owners>,
+        digests: Option<DigestOptions>,
+        explain: Py<PyAny>,
+    ) -> PyResult<Self> {
+        let (patterns, threads, one_file_system, check_readable) = scan;
+        let options = Options {
+            patterns: parsed(patterns),
+            one_file_system,
+            owners: owners.is_some(),
+            threads,
+        };
+        let how = digests.as_ref().map(|it| (it.threads, it.holes));
+        let opened = wait(py, |_| {
+            let scan = Scan::open(root, options)?;
+            let open = |(threads, holes): (_, Option<_>)| {
+                Contents::open(root, threads, holes.unwrap_or(u64::MAX))
+            };
+            Ok((scan, how.map(open).transpose()?))
+        })?;
+        let (scan, contents) = opened.map_err(|error| raise(py, &error))?;
+        Ok(Self {
+            scan: Guarded::new(scan),
+            check_readable,
+            owners,
+            digests: digests.zip(contents),
+            unkept: Guarded::default(),
+            explain,
+        })
+    }
+
+    /// `mounts`: those of the last commit, whether others are entered, whether all are accepted.
+    fn read_whole(
+        &self,
+        py: Python<'_>,
+        past: Option<Lent>,
+        mounts: (BTreeSet<Vec<u8>>, bool, bool),
+        keep_pairs: &Bound<'_, PyAny>,
+        writer: Option<Py<PyAny>>,
+    ) -> PyResult<WholeTree> {
+        let open = |(reader, tree, limit): Lent| {
+            PyResult::Ok(Lookup::new(snapshot(reader, &tree)?, limit))
+        };
+        let past = past.map(open).transpose()?;
+        let writer = Writer::new(py, writer);
+        let keep_pairs = keep_pairs.clone().unbind();
+        let mounts = Mounts::new(mounts.0, mounts.1, mounts.2);
+        let (whole, read) = self.call(py, |calls, stop| {
+            let options = WholeOptions {
+                mounts,
+                check_readable: self.check_readable,
+                keep_pairs: &|pairs| calls.give(&keep_pairs, pairs),
+                look_up: &|kind, id| self.owner(kind, id, calls),
+                stop,
+            };
+            let mut scan = self.scan.lock();
+            self.digesting(calls, stop, |how| {
+                let until = &mut writer.until(stop);
+                let Some((folder, digesting)) = how else {
+                    return read_whole(&mut scan, past, None, options, until);
+                };
+                let mut digests = Digests::open(folder).map_err(Failure::Digests)?;
+                read_whole(
+                    &mut scan,
+                    past,
+                    Some((&mut digests, digesting)),
+                    options,
+                    until,
+                )
+            })
+        })?;
+        let Whole {
+            totals,
+            directories,
+            skipped,
+            ..
+        } = whole;
+        Ok((
+            whole.tree.as_bytes().to_vec(),
+            (counts(totals, directories), skipped),
+            told(whole.problems, whole.remarks, read),
+            whole.mounts,
+        ))
+    }
+
+    /// `named`: a list, whether a new name of a file comes with an old one in it, the path of the
+    /// record of hardlink groups.
+    #[expect(clippy::type_complexity, reason = "a row of results")]
+    fn read_listed(
+        &self,
+        py: Python<'_>,
+        past: Lent,
+        named: (Py<ChangeList>, bool, Vec<u8>),
+        check_foreign: &Bound<'_, PyAny>,
+        writer: Option<Py<PyAny>>,
+    ) -> PyResult<
+        Option<(
+            Vec<u8>,
+            (Counts, Counts),
+            Told,
+            Vec<u8>,
+            (usize, Vec<Vec<u8>>),
+        )>,
+    > {
+        let (reader, tree, limit) = past;
+        let mut past = Lookup::new(snapshot(reader, &tree)?, limit);
+        let writer = Writer::new(py, writer);
+        let check_foreign = check_foreign.clone().unbind();
+        let (changes, names_links, record) = named;
+        let touched = changes.get().touched().clone();
+        let (listed, read) = self.call(py, |calls, stop| {
+            let check = |found: &Found| match &*found.foreign() {
+                [] => Ok(()),
+                foreign => {
+                    let check =
+                        |py: Python<'_>| check_foreign.call1(py, (foreign.to_vec(),)).map(drop);
+                    calls.call(check).map_err(|_| Failure::Stopped)
+                }
+            };
+            let list = (&*touched, &*record, check);
+            let (found, read, digests) = self.look(list, Some(&mut past), calls, stop)?;
+            let kept = digests.map_or(Ok(()), |mut digests| digests.finish());
+            kept.map_err(Failure::Digests)?;
+            let remarks = Remarks::new(self.check_readable);
+            let until = &mut writer.until(stop);
+            let listed = found.commit(&mut past, (&touched, names_links), remarks, until)?;
+            Ok((listed, read))
+        })?;
+        Ok(listed.map(|mut listed| {
+            let amended = &listed.amended;
+            let added = counts(amended.added, amended.added_directories);
+            let removed = counts(amended.removed, amended.removed_directories);
+            let unknown = listed.unknown.len();
+            listed.unknown.truncate(SHOWN);
+            (
+                amended.tree.as_bytes().to_vec(),
+                (added, removed),
+                told(listed.problems, listed.remarks, read),
+                listed.pairs,
+                (unknown, listed.unknown),
+            )
+        }))
+    }
+
+    /// The digests of what a list names are put into `into`; what cannot be read, and why.
+    #[expect(clippy::type_complexity, reason = "a row of results")]
+    fn read_digests(
+        &self,
+        py: Python<'_>,
+        changes: &Bound<'_, ChangeList>,
+        record: &[u8],
+        into: &Bound<'_, FoundDigests>,
+    ) -> PyResult<((u64, u64, Vec<Vec<u8>>), Vec<(Vec<u8>, i32)>)> {
+        let into = into.get();
+        let touched = changes.get().touched().clone();
+        let (unread, read) = self.call(py, |calls, stop| {
+            let list = (&*touched, record, |_: &Found| Ok(()));
+            let (found, read, digests) = self.look(list, None, calls, stop)?;
+            *self.unkept.lock() = digests;
+            let mut into = into.0.lock();
+            for (path, leaves, digests) in found.directories() {
+                into.gather(&RelPath::trusted(path.to_vec()), leaves, digests)?;
+            }
+            Ok((found.unread, read))
+        })?;
+        let unread = unread
+            .into_iter()
+            .map(|(path, reason)| (path, number(reason)));
+        Ok(((read.files, read.bytes, read.holes), unread.collect()))
+    }
+
+    /// Keeps what `read_digests` found out.
+    fn keep_digests(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, |_, _| {
+            let mut unkept = self.unkept.lock();
+            let kept = unkept.as_mut().map_or(Ok(()), ListedDigests::finish);
+            kept.map_err(Failure::Digests)
+        })
+    }
+}
+
+impl TreeReader {
+    /// Works detached from Python; failures become exceptions.
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Calls, &Stop) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let calls = Calls::default();
+        let done = wait(py, |stop| work(&calls, stop))?;
+        match calls.raised() {
+            Some(error) => Err(error),
+            None => done.map_err(|failure| self.raise(py, failure)),
+        }
+    }
+
+    fn raise(&self, py: Python<'_>, failure: Failure) -> PyErr {
+        let explained = match failure {
+            Failure::Tree(error) => self.explain.call1(py, ("tree", raise(py, &error))),
+            Failure::Digests(error) => self.explain.call1(py, ("digests", raise(py, &error))),
+            Failure::Root(reason) => self.explain.call1(py, ("root", reason.map_or(0, number))),
+            Failure::Contents(error) => return raise(py, &error),
+            Failure::Format(error) => return refuse(error),
+            Failure::Stopped => return PyRuntimeError::new_err("stopped without an exception"),
+        };
+        explained.map_or_else(
+            |error| error,
+            |error| PyErr::from_value(error.into_bound(py)),
+        )
+    }
+
+    fn owner(&self, kind: Kind, id: u32, calls: &Calls) -> std::result::Result<Vec<u8>, Errno> {
+        let owners = self.owners.as_ref();
+        owners.map_or_else(|| Ok(Vec::new()), |owners| owners.name(kind, id, calls))
+    }
+
+    /// Looks at the paths of a list, and finds the digests there if `check` lets it; these are not
+    /// kept yet.
+    fn look(
+        &self,
+        (touched, record, check): (&[Touched], &[u8], impl FnOnce(&Found) -> Result<()>),
+        past: Option<&mut Lookup<Reader>>,
+        calls: &Calls,
+        stop: &Stop,
+    ) -> Result<(Found, Read, Option<ListedDigests>)> {
+        let look_up = |kind, id| self.owner(kind, id, calls);
+        let mut found = Found::look(&self.scan.lock(), touched, record, &look_up, stop)?;
+        check(&found)?;
+        let (digests, read) = self.digesting(calls, stop, |how| {
+            let Some((folder, digesting)) = how else {
+                return Ok(None);
+            };
+            let mut digests = ListedDigests::open(folder).map_err(Failure::Digests)?;
+            found.digest(&mut digests, digesting, past, stop)?;
+            Ok(Some(digests))
+        })?;
+        Ok((found, read, digests))
+    }
+
+    /// Works with the folder of digests and with what reads files, if there are digests.  Returns
+    /// what was read, too.
+    fn digesting<T>(
+        &self,
+        calls: &Calls,
+        stop: &Stop,
+        work: impl FnOnce(Option<(&[u8], &mut Digesting<'_>)>) -> Result<T>,
+    ) -> Result<(T, Read)> {
+        let Some((options, contents)) = &self.digests else {
+            return Ok((work(None)?, Read::default()));
+        };
+        if let Some(pace) = &options.pace {
+            stop.hold_to(&Arc::clone(&pace.get().0));
+        }
+        let policy = Policy {
+            later: options.later,
+            damage: options.damage.iter().cloned().collect(),
+            is_volatile: &|path| {
+                let ask = |py: Python<'_>| {
+                    options
+                        .volatile
+                        .call1(py, (PyBytes::new(py, path),))?
+                        .extract(py)
+                };
+                calls.call(ask)
+            },
+            large: options.large.unwrap_or(u64::MAX),
+            keep: &|index| calls.call(|py| options.keep.call1(py, (BlockIndex(index),)).map(drop)),
+        };
+        let mut digesting = Digesting::new(contents, &policy);
+        let done = work(Some((&options.folder, &mut digesting)))?;
+        Ok((done, digesting.read))
+    }
+}
+
+fn counts(totals: Totals, directories: u64) -> Counts {
+    (totals.files, directories, totals.symlinks, totals.bytes)
+}
+
+fn told(problems: Vec<Problem>, remarks: Remarks, read: Read) -> Told {
+    let problem = |it: Problem| (it.path, number(it.reason), it.outcome as u8);
+    let remarks = remarks.found.into_iter();
+    (
+        problems.into_iter().map(problem).collect(),
+        remarks
+            .map(|(kind, count, shown)| (kind as u8, count, shown))
+            .collect(),
+        (read.files, read.bytes, read.holes),
+    )
+}

@@ -1,0 +1,165 @@
+//! Mount points: a file system that came or went must not be taken for deleted files.
+//!
+//! If a directory had entries in the last commit and has none of them now, because another file
+//! system is mounted over it or is not mounted any more, it is passed on as one that could not be
+//! read, so that its old entries stay.
+
+use std::collections::BTreeSet;
+use std::os::fd::AsFd;
+
+use huai_format::error::Result;
+use huai_format::escape::unescape;
+use huai_format::line::raw_leaves;
+use huai_format::lookup::Lookup;
+use huai_format::objects::ObjectReader;
+use huai_format::path::{RelPath, basename, parent};
+
+use crate::scan::directory::{Directory, Frame, Reason};
+use crate::sys::call;
+use crate::sys::handle::Root;
+
+/// The mount points of one scan.
+#[derive(Debug)]
+pub struct Mounts {
+    /// Those of the last commit.
+    before: BTreeSet<Vec<u8>>,
+    /// The scan reads what is mounted.
+    enter: bool,
+    /// Every directory is taken as it is now.
+    accept: bool,
+    /// Those of this commit.
+    pub now: BTreeSet<Vec<u8>>,
+    /// Directories in which the scan is, as far as the device changes, with their devices.
+    above: Vec<(Vec<u8>, u64)>,
+    /// The last directory that was passed on as unreadable; nothing below it is.
+    kept: Option<Vec<u8>>,
+}
+
+impl Mounts {
+    /// `before`: the mount points of the last commit.
+    pub fn new(before: BTreeSet<Vec<u8>>, enter: bool, accept: bool) -> Self {
+        Self {
+            before,
+            enter,
+            accept,
+            now: BTreeSet::new(),
+            above: Vec::new(),
+            kept: None,
+        }
+    }
+
+    /// What a frame of the scan becomes; none: it is below a directory whose old entries stay.
+    pub(super) fn guard<R: ObjectReader>(
+        &mut self,
+        frame: Frame,
+        root: &Root,
+        past: Option<&mut Lookup<R>>,
+    ) -> Result<Option<Frame>> {
+        if self
+            .kept
+            .as_ref()
+            .is_some_and(|top| is_within(frame.path(), top))
+        {
+            return Ok(None);
+        }
+        self.kept = None;
+        let frame = match frame {
+            Frame::Read(directory) if directory.goes_on() => {
+                return Ok(Some(Frame::Read(directory)));
+            }
+            Frame::Read(directory) => self.judge(directory, root, past)?,
+            unreadable @ Frame::Unreadable { .. } => unreadable,
+        };
+        if let Frame::Unreadable { path, .. } = &frame {
+            let within = self.before.iter().filter(|each| is_within(each, path));
+            self.now.extend(within.cloned());
+            self.kept = Some(path.clone());
+        }
+        Ok(Some(frame))
+    }
+
+    fn judge<R: ObjectReader>(
+        &mut self,
+        directory: Directory,
+        root: &Root,
+        past: Option<&mut Lookup<R>>,
+    ) -> Result<Frame> {
+        let mounted = self.is_mount(&directory);
+        if !mounted && !self.before.contains(&directory.path) {
+            return Ok(Frame::Read(directory));
+        }
+        if let Some(reason) = self.reason(&directory.path, mounted, root, past)? {
+            let path = directory.path;
+            return Ok(Frame::Unreadable { path, reason });
+        }
+        if mounted && self.enter {
+            self.now.insert(directory.path.clone());
+        }
+        Ok(Frame::Read(directory))
+    }
+
+    /// Why the old entries of a directory have to stay, if they have to.
+    fn reason<R: ObjectReader>(
+        &self,
+        path: &[u8],
+        mounted: bool,
+        root: &Root,
+        past: Option<&mut Lookup<R>>,
+    ) -> Result<Option<Reason>> {
+        let is_entered = !mounted || self.enter;
+        if self.accept || (is_entered && mounted == self.before.contains(path)) {
+            return Ok(None);
+        }
+        let mut is_empty = true;
+        let Some(past) = past else { return Ok(None) };
+        let mut subtree = past.subtree(&RelPath::trusted(path.to_vec()))?;
+        while let Some(listing) = subtree.next_of(&past.snapshot(), |_| true)? {
+            let mut names = Vec::new();
+            if listing.path.as_bytes() == path {
+                for leaf in raw_leaves(&listing.leaves, b"") {
+                    names.push(unescape(leaf.name)?.into_owned());
+                }
+            } else if parent(listing.path.as_bytes()) == path {
+                names.push(basename(listing.path.as_bytes()).to_vec());
+            }
+            if !is_entered && !names.is_empty() {
+                return Ok(Some(Reason::NotEntered));
+            }
+            is_empty &= names.is_empty();
+            if names.iter().any(|name| is_there(root, path, name)) {
+                return Ok(None);
+            }
+        }
+        Ok((!is_empty).then_some(if mounted {
+            Reason::MountedOver
+        } else {
+            Reason::NotMounted
+        }))
+    }
+
+    /// Whether the directory is on another device than the one above it.
+    fn is_mount(&mut self, directory: &Directory) -> bool {
+        let is_left = |(top, _): &(Vec<u8>, u64)| !is_within(&directory.path, top);
+        while self.above.last().is_some_and(is_left) {
+            self.above.pop();
+        }
+        let above = self.above.last().map(|(_, device)| *device);
+        if above != Some(directory.device) {
+            let here = (directory.path.clone(), directory.device);
+            self.above.push(here);
+        }
+        above.is_some_and(|above| above != directory.device)
+    }
+}
+
+fn is_there(root: &Root, directory: &[u8], name: &[u8]) -> bool {
+    let found = root
+        .enter(directory)
+        .and_then(|folder| call::status_at(folder.as_fd(), name));
+    found.is_ok()
+}
+
+pub(super) fn is_within(path: &[u8], top: &[u8]) -> bool {
+    let below = path.strip_prefix(top);
+    below.is_some_and(|rest| matches!(rest, [] | [b'/', ..])) || top.is_empty()
+}

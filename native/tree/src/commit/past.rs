@@ -1,0 +1,494 @@
+//! The directories of a scan with the entries of the last commit that stay.
+//!
+//! A path that could not be read keeps its old entry; a new one is left out.  Rule: entries that
+//! stay have to fit the new ones, so a hardlink that stays although its leader is gone becomes a
+//! file of its own.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use huai_format::entry::Body;
+use huai_format::error::Result;
+use huai_format::escape::unescape;
+use huai_format::git::oid::Oid;
+use huai_format::layout::{self, Layout};
+use huai_format::limits::DIGEST_BYTES;
+use huai_format::line::{Leaves, RawLeaf, raw_leaves};
+use huai_format::lookup::Lookup;
+use huai_format::objects::{ObjectReader, ObjectWriter};
+use huai_format::path::RelPath;
+use huai_format::totals::Totals;
+
+use super::failure::{Outcome, Problem};
+use crate::scan::directory::{Directory, Frame};
+use crate::scan::hardlinks::{HardlinkGroups, State};
+use crate::scan::linked::put_pair;
+
+const LINK: &[u8] = b"\th";
+
+/// Lays out what a scan saw, and what stays.
+pub(super) struct Builder<'a, R, W> {
+    pub(super) past: Option<Lookup<R>>,
+    writer: &'a mut W,
+    layout: Layout,
+    groups: HardlinkGroups,
+    /// Paths whose old entries stay.
+    kept: HashSet<Vec<u8>>,
+    /// Directories that stay and are still to come, by their place in tree order.
+    waiting: BTreeMap<Vec<u8>, RelPath>,
+    /// Lines for the record of hardlink groups.
+    pub(super) pairs: Vec<u8>,
+    pub(super) problems: Vec<Problem>,
+    pub(super) totals: Totals,
+    pub(super) directories: u64,
+    /// Entries that no snapshot holds.
+    pub(super) skipped: u64,
+}
+
+impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
+    pub(super) fn new(past: Option<Lookup<R>>, writer: &'a mut W) -> Self {
+        Self {
+            past,
+            writer,
+            layout: Layout::default(),
+            groups: HardlinkGroups::default(),
+            kept: HashSet::new(),
+            waiting: BTreeMap::new(),
+            pairs: Vec::new(),
+            problems: Vec::new(),
+            totals: Totals::default(),
+            directories: 0,
+            skipped: 0,
+        }
+    }
+
+    /// Takes the next frame, in tree order.
+    pub(super) fn put(&mut self, frame: Frame) -> Result<()> {
+        while let Some(first) = self.waiting.first_entry() {
+            if *first.key() >= tree_order(frame.path()) {
+                break;
+            }
+            let path = first.remove();
+            self.keep_below(&path)?;
+        }
+        match frame {
+            Frame::Read(directory) => self.put_directory(directory)?,
+            Frame::Unreadable { path, reason } => {
+                let is_kept = self.keep_below(&RelPath::trusted(path.clone()))?;
+                let outcome = if is_kept {
+                    Outcome::Kept
+                } else {
+                    Outcome::LeftOut
+                };
+                self.problems.push(Problem {
+                    path,
+                    reason,
+                    outcome,
+                });
+            }
+        }
+        self.pairs.append(&mut self.groups.take_pairs());
+        Ok(())
+    }
+
+    /// The scan is over: the id of the root's tree.
+    pub(super) fn finish(&mut self) -> Result<Oid> {
+        while let Some((_, path)) = self.waiting.pop_first() {
+            self.keep_below(&path)?;
+        }
+        std::mem::take(&mut self.layout).finish(self.writer)
+    }
+
+    fn put_directory(&mut self, mut directory: Directory) -> Result<()> {
+        self.skipped += directory.skipped;
+        let mut unsure = BTreeSet::new();
+        for problem in &directory.problems {
+            self.skipped += u64::from(problem.reason.leaves_out());
+            if problem.is_of_entry() {
+                unsure.insert(problem.name.clone());
+            }
+        }
+        self.groups.resolve(&mut directory, &unsure);
+        if !unsure.is_empty() {
+            self.put_past_leaves(&mut directory, &unsure)?;
+        }
+        for problem in std::mem::take(&mut directory.problems) {
+            if problem.reason.leaves_out() {
+                continue;
+            }
+            let path = RelPath::trusted(directory.path.clone());
+            let path = if problem.name.is_empty() {
+                path
+            } else {
+                path.join(&problem.name)
+            };
+            let outcome = self.outcome(&path, problem.name.is_empty())?;
+            self.problems.push(Problem {
+                path: path.as_bytes().to_vec(),
+                reason: problem.reason,
+                outcome,
+            });
+        }
+        self.add(&directory.listing())
+    }
+
+    fn outcome(&mut self, path: &RelPath, is_own: bool) -> Result<Outcome> {
+        if is_own {
+            return Ok(Outcome::Clamped);
+        }
+        let is_directory = match &mut self.past {
+            Some(past) if !self.kept.contains(path.as_bytes()) => past.listing(path)?.is_some(),
+            Some(_) => true,
+            None => false,
+        };
+        Ok(if is_directory {
+            Outcome::Kept
+        } else {
+            Outcome::LeftOut
+        })
+    }
+
+    /// Puts the last commit's lines of the unsure names into a directory.
+    fn put_past_leaves(
+        &mut self,
+        directory: &mut Directory,
+        unsure: &BTreeSet<Vec<u8>>,
+    ) -> Result<()> {
+        let path = RelPath::trusted(directory.path.clone());
+        let mut old = Vec::new();
+        for name in unsure {
+            let path = path.join(name);
+            if let Some(leaf) = self
+                .past
+                .as_mut()
+                .map_or(Ok(None), |past| past.leaf(&path))?
+            {
+                self.kept.insert(path.as_bytes().to_vec());
+                old.push(leaf);
+            } else {
+                // In the last commit it may be a directory: then all below it stays as well.
+                self.waiting.insert(tree_order(path.as_bytes()), path);
+            }
+        }
+        let mut merged = Vec::new();
+        for leaf in raw_leaves(&directory.leaves, &directory.digests) {
+            let name = unescape(leaf.name)?;
+            if !unsure.contains(&*name) {
+                merged.push((name, leaf, Cow::Borrowed(leaf.line)));
+            }
+        }
+        for leaf in old
+            .iter()
+            .flat_map(|(line, digest)| raw_leaves(line, digest))
+        {
+            let line = self.without_dangling_link(&path, &leaf)?;
+            merged.push((unescape(leaf.name)?, leaf, line));
+        }
+        merged.sort_by(|(name, ..), (other, ..)| name.cmp(other));
+        let (mut leaves, mut column) = (Vec::new(), Vec::new());
+        for (_, leaf, line) in &merged {
+            leaves.extend_from_slice(line);
+            let size = column.len() + DIGEST_BYTES * usize::from(leaf.is_file);
+            column.extend_from_slice(leaf.digest);
+            column.resize(size, 0);
+        }
+        (directory.leaves, directory.digests) = (leaves, column);
+        Ok(())
+    }
+
+    /// Lays out what the last commit has at `path` and below; false if there is no directory.
+    fn keep_below(&mut self, path: &RelPath) -> Result<bool> {
+        let Some(past) = &mut self.past else {
+            return Ok(false);
+        };
+        let snapshot = past.snapshot();
+        let mut subtree = past.subtree(path)?;
+        let mut any = false;
+        while let Some(listing) = subtree.next_of(&snapshot, |_| true)? {
+            if !any {
+                self.kept.insert(path.as_bytes().to_vec());
+                any = true;
+            }
+            let mut leaves = Cow::Borrowed(&*listing.leaves);
+            if leaves.windows(LINK.len()).any(|part| part == LINK) {
+                let mut lines = Vec::new();
+                for leaf in raw_leaves(&listing.leaves, &listing.digests) {
+                    lines.extend_from_slice(&self.without_dangling_link(&listing.path, &leaf)?);
+                }
+                leaves = Cow::Owned(lines);
+            }
+            self.add(&layout::Listing {
+                path: listing.path.as_bytes(),
+                attributes: &listing.attributes,
+                leaves: &leaves,
+                digests: &listing.digests,
+            })?;
+        }
+        Ok(any)
+    }
+
+    /// The line without its hardlink field, if the leader is gone or is another file now.
+    fn without_dangling_link<'b>(
+        &mut self,
+        directory: &RelPath,
+        leaf: &RawLeaf<'b>,
+    ) -> Result<Cow<'b, [u8]>> {
+        let line = Cow::Borrowed(leaf.line);
+        let entry = Leaves::new(directory, leaf.line, leaf.digest)
+            .next()
+            .transpose()?;
+        let Some(Body::File {
+            link: Some(leader), ..
+        }) = entry.map(|entry| entry.body)
+        else {
+            return Ok(line);
+        };
+        let mut fields = leaf.line.windows(LINK.len());
+        let end = fields.rposition(|part| part == LINK).unwrap_or_default();
+        let alone = leaf.line.get(..end).unwrap_or_default();
+        let state = State {
+            fields: alone.get(leaf.name.len()..).unwrap_or_default(),
+            digest: leaf.digest,
+        };
+        let is_kept = |path: &[u8]| self.kept.contains(path);
+        if is_kept(leader.as_bytes())
+            || leader.ancestors().any(is_kept)
+            || self.groups.leads(leader.as_bytes(), &state)
+        {
+            let name = directory.join(&unescape(leaf.name)?);
+            put_pair(&mut self.pairs, leader.as_bytes(), name.as_bytes());
+            return Ok(line);
+        }
+        Ok(Cow::Owned([alone, b"\n"].concat()))
+    }
+
+    fn add(&mut self, listing: &layout::Listing<'_>) -> Result<()> {
+        self.directories += u64::from(!listing.attributes.is_empty());
+        self.totals.add(Totals::of(listing.leaves));
+        self.layout.add(listing, self.writer)
+    }
+}
+
+/// The path as bytes that compare in tree order.
+fn tree_order(path: &[u8]) -> Vec<u8> {
+    let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
+    path.iter().map(key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use huai_format::entry_limit::EntryLimit;
+    use huai_format::error::Error;
+    use huai_format::git::object::Kind;
+    use huai_format::level::Walk;
+    use huai_format::snapshot::Snapshot;
+
+    use super::*;
+    use crate::scan::directory::{Problem as Noticed, Reason};
+
+    #[derive(Clone, Default)]
+    struct Objects(HashMap<Oid, Vec<u8>>);
+
+    impl ObjectReader for Objects {
+        fn read(&self, oid: &Oid, _: Kind) -> Result<Vec<u8>> {
+            self.0
+                .get(oid)
+                .cloned()
+                .ok_or_else(|| Error::new("a missing object"))
+        }
+    }
+
+    impl ObjectWriter for Objects {
+        fn write(&mut self, kind: Kind, content: &[u8]) -> Result<Oid> {
+            let oid = Oid::of_own(kind, content);
+            self.0.insert(oid, content.to_vec());
+            Ok(oid)
+        }
+    }
+
+    fn directory(path: &str, leaves: &str) -> Directory {
+        Directory {
+            path: path.into(),
+            attributes: b"0".to_vec(),
+            leaves: leaves.into(),
+            ..Directory::default()
+        }
+    }
+
+    /// One with names that cannot be read.
+    fn troubled(path: &str, leaves: &str, names: &[&str], reason: Reason) -> Directory {
+        let problem = |name: &&str| Noticed {
+            name: name.as_bytes().to_vec(),
+            reason,
+        };
+        Directory {
+            problems: names.iter().map(problem).collect(),
+            ..directory(path, leaves)
+        }
+    }
+
+    /// One with the file `x`, a name of inode 7; `state`: its size and digest.
+    fn linked(path: &str, links: u32, state: u8) -> Directory {
+        let mut record = vec![0; 64];
+        record[8] = 7;
+        record[40..44].copy_from_slice(&links.to_le_bytes());
+        Directory {
+            identities: record,
+            digests: vec![state; DIGEST_BYTES],
+            hardlinks: true,
+            ..directory(path, "x\t5\t1\n")
+        }
+    }
+
+    struct Built {
+        tree: Oid,
+        objects: Objects,
+        problems: Vec<(String, Outcome)>,
+    }
+
+    impl Built {
+        /// `past`: what was committed before.
+        fn of(frames: Vec<Directory>, past: Option<&Self>) -> Self {
+            let mut objects = Objects::default();
+            let lookup = past.map(|past| Lookup::new(past.snapshot(), 10_000));
+            let mut builder = Builder::new(lookup, &mut objects);
+            for directory in frames {
+                builder.put(Frame::Read(directory)).unwrap();
+            }
+            let tree = builder.finish().unwrap();
+            let problem = |it: &Problem| (String::from_utf8_lossy(&it.path).into(), it.outcome);
+            let problems = builder.problems.iter().map(problem).collect();
+            Self {
+                tree,
+                objects,
+                problems,
+            }
+        }
+
+        fn snapshot(&self) -> Snapshot<Objects> {
+            Snapshot {
+                reader: self.objects.clone(),
+                tree: self.tree,
+            }
+        }
+
+        /// Every directory with its leaves.
+        fn listings(&self) -> Vec<String> {
+            let snapshot = self.snapshot();
+            let mut walk = Walk::new(&snapshot, EntryLimit::new(10_000));
+            let mut found = Vec::new();
+            while let Some(listing) = walk.next(&snapshot).unwrap() {
+                let text = [listing.path.as_bytes(), b": ", &listing.leaves].concat();
+                found.push(String::from_utf8(text).unwrap());
+            }
+            found
+        }
+    }
+
+    const IO: Reason = Reason::KeepsChanging;
+
+    #[test]
+    fn an_old_entry_stays_in_its_place_and_a_new_one_is_left_out() {
+        let mut old = directory("", "a\t1\t0\nb\t2\t0\nc\t3\t0\n");
+        old.digests = [[1; 32], [2; 32], [3; 32]].concat();
+        let past = Built::of(vec![old], None);
+        let mut now = troubled("", "a\t5\t0\nd\t4\t0\n", &["b", "e"], IO);
+        now.digests = [[5; 32], [4; 32]].concat();
+        let built = Built::of(vec![now], Some(&past));
+        assert_eq!(built.listings(), [": a\t5\t0\nb\t2\t0\nd\t4\t0\n"]);
+        let mut whole = directory("", "a\t5\t0\nb\t2\t0\nd\t4\t0\n");
+        whole.digests = [[5; 32], [2; 32], [4; 32]].concat();
+        assert_eq!(built.tree, Built::of(vec![whole], None).tree);
+        let outcomes = [("b".into(), Outcome::Kept), ("e".into(), Outcome::LeftOut)];
+        assert_eq!(built.problems, outcomes);
+    }
+
+    #[test]
+    fn names_that_were_directories_keep_all_below_in_tree_order() {
+        // Some file systems do not say in a listing what a directory is, and stat(2) failed.
+        for size in [3, 400] {
+            let line = |number| format!("{number:03}\t1\t0\n");
+            let lines = (0..size).map(line).collect::<Vec<_>>().concat();
+            let old = ["", "a", "a/x", "b", "b/y", "m", "m/below", "z"]
+                .map(|path| directory(path, if path == "m/below" { &lines } else { "" }));
+            let past = Built::of(old.into(), None);
+            let frames = vec![
+                troubled("", "", &["m", "zz"], IO),
+                troubled("a", "", &["x"], IO),
+                troubled("b", "", &["y"], IO),
+                directory("z", ""),
+            ];
+            let built = Built::of(frames, Some(&past));
+            assert_eq!(built.tree, past.tree);
+            let left_out: Vec<_> = built.problems.iter().map(|(_, it)| *it).collect();
+            assert_eq!(
+                left_out,
+                [
+                    Outcome::Kept,
+                    Outcome::LeftOut,
+                    Outcome::Kept,
+                    Outcome::Kept
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn a_time_of_a_directory_that_does_not_fit_keeps_nothing_back() {
+        let past = Built::of(vec![directory("", ""), directory("d", "")], None);
+        let now = troubled("d", "new\t1\t0\n", &[""], Reason::Time);
+        let built = Built::of(vec![directory("", ""), now], Some(&past));
+        assert_eq!(built.listings(), [": ", "d: new\t1\t0\n"]);
+        assert_eq!(built.problems, [("d".into(), Outcome::Clamped)]);
+    }
+
+    #[test]
+    fn a_file_where_a_directory_cannot_be_read_is_gone() {
+        let past = Built::of(vec![directory("", "a\t1\t0\nb\t1\t0\n")], None);
+        let mut objects = Objects::default();
+        let mut builder = Builder::new(Some(Lookup::new(past.snapshot(), 9)), &mut objects);
+        builder
+            .put(Frame::Read(directory("", "a\t1\t0\n")))
+            .unwrap();
+        let path = b"b".to_vec();
+        builder.put(Frame::Unreadable { path, reason: IO }).unwrap();
+        assert_eq!(builder.totals.files, 1);
+        assert_eq!(builder.problems.first().unwrap().outcome, Outcome::LeftOut);
+    }
+
+    /// The lines of the directories behind the root.
+    fn lines(frames: Vec<Directory>) -> Vec<String> {
+        let frames = std::iter::once(directory("", "")).chain(frames).collect();
+        Built::of(frames, None).listings().split_off(1)
+    }
+
+    #[test]
+    fn names_of_one_state_are_a_group_as_long_as_the_inode_has_names() {
+        let group = vec![
+            linked("a", 2, 1),
+            linked("b", 2, 1),
+            linked("c", 2, 1),
+            linked("d", 2, 1),
+        ];
+        let expected = [
+            "a: x\t5\t1\n",
+            "b: x\t5\t1\th../a/x\n",
+            "c: x\t5\t1\n",
+            "d: x\t5\t1\th../c/x\n",
+        ];
+        assert_eq!(lines(group), expected);
+        let changed = vec![linked("a", 2, 1), linked("b", 2, 2)];
+        assert_eq!(lines(changed), ["a: x\t5\t1\n", "b: x\t5\t1\n"]);
+    }
+
+    #[test]
+    fn a_leader_that_could_not_be_read_does_not_lead() {
+        // It is replaced by its old entry, which may be quite another file.
+        let mut unsure = linked("a", 3, 1);
+        unsure.problems = troubled("", "", &["x"], IO).problems;
+        let found = lines(vec![unsure, linked("b", 3, 1), linked("c", 3, 0)]);
+        assert_eq!(found, ["a: ", "b: x\t5\t1\n", "c: x\t5\t1\th../b/x\n"]);
+    }
+}

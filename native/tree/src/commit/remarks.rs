@@ -1,0 +1,91 @@
+//! Paths that are no problem, but worth a remark: counted, and the first of them named.
+
+use huai_format::escape::unescape;
+use huai_format::find::position;
+use huai_format::path::RelPath;
+
+use crate::scan::directory::{Directory, MODE, RECORD, Reason, word};
+
+/// Paths that are named of each kind.
+const SHOWN: usize = 10;
+/// What others need to enter and read a directory, and to read a file.
+const OTHERS_ENTER: u32 = 0o005;
+const OTHERS_READ: u32 = 0o004;
+
+/// A kind of remark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remark {
+    /// A file that rsync has not finished was left out.
+    Temporary,
+    /// A reserved name was left out.
+    Reserved,
+    /// Others may not read what was committed.
+    Unreadable,
+}
+
+/// The remarks of one commit; memory does not grow with what is seen.
+#[derive(Debug)]
+pub struct Remarks {
+    check_readable: bool,
+    /// How many paths of each kind, and the first of them in tree order.
+    pub found: Vec<(Remark, u64, Vec<Vec<u8>>)>,
+}
+
+impl Remarks {
+    /// `check_readable`: remark what others may not read.
+    pub fn new(check_readable: bool) -> Self {
+        let found = Vec::new();
+        Self {
+            check_readable,
+            found,
+        }
+    }
+
+    /// Takes in what there is to say of a directory.
+    pub(super) fn take(&mut self, directory: &Directory) {
+        let path = || RelPath::trusted(directory.path.clone());
+        for problem in &directory.problems {
+            let kind = match problem.reason {
+                Reason::Temporary => Remark::Temporary,
+                Reason::Reserved => Remark::Reserved,
+                _ => continue,
+            };
+            let names = std::iter::once(&problem.name[..]);
+            self.add(kind, 1, names.map(|name| path().join(name)));
+        }
+        if !self.check_readable {
+            return;
+        }
+        if mode(&directory.attributes).is_some_and(|mode| mode & OTHERS_ENTER != OTHERS_ENTER) {
+            self.add(Remark::Unreadable, 1, std::iter::once(path()));
+        }
+        if directory.unreadable > 0 {
+            let records = directory.identities.chunks_exact(RECORD);
+            let closed = records.filter(|record| word(record, MODE) & OTHERS_READ == 0);
+            let names = closed.filter_map(|record| unescape(directory.name(record)).ok());
+            let paths = names.map(|name| path().join(&name));
+            self.add(Remark::Unreadable, directory.unreadable, paths);
+        }
+    }
+
+    /// Of `paths` only those are made that will be named.
+    fn add(&mut self, kind: Remark, count: u64, paths: impl Iterator<Item = RelPath>) {
+        let place = self.found.iter().position(|(known, ..)| *known == kind);
+        let place = place.unwrap_or_else(|| {
+            self.found.push((kind, 0, Vec::new()));
+            self.found.len() - 1
+        });
+        let (_, counted, shown) = &mut self.found[place];
+        *counted += count;
+        let more = SHOWN.saturating_sub(shown.len());
+        shown.extend(paths.take(more).map(|path| path.as_bytes().to_vec()));
+    }
+}
+
+/// The mode among the attributes of a directory; none: the usual one.
+fn mode(attributes: &[u8]) -> Option<u32> {
+    let mut fields = attributes.split(|&byte| byte == b'\t').skip(1);
+    let field = fields.find_map(|field| field.strip_prefix(b"m"))?;
+    let end = position(field, b'\n').unwrap_or(field.len());
+    u32::from_str_radix(std::str::from_utf8(&field[..end]).ok()?, 8).ok()
+}

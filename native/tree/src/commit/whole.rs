@@ -1,0 +1,146 @@
+//! A commit of the whole tree.
+
+use std::collections::BTreeSet;
+
+use huai_format::git::oid::Oid;
+use huai_format::lookup::Lookup;
+use huai_format::objects::{ObjectReader, ObjectWriter};
+use huai_format::totals::Totals;
+
+use super::digesting::Digesting;
+use super::failure::{Failure, Problem, Result};
+use super::mounts::Mounts;
+use super::past::Builder;
+use super::remarks::Remarks;
+use crate::digests::Digests;
+use crate::scan::directory::{Frame, Problem as Noticed};
+use crate::scan::whole_tree::Scan;
+use crate::sys::call::Outcome;
+use crate::sys::stop::Stop;
+use crate::walk::owners::LookUp;
+
+/// What a commit of the whole tree takes from its caller.
+pub struct WholeOptions<'a> {
+    /// The mount points.
+    pub mounts: Mounts,
+    /// Remark what others may not read.
+    pub check_readable: bool,
+    /// Keeps lines of the record of hardlink groups.
+    pub keep_pairs: &'a (dyn Fn(&[u8]) -> Outcome<()> + Sync),
+    /// Gives the names of owners.
+    pub look_up: &'a LookUp<'a>,
+    /// Ends the call.
+    pub stop: &'a Stop,
+}
+
+/// The tree of a commit.
+#[derive(Debug)]
+pub struct Whole {
+    /// The id of the root directory's tree.
+    pub tree: Oid,
+    /// What it holds.
+    pub totals: Totals,
+    /// Directories, with the root.
+    pub directories: u64,
+    /// Entries that no snapshot holds.
+    pub skipped: u64,
+    /// Paths that could not be read as they are.
+    pub problems: Vec<Problem>,
+    /// What is worth a remark.
+    pub remarks: Remarks,
+    /// The mount points.
+    pub mounts: BTreeSet<Vec<u8>>,
+}
+
+/// Scans a tree and writes its objects.  `past`: the last commit.  Without `digesting` no file has
+/// a digest.
+pub fn read_whole<R: ObjectReader, W: ObjectWriter>(
+    scan: &mut Scan,
+    past: Option<Lookup<R>>,
+    mut digesting: Option<(&mut Digests, &mut Digesting<'_>)>,
+    options: WholeOptions<'_>,
+    writer: &mut W,
+) -> Result<Whole> {
+    let read = |digesting: &mut Option<(&mut Digests, &mut Digesting<'_>)>| {
+        let mut builder = Builder::new(past, writer);
+        let mut remarks = Remarks::new(options.check_readable);
+        let mut mounts = options.mounts;
+        let stop = options.stop;
+        let mut is_first = true;
+        let keep = |pairs: &mut Vec<u8>| match &*std::mem::take(pairs) {
+            [] => Ok(()),
+            pairs => (options.keep_pairs)(pairs).map_err(|_| Failure::Stopped),
+        };
+        loop {
+            let frames = scan.next(options.look_up, stop).map_err(Failure::Tree)?;
+            if stop.is_set() {
+                return Err(Failure::Stopped);
+            }
+            if std::mem::take(&mut is_first) {
+                check_root(frames.first())?;
+            }
+            if frames.is_empty() {
+                break;
+            }
+            let mut guarded = Vec::with_capacity(frames.len());
+            for frame in frames {
+                guarded.extend(mounts.guard(frame, &scan.root, builder.past.as_mut())?);
+            }
+            if let Some((digests, digesting)) = digesting {
+                fill::<R>(&mut guarded, digests, digesting, stop)?;
+            }
+            for frame in guarded {
+                if let Frame::Read(directory) = &frame {
+                    if !directory.is_plain {
+                        remarks.take(directory);
+                    }
+                }
+                builder.put(frame)?;
+            }
+            keep(&mut builder.pairs)?;
+        }
+        if let Some((digests, _)) = digesting {
+            digests.finish().map_err(Failure::Digests)?;
+        }
+        let tree = builder.finish()?;
+        keep(&mut builder.pairs)?;
+        Ok(Whole {
+            tree,
+            totals: builder.totals,
+            directories: builder.directories,
+            skipped: builder.skipped,
+            problems: builder.problems,
+            remarks,
+            mounts: mounts.now,
+        })
+    };
+    let done = read(&mut digesting);
+    if let (Err(_), Some((digests, _))) = (&done, digesting) {
+        let _lost_is_read_again = digests.flush();
+    }
+    done
+}
+
+fn check_root(first: Option<&Frame>) -> Result<()> {
+    match first {
+        Some(Frame::Read(_)) => Ok(()),
+        Some(Frame::Unreadable { reason, .. }) => Err(Failure::Root(Some(*reason))),
+        None => Err(Failure::Root(None)),
+    }
+}
+
+/// Gives frames their digests; a file that changed meanwhile is a problem.
+fn fill<R: ObjectReader>(
+    frames: &mut [Frame],
+    digests: &mut Digests,
+    digesting: &mut Digesting<'_>,
+    stop: &Stop,
+) -> Result<()> {
+    let mut directories: Vec<_> = frames.iter_mut().filter_map(Frame::directory).collect();
+    let problems = digesting.fill::<R>(&mut directories, digests, None, stop)?;
+    for ((number, file), reason) in problems {
+        let name = directories[number].name_of(file);
+        directories[number].problems.push(Noticed { name, reason });
+    }
+    Ok(())
+}

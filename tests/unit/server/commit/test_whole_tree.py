@@ -1,0 +1,142 @@
+"""A commit of the whole tree is what a scan yields, and what stays has its place in between."""
+
+import os
+from pathlib import Path
+
+import pytest
+from blake3 import blake3
+
+from huai_schema.codec.lines import decode_leaves
+from huai_schema.codec.listing import Listing
+from huai_schema.entries import File
+from huai_schema.layout.layout import build
+from huai_server.commit import remarks
+from huai_server.commit.tree_reader import KEPT, LEFT_OUT
+from huai_server.scan.types import ScanOptions
+from tests.support.committing import Upstream
+from tests.support.scanned import ScannedDirectory, scan
+from tests.support.tampering import INDEXED, indexed_upstream, when_read
+
+
+def make_ordinary(root: Path) -> None:
+    """Make ordinary directories, and one of each other sort between them."""
+    for number in range(40):
+        (root / f"d{number:02}/sub\n{number}").mkdir(parents=True)
+        (root / f"d{number:02}/f").write_text(f"{number}")
+        (root / f"d{number:02}/sub\n{number}/\\").write_text("x" * number)
+        (root / f"d{number:02}/link").symlink_to("f")
+    os.link(root / "d05/f", root / "d06/g")
+    (root / "d10").chmod(0o700)
+    (root / "d15/f").chmod(0o600)
+    (root / "d20/.~tmp~").mkdir()
+    os.mkfifo(root / "d25/fifo")
+
+
+def make_crowd(root: Path) -> None:
+    """Make a directory that comes in three parts; what is remarkable is in the second."""
+    large = root / "large"
+    for number in range(10_000):
+        (large / f"{number:05}").write_text("x" * (number % 3))
+    for number in range(100, 110):
+        (large / f"{number:05}+").symlink_to(f"{number:05}\n")
+    os.link(large / "00000", large / "00000+")
+    os.link(large / "00001", large / "09999+")
+    (large / "05000").chmod(0o600)
+    (large / ".05001.abcdef").touch(mode=0o600)
+    (large / "sub/below").mkdir(parents=True)
+    os.mkfifo(large / "fifo")
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Upstream:
+    found = Upstream(tmp_path)
+    (found.tree / "large").mkdir()
+    make_ordinary(found.tree)
+    return found
+
+
+def with_digests(root: Path, listing: Listing) -> Listing:
+    leaves = decode_leaves(listing.path, listing.leaves)
+    paths = [root / os.fsdecode(leaf.path) for leaf in leaves if isinstance(leaf, File)]
+    return listing._replace(digests=b"".join(blake3(it.read_bytes()).digest() for it in paths))
+
+
+@pytest.mark.parametrize("crowd", ["large", "."])
+@pytest.mark.parametrize("digest", ["off", "now"])
+def test_a_commit_is_what_a_scan_yields(upstream: Upstream, digest: str, crowd: str) -> None:
+    """Also where the module's root is a large directory, of which a scan yields the whole."""
+    upstream.configure(digest=digest)
+    make_crowd(upstream.tree)
+    if crowd == ".":
+        upstream.configure(path=str(upstream.tree / "large"))
+        upstream.tree /= "large"
+    result = upstream.commit()
+    found = [*scan(upstream.tree, ScanOptions(), links=True)]
+    listings = [item.listing for item in found if isinstance(item, ScannedDirectory)]
+    if digest == "now":
+        listings = [with_digests(upstream.tree, listing) for listing in listings]
+    assert upstream.entries_id == build(listings, None).hex()
+    special = [b"d10", b"d15/f"] if crowd == "large" else []
+    said: list[tuple[object, ...]] = [tuple(each) for each in result.remarks]
+    assert result.head.info.skipped == (4 if special else 2)
+    if crowd == "large":
+        assert (remarks.UNREADABLE, 3, (*special, b"large/05000")) in said
+        assert (remarks.RESERVED, 1, (b"d20/.~tmp~",)) in said
+        assert (remarks.TEMPORARY, 1, (b"large/.05001.abcdef",)) in said
+    assert len(upstream.links()) == (3 if special else 2)
+    upstream.prove_sound()
+
+
+def test_old_entries_stay_between_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that changes while it is read was a directory, its place among others."""
+    upstream = indexed_upstream(tmp_path)
+    make_ordinary(upstream.tree)
+    upstream.commit()
+    before = upstream.entries()
+    (upstream.tree / "d33").rename(tmp_path / "away")
+    (upstream.tree / "d33").write_text("x" * INDEXED)
+    upstream.write("new", "y" * INDEXED)
+    upstream.write("0", "z" * INDEXED)
+
+    def change() -> None:
+        upstream.write("d33", "changed")
+        upstream.write("new", "changed")
+
+    when_read(monkeypatch, change)
+    result = upstream.commit()
+    assert [(each.path, each.outcome) for each in result.problems] == [
+        (b"d33", KEPT),
+        (b"new", LEFT_OUT),
+    ]
+    after = upstream.entries()
+    for path in (b"", b"0"):
+        after.pop(path), before.pop(path)  # type: ignore[call-overload]
+    assert after == before
+
+
+def test_old_entries_stay_in_a_part_of_a_large_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names of every part cannot be read now; one was a directory."""
+    upstream = indexed_upstream(tmp_path, "large/00007", "large/05007", "large/09999")
+    make_crowd(upstream.tree)
+    names = ("00007", "05007", "09999", "sub")
+    for name in names[:3]:
+        upstream.write(f"large/{name}", "x" * INDEXED)
+    upstream.commit()
+    before = upstream.entries()
+    (upstream.tree / "large/sub").rename(tmp_path / "away")
+    for name in names:
+        upstream.write(f"large/{name}", "y" * INDEXED)
+    upstream.write("0", "z" * INDEXED)
+    when_read(monkeypatch, lambda: [upstream.write(f"large/{name}", "z") for name in names])
+    result = upstream.commit()
+    stayed = [f"large/{name}".encode() for name in names]
+    assert [(each.path, each.outcome) for each in result.problems] == [
+        (path, KEPT) for path in stayed
+    ]
+    after = upstream.entries()
+    assert after.keys() == before.keys()
+    assert [after[path] for path in stayed] == [before[path] for path in stayed]  # type: ignore[index]
