@@ -525,7 +525,7 @@ class Lookup:
     def leaf(self, path: bytes) -> tuple[bytes, bytes] | None:
         """The line of a file or symlink, and its digest (empty: none)."""
 
-    def subtree(self, path: bytes, filters: Sequence[Filter]) -> Walk:
+    def subtree(self, path: bytes, filters: Sequence[Filter] = ...) -> Walk:
         """A directory and all below it, or what one of `filters` mirrors of it."""
 
 def read_own_directory(

@@ -87,9 +87,10 @@ impl Lookup {
     }
 
     /// A directory and all below it, or what one of the filters mirrors of it.
+    #[pyo3(signature = (path, filters=Vec::new()))]
     fn subtree(&self, path: Vec<u8>, filters: Vec<Py<Filter>>) -> PyResult<Walk> {
         let mut lookup = self.0.lock();
-        let selectors = filters.iter().map(|filter| filter.get().selector());
+        let selectors = filters.into_iter().map(|filter| filter.get().selector());
         let mut selectors: Vec<_> = selectors.collect();
         let path = RelPath::trusted(path);
         let subtree = if is_mirrored(&mut selectors, &path) {
