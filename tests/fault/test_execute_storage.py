@@ -63,7 +63,7 @@ def test_a_full_disk_stops_at_once_and_deletes_nothing(small_disk: Path) -> None
 def test_a_disk_that_became_read_only(small_disk: Path) -> None:
     (small_disk / "a").touch()
     with Tree(small_disk) as tree:
-        staged = Staged(small_disk)(file(b"a", 50))
+        staged = Staged(small_disk)([file(b"a", 50)])
         mount("-o", "remount,ro", str(small_disk))
         stage = Stage("payload", fetches=[file(b"a", 50)])
         with pytest.raises(StorageError, match="Read-only") as caught:

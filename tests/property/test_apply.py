@@ -11,11 +11,10 @@ from typing import TypeVar
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from huai_client.diff.candidate import Remove
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.withhold import Withholding
 from huai_client.publish.executor import execute
-from huai_client.tree import PathError, Row, Tree
+from huai_client.tree import PathError, Places, Row, Tree
 from huai_client.tree.tree import Removal
 from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, Entry, File, Symlink
@@ -96,11 +95,12 @@ class Failing(Tree):
             return Row(row.done, PathError(path_of(items[len(good)]), "broken"))
         return row
 
-    def make_directories(self, items: Sequence[tuple[RelPath, Directory | None]]) -> Row:
+    def make_directories(self, items: Sequence[RelPath | Directory]) -> Row:
         return self._whole(items, super().make_directories)
 
-    def prepare_files(self, items: Sequence[tuple[int, bytes, File]]) -> Row:
-        return self._whole(items, super().prepare_files)
+    def prepare_files(self, items: Sequence[File], places: Places) -> Row:
+        prepare = super().prepare_files
+        return self._whole(items, lambda some: prepare(some, places))
 
     def make_links(self, items: Sequence[File]) -> Row:
         return self._whole(items, super().make_links)
@@ -114,12 +114,10 @@ class Failing(Tree):
 
 def path_of(item: object) -> RelPath:
     """Of whatever a row is made of."""
-    if not isinstance(item, tuple):
-        raise TypeError(item)
-    last = item[-1]
-    if isinstance(item, File | Symlink | Remove):
-        return item.path
-    return last.path if isinstance(last, File) else RelPath(item[0])
+    if isinstance(item, bytes):
+        return RelPath(item)
+    assert isinstance(item, tuple)
+    return RelPath(item[0])
 
 
 ORDER = order_of("indices a.b", "pointers -")

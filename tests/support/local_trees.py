@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,7 +13,8 @@ from huai_client.diff.candidate import Remove
 from huai_client.diff.compare import Extraneous, TreeComparison
 from huai_client.diff.table import CandidateTable
 from huai_client.plan.operations import Plan, Stage
-from huai_client.tree import Tree
+from huai_client.tree import Places, Tree
+from huai_native import _native
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, tree_order
 from tests.support.comparing import selection_of
@@ -64,14 +65,20 @@ class Staged:
         self._ready = dest / ".~tmp~" / "huai" / "ready"
         self._handle = -1
 
-    def __call__(self, wanted: File) -> tuple[int, bytes]:
-        path = self.path(wanted)
+    def __call__(self, files: Sequence[File]) -> Places:
+        names = {number: os.fsencode(self.path(each).name) for number, each in enumerate(files)}
+        return Places(_native.Arrived(), self.handle, self.handle, names)
+
+    @property
+    def handle(self) -> int:
         if self._handle < 0:
+            if not self._ready.exists():
+                self._ready.mkdir(parents=True)
             self._handle = os.open(self._ready, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             self._kept.append(self._handle)
             if len(self._kept) > 100:
                 os.close(self._kept.popleft())
-        return self._handle, os.fsencode(path.name)
+        return self._handle
 
     def path(self, wanted: File) -> Path:
         self._ready.mkdir(parents=True, exist_ok=True)
@@ -90,19 +97,22 @@ class Arrived(Staged):
         self._ready = dest / ".~tmp~" / "huai" / "incoming"
         self._elsewhere = frozenset(elsewhere)
 
-    def __call__(self, wanted: File) -> tuple[int, bytes]:
-        handle, _ = super().__call__(wanted)
-        return handle, self._name(wanted)
+    def __call__(self, files: Sequence[File]) -> Places:
+        arrived = _native.Arrived()
+        for each in files:
+            self.path(each)
+            arrived.add([each], self._run(each))
+        return Places(arrived, self.handle, self.handle, {})
 
     def path(self, wanted: File) -> Path:
-        path = self._ready / os.fsdecode(self._name(wanted))
+        path = self._ready / str(self._run(wanted)) / os.fsdecode(wanted.path)
         if not path.exists() or path.stat().st_size != wanted.size:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content(wanted.path, wanted.size))
         return path
 
-    def _name(self, wanted: File) -> bytes:
-        return (b"2/" if wanted.path in self._elsewhere else b"1/") + wanted.path
+    def _run(self, wanted: File) -> int:
+        return 2 if wanted.path in self._elsewhere else 1
 
 
 def plan_for(tree: Tree, wanted: list[Entry]) -> Plan:

@@ -1,7 +1,7 @@
 """A tree whose operations are done one by one, as rows of one: what fails is raised."""
 
 from huai_client.diff.candidate import Remove
-from huai_client.tree import Row, Staged, Tree
+from huai_client.tree import Places, Row, Tree
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
 
@@ -10,7 +10,7 @@ class SingleTree(Tree):
     """`Tree`, and a method for each single operation."""
 
     def make_directory(self, path: RelPath, like: Directory | None = None) -> None:
-        _done(self.make_directories([(path, like)]))
+        _done(self.make_directories([like._replace(path=path) if like else path]))
 
     def set_directory(self, wanted: Directory) -> None:
         _done(self.settle_directories([wanted]))
@@ -19,15 +19,15 @@ class SingleTree(Tree):
         _done(self.remove_entries([Remove(path, directory=True)]))
 
     def move(self, old: RelPath, new: RelPath, forward: Symlink | None = None) -> None:
-        _done(self.move_directories([(old, new, forward)]))
+        _done(self.move_directories([(old, new)], [forward] if forward else []))
 
-    def set_metadata(self, staged: Staged, wanted: File) -> None:
-        _done(self.prepare_files([(*staged, wanted)]))
+    def set_metadata(self, staged: Places, wanted: File) -> None:
+        _done(self.prepare_files([wanted], staged))
 
-    def rename_into_place(self, staged: Staged, wanted: File) -> None:
-        _done(self.publish_files([(*staged, wanted.path)]))
+    def rename_into_place(self, staged: Places, wanted: File) -> None:
+        _done(self.publish_files([wanted], staged))
 
-    def publish(self, staged: Staged, wanted: File) -> None:
+    def publish(self, staged: Places, wanted: File) -> None:
         self.set_metadata(staged, wanted)
         self.rename_into_place(staged, wanted)
 

@@ -1,125 +1,83 @@
 """Files of a plan, of which only few are values of Python at a time: there may be millions.
 
-They are rows of the engine, or plain lists, or several of both.
+They are rows of the engine, or plain lists.
 """
 
 from array import array
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
-from typing import overload
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from itertools import chain
+from operator import attrgetter
+from typing import TypeVar
 
 from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
 _STEP = 10_000
-
-
-class Joined(Sequence[File]):
-    """Sequences of files, one after the other."""
-
-    def __init__(self, parts: Iterable[Sequence[File]]) -> None:
-        """`parts` have files, and stay as they are."""
-        self.parts = [*parts]
-        self._ends = [*accumulate(map(len, self.parts))]
-
-    def __len__(self) -> int:
-        return self._ends[-1] if self._ends else 0
-
-    @overload
-    def __getitem__(self, place: int) -> File: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[File]: ...
-    def __getitem__(self, place: int | slice) -> File | Sequence[File]:
-        if isinstance(place, slice):
-            return chosen(self, range(*place.indices(len(self))))
-        number = range(len(self))[place]
-        part = bisect_right(self._ends, number)
-        return self.parts[part][number - self._ends[part]]
-
-    def __iter__(self) -> Iterator[File]:
-        for part in self.parts:
-            yield from part
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and [*self] == [*other]
-
-    __hash__ = None  # type: ignore[assignment] # as a list
+_Files = TypeVar("_Files", Sequence[File], "_native.Rows[File]")
 
 
 def joined(*parts: Sequence[File]) -> Sequence[File]:
     """The files of all `parts`."""
-    found = [each for part in parts for each in parts_of(part) if each]
-    return found[0] if len(found) == 1 else Joined(found) if found else []
-
-
-def parts_of(files: Sequence[File]) -> list[Sequence[File]]:
-    """The rows and lists that `files` are made of."""
-    return files.parts if isinstance(files, Joined) else [files]
+    found = [part for part in parts if part]
+    if len(found) < 2:
+        return found[0] if found else []
+    rows = [part for part in found if isinstance(part, _native.Rows)]
+    together = rows[0].joined(rows[1:]) if len(rows) == len(found) else None
+    return [*chain.from_iterable(found)] if together is None else together
 
 
 def paths(files: Sequence[File]) -> Iterator[RelPath]:
     """The path of each."""
-    for rows in _steps(files):
-        if isinstance(rows, _native.Rows):
-            yield from map(RelPath, rows.paths())
-        else:
-            yield from (file.path for file in rows)
+    if isinstance(files, _native.Rows):
+        return chain.from_iterable(map(_native.Rows.paths, _steps(files)))  # type: ignore[arg-type]
+    return map(attrgetter("path"), files)
 
 
 def sizes(files: Sequence[File]) -> Iterator[int]:
     """The bytes of each."""
-    for rows in _steps(files):
-        if isinstance(rows, _native.Rows):
-            yield from rows.sizes()
-        else:
-            yield from (file.size for file in rows)
+    if isinstance(files, _native.Rows):
+        return chain.from_iterable(map(_native.Rows.sizes, _steps(files)))
+    return map(attrgetter("size"), files)
 
 
 def chosen(files: Sequence[File], places: Sequence[int]) -> Sequence[File]:
-    """Those at `places`, part by part."""
+    """Those at `places`, which are in order."""
     if len(places) == len(files):
         return files
     if isinstance(files, _native.Rows):
         return files.pick(places)
-    if not isinstance(files, Joined):
-        return [files[place] for place in places]
-    found: list[Sequence[File]] = []
-    before = 0
-    for part in files.parts:
-        own = array("L", (each - before for each in places if 0 <= each - before < len(part)))
-        found.append(chosen(part, own))
-        before += len(part)
-    return joined(*found)
+    return [files[place] for place in places]
 
 
-def having(files: Sequence[File], is_meant: Callable[[RelPath], bool]) -> Sequence[File]:
-    """Those whose path `is_meant`."""
+def within(files: Sequence[File], wanted: Container[RelPath]) -> Sequence[File]:
+    """Those whose path is `wanted`."""
     found = array("L")
-    found.extend(place for place, path in enumerate(paths(files)) if is_meant(path))
+    for place, path in enumerate(paths(files)):
+        if path in wanted:
+            found.append(place)
     return chosen(files, found)
 
 
-def parted(
-    files: Sequence[File], is_meant: Callable[[File], bool]
-) -> tuple[Sequence[File], Sequence[File]]:
-    """Those that are meant, and all others."""
-    meant, others = array("L"), array("L")
-    for place, file in enumerate(files):
-        (meant if is_meant(file) else others).append(place)
-    return chosen(files, meant), chosen(files, others)
+def without(files: Sequence[File], unwanted: Container[RelPath]) -> Sequence[File]:
+    """Those whose path is not `unwanted`."""
+    found = array("L")
+    for place, path in enumerate(paths(files)):
+        if path not in unwanted:
+            found.append(place)
+    return chosen(files, found)
 
 
-def found_by(files: Sequence[File], find: Callable[[Sequence[File]], list[int]]) -> Sequence[File]:
+def found_by(
+    files: Sequence[File], find: Callable[[Sequence[File]], Iterable[int]]
+) -> Sequence[File]:
     """Those at the places that `find` gives of some of them at a time."""
-    found, before = array("L"), 0
-    for rows in _steps(files):
-        found.extend(before + place for place in find(rows))
-        before += len(rows)
+    found = array("L")
+    for number, some in enumerate(_steps(files)):
+        before = number * _STEP
+        found.extend(array("L", [before + place for place in find(some)]))
     return chosen(files, found)
 
 
-def _steps(files: Sequence[File]) -> Iterator[Sequence[File]]:
-    for part in parts_of(files):
-        yield from (part[begin : begin + _STEP] for begin in range(0, len(part), _STEP))
+def _steps(files: _Files) -> Iterator[_Files]:
+    return (files[begin : begin + _STEP] for begin in range(0, len(files), _STEP))

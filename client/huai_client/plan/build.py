@@ -187,7 +187,7 @@ class PlanBuilder:
             extent=goal.extent,
             filter=record_settings(module, goal.selection.rules.key()),
             territory=order,
-            volatile=volatile_fetches(plan, order.is_volatile),
+            volatile=volatile_fetches(plan, order.volatile_files),
             former=goal.former if sure else None,
             refused=refused,
             unsafe=unsafe,

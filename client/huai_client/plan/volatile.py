@@ -4,19 +4,21 @@ Pure.  Rule: they come last in their stage.  If another file arrived than the me
 plan publishes that one, with its own size and time; if none arrived, the local file stays.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from huai_client.diff.files import having, joined, paths
+from huai_client.diff.files import joined, paths, within, without
 from huai_client.plan.operations import Plan, Stage
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
 
-def volatile_fetches(plan: Plan, is_volatile: Callable[[RelPath], bool]) -> frozenset[RelPath]:
+def volatile_fetches(
+    plan: Plan, find_volatile: Callable[[Sequence[File]], Sequence[File]]
+) -> frozenset[RelPath]:
     """The volatile files that `plan` fetches, without those that have hardlinks."""
     led = {file.link for stage in plan.stages for file in stage.links}
-    return frozenset(path for path in paths(plan.fetches) if is_volatile(path) and path not in led)
+    return frozenset(paths(find_volatile(plan.fetches))) - led
 
 
 def as_arrived(
@@ -30,8 +32,8 @@ def as_arrived(
         return plan
 
     def stage_as_arrived(stage: Stage) -> Stage:
-        others = having(stage.fetches, lambda path: path not in volatile)
-        last = having(stage.fetches, lambda path: path in volatile and path not in kept)
+        others = without(stage.fetches, volatile)
+        last = without(within(stage.fetches, volatile), kept)
         return replace(stage, fetches=joined(others, [newer.get(each.path, each) for each in last]))
 
     return replace(plan, stages=[stage_as_arrived(stage) for stage in plan.stages])

@@ -21,7 +21,7 @@ from huai_client.proofs.changed import Changed, find_changed
 from huai_client.proofs.gpgv import refusal
 from huai_client.proofs.proved import Proved
 from huai_client.proofs.shown import Shown, lay_out, shown
-from huai_client.tree import PathError, Staged, View
+from huai_client.tree import PathError, View
 from huai_program.durations import seconds
 from huai_program.programs import environment, run_program
 from huai_schema.entries import File
@@ -41,7 +41,7 @@ class Prover:
         self,
         commit: Commit,
         plan: Plan,
-        content: tuple[View, Callable[[File], Staged | None]],
+        content: tuple[View, Callable[[File], tuple[int, bytes] | None]],
         hear: Callable[[str], None],
     ) -> list[Proved]:
         """One after the other, each repository of a profile with a proof in which pointers change.

@@ -11,11 +11,11 @@ import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from huai_client.diff.files import having
+from huai_client.diff.files import within
 from huai_client.plan.operations import POINTERS, Plan
 from huai_client.plan.order.order import PublishOrder
 from huai_client.proofs.changed import Changed
-from huai_client.tree import PathError, Staged, View
+from huai_client.tree import PathError, View
 from huai_schema.entries import File, Symlink
 from huai_schema.paths import RelPath, join, parent, relative
 
@@ -36,7 +36,7 @@ def shown(
     plan: Plan,
     order: PublishOrder,
     tree: View,
-    staged: Callable[[File], Staged | None],
+    staged: Callable[[File], tuple[int, bytes] | None],
 ) -> Shown:
     """What a program gets to see of `changed`; `staged` says where content is, if it is whole."""
     places: dict[RelPath, bytes | Symlink] = {
@@ -68,7 +68,10 @@ def lay_out(found: Mapping[RelPath, bytes], top: RelPath, folder: Path) -> None:
 
 
 def _in_staging(
-    changed: Changed, plan: Plan, tree: View, staged: Callable[[File], Staged | None]
+    changed: Changed,
+    plan: Plan,
+    tree: View,
+    staged: Callable[[File], tuple[int, bytes] | None],
 ) -> dict[RelPath, bytes | Symlink]:
     places: dict[RelPath, bytes | Symlink] = {}
     leaders: dict[RelPath, list[RelPath]] = {}
@@ -77,7 +80,7 @@ def _in_staging(
             places[path] = entry
         else:
             leaders.setdefault(entry.link or path, []).append(path)
-    for file in having(plan.fetches, leaders.__contains__):
+    for file in within(plan.fetches, leaders):
         place = staged(file)
         followers = leaders.pop(file.path)
         if place is not None:

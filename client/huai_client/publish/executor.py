@@ -18,7 +18,7 @@ from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from huai_client.diff.candidate import Move, Remove
-from huai_client.diff.files import chosen, having
+from huai_client.diff.files import chosen, paths
 from huai_client.diff.renames import Renames
 from huai_client.plan.operations import Plan, Stage, StepKind
 from huai_client.plan.withhold import Withholding, sites
@@ -28,8 +28,8 @@ from huai_client.publish.whole import Whole, whole_directories
 from huai_client.tree import (
     NotEmptyError,
     PathError,
+    Places,
     Row,
-    Staged,
     StorageError,
     Tree,
     is_other_file_system,
@@ -55,14 +55,14 @@ _NOTHING = Known()
 def execute(
     plan: Plan,
     tree: Tree,
-    staged: Callable[[File], Staged],
+    staged: Callable[[Sequence[File]], Places],
     on_step: Callable[[str, RelPath], None] | None,
     withholding: Withholding | None = None,
     known: Known = _NOTHING,
 ) -> Report:
     """Carry out `plan`; calls `on_step` for each step, when the row that it is in was done.
 
-    `staged` gives the staged content of a file.  `withholding` knows what has failed already.
+    `staged` says where the content of files is.  `withholding` knows what has failed already.
     After an interrupted run a new plan, made from the tree as it is then, finishes the work.
 
     Raises:
@@ -97,7 +97,7 @@ class _Run:
     def __init__(
         self,
         tree: Tree,
-        staged: Callable[[File], Staged],
+        staged: Callable[[Sequence[File]], Places],
         on_step: Callable[[str, RelPath], None] | None,
         withholding: Withholding,
     ) -> None:
@@ -161,7 +161,7 @@ class _Run:
             plan.moves,
             lambda move: move.new,
             lambda moves: tree.move_directories(
-                [(move.old, move.new, forwards.get(move.old)) for move in moves]
+                moves, [forwards[move.old] for move in moves if move.old in forwards]
             ),
             waiting.moves,
         )
@@ -182,7 +182,7 @@ class _Run:
             StepKind.MAKE,
             make,
             lambda path: path,
-            lambda paths: tree.make_directories([(path, final.get(path)) for path in paths]),
+            lambda made: tree.make_directories([final.get(path, path) for path in made]),
             self._withholding.makes,
         )
 
@@ -241,20 +241,18 @@ class _Run:
             waiting.foresee(plan)
 
     def _with_content(
-        self, files: Sequence[File], do: Callable[[list[tuple[int, bytes, File]]], Row]
+        self, files: Sequence[File], do: Callable[[Sequence[File], Places], Row]
     ) -> Row:
         """Do a row with the staged content of `files`.
 
         One that is to be changed where it stands may refuse it, and ends the row.
         """
-        row: list[tuple[int, bytes, File]] = []
-        for file in files:
-            try:
-                row.append((*self._staged(file), file))
-            except PathError as error:
-                done = do(row)
-                return done if done.failure else Row(done.done, error)
-        return do(row)
+        try:
+            return do(files, self._staged(files))
+        except PathError as error:
+            before = files[: [*paths(files)].index(error.path)]
+            done = do(before, self._staged(before)) if before else Row(0, None)
+            return done if done.failure else Row(done.done, error)
 
     def find_whole(self, plan: Plan, volatile: Collection[RelPath]) -> None:
         """Find the directories that are published at once."""
@@ -270,16 +268,15 @@ class _Run:
             return waiting.publishes(entry, number)
 
         def put(files: Sequence[File]) -> Row:
-            return self._with_content(
-                files,
-                lambda row: tree.publish_files([(top, name, file.path) for top, name, file in row]),
-            )
+            return self._with_content(files, tree.publish_files)
 
         begun, before = time.perf_counter(), self._changes()
-        whole = self._publish_whole(self._whole[number], stage) if self._whole else set()
-        fetches = having(stage.fetches, lambda path: parent(path) not in whole)
-        links = [link for link in stage.links if parent(link.path) not in whole]
-        symlinks = [symlink for symlink in stage.symlinks if parent(symlink.path) not in whole]
+        fetches, links, symlinks = stage.fetches, stage.links, stage.symlinks
+        if self._whole and (whole := self._publish_whole(self._whole[number], stage)):
+            places = [n for n, path in enumerate(paths(fetches)) if parent(path) not in whole]
+            fetches = chosen(fetches, places)
+            links = [link for link in links if parent(link.path) not in whole]
+            symlinks = [symlink for symlink in symlinks if parent(symlink.path) not in whole]
         self._each(StepKind.PUBLISH, fetches, _path, put, may)
         # Before the hardlinks: those are made only of what is as it should be.
         settles = waiting.settles
@@ -309,8 +306,8 @@ class _Run:
                 self._count(StepKind.PUBLISH, chosen(stage.fetches, whole.files), _path)
                 self._count(StepKind.LINK, whole.directory.links, _path)
                 self._count(StepKind.SYMLINK, whole.directory.symlinks, _path)
-                held = whole.directory.directories
-                self._settled.update(entry.path for entry, _, settled in held if settled)
+                pairs = zip(*whole.directory.directories, strict=True)
+                self._settled.update(entry.path for entry, (_, settled) in pairs if settled)
         self._make([path for whole in wholes for path in whole.make if path not in published])
         return published
 

@@ -7,15 +7,16 @@ lies, so that of a hardlink has to lie below it too.  The outermost are taken.
 """
 
 from array import array
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
 from huai_client.config.modes import Kept
+from huai_client.diff.files import paths
 from huai_client.plan.operations import Plan
-from huai_client.tree import Staged, WholeDirectory
+from huai_client.tree import Places, WholeDirectory
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath, join, parent
 
@@ -68,9 +69,9 @@ class _New:
 
 
 def whole_directories(
-    plan: Plan, staged: Callable[[File], Staged], volatile: Collection[RelPath] = ()
+    plan: Plan, staged: Callable[[Sequence[File]], Places], volatile: Collection[RelPath] = ()
 ) -> list[list[Whole]]:
-    """Those of each stage of `plan`; `staged` gives the content of a file.
+    """Those of each stage of `plan`; `staged` gives the places of files.
 
     `volatile` files come last in their stage, so none of them comes with a directory.
     """
@@ -81,7 +82,7 @@ def whole_directories(
     for path in (*(move.new for move in plan.moves), *volatile):
         if above := new.get(parent(path)):
             above.apart = True
-    for path in reversed(plan.make):
+    for path in reversed([*plan.make]):
         here = new[path]
         here.apart |= here.final is None
         if above := new.get(parent(path)):
@@ -93,24 +94,24 @@ def whole_directories(
 
 
 def _look_at_files(
-    plan: Plan, staged: Callable[[File], Staged], new: Mapping[RelPath, _New]
+    plan: Plan, staged: Callable[[Sequence[File]], Places], new: Mapping[RelPath, _New]
 ) -> None:
-    for number, stage in enumerate(plan.stages):
-        for place, file in enumerate(stage.fetches):
-            path = file.path
+    for number, stage in enumerate(plan.stages if new else ()):
+        places = staged(stage.fetches)
+        runs = places.arrived.runs(stage.fetches)
+        for place, (path, run) in enumerate(zip(paths(stage.fetches), runs, strict=True)):
             here = new.get(parent(path))
             if here is None:
                 continue
             here.files.append(place)
-            folder, name = staged(file)
-            top = name.removesuffix(b"/" + path)
-            lies = (folder, top)
-            if top != name and here.place in {None, lies}:
+            lies = None if run is None else (places.runs, b"%d" % run)
+            if lies is not None and here.place in {None, lies}:
                 here.names += 1
                 here.take(number, lies)
             else:
                 here.take(number, None)
-                here.others.append((folder, name, path))
+                name = places.names[place] if lies is None else join(lies[1], path)
+                here.others.append((lies[0] if lies else places.others, name, path))
 
 
 def _look_at_links(plan: Plan, new: Mapping[RelPath, _New]) -> None:
@@ -146,7 +147,7 @@ def _outermost(plan: Plan, new: Mapping[RelPath, _New]) -> list[list[Whole]]:
                 continue
             folder, top = here.place
             whole = Whole(
-                WholeDirectory(folder, join(top, path), path, [], [], [], []), [], array("L")
+                WholeDirectory(folder, join(top, path), path, ([], []), [], [], []), [], array("L")
             )
             found[here.stage].append(whole)
         inside[path] = whole
@@ -155,12 +156,14 @@ def _outermost(plan: Plan, new: Mapping[RelPath, _New]) -> list[list[Whole]]:
         whole.directory.others.extend(here.others)
         whole.directory.links.extend(here.links)
         whole.directory.symlinks.extend(here.symlinks)
-    for path in reversed(plan.make):  # deepest first
+    for path in reversed([*plan.make]):  # deepest first
         final = new[path].final
         if path in inside and final is not None:
             directory = inside[path].directory
             settled = path != directory.path and _is_settled(final)
-            directory.directories.append((final, new[path].names, settled))
+            directories, held = directory.directories
+            directories.append(final)
+            held.append((new[path].names, settled))
     return found
 
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 from typing import Self
 
-from huai_client.diff.files import having, paths
+from huai_client.diff.files import paths, within, without
 from huai_client.staging.incoming import Incoming
 from huai_client.staging.journals import Journals
 from huai_client.staging.partials import Partials
@@ -18,7 +18,7 @@ from huai_client.staging.patches import Patch, Patches
 from huai_client.staging.ready_store import ReadyStore, boot_id, key_of
 from huai_client.staging.root import locked_file, open_root, opened_tree, unusable
 from huai_client.staging.write_back import WriteBack
-from huai_client.tree import Finish, handles
+from huai_client.tree import Finish, Places, handles
 from huai_native import _native
 from huai_schema.entries import File
 
@@ -83,17 +83,27 @@ class Staging:
         """Whether the content of `file` is here, verified by this run or an earlier one."""
         return file in self.incoming or self._ready.has(file) or file in self._patches
 
-    def locate(self, file: File) -> tuple[int, bytes]:
-        """Where the content of a ready file lies: a directory handle (until `close`), a path below.
+    def places(self, files: Sequence[File]) -> Places:
+        """Where the content of ready files lies; handles are valid until `close`.
 
-        There is no symlink on the way.  A file for which there is a patch is changed now: it is the
-        very file of the tree.
+        A file for which there is a patch is changed now: it is the very file of the tree.
+
+        Raises:
+            PathError: such a file cannot be changed, or is not what it was.
         """
-        if file in self._patches:
-            self._patches.apply(file, self._ready.handle, os.fsencode(key_of(file)))
-            self._ready.add([file])
-        place = self.incoming.locate(file)
-        return place or (self._ready.handle, os.fsencode(key_of(file)))
+        for file in within(files, self._patches.paths) if self._patches else ():
+            if file in self._patches:
+                self._patches.apply(file, self._ready.handle, os.fsencode(key_of(file)))
+                self._ready.add([file])
+        return self.incoming.places(files)
+
+    def locate(self, file: File) -> tuple[int, bytes]:
+        """The place of one file: a directory handle, and a path below it."""
+        places = self.places([file])
+        (run,) = places.arrived.runs([file])
+        if run is None:
+            return places.others, places.names[0]
+        return places.runs, b"%d/%b" % (run, file.path)
 
     def changes_in_place(self, file: File) -> bool:
         """Whether `file`, which is ready, is here as a patch: as a whole it exists nowhere yet."""
@@ -103,7 +113,7 @@ class Staging:
         """Those of `files` that are not ready."""
         absent = self.incoming.absent(files)
         if self._patches:
-            absent = having(absent, lambda path: path not in self._patches.paths)
+            absent = without(absent, self._patches.paths)
         if not self._ready:
             return absent
         return [file for file in absent if not self._ready.has(file)]
@@ -216,9 +226,8 @@ class Staging:
         It looks later, and by path; this keeps what the metadata themselves can bring about from
         leading it out of the tree.  To look where nothing is costs it a dozen system calls a file.
         """
-        named = files if isinstance(files, _native.Rows) else [*paths(files)]
         with opened_tree(self._root) as dest:
-            return _native.may_compare(os.fsencode(handles.handle_path(dest)), named)
+            return _native.may_compare(os.fsencode(handles.handle_path(dest)), files)
 
     def drop_partials(self, wanted: Sequence[File] = ()) -> None:
         """Drop what earlier runs left, but for what there is of `wanted`."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 
-from huai_client.diff.files import found_by, having
+from huai_client.diff.files import found_by, paths, within, without
 from huai_client.staging.content import (
     Arrival,
     by_arrival,
@@ -21,9 +21,9 @@ from huai_client.staging.content import (
     verify,
 )
 from huai_client.staging.partials import Partials, append_rest, intended_path
-from huai_client.staging.ready_store import ReadyStore
+from huai_client.staging.ready_store import ReadyStore, key_of
 from huai_client.staging.root import opened_tree
-from huai_client.tree import Finish, handles
+from huai_client.tree import Finish, Places, handles
 from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename, join, parent
@@ -71,23 +71,20 @@ class Incoming:
 
     def __contains__(self, file: File) -> bool:
         """Whether `file` was verified here."""
-        return self._arrived.run_of(file) is not None
+        return self._run_of(file) is not None
 
     def absent(self, files: Sequence[File]) -> Sequence[File]:
         """Those of `files` that were not verified here."""
-        return found_by(files, self._arrived.absent) if self._arrived else files
+        return found_by(files, self._unknown) if self._arrived else files
 
     def unfinished(self, files: Sequence[File]) -> Sequence[File]:
         """Those of `files` whose owner, mode and time were not set."""
         return found_by(files, self._arrived.unfinished)
 
-    def locate(self, file: File) -> tuple[int, bytes] | None:
-        """Where a verified file lies: a directory handle (until `close`) and a path below it.
-
-        No symlink is on the way.  None: it was not verified here.
-        """
-        run = self._arrived.run_of(file)
-        return None if run is None else (self._handle, b"%d/%b" % (run, file.path))
+    def places(self, files: Sequence[File]) -> Places:
+        """Where files lie that were verified here, or are ready; until `close`."""
+        ready = {place: os.fsencode(key_of(files[place])) for place in self._unknown(files)}
+        return Places(self._arrived, self._handle, self._ready.handle, ready)
 
     def keep(self, files: Sequence[File], run: int, finished: Sequence[File] = ()) -> None:
         """`files` are verified, and nothing else is in the folder of `run`.
@@ -277,11 +274,20 @@ class Incoming:
                 ):
                     append_rest(folder, name, present, name)
 
+    def _run_of(self, file: File) -> int | None:
+        return self._arrived.runs([file])[0]
+
+    def _unknown(self, files: Sequence[File]) -> list[int]:
+        """The places of those of `files` that were not verified here."""
+        runs = self._arrived.runs(files)
+        return [place for place, run in enumerate(runs) if run is None]
+
     def _keep(self, files: Sequence[File], run: int, folder: int, *, ended: bool = True) -> None:
         """`files` are verified: remember where they lie, or move them where they can stay."""
         most = _PATH_MOST - len(b"%d/" % run) if ended else 0
-        self._arrived.add(having(files, lambda path: len(path) <= most), run)
-        for file in having(files, lambda path: len(path) > most):
+        moved = {path for path in paths(files) if len(path) > most}
+        self._arrived.add(without(files, moved), run)
+        for file in within(files, moved):
             with handles.opened(folder, parent(file.path)) as place:
                 self._ready.enter(file, place, basename(file.path))
 

@@ -24,7 +24,7 @@ from huai_client.staging import Staging
 from huai_client.sync.record import Accepted, ModuleRecord
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import ContentSource, StagedContent
-from huai_client.tree import STAGING, Staged, Tree
+from huai_client.tree import STAGING, Tree
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode
 from huai_schema.paths import parent
@@ -82,7 +82,7 @@ class Applier:
                 plan = withhold(plan, withholding)
             self._save_attempt(prepared, accepted)
             known = Known(prepared.volatile, staging.unfinished)
-            report = execute(plan, tree, staging.locate, observer.step, withholding, known)
+            report = execute(plan, tree, staging.places, observer.step, withholding, known)
             result = replace(result_of(prepared, record, report, staged), unproved=unproved)
             if result.exit_code == ExitCode.OK:
                 staging.remove()
@@ -97,7 +97,7 @@ class Applier:
     ) -> tuple[Proved, ...]:
         """The repositories that are not proved."""
 
-        def whole(file: File) -> Staged | None:
+        def whole(file: File) -> tuple[int, bytes] | None:
             return None if staging.changes_in_place(file) else staging.locate(file)
 
         assert self._prover is not None  # noqa: S101 - see `apply`

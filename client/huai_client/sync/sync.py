@@ -3,7 +3,7 @@
 Fetch, plan, approve, apply, record; again while the upstream changes (`follow`).  Only composes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ from huai_client.sync.follow import Following
 from huai_client.sync.record import Accepted, ModuleRecord, state_after
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import UpstreamContent
-from huai_client.tree import STAGING_NAME, Staged, View
+from huai_client.tree import STAGING_NAME, Places, View
 from huai_client.tree.destination import check_space
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, FormatError, HuaiError
@@ -274,5 +274,5 @@ def _prover(mirror: Mirror) -> "Prover | None":
     return Prover(mirror)
 
 
-def _nothing_staged(file: File) -> Staged:
-    raise AssertionError(file)  # a plan of deletions publishes nothing
+def _nothing_staged(files: Sequence[File]) -> Places:
+    raise AssertionError(files)  # a plan of deletions publishes nothing

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from huai_client.config.load import Module
 from huai_client.config.reach import Reach
 from huai_client.config.tls import TlsFiles
-from huai_client.diff.files import chosen, having, joined, parted, paths, sizes
+from huai_client.diff.files import chosen, joined, paths, sizes, within, without
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.upstream import Upstream
 from huai_client.plan.operations import PAYLOAD, Plan
@@ -120,8 +120,7 @@ class UpstreamContent:
         plan, volatile = prepared.plan, prepared.volatile
         files = plan.fetches
         if volatile:
-            last = having(files, volatile.__contains__)
-            files = joined(having(files, lambda path: path not in volatile), last)
+            files = joined(without(files, volatile), within(files, volatile))
         staging.prune(files)
         staging.recover(files)
         options = replace(self._options, volatile=volatile)
@@ -193,8 +192,9 @@ class UpstreamContent:
         urls, mirrors = self.urls(prepared.commit), self._mirrors(prepared.commit)
         if not mirrors:
             return [(files, urls)]
-        volatile = prepared.volatile
-        proved, others = parted(files, lambda file: bool(file.digest) and file.path not in volatile)
+        undigested = {file.path for file in files if not file.digest}
+        proved = without(files, undigested | prepared.volatile)
+        others = without(files, {*paths(proved)})
         self._sample(mirrors, proved)
         mirrors = self._mirrors(prepared.commit)
         return [(part, where) for part, where in ((proved, urls + mirrors), (others, urls)) if part]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.diff.files import having, joined, sizes
+from huai_client.diff.files import joined, sizes, within, without
 from huai_client.staging import Arrival, Staging
 from huai_client.transfer.attempt import needs_rsync
 from huai_client.transfer.errors import DiskFullError, LocalWriteError
@@ -126,7 +126,7 @@ def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outc
     received, newer = shared.tally.received, shared.newer
     if not verdicts and not late:
         return Outcome(files, [], [], received, newer=newer)
-    absent = [*having(files, {file.path for file in (*verdicts, *late)}.__contains__)]
+    absent = [*within(files, {file.path for file in (*verdicts, *late)})]
     kept = [file for file in absent if file in verdicts and file.path in shared.options.volatile]
     failed = {file: verdict for file, verdict in verdicts.items() if file not in kept}
     missing = [file for file in absent if failed.get(file) is Arrival.MISSING]
@@ -134,7 +134,7 @@ def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outc
     if shared.by_rsync:
         refusals.update((file.path, _TOO_DEEP) for file in missing if _is_too_deep(file.path))
     return Outcome(
-        arrived=having(files, lambda path: path not in gone),
+        arrived=without(files, gone),
         missing=[file for file in missing if file.path not in refusals],
         mismatched=[file for file in absent if failed.get(file) is Arrival.MISMATCH],
         bytes_received=received,

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple, Self, TypeAlias, TypeVar
+from typing import NamedTuple, Self, TypeAlias
 
-from huai_client.diff.files import having
+from huai_client.diff.files import paths, within, without
 from huai_client.diff.reuse.value import Reuse
 from huai_client.run.deadline import NEVER, Deadline
 from huai_client.staging import Staging, key_of
@@ -31,7 +31,6 @@ _AT_ONCE = 5000
 _THREADS = min(4, os.cpu_count() or 1)
 _Area: TypeAlias = tuple[int, int, int]
 _Ways: TypeAlias = tuple[bytes, tuple[bytes, int] | None]
-_Item = TypeVar("_Item")
 
 
 class ReuseMethod(StrEnum):
@@ -123,18 +122,17 @@ class LocalContent:
         if not reuses:
             return Taken([], files, [])
         trees: dict[str, list[File]] = {}
-        known = having(files, reuses.__contains__)
+        known = within(files, reuses)
         for file in known:
             reuse = reuses[file.path]
             if not reuse.twin and not self._staging.ready(file):
                 trees.setdefault(reuse.tree, []).append(file)
         for tree, wanted in trees.items():
             self._take_from(tree, wanted, reuses)
-        twins = [file for file in known if reuses[file.path].twin]
-        sourced = (file for file in known if not reuses[file.path].twin)
-        here = [file for file in sourced if self._staging.ready(file)]
-        apart = {file.path for file in (*here, *twins)}
-        return Taken(here, having(files, lambda path: path not in apart), twins)
+        twins = within(known, {path for path, reuse in reuses.items() if reuse.twin})
+        sourced = without(known, {*paths(twins)})
+        here = without(sourced, {*paths(self._staging.absent(sourced))})
+        return Taken(here, without(files, {*paths(here), *paths(twins)}), twins)
 
     def copy_twins(
         self, twins: Sequence[File], files: Sequence[File], reuses: Mapping[RelPath, Reuse]
@@ -145,20 +143,25 @@ class LocalContent:
             StorageError: there is no room for a copy.
         """
         firsts = {reuses[file.path].source for file in twins}
-        known = {file.path: file for file in having(files, firsts.__contains__)} if twins else {}
+        known = {file.path: file for file in within(files, firsts)} if twins else {}
         staging = self._staging
 
-        def item(file: File) -> tuple[File, int, bytes, bytes | None]:
-            first = known[reuses[file.path].source]
-            alike = self._policy.hardlink and first[1:] == file[1:]
-            return file, *staging.locate(first), _key(file) if alike else None
+        def stage(some: list[File], area: _Area) -> _Ways:
+            sources = [known[reuses[file.path].source] for file in some]
+            pairs = zip(sources, some, strict=True)
+            keys = [
+                _key(file) if self._policy.hardlink and first[1:] == file[1:] else None
+                for first, file in pairs
+            ]
+            places = sources, staging.places(sources)
+            return _native.copy_twins(some, places, keys, area, self._goes_on)
 
         absent = [
             file
             for file in twins
             if not staging.ready(file) and staging.ready(known[reuses[file.path].source])
         ]
-        self._stage(absent, lambda some, area: _native.copy_twins(some, area, self._goes_on), item)
+        self._stage(absent, stage)
 
     def reused(self) -> Reused:
         """The files that were staged so far."""
@@ -175,20 +178,18 @@ class LocalContent:
             except HuaiError:
                 return
 
-        def item(file: File) -> tuple[File, tuple[bytes, int, int, bool], bytes | None]:
+        def source(file: File) -> tuple[bytes, int, int, bool, bytes | None]:
             reuse = reuses[file.path]
             may_link = reuse.names and not tree and reuse.source != file.path
-            return file, reuse[:4], _key(file) if may_link and file.link is None else None
+            return *reuse[:4], _key(file) if may_link and file.link is None else None
 
-        until = self._policy.until
-        self._stage(files, lambda some, area: view.stage(some, until, area, self._goes_on), item)
+        def stage(some: list[File], area: _Area) -> _Ways:
+            sources = [source(file) for file in some]
+            return view.stage((some, sources), self._policy.until, area, self._goes_on)
 
-    def _stage(
-        self,
-        files: list[File],
-        stage: Callable[[list[_Item], _Area], _Ways],
-        item: Callable[[File], _Item],
-    ) -> None:
+        self._stage(files, stage)
+
+    def _stage(self, files: list[File], stage: Callable[[list[File], _Area], _Ways]) -> None:
         """Hand `files` to the engine, as many at a time as it likes, and keep what it staged."""
         if not files or not self._goes_on():
             return
@@ -197,9 +198,7 @@ class LocalContent:
             with self._staging.folders(run) as folders:
                 for begin in range(0, len(files), _AT_ONCE):
                     some = files[begin : begin + _AT_ONCE]
-                    ways, failure = stage(
-                        [item(file) for file in some], (*folders, self._policy.threads)
-                    )
+                    ways, failure = stage(some, (*folders, self._policy.threads))
                     self._keep(run, some, [_METHODS[way] for way in ways])
                     if failure is not None:
                         raise StorageError(RelPath(failure[0]), failure[1])

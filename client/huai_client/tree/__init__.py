@@ -12,7 +12,7 @@ from huai_client.tree.errors import (
     is_other_file_system,
 )
 from huai_client.tree.reserved import STAGING, STAGING_NAME, NotOursError
-from huai_client.tree.tree import Row, Staged, Tree, WholeDirectory
+from huai_client.tree.tree import Places, Row, Tree, WholeDirectory
 from huai_client.tree.view import Finish, View
 
 __all__ = [
@@ -23,8 +23,8 @@ __all__ = [
     "NotEmptyError",
     "NotOursError",
     "PathError",
+    "Places",
     "Row",
-    "Staged",
     "StorageError",
     "Tree",
     "View",

@@ -10,7 +10,7 @@ import errno
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from huai_client.tree.errors import NotEmptyError, PathError, StorageError, at, path_error
 from huai_client.tree.reserved import STAGING, open_own
@@ -19,29 +19,42 @@ from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RESERVED, ROOT, RelPath, show
 
 if TYPE_CHECKING:
+    from huai_native import _native
     from huai_native._native import _Row
 
-Staged: TypeAlias = tuple[int, bytes]
-"""A file to publish: the handle of a directory of the staging area, and the path below it.
 
-No symlink is on the way."""
+class Places(NamedTuple):
+    """Where the content of staged files lies; no symlink is on the way."""
+
+    arrived: "_native.Arrived"
+    runs: int
+    """The handle of a directory in which each run has the folder of what it brought."""
+    others: int
+    """The handle of the directory of all other files."""
+    names: dict[int, bytes]
+    """The names of these, by their numbers among the files."""
+
+
+Removal: TypeAlias = tuple[RelPath, bool]
+"""What is to go, and whether it is an empty directory, or a file, symlink or special file."""
 
 
 class WholeDirectory(NamedTuple):
     """A directory of the staging area to publish with all that is below it."""
 
     folder: int
-    """As in `Staged`."""
+    """The handle of a directory of the staging area."""
     name: bytes
+    """A path below it; no symlink is on the way."""
     path: RelPath
     """Where it is to be."""
-    directories: list[tuple[Directory, int, bool]]
+    directories: tuple[list[Directory], list[tuple[int, bool]]]
     """It and those below it, deepest first, with how many names each holds where it lies.
 
     Those that do not lie there are made.  The last says whether it gets its time as well, so that
     nothing of it is left to settle."""
     others: list[tuple[int, bytes, RelPath]]
-    """Files that lie elsewhere: as `Staged`, and the path of each."""
+    """Files that lie elsewhere: handle, path below it, and the path of each."""
     links: list[File]
     """Hardlinks of files below it, to be made."""
     symlinks: list[Symlink]
@@ -60,18 +73,6 @@ _REASONS = {
     "occupied": "something stands there already",
     "reserved": f"the name {show(RESERVED)} is reserved for huai's own files",
 }
-
-
-class Removal(Protocol):
-    """What is to go."""
-
-    @property
-    def path(self) -> RelPath:
-        """Where."""
-
-    @property
-    def directory(self) -> bool:
-        """Whether an empty directory, or a file, symlink or special file."""
 
 
 class Row(NamedTuple):
@@ -114,7 +115,7 @@ class Tree(View):
             os.close(self._area)
             self._area = -1
 
-    def make_directories(self, items: Sequence[tuple[RelPath, Directory | None]]) -> Row:
+    def make_directories(self, items: Sequence[RelPath | Directory]) -> Row:
         """Make directories, unless they exist; their owner can write there until they are settled.
 
         With an entry, a directory gets its owner and mode at once, so that published files can be
@@ -122,26 +123,28 @@ class Tree(View):
         """
         return _row(self._native.make_directories(items))
 
-    def move_directories(self, items: Sequence[tuple[RelPath, RelPath, Symlink | None]]) -> Row:
+    def move_directories(
+        self, items: Sequence[tuple[RelPath, RelPath]], forwards: Sequence[Symlink] = ()
+    ) -> Row:
         """Rename directories with everything below them, from old to new path.
 
-        Nothing stands at the new path.  The symlink takes the place of the old one at the same
-        moment.
+        Nothing stands at the new path.  Each of `forwards` takes the place of an old one at the
+        same moment.
         """
-        if any(forward for _, _, forward in items) and (failed := self._stage(items[0][1])):
+        if forwards and (failed := self._stage(items[0][1])):
             return failed
-        return _row(self._native.move_directories(items))
+        return _row(self._native.move_directories(items, forwards))
 
-    def prepare_files(self, items: Sequence[tuple[int, bytes, File]]) -> Row:
-        """Give staged files (see `Staged`) owner, mode and times.
+    def prepare_files(self, items: Sequence[File], places: Places) -> Row:
+        """Give staged files owner, mode and times.
 
         They are complete and verified, and on the file system of DEST.
         """
-        return _row(self._native.prepare_files(items))
+        return _row(self._native.prepare_files(items, places))
 
-    def publish_files(self, items: Sequence[tuple[int, bytes, RelPath]]) -> Row:
+    def publish_files(self, items: Sequence[File], places: Places) -> Row:
         """Rename prepared files to their paths, replacing leaves."""
-        return self._begin_keeping(items[0][2]) or _row(self._native.publish_files(items))
+        return self._begin_keeping(items[0].path) or _row(self._native.publish_files(items, places))
 
     def publish_directories(self, items: Sequence[WholeDirectory]) -> Row:
         """Rename staged directories, whose files are prepared, to paths where nothing stands.
@@ -174,7 +177,7 @@ class Tree(View):
 
         A directory that is not empty is a failure, `NotEmptyError`.
         """
-        return self._begin_keeping(items[0].path) or _row(self._native.remove_entries(items))
+        return self._begin_keeping(items[0][0]) or _row(self._native.remove_entries(items))
 
     def settle_directories(self, items: Sequence[Directory]) -> Row:
         """Give directories their final attributes, times included."""

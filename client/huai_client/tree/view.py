@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self, TypeAlias, TypeVar
 
-from huai_client.config.modes import Kept
 from huai_client.tree.destination import open_destination
 from huai_client.tree.errors import PathError, at, moving, path_error
 from huai_client.tree.handles import listing
@@ -19,10 +18,8 @@ from huai_schema.paths import ROOT, RelPath, basename, parent
 
 _CONTENT = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 T = TypeVar("T")
-Finish: TypeAlias = tuple[
-    tuple[Callable[[bytes], int | None], Callable[[bytes], int | None]] | None, type[Kept]
-]
-"""What owner and mode of an entry are set by, for the engine."""
+Finish: TypeAlias = tuple[Callable[[bytes], int | None], Callable[[bytes], int | None]]
+"""The numbers of users and groups by name, for the engine; None: such an owner is not set."""
 
 
 class View:
@@ -46,14 +43,13 @@ class View:
             loosens=os.geteuid() if write else None,
             umask=_umask() if write else 0,
             owners=None if self.owners is None else (self.owners.user, self.owners.group),
-            kept=Kept,
         )
 
     @property
     def finish(self) -> Finish:
-        """What owner and mode of an entry of this tree are set by."""
+        """What the owner of an entry of this tree is set by."""
         owners = self.owners
-        return None if owners is None else (owners.user, owners.group), Kept
+        return (_unset, _unset) if owners is None else (owners.user, owners.group)
 
     @property
     def handle(self) -> int:
@@ -168,13 +164,13 @@ class View:
 
     def stage(
         self,
-        items: Sequence[tuple[File, tuple[bytes, int, int, bool], bytes | None]],
+        files: tuple[Sequence[File], list[tuple[bytes, int, int, bool, bytes | None]]],
         until: int,
         area: tuple[int, int, int],
         hear: Callable[[int], bool],
     ) -> tuple[bytes, tuple[bytes, int] | None]:
         """As the engine's `stage_copies`, from files of this tree."""
-        return self._native.stage_copies(items, until, area, hear)
+        return self._native.stage_copies(files, until, area, hear)
 
     def _permitted(self, operation: Callable[[], T], *folders: RelPath) -> T:
         """Call `operation`; if it fails for lack of permission, give `folders` u+rwx and repeat."""
@@ -187,6 +183,10 @@ class View:
             if not any(loosened):
                 raise
             return operation()
+
+
+def _unset(_name: bytes) -> None:
+    """Return that an owner is not set."""
 
 
 def _umask() -> int:

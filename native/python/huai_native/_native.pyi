@@ -170,6 +170,9 @@ class Rows(Sequence[_T_co]):
     def __getitem__(self, place: slice) -> Rows[_T_co]: ...
     def __len__(self) -> int: ...
     def __eq__(self, other: object) -> bool: ...
+    def joined(self, others: Sequence[Rows[_T_co]]) -> Rows[_T_co] | None:
+        """These and the `others` behind them; None: they are not of one table."""
+
     def paths(self) -> list[bytes]:
         """The path of each."""
 
@@ -754,8 +757,8 @@ class PublishPatterns:
     """Patterns of publish rules; none takes more than quadratic time."""
 
     def __new__(cls, patterns: Sequence[_Pattern]) -> PublishPatterns: ...
-    def first(self, path: bytes, *, symlink: bool) -> int | None:
-        """The place of the first that matches."""
+    def first(self, paths: Sequence[bytes] | Sequence[_File], *, symlink: bool) -> list[int | None]:
+        """For each path the place of the first that matches; None: none does."""
 
 _Places: TypeAlias = tuple[int, int]
 """Where some of the rules begin and end."""
@@ -979,8 +982,8 @@ def resolve_pack(
 _File: TypeAlias = tuple[bytes, int, int, int, bytes, bytes, bytes | None, bytes | None]
 """See huai_schema.entries.File."""
 
-def may_compare(root: bytes, files: Sequence[bytes] | Rows[object]) -> bool:
-    """Whether any of these paths is below `root`, and above all only directories, or nothing."""
+def may_compare(root: bytes, files: Sequence[_File]) -> bool:
+    """Whether any of these is below `root`, and above all only directories, or nothing."""
 
 def write_back(folder: int) -> None:
     """Write all changes of the file system of an open directory to disk, as they are now.
@@ -1018,22 +1021,23 @@ class Arrived:
     def finish(self, files: Iterable[_File]) -> None:
         """These have them; those that are not known are left out."""
 
-    def run_of(self, file: _File) -> int | None:
-        """The run that brought it."""
+    def runs(self, files: Iterable[_File]) -> list[int | None]:
+        """The run that brought each; None: none did."""
 
     def has(self, path: bytes, run: int) -> bool:
         """Whether `run` brought the file at `path`."""
 
-    def absent(self, files: Iterable[_File]) -> list[int]:
-        """The places of those that no run brought."""
-
     def unfinished(self, files: Iterable[_File]) -> list[int]:
         """The places of those whose owner, mode and time are still to be set."""
 
-def find_twins(parts: Sequence[Sequence[_File]]) -> list[tuple[int, int]]:
+_Located: TypeAlias = tuple[Arrived, int, int, dict[int, bytes]]
+"""Where verified files lie: open directories of what runs brought, with a folder for each, and of
+all others, with the names of these by number.  No symlink is on the way."""
+
+def find_twins(files: Sequence[_File]) -> list[tuple[int, int]]:
     """The places of files that equal another one by digest and size, and that of the first such.
 
-    Places are counted through all of `parts`; files that are empty are left out.
+    Files that are empty are left out.
     """
 
 _Area: TypeAlias = tuple[int, int, int]
@@ -1044,9 +1048,8 @@ _Hear: TypeAlias = Callable[[int], bool]
 _Ended: TypeAlias = tuple[bytes, int] | None
 """Path and errno of what ended a row before its end."""
 
-_Finish: TypeAlias = tuple[tuple[_Number, _Number] | None, type[int]]
-"""The numbers of users and groups by name (None: owners are not set), and the class of modes that
-what is there already keeps."""
+_Finish: TypeAlias = tuple[_Number, _Number]
+"""The numbers of users and groups by name."""
 
 def copy_files(
     files: Iterable[_File],
@@ -1065,12 +1068,15 @@ def copy_files(
     """
 
 def copy_twins(
-    items: Sequence[tuple[_File, int, bytes, bytes | None]], area: _Area, hear: _Hear
+    files: Sequence[_File],
+    firsts: tuple[Sequence[_File], _Located],
+    keys: Sequence[bytes | None],
+    area: _Area,
+    hear: _Hear,
 ) -> tuple[bytes, _Ended]:
-    """Stage files with the content of others that are staged.
+    """Stage files with the content of others that are staged, one for each.
 
-    The staged one is a path below an open directory.  A link gets the key, if there is one.  For
-    the result see `Tree.stage_copies`.
+    A link gets the key, if there is one.  For the result see `Tree.stage_copies`.
     """
 
 def open_regular(root: bytes, path: bytes) -> int | None:
@@ -1143,44 +1149,17 @@ class TreeComparison:
     def forget(self, paths: AbstractSet[bytes]) -> None:
         """These need not be told of any more."""
 
-class _Entry(Protocol):
-    @property
-    def path(self) -> bytes: ...
-    @property
-    def mtime(self) -> int: ...
-    @property
-    def mode(self) -> int: ...
-    @property
-    def owner(self) -> bytes: ...
-    @property
-    def group(self) -> bytes: ...
-
-class _FileEntry(_Entry, Protocol):
-    @property
-    def size(self) -> int: ...
-    @property
-    def link(self) -> bytes | None: ...
-
-class _Symlink(_Entry, Protocol):
-    @property
-    def target(self) -> bytes: ...
-
-class _Removal(Protocol):
-    @property
-    def path(self) -> bytes: ...
-    @property
-    def directory(self) -> bool: ...
-
-_Staged: TypeAlias = tuple[int, bytes, _FileEntry]
-"""A complete file: the handle of a directory, the path below, no symlink on the way; the entry."""
+_DirectoryEntry: TypeAlias = tuple[bytes, int, int, bytes, bytes]
+_SymlinkEntry: TypeAlias = tuple[bytes, bytes, int, int, bytes, bytes]
+"""See huai_schema.entries."""
 _Whole: TypeAlias = tuple[
     int,
     bytes,
     bytes,
-    Sequence[tuple[_Entry, int, bool]],
+    tuple[Sequence[_DirectoryEntry], Sequence[tuple[int, bool]]],
     Sequence[tuple[int, bytes, bytes]],
-    Sequence[_FileEntry],
-    Sequence[_Symlink],
+    Sequence[_File],
+    Sequence[_SymlinkEntry],
 ]
 """A new directory, its files prepared: the handle of a directory, the path below, the path it gets.
 
@@ -1223,13 +1202,12 @@ class Tree:
         loosens: int | None,
         umask: int,
         owners: tuple[_Number, _Number] | None,
-        kept: type[int],
     ) -> Tree:
         """The tree below the open directory `root`, which stays the caller's.
 
         Directories of the user `loosens` get u+rwx when they need it, until `restore_modes`.
-        Without `owners` no owner is set.  A mode of the class `kept` is for what is made anew, less
-        the `umask`; what is there already keeps its own.
+        Without `owners` no owner is set.  A mode that is kept is for what is made anew, less the
+        `umask`; what is there already keeps its own.
         """
 
     def open(self, path: bytes) -> int:
@@ -1240,7 +1218,7 @@ class Tree:
 
     def stage_copies(
         self,
-        items: Sequence[tuple[_File, tuple[bytes, int, int, bool], bytes | None]],
+        files: tuple[Sequence[_File], Sequence[tuple[bytes, int, int, bool, bytes | None]]],
         until: int,
         area: _Area,
         hear: _Hear,
@@ -1248,9 +1226,9 @@ class Tree:
         """Stage files whose content other files of this tree have.
 
         A byte for each: 0 it is not staged, 1 as a link, 2 as a clone, 3 as a copy; only a lack of
-        room ends the row.  Of a source: path, time, the most names that the inode of a link has,
-        and whether size and time are enough if it was not changed after `until`.  A link gets the
-        key, if there is one.
+        room ends the row.  Of each source: path, time, the most names that the inode of a link has,
+        whether size and time are enough if it was not changed after `until`, and the key that a
+        link gets; None: it does not become one.
         """
 
     def stage_in(self, area: int) -> None:
@@ -1280,20 +1258,22 @@ class Tree:
         a second, and may raise to end it; and a disk that fails ends it.
         """
 
-    def make_directories(self, items: Sequence[tuple[bytes, _Entry | None]]) -> _Row:
+    def make_directories(self, items: Sequence[bytes | _DirectoryEntry]) -> _Row:
         """Make directories, unless they exist, with owner and mode; their owner may write there."""
 
-    def move_directories(self, items: Sequence[tuple[bytes, bytes, _Symlink | None]]) -> _Row:
+    def move_directories(
+        self, moves: Sequence[tuple[bytes, bytes]], forwards: Sequence[_SymlinkEntry]
+    ) -> _Row:
         """Rename directories, from old to new path where nothing stands.
 
-        A symlink takes the place of the old one at the same moment.
+        Each of `forwards` takes the place of an old one at the same moment.
         """
 
-    def prepare_files(self, items: Sequence[_Staged]) -> _Row:
+    def prepare_files(self, items: Sequence[_File], places: _Located) -> _Row:
         """Set owner, mode and times of staged files."""
 
-    def publish_files(self, items: Sequence[tuple[int, bytes, bytes]]) -> _Row:
-        """Rename staged files, as `_Staged`, to the path that comes last."""
+    def publish_files(self, items: Sequence[_File], places: _Located) -> _Row:
+        """Rename staged files to their paths."""
 
     def publish_directories(self, items: Sequence[_Whole]) -> _Row:
         """Rename staged directories with all that is below them to paths where nothing stands.
@@ -1301,19 +1281,19 @@ class Tree:
         Those inside that do not lie there are made.  One that fails can be published by its files.
         """
 
-    def make_links(self, items: Sequence[_FileEntry]) -> _Row:
+    def make_links(self, items: Sequence[_File]) -> _Row:
         """Make hardlinks of the files at `link`, which have to be as stated, replacing leaves."""
 
-    def make_symlinks(self, items: Sequence[_Symlink]) -> _Row:
+    def make_symlinks(self, items: Sequence[_SymlinkEntry]) -> _Row:
         """Make symlinks, replacing leaves."""
 
-    def settle_leaves(self, items: Sequence[_FileEntry | _Symlink]) -> _Row:
+    def settle_leaves(self, items: Sequence[_File | _SymlinkEntry]) -> _Row:
         """Set owner, mode and times of files and symlinks that are there."""
 
-    def remove_entries(self, items: Sequence[_Removal]) -> _Row:
+    def remove_entries(self, items: Sequence[tuple[bytes, bool]]) -> _Row:
         """Remove what exists: an empty directory, or anything else."""
 
-    def settle_directories(self, items: Sequence[_Entry]) -> _Row:
+    def settle_directories(self, items: Sequence[_DirectoryEntry]) -> _Row:
         """Give directories their final attributes, times included."""
 
     def restore_modes(self) -> list[bytes]:

@@ -3,6 +3,11 @@
 //! Converts, waits, converts: no policy, and no loop over entries.  A group of modules uses those
 //! above it here, never those below.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "arguments are converted from Python"
+)]
+
 mod sys;
 
 mod packs;

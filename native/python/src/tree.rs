@@ -1,55 +1,85 @@
 //! Working in one downstream tree.
 
+use std::collections::HashMap;
 use std::os::fd::RawFd;
-use std::sync::MutexGuard;
 
-use huai_tree::candidates::survey::Refused;
+use huai_tree::candidates as table;
+use huai_tree::candidates::survey::{Numbers, Refused};
 use huai_tree::candidates::unhashed::Hashing;
-use huai_tree::publish::{self, Options, Row};
+use huai_tree::publish::{
+    self, Failure as RowFailure, Held, Move, Options, Reason, Row, Staged, Whole,
+};
+use huai_tree::stage::copy::Reuse;
 use huai_tree::sys::error::{Errno, Error};
 use huai_tree::sys::stop::Stop;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyList, PySequence, PyType};
+use pyo3::types::{PyBytes, PyList};
 
-use crate::candidates::operations::{Entries, Outcome, outcome};
-use crate::candidates::rows::Rows;
+use crate::candidates::owners::Owners;
 use crate::candidates::table::{Candidates, Renames};
+use crate::candidates::table_rows::TableRows;
+use crate::stage::arrived::Places;
 use crate::stage::copy::{Failure, Folders, Ways, opened, ways};
 use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::{wait, wait_asking, wait_telling};
+
+/// How many were done; path, reason, errno or 0, and another path, of what failed.
+type Outcome<'py> = (
+    usize,
+    Option<(
+        Bound<'py, PyBytes>,
+        &'static str,
+        i32,
+        Option<Bound<'py, PyBytes>>,
+    )>,
+);
+
+/// Of a source: path, time, how many names it may have, whether size and time are enough; a key.
+type Source = (Vec<u8>, i64, u64, bool, Option<Vec<u8>>);
+
+/// A handle, a path below it, the path it gets; its directories, each with how many names it holds
+/// and whether it is settled; files that lie elsewhere, and links to make.
+type WholeFields = (
+    u32,
+    Vec<u8>,
+    Vec<u8>,
+    (TableRows, Vec<(usize, bool)>),
+    Vec<(u32, Vec<u8>, Vec<u8>)>,
+    TableRows,
+    TableRows,
+);
 
 /// One tree, opened once.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Tree {
     /// None: closed.
     tree: Guarded<Option<publish::Tree>>,
-    entries: Guarded<Entries>,
+    /// None: owners are not set.
+    owners: Guarded<Option<Owners>>,
 }
 
 #[pymethods]
 impl Tree {
     #[new]
-    #[pyo3(signature = (root, *, loosens, umask, owners, kept))]
+    #[pyo3(signature = (root, *, loosens, umask, owners))]
     fn new(
         py: Python<'_>,
         root: u32,
         loosens: Option<u32>,
         umask: u32,
         owners: Option<(Py<PyAny>, Py<PyAny>)>,
-        kept: Py<PyType>,
     ) -> PyResult<Self> {
-        let entries = Entries::new(owners, kept);
         let options = Options {
             loosens,
             umask,
-            owners: entries.set_owners(),
+            owners: owners.is_some(),
         };
         py.detach(|| publish::Tree::new(root, options))
             .map(|tree| Self {
                 tree: Guarded::new(Some(tree)),
-                entries: Guarded::new(entries),
+                owners: Guarded::new(owners.map(Owners::new)),
             })
             .map_err(|error| raise(py, &error))
     }
@@ -96,7 +126,7 @@ impl Tree {
     ) -> PyResult<Option<(Bound<'py, PyBytes>, Option<i32>)>> {
         let renames = &renames.get().0;
         let refused = candidates.get().change(|table| {
-            let numbers = self.entries()?.numbers(py, table.owners())?;
+            let numbers = self.numbers_of(py, table, table.rows().iter())?;
             wait(py, |stop| {
                 self.opened(|tree| tree.survey(table, &numbers, renames, stop))
             })
@@ -134,112 +164,108 @@ impl Tree {
         Ok(failure.map(told))
     }
 
-    fn make_directories<'py>(
-        &self,
-        py: Python<'py>,
-        items: &Bound<'py, PySequence>,
-    ) -> PyResult<Outcome<'py>> {
-        self.row(py, items, Entries::made, publish::Tree::make_directories)
+    fn make_directories<'py>(&self, py: Python<'py>, items: TableRows) -> PyResult<Outcome<'py>> {
+        let items = items.directories(&self.numbers(py, &items)?);
+        self.row(py, &items, publish::Tree::make_directories)
     }
 
+    /// `forwards`: the symlinks that take the places of some.
     fn move_directories<'py>(
         &self,
         py: Python<'py>,
-        items: &Bound<'py, PySequence>,
+        moves: Vec<(Vec<u8>, Vec<u8>)>,
+        forwards: TableRows,
     ) -> PyResult<Outcome<'py>> {
-        self.row(py, items, Entries::moved, publish::Tree::move_directories)
+        let forwards = forwards.symlinks(&self.numbers(py, &forwards)?);
+        let forwards = forwards.into_iter().map(|link| (link.path.clone(), link));
+        let mut forwards: HashMap<_, _> = forwards.collect();
+        let operation = |(old, new)| Move {
+            forward: forwards.remove(&old),
+            old,
+            new,
+        };
+        let items: Vec<Move> = moves.into_iter().map(operation).collect();
+        self.row(py, &items, publish::Tree::move_directories)
     }
 
     fn prepare_files<'py>(
         &self,
         py: Python<'py>,
-        items: &Bound<'py, PySequence>,
+        items: TableRows,
+        places: Places<'py>,
     ) -> PyResult<Outcome<'py>> {
-        self.row(py, items, Entries::staged, publish::Tree::prepare_files)
+        let numbers = self.numbers(py, &items)?;
+        let files = items.files(&numbers);
+        let items: Vec<_> = places.of(&items)?.into_iter().zip(files).collect();
+        self.row(py, &items, publish::Tree::prepare_files)
     }
 
     fn publish_files<'py>(
         &self,
         py: Python<'py>,
-        items: &Bound<'py, PySequence>,
+        items: TableRows,
+        places: Places<'py>,
     ) -> PyResult<Outcome<'py>> {
-        self.row(py, items, Entries::prepared, publish::Tree::publish_files)
+        let paths = items.paths().map(<[u8]>::to_vec);
+        let items: Vec<_> = places.of(&items)?.into_iter().zip(paths).collect();
+        self.row(py, &items, publish::Tree::publish_files)
     }
 
     fn publish_directories<'py>(
         &self,
         py: Python<'py>,
-        items: &Bound<'py, PySequence>,
+        items: Vec<WholeFields>,
     ) -> PyResult<Outcome<'py>> {
-        self.row(
-            py,
-            items,
-            Entries::whole,
-            publish::Tree::publish_directories,
-        )
+        let items = items.into_iter().map(|item| self.whole(py, item));
+        let items = items.collect::<PyResult<Vec<_>>>()?;
+        self.row(py, &items, publish::Tree::publish_directories)
     }
 
-    fn make_links<'py>(
-        &self,
-        py: Python<'py>,
-        items: &Bound<'py, PySequence>,
-    ) -> PyResult<Outcome<'py>> {
-        self.row(py, items, Entries::link, publish::Tree::make_links)
+    fn make_links<'py>(&self, py: Python<'py>, items: TableRows) -> PyResult<Outcome<'py>> {
+        let items = items.links(&self.numbers(py, &items)?);
+        self.row(py, &items, publish::Tree::make_links)
     }
 
-    fn make_symlinks<'py>(
-        &self,
-        py: Python<'py>,
-        items: &Bound<'py, PySequence>,
-    ) -> PyResult<Outcome<'py>> {
-        self.row(py, items, Entries::symlink, publish::Tree::make_symlinks)
+    fn make_symlinks<'py>(&self, py: Python<'py>, items: TableRows) -> PyResult<Outcome<'py>> {
+        let items = items.symlinks(&self.numbers(py, &items)?);
+        self.row(py, &items, publish::Tree::make_symlinks)
     }
 
-    fn settle_leaves<'py>(
-        &self,
-        py: Python<'py>,
-        items: &Bound<'py, PySequence>,
-    ) -> PyResult<Outcome<'py>> {
-        let items = match items.cast::<Rows>() {
-            Ok(rows) => rows.get().leaves(py, &mut *self.entries()?)?,
-            Err(_) => self.converted(items, Entries::leaf)?,
-        };
-        self.done(py, &items, publish::Tree::settle_leaves)
+    fn settle_leaves<'py>(&self, py: Python<'py>, items: TableRows) -> PyResult<Outcome<'py>> {
+        let items = items.leaves(&self.numbers(py, &items)?);
+        self.row(py, &items, publish::Tree::settle_leaves)
     }
 
-    fn remove_entries<'py>(
-        &self,
-        py: Python<'py>,
-        items: &Bound<'py, PySequence>,
-    ) -> PyResult<Outcome<'py>> {
-        let items = match items.cast::<Rows>() {
-            Ok(rows) => rows.get().removals(),
-            Err(_) => self.converted(items, Entries::removal)?,
-        };
-        self.done(py, &items, publish::Tree::remove_entries)
+    fn remove_entries<'py>(&self, py: Python<'py>, items: TableRows) -> PyResult<Outcome<'py>> {
+        self.row(py, &items.removals(), publish::Tree::remove_entries)
     }
 
-    fn settle_directories<'py>(
-        &self,
-        py: Python<'py>,
-        items: &Bound<'py, PySequence>,
-    ) -> PyResult<Outcome<'py>> {
-        let items = match items.cast::<Rows>() {
-            Ok(rows) => rows.get().directories(py, &mut *self.entries()?)?,
-            Err(_) => self.converted(items, Entries::directory)?,
-        };
-        self.done(py, &items, publish::Tree::settle_directories)
+    fn settle_directories<'py>(&self, py: Python<'py>, items: TableRows) -> PyResult<Outcome<'py>> {
+        let items = items.directories(&self.numbers(py, &items)?);
+        self.row(py, &items, publish::Tree::settle_directories)
     }
 
     fn stage_copies<'py>(
         &self,
         py: Python<'py>,
-        items: &Bound<'py, PySequence>,
+        files: (TableRows, Vec<Source>),
         until: i64,
         area: Folders,
         hear: &Bound<'py, PyAny>,
     ) -> PyResult<Ways<'py>> {
-        let items = self.converted(items, Entries::reuse)?;
+        let (files, sources) = files;
+        let numbers = self.numbers(py, &files)?;
+        let files = files.wanted().zip(files.attributes(&numbers)).zip(sources);
+        let reuse = |((wanted, attributes), (source, mtime, names, sure, key))| Reuse {
+            wanted,
+            attributes,
+            source,
+            mtime,
+            names,
+            sure,
+            key,
+        };
+        let items: Vec<Reuse> = files.map(reuse).collect();
         let staged = wait_telling(py, hear.as_unbound(), |done, stop| {
             self.opened(|tree| tree.stage_copies(&items, until, opened(area, done), stop))
         })?;
@@ -260,8 +286,42 @@ impl Tree {
 }
 
 impl Tree {
-    fn entries(&self) -> PyResult<MutexGuard<'_, Entries>> {
-        self.entries.try_lock()
+    /// Those of the owners that `rows` name.
+    fn numbers(&self, py: Python<'_>, rows: &TableRows) -> PyResult<Numbers> {
+        self.numbers_of(py, &rows.table, rows.iter())
+    }
+
+    fn numbers_of<'a>(
+        &self,
+        py: Python<'_>,
+        table: &table::Candidates,
+        rows: impl Iterator<Item = &'a table::Row>,
+    ) -> PyResult<Numbers> {
+        match &mut *self.owners.try_lock()? {
+            Some(owners) => owners.numbers(py, table, rows),
+            None => Ok(vec![(None, None); table.owners().len()]),
+        }
+    }
+
+    fn whole(&self, py: Python<'_>, fields: WholeFields) -> PyResult<Whole> {
+        let (folder, name, path, (directories, held), others, links, symlinks) = fields;
+        let directories = directories.directories(&self.numbers(py, &directories)?);
+        let directories = directories.into_iter().zip(held);
+        let other = |(folder, name, path)| (Staged { folder, name }, path);
+        Ok(Whole {
+            staged: Staged { folder, name },
+            path,
+            directories: directories
+                .map(|(directory, (names, settled))| Held {
+                    directory,
+                    names,
+                    settled,
+                })
+                .collect(),
+            others: others.into_iter().map(other).collect(),
+            links: links.links(&self.numbers(py, &links)?),
+            symlinks: symlinks.symlinks(&self.numbers(py, &symlinks)?),
+        })
     }
 
     /// Does work with the open tree.
@@ -289,28 +349,7 @@ impl Tree {
             .map_err(|error| raise(py, &error))
     }
 
-    fn converted<'py, T>(
-        &self,
-        items: &Bound<'py, PySequence>,
-        convert: impl Fn(&mut Entries, &Bound<'py, PyAny>) -> PyResult<T>,
-    ) -> PyResult<Vec<T>> {
-        let mut entries = self.entries()?;
-        let items = items.try_iter()?;
-        items.map(|item| convert(&mut entries, &item?)).collect()
-    }
-
     fn row<'py, T: Sync>(
-        &self,
-        py: Python<'py>,
-        items: &Bound<'py, PySequence>,
-        convert: impl Fn(&mut Entries, &Bound<'py, PyAny>) -> PyResult<T>,
-        work: impl FnOnce(&mut publish::Tree, &[T], &Stop) -> Row + Send,
-    ) -> PyResult<Outcome<'py>> {
-        let items = self.converted(items, convert)?;
-        self.done(py, &items, work)
-    }
-
-    fn done<'py, T: Sync>(
         &self,
         py: Python<'py>,
         items: &[T],
@@ -331,4 +370,32 @@ pub(crate) fn rename_noreplace(
     new: &[u8],
 ) -> PyResult<bool> {
     publish::rename_noreplace(folder, old, new).map_err(|error| raise(py, &error))
+}
+
+/// What became of a row, for Python.
+fn outcome(py: Python<'_>, row: Row) -> Outcome<'_> {
+    let failure = row.failure.map(|RowFailure { path, reason }| {
+        let (word, errno, other) = told(&reason);
+        let other = other.map(|path| PyBytes::new(py, path));
+        (PyBytes::new(py, &path), word, errno, other)
+    });
+    (row.done, failure)
+}
+
+/// As `_native.pyi` lists them.
+fn told(reason: &Reason) -> (&'static str, i32, Option<&[u8]>) {
+    match reason {
+        Reason::Errno(errno) => ("errno", errno.raw_os_error(), None),
+        Reason::Reserved => ("reserved", 0, None),
+        Reason::NotEmpty => ("not empty", 0, None),
+        Reason::NotRegular => ("not a file", 0, None),
+        Reason::NotSymlink => ("not a symlink", 0, None),
+        Reason::NoDirectory => ("no directory", 0, None),
+        Reason::Occupied => ("occupied", 0, None),
+        Reason::NoLeader => ("no leader", 0, None),
+        Reason::LeaderMissing(leader) => ("leader missing", 0, Some(leader)),
+        Reason::LeaderDiffers(leader) => ("leader differs", 0, Some(leader)),
+        Reason::NotWhole => ("not whole", 0, None),
+        Reason::NotKept(errno) => ("not kept", errno.raw_os_error(), None),
+    }
 }

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from huai_client.config.modes import Kept as KeptModes
 from huai_client.diff.reuse.value import Reuse
 from huai_client.staging import Arrival, Staging
 from huai_client.transfer import Outcome, TransferOptions
@@ -23,7 +22,7 @@ from tests.support.transfers import Downstream, described, put
 
 OPTIONS = TransferOptions(program="rsync-that-is-not-installed", streams=1, retries=0)
 GROUP = 65534 if os.geteuid() == 0 else os.getegid()
-FINISH = (lambda _: None, lambda _: GROUP), KeptModes
+FINISH = (lambda _: None, lambda _: GROUP)
 
 
 def _staging(dest: Path) -> Staging:

@@ -13,7 +13,8 @@ from huai_client.diff.findings import Kind
 from huai_client.plan.operations import Plan
 from huai_client.publish.executor import execute
 from huai_client.publish.report import Report
-from huai_client.tree import PathError, StorageError, Tree
+from huai_client.tree import PathError, Places, StorageError, Tree
+from huai_native import _native
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath
 from tests.fault.killing import Ground, Hit
@@ -115,7 +116,7 @@ def finish(report: Report | None) -> None:
     assert (list(report.problems), list(report.extraneous)) == ([], [])
 
 
-def _word(plan: Plan, tree: Tree, staged: Callable[[File], tuple[int, bytes]]) -> str:
+def _word(plan: Plan, tree: Tree, staged: Callable[[Sequence[File]], Places]) -> str:
     """Execute; "done", "problems", or the message of the error that ended it."""
     try:
         report = execute(plan, tree, staged, lambda *_: None)
@@ -145,10 +146,12 @@ class Changing:
         content = MovedContent(self.dest)
         return {each.path: content.path(each) for each in files}
 
-    def _content(self, wanted: File) -> tuple[int, bytes]:
-        path = self.staged[wanted.path]
+    def _content(self, files: Sequence[File]) -> Places:
+        found = [self.staged[each.path] for each in files]
         # In a child that ends soon.
-        return os.open(path.parent, os.O_PATH), os.fsencode(path.name)
+        folder = os.open(found[0].parent if found else self.dest, os.O_PATH)
+        names = {number: os.fsencode(path.name) for number, path in enumerate(found)}
+        return Places(_native.Arrived(), folder, folder, names)
 
     def run(self) -> str:
         if self.by_nobody:

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from huai_client.diff.candidate import Candidate
-from huai_client.diff.files import having, parts_of, paths, sizes
+from huai_client.diff.files import paths, sizes, without
 from huai_client.diff.reuse.value import Reuse
 from huai_client.diff.table import CandidateTable, Source
 from huai_native import _native
@@ -70,7 +70,7 @@ class Matching:
         if not self._here:
             return {}
         found = dict(self._by_digest())
-        found.update(self._by_name(having(self._fetches, lambda path: path not in found)))
+        found.update(self._by_name(without(self._fetches, found)))
         return found
 
     def _by_digest(self) -> Iterator[tuple[RelPath, Reuse]]:
@@ -128,7 +128,7 @@ class Matching:
 
 def twins(fetches: Sequence[File]) -> Iterator[tuple[RelPath, Reuse]]:
     """Wanted files with the content of another wanted file, which is their source."""
-    for place, first in _native.find_twins(parts_of(fetches)):
+    for place, first in _native.find_twins(fetches):
         source = fetches[first]
         yield fetches[place].path, Reuse(source.path, source.mtime, twin=True)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from huai_client.config import load as config
 from huai_client.config.mirror import Mirror
 from huai_client.diff.candidate import Candidate, Move
-from huai_client.diff.files import having, paths, sizes
+from huai_client.diff.files import paths, sizes, within, without
 from huai_client.diff.renames import Renames
 from huai_client.diff.reuse.matching import ANY_NUMBER, Matching, twins
 from huai_client.diff.reuse.value import Reuse
@@ -107,7 +107,7 @@ class _Search:
     def unfound(self) -> Sequence[File]:
         """In the order of the plan."""
         found = self.found
-        return having(self._fetches, lambda path: path not in found) if found else self._fetches
+        return without(self._fetches, found) if found else self._fetches
 
     def look(
         self, view: View, commit: Commit, before: Callable[[RelPath], RelPath], tree: str = ""
@@ -138,7 +138,7 @@ class _Search:
 def _digests_only(
     reuses: dict[RelPath, Reuse], fetches: Sequence[File]
 ) -> Iterable[tuple[RelPath, Reuse]]:
-    for file in having(fetches, reuses.__contains__):
+    for file in within(fetches, reuses):
         if file.digest is not None:
             yield file.path, reuses[file.path]._replace(sure=False)
 

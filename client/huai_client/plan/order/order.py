@@ -18,11 +18,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from huai_client.diff.candidate import Remove
+from huai_client.diff.files import found_by
 from huai_client.plan.operations import PAYLOAD, POINTERS
 from huai_client.plan.order.patterns import Matcher, row
 from huai_client.plan.profiles.profile import Profile
 from huai_native import _native
 from huai_schema.codec.publish_rules import Pattern, ProfileRule, Rule, StageRule, VolatileRule
+from huai_schema.entries import File
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath, ancestors, parent, path_order
 
@@ -108,6 +110,10 @@ class PublishOrder:
     def is_volatile(self, path: RelPath) -> bool:
         """Whether the file at `path` changes without a commit."""
         return self._volatile.find(path, symlink=False) is not None
+
+    def volatile_files(self, files: Sequence[File]) -> Sequence[File]:
+        """Those of `files` that change without a commit."""
+        return found_by(files, self._volatile.places)
 
     def deletes_at_once(self, item: Remove) -> bool:
         """Whether a deletion is never delayed: that of a pointer."""

@@ -1,10 +1,11 @@
 """The patterns of publish rules, matched by the engine.  Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from huai_native import _native
 from huai_schema.codec.publish_rules import Pattern
+from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
 T = TypeVar("T")
@@ -21,8 +22,13 @@ class Matcher(Generic[T]):
 
     def find(self, path: RelPath, *, symlink: bool) -> T | None:
         """The value of the first pattern that matches; None: none does."""
-        first = self._engine.first(path, symlink=symlink)
+        (first,) = self._engine.first([path], symlink=symlink)
         return None if first is None else self._found[first]
+
+    def places(self, files: Sequence[File]) -> list[int]:
+        """The places of those of `files` that any pattern matches."""
+        found = self._engine.first(files, symlink=False)
+        return [place for place, first in enumerate(found) if first is not None]
 
 
 def row(pattern: Pattern) -> tuple[list[bytes], bool]:

@@ -61,7 +61,6 @@ pub(crate) fn full(py: Python<'_>, errno: Errno) -> PyErr {
 /// An entry, of which the table may know the other text and the digest already.
 pub(crate) fn stated(
     table: &mut Candidates,
-    types: &Types,
     entry: &Bound<'_, PyTuple>,
     known: Option<&Stated>,
 ) -> PyResult<Stated> {
@@ -97,7 +96,7 @@ pub(crate) fn stated(
     let (owner, group) = (field(before + 2)?, field(before + 3)?);
     Ok(Stated {
         kind,
-        mode: mode(types, &field(before + 1)?)?,
+        mode: mode(&field(before + 1)?)?,
         owner: table.owner(owner.extract()?),
         group: table.owner(group.extract()?),
         mtime: field(before)?.extract()?,
@@ -107,28 +106,24 @@ pub(crate) fn stated(
     })
 }
 
-fn mode(types: &Types, mode: &Bound<'_, PyAny>) -> PyResult<Mode> {
-    let py = mode.py();
+/// Of a `Reduced` mode, a `Kept` one, or a plain number.
+fn mode(mode: &Bound<'_, PyAny>) -> PyResult<Mode> {
     let bits = mode.extract()?;
     let is_plain = mode.is_exact_instance_of::<PyInt>();
-    let stated = if !is_plain && mode.is_instance(types.reduced.bind(py))? {
-        mode.getattr(intern!(py, "stated"))?.extract()?
+    let stated = if is_plain {
+        None
     } else {
-        bits
+        mode.getattr_opt(intern!(mode.py(), "stated"))?
     };
     Ok(Mode {
         bits,
-        stated,
-        kept: !is_plain && mode.is_instance(types.kept.bind(py))?,
+        kept: !is_plain && stated.is_none(),
+        stated: stated.map_or(Ok(bits), |stated| stated.extract())?,
     })
 }
 
 /// One more row, of a whole candidate.
-pub(crate) fn push(
-    table: &mut Candidates,
-    types: &Types,
-    candidate: &Bound<'_, PyTuple>,
-) -> PyResult<()> {
+pub(crate) fn push(table: &mut Candidates, candidate: &Bound<'_, PyTuple>) -> PyResult<()> {
     type Fields<'py> = (
         Vec<u8>,
         Option<Bound<'py, PyTuple>>,
@@ -145,7 +140,7 @@ pub(crate) fn push(
     let (path, have, wanted, past, special, differing, links, digest, inode) = fields;
     let here = match have {
         Some(have) => {
-            let have = stated(table, types, &have, None)?;
+            let have = stated(table, &have, None)?;
             something(&have, links, inode)
         }
         None if special => Here::Something {
@@ -160,7 +155,7 @@ pub(crate) fn push(
         },
         None => Here::Nothing,
     };
-    place(py, (table, types), (path, wanted, past), here)?;
+    place(py, table, (path, wanted, past), here)?;
     let digest = table.put(&digest.unwrap_or_default());
     let digest = digest.map_err(|errno| full(py, errno))?;
     let mut found = Attributes::default();
@@ -198,16 +193,14 @@ fn something(have: &Stated, links: u32, (device, inode): (u64, u64)) -> Here {
 /// One more row: a path, what is wanted there, and what was.
 pub(crate) fn place(
     py: Python<'_>,
-    (table, types): (&mut Candidates, &Types),
+    table: &mut Candidates,
     (path, wanted, past): Place<'_>,
     here: Here,
 ) -> PyResult<()> {
     let wanted = wanted
-        .map(|wanted| stated(table, types, &wanted, None))
+        .map(|wanted| stated(table, &wanted, None))
         .transpose()?;
-    let past = past
-        .iter()
-        .map(|each| stated(table, types, each, wanted.as_ref()));
+    let past = past.iter().map(|each| stated(table, each, wanted.as_ref()));
     let past = past.collect::<PyResult<Vec<_>>>()?;
     let path = table.put(&path).map_err(|errno| full(py, errno))?;
     table.push(path, wanted, &past, here);

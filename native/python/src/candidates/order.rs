@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::plan::Plan;
+use super::table_rows::TableRows;
 use crate::packs::lent::{Reader, snapshot};
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
@@ -61,10 +62,11 @@ impl PublishPatterns {
         Self(patterns.into_iter().map(pattern).collect())
     }
 
-    /// The place of the first that matches.
-    #[pyo3(signature = (path, *, symlink))]
-    fn first(&self, path: &[u8], symlink: bool) -> Option<usize> {
-        first(&self.0, path, symlink)
+    /// For each path the place of the first that matches.
+    #[pyo3(signature = (paths, *, symlink))]
+    fn first(&self, paths: TableRows, symlink: bool) -> Vec<Option<usize>> {
+        let paths = paths.paths();
+        paths.map(|path| first(&self.0, path, symlink)).collect()
     }
 }
 

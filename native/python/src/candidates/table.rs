@@ -64,9 +64,7 @@ impl Candidates {
     /// Add paths that are to be looked at.
     fn add(&self, py: Python<'_>, places: Vec<Place<'_>>) -> PyResult<()> {
         let mut places = places.into_iter();
-        self.change(|table| {
-            places.try_for_each(|each| place(py, (&mut *table, &self.types), each, Here::Unknown))
-        })
+        self.change(|table| places.try_for_each(|each| place(py, table, each, Here::Unknown)))
     }
 
     /// Add all paths in which two snapshots differ, through one filter; the directories that moved.
@@ -157,9 +155,7 @@ impl Candidates {
     /// Add whole candidates.
     fn extend(&self, candidates: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut candidates = candidates.try_iter()?;
-        self.change(|table| {
-            candidates.try_for_each(|each| push(table, &self.types, each?.cast::<PyTuple>()?))
-        })
+        self.change(|table| candidates.try_for_each(|each| push(table, each?.cast::<PyTuple>()?)))
     }
 
     fn __len__(&self) -> PyResult<usize> {

@@ -1,11 +1,14 @@
-//! Verified files; and which of the files that are wanted equal each other.
+//! Verified files, and where each lies; and which of the files that are wanted equal each other.
+
+use std::collections::HashMap;
 
 use huai_tree::hashing::hash::Digest;
-use huai_tree::stage::arrived::{self, Key};
+use huai_tree::publish::Staged;
+use huai_tree::stage::arrived;
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
-use crate::candidates::operations::wanted;
-use crate::candidates::rows::Rows;
+use crate::candidates::table_rows::TableRows;
 use crate::sys::guarded::Guarded;
 
 /// Which run brought each file.
@@ -24,28 +27,25 @@ impl Arrived {
     }
 
     /// Files that `run` brought; their owner, mode and time are still to be set.
-    fn add(&self, files: &Bound<'_, PyAny>, run: u32) -> PyResult<()> {
-        let files = keys(files)?;
+    fn add(&self, files: TableRows, run: u32) {
         let mut arrived = self.0.lock();
-        for file in files {
+        for file in files.keys() {
             arrived.add(file, run);
         }
-        Ok(())
     }
 
     /// These have them.
-    fn finish(&self, files: &Bound<'_, PyAny>) -> PyResult<()> {
-        let files = keys(files)?;
+    fn finish(&self, files: TableRows) {
         let mut arrived = self.0.lock();
-        for file in &files {
-            arrived.finish(file);
+        for file in files.keys() {
+            arrived.finish(&file);
         }
-        Ok(())
     }
 
-    /// The run that brought a file.
-    fn run_of(&self, file: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
-        Ok(self.0.lock().run(&key(file)?))
+    /// The run that brought each file; None: none did.
+    fn runs(&self, files: TableRows) -> Vec<Option<u32>> {
+        let arrived = self.0.lock();
+        files.keys().map(|file| arrived.run(&file)).collect()
     }
 
     /// Whether `run` brought the file at a path.
@@ -53,61 +53,47 @@ impl Arrived {
         self.0.lock().has(path, run)
     }
 
-    /// The places of the files that no run brought.
-    fn absent(&self, files: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
-        let files = keys(files)?;
-        let arrived = self.0.lock();
-        Ok(places(&files, |file| arrived.run(file).is_none()))
-    }
-
     /// The places of the files whose owner, mode and time are still to be set.
-    fn unfinished(&self, files: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
-        let files = keys(files)?;
+    fn unfinished(&self, files: TableRows) -> Vec<usize> {
         let arrived = self.0.lock();
-        Ok(places(&files, |file| !arrived.is_finished(file)))
+        let files = files.keys().enumerate();
+        let unfinished = files.filter(|(_, file)| !arrived.is_finished(file));
+        unfinished.map(|(place, _)| place).collect()
     }
 }
 
-fn places(files: &[Key], is_meant: impl Fn(&Key) -> bool) -> Vec<usize> {
-    let files = files.iter().enumerate();
-    let meant = files.filter(|(_, file)| is_meant(file));
-    meant.map(|(place, _)| place).collect()
-}
+/// Where verified files lie: below the folders of the runs that brought them, which are in one
+/// folder, or by other names in another folder.
+#[derive(FromPyObject)]
+pub(crate) struct Places<'py>(Bound<'py, Arrived>, u32, u32, HashMap<usize, Vec<u8>>);
 
-/// Of `huai_schema.entries.File`s.
-fn keys(files: &Bound<'_, PyAny>) -> PyResult<Vec<Key>> {
-    match files.cast::<Rows>() {
-        Ok(rows) => Ok(rows.get().keys()),
-        Err(_) => files.try_iter()?.map(|file| key(&file?)).collect(),
+impl Places<'_> {
+    /// Where each of `files` lies.
+    pub(crate) fn of(&self, files: &TableRows) -> PyResult<Vec<Staged>> {
+        let Self(arrived, runs, others, names) = self;
+        let arrived = arrived.get().0.lock();
+        let staged = |(number, (path, key)): (usize, (&[u8], _))| {
+            if let Some(name) = names.get(&number) {
+                let (folder, name) = (*others, name.clone());
+                return Ok(Staged { folder, name });
+            }
+            let run = arrived.run(&key);
+            let run = run.ok_or_else(|| PyKeyError::new_err(path.to_vec()))?;
+            let name = [run.to_string().as_bytes(), path].join(&b'/');
+            Ok(Staged {
+                folder: *runs,
+                name,
+            })
+        };
+        let files = files.paths().zip(files.keys()).enumerate();
+        files.map(staged).collect()
     }
-}
-
-fn key(file: &Bound<'_, PyAny>) -> PyResult<Key> {
-    let file = wanted(file)?;
-    Ok(Key::of(
-        &file.path,
-        file.size,
-        file.mtime,
-        file.digest.as_ref(),
-    ))
 }
 
 /// Files that equal an earlier one by size and digest, with the place of that one.
 #[pyfunction]
-pub(crate) fn find_twins(parts: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<(usize, usize)>> {
-    let mut known: Vec<(Digest, u64, usize)> = Vec::new();
-    let mut before = 0;
-    for part in parts {
-        if let Ok(rows) = part.cast::<Rows>() {
-            known.extend(rows.get().contents(before));
-        } else {
-            for (place, file) in (before..).zip(part.try_iter()?) {
-                let file = wanted(&file?)?;
-                known.extend(file.digest.map(|digest| (digest, file.size, place)));
-            }
-        }
-        before += part.len()?;
-    }
+pub(crate) fn find_twins(files: TableRows) -> Vec<(usize, usize)> {
+    let mut known: Vec<(Digest, u64, usize)> = files.contents().collect();
     known.retain(|(_, size, _)| *size > 0);
     known.sort_unstable();
     let mut first = None;
@@ -119,5 +105,5 @@ pub(crate) fn find_twins(parts: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<(usize, u
         }
     }
     found.sort_unstable();
-    Ok(found)
+    found
 }

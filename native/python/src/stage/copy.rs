@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 
+use huai_tree::publish;
 use huai_tree::stage::copy::{self, Area, Arrival, Limits, Origin, Staged, Way};
 use huai_tree::sys::error::{Error, Result};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PySequence};
+use pyo3::types::PyBytes;
 
+use super::arrived::Places;
 use super::verify::{Finish, all_asked};
-use crate::candidates::operations::wanted;
+use crate::candidates::table_rows::TableRows;
 use crate::sys::errors::raise;
 use crate::sys::wait::wait_telling;
 
@@ -26,27 +28,25 @@ pub(crate) type Ways<'py> = (Bound<'py, PyBytes>, Failure<'py>);
 #[pyfunction]
 pub(crate) fn copy_twins<'py>(
     py: Python<'py>,
-    items: &Bound<'py, PySequence>,
+    files: TableRows,
+    firsts: (TableRows, Places<'py>),
+    keys: Vec<Option<Vec<u8>>>,
     area: Folders,
     hear: &Bound<'py, PyAny>,
 ) -> PyResult<Ways<'py>> {
-    let items = items.try_iter()?.map(|item| twin(&item?));
-    let items = items.collect::<PyResult<Vec<_>>>()?;
+    let (firsts, places) = firsts;
+    let firsts = places.of(&firsts)?.into_iter().zip(keys);
+    let item = |(wanted, (first, key)): (_, (publish::Staged, _))| Staged {
+        wanted,
+        folder: first.folder,
+        name: first.name,
+        key,
+    };
+    let items: Vec<Staged> = files.wanted().zip(firsts).map(item).collect();
     let staged = wait_telling(py, hear.as_unbound(), |done, stop| {
         copy::copy_twins(&items, opened(area, done), stop)
     })?;
     ways(py, staged)
-}
-
-/// Of the entry, a handle, a path below it, and a key or None.
-fn twin(item: &Bound<'_, PyAny>) -> PyResult<Staged> {
-    let (entry, folder, name, key): (Bound<'_, PyAny>, _, _, _) = item.extract()?;
-    Ok(Staged {
-        wanted: wanted(&entry)?,
-        folder,
-        name,
-        key,
-    })
 }
 
 pub(crate) fn opened((folder, ready, threads): Folders, done: &AtomicU64) -> Area<'_> {
@@ -83,13 +83,13 @@ fn failure(py: Python<'_>, error: Option<Error>) -> Failure<'_> {
 #[pyo3(signature = (files, places, limits, finish, hear))]
 pub(crate) fn copy_files<'py>(
     py: Python<'py>,
-    files: &Bound<'py, PyAny>,
+    files: TableRows,
     places: (u32, u32),
     limits: (u64, HashMap<usize, u64>),
     finish: Option<Finish>,
     hear: &Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyBytes>, Failure<'py>)> {
-    let files = all_asked(files, finish)?;
+    let files = all_asked(py, &files, finish)?;
     let (source, folder) = places;
     let (rate, newer) = limits;
     let limits = Limits { rate, newer };

@@ -4,25 +4,18 @@ use std::collections::HashMap;
 
 use huai_tree::stage::verify::{self, Arrival, Asked, Run};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyType};
+use pyo3::types::PyBytes;
 
-use crate::candidates::operations::{Entries, wanted};
-use crate::candidates::rows::Rows;
+use crate::candidates::owners::Owners;
+use crate::candidates::table_rows::TableRows;
 use crate::sys::errors::raise;
 use crate::sys::wait::{wait, wait_asking};
 
 /// Whether any file is there, and no symlink and no file where directories are expected.
 #[pyfunction]
-pub(crate) fn may_compare(py: Python<'_>, root: &[u8], files: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let may_compare = if let Ok(rows) = files.cast::<Rows>() {
-        let rows = rows.get();
-        wait(py, |stop| verify::may_compare(root, rows.each_path(), stop))
-    } else {
-        let files: Vec<Vec<u8>> = files.extract()?;
-        let paths = || files.iter().map(Vec::as_slice);
-        wait(py, |stop| verify::may_compare(root, paths(), stop))
-    };
-    may_compare?.map_err(|error| raise(py, &error))
+pub(crate) fn may_compare(py: Python<'_>, root: &[u8], files: TableRows) -> PyResult<bool> {
+    wait(py, |stop| verify::may_compare(root, files.paths(), stop))?
+        .map_err(|error| raise(py, &error))
 }
 
 /// Write the file system of an open directory to disk.
@@ -37,13 +30,13 @@ pub(crate) fn write_back(py: Python<'_>, folder: u32) -> PyResult<()> {
 pub(crate) fn verify_arrived<'py>(
     py: Python<'py>,
     folder: &[u8],
-    files: &Bound<'py, PyAny>,
+    files: TableRows,
     run: (HashMap<Vec<u8>, u64>, bool, Option<Finish>),
     threads: usize,
     check: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (placed, cut, finish) = run;
-    let files = all_asked(files, finish)?;
+    let files = all_asked(py, &files, finish)?;
     let run = Run { cut, placed };
     let work = |stop: &_| verify::verify(folder, &files, &run, threads, stop);
     let arrivals = wait_asking(py, Some(check.as_unbound()), work)?;
@@ -52,27 +45,23 @@ pub(crate) fn verify_arrived<'py>(
     Ok(PyBytes::new(py, &verdicts))
 }
 
-/// Callables for the numbers of users and of groups, or None where owners are not set; and the
-/// class of modes that what is there already keeps.
-pub(crate) type Finish = (Option<(Py<PyAny>, Py<PyAny>)>, Py<PyType>);
+/// Callables for the numbers of users and of groups.
+pub(crate) type Finish = (Py<PyAny>, Py<PyAny>);
 
 /// Of many; without `finish` nothing is known of their owners.
-pub(crate) fn all_asked(files: &Bound<'_, PyAny>, finish: Option<Finish>) -> PyResult<Vec<Asked>> {
-    let mut entries = finish.map(|(owners, kept)| Entries::new(owners, kept));
-    if let Ok(rows) = files.cast::<Rows>() {
-        return rows.get().asked(files.py(), entries.as_mut());
-    }
-    let asked = |file: PyResult<Bound<'_, PyAny>>| asked(&file?, entries.as_mut());
-    files.try_iter()?.map(asked).collect()
-}
-
-/// A `huai_schema.entries.File`.
-fn asked(file: &Bound<'_, PyAny>, entries: Option<&mut Entries>) -> PyResult<Asked> {
-    let attributes = entries.map(|entries| entries.attributes_of_file(file));
-    Ok(Asked {
-        wanted: wanted(file)?,
-        attributes: attributes.transpose()?,
-    })
+pub(crate) fn all_asked(
+    py: Python<'_>,
+    files: &TableRows,
+    finish: Option<Finish>,
+) -> PyResult<Vec<Asked>> {
+    let numbers = finish.map(|owners| Owners::new(owners).numbers(py, &files.table, files.iter()));
+    let numbers = numbers.transpose()?;
+    let mut attributes = numbers.iter().flat_map(|numbers| files.attributes(numbers));
+    let asked = |wanted| Asked {
+        wanted,
+        attributes: attributes.next(),
+    };
+    Ok(files.wanted().map(asked).collect())
 }
 
 /// The verdict as `_native.pyi` lists them.

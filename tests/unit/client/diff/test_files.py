@@ -1,4 +1,4 @@
-"""Files of a plan: rows of the engine, lists, and several of both, are the same to who asks."""
+"""Files of a plan: rows of the engine, and lists, are the same to who asks."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,11 @@ from huai_client.diff.candidate import Candidate
 from huai_client.diff.files import (
     chosen,
     found_by,
-    having,
     joined,
-    parted,
-    parts_of,
     paths,
     sizes,
+    within,
+    without,
 )
 from huai_client.diff.reuse.matching import twins
 from huai_client.diff.table import CandidateTable
@@ -52,6 +51,14 @@ def of_parts(parts: list[tuple[bool, list[File]]]) -> tuple[Sequence[File], list
     return joined(*made), [each for part in made for each in part]
 
 
+def test_parts_of_one_table_stay_rows() -> None:
+    files = rows_of([file(b"a"), file(b"b"), file(b"c")])
+    together = joined(files[2:], [], files[:1])
+    assert isinstance(together, _native.Rows)
+    assert [each.path for each in together] == [b"c", b"a"]
+    assert isinstance(joined(files, rows_of([file(b"d")])), list)
+
+
 @given(PARTS)
 def test_they_are_the_same_as_a_list(parts: list[tuple[bool, list[File]]]) -> None:
     files, expected = of_parts(parts)
@@ -60,7 +67,6 @@ def test_they_are_the_same_as_a_list(parts: list[tuple[bool, list[File]]]) -> No
     assert [files[place] for place in range(-len(files), 0)] == expected
     assert [*paths(files)] == [each.path for each in expected]
     assert [*sizes(files)] == [each.size for each in expected]
-    assert [each for part in parts_of(files) for each in part] == expected
 
 
 @given(PARTS, st.data())
@@ -72,15 +78,13 @@ def test_some_of_them(parts: list[tuple[bool, list[File]]], data: st.DataObject)
     places = [place for place in range(len(files)) if data.draw(st.booleans())]
     assert [*chosen(files, places)] == [expected[place] for place in places]
     meant = {expected[place].path for place in places}
-    assert [*having(files, meant.__contains__)] == [each for each in expected if each.path in meant]
+    assert [*within(files, meant)] == [each for each in expected if each.path in meant]
+    assert [*without(files, meant)] == [each for each in expected if each.path not in meant]
 
     def find(some: Sequence[File]) -> list[int]:
         return [place for place, each in enumerate(some) if each.size == 1]
 
     assert [*found_by(files, find)] == [each for each in expected if each.size == 1]
-    known, others = parted(files, lambda each: each.digest is not None)
-    assert [*known] == [each for each in expected if each.digest]
-    assert [*others] == [each for each in expected if not each.digest]
 
 
 @given(PARTS)
@@ -104,8 +108,8 @@ def test_what_arrived_is_told_by_path_and_content() -> None:
         arrived.add(files[:1], 7)
         arrived.add(files[2:], 8)
         arrived.finish(files[2:])
-        assert (len(arrived), arrived.absent(files), arrived.unfinished(files)) == (2, [1], [0, 1])
-        assert [arrived.run_of(each) for each in wanted] == [7, None, 8]
-        assert arrived.run_of(wanted[2]._replace(digest=CONTENTS[2])) is None
-        assert arrived.run_of(wanted[0]._replace(mtime=1)) is None
+        assert (len(arrived), arrived.unfinished(files)) == (2, [0, 1])
+        assert arrived.runs(files) == [7, None, 8]
+        others = [wanted[2]._replace(digest=CONTENTS[2]), wanted[0]._replace(mtime=1)]
+        assert arrived.runs(others) == [None, None]
         assert (arrived.has(at(b"c"), 8), arrived.has(at(b"c"), 7)) == (True, False)

@@ -12,7 +12,7 @@ from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.withhold import Withholding
 from huai_client.publish.executor import execute
 from huai_client.publish.report import Report, StepCounts
-from huai_client.tree import PathError, Row, Tree
+from huai_client.tree import PathError, Places, Row, Tree
 from huai_client.tree.tree import Removal
 from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
@@ -106,9 +106,10 @@ def test_everything_is_ready_before_the_first_rename(short_path: Path) -> None:
     with Tree(short_path) as tree:
         staged = Staged(short_path)
 
-        def content(file: File) -> tuple[int, bytes]:
-            handle, name = staged(file)
-            return handle, b"nothing" if file.path == b"way" else name
+        def content(files: Sequence[File]) -> Places:
+            places = staged(files)
+            lost = {n: b"nothing" for n, each in enumerate(files) if each.path == b"way"}
+            return places._replace(names=places.names | lost)
 
         report = execute(WHOLE, tree, content, print)
     assert [problem.path for problem in report.problems] == [b"way"]
@@ -179,7 +180,7 @@ def test_an_extraneous_file_below_what_becomes_a_file_costs_that_file_alone(
 def test_a_file_that_cannot_be_deleted_keeps_no_other(short_path: Path) -> None:
     class Stubborn(Tree):
         def remove_entries(self, items: Sequence[Removal]) -> Row:
-            paths = [item.path for item in items]
+            paths = [path for path, _ in items]
             if b"gone/f" not in paths:
                 return super().remove_entries(items)
             count = paths.index(at(b"gone/f"))

@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from huai_client.plan.withhold import Withholding
 from huai_client.publish.executor import execute
 from huai_client.publish.report import Report
 from huai_client.publish.whole import whole_directories
-from huai_client.tree import Tree
+from huai_client.tree import Places, Tree
+from huai_native import _native
 from huai_schema.entries import Directory, Entry, File
 from tests.support.comparing import verify
 from tests.support.local_trees import (
@@ -67,8 +68,10 @@ def plan_of(entries: Iterable[Entry], stages: int = 1) -> Plan:
     return Plan([], make, [], found, [], directories[::-1])
 
 
-def lies(wanted: File) -> tuple[int, bytes]:
-    return 7, b"1/" + wanted.path
+def lies(files: Sequence[File]) -> Places:
+    arrived = _native.Arrived()
+    arrived.add(files, 1)
+    return Places(arrived, 7, 8, {})
 
 
 def paths(plan: Plan, **options: Iterable[bytes]) -> list[list[bytes]]:
@@ -85,7 +88,8 @@ def test_the_outermost_is_taken_with_all_below_it() -> None:
     assert whole.make == [b"new", b"new/empty", b"new/in"]
     brought = {plan.stages[0].fetches[place].path for place in whole.files}
     assert brought == {b"new/top", b"new/in/f", b"new/in/g"}
-    held = [(entry.path, names, done) for entry, names, done in whole.directory.directories]
+    pairs = zip(*whole.directory.directories, strict=True)
+    held = [(entry.path, names, done) for entry, (names, done) in pairs]
     # One that its owner may not write to is settled last, and so is the one that is renamed.
     assert held == [(b"new/in", 2, True), (b"new/empty", 0, False), (b"new", 3, False)]
 
@@ -140,20 +144,24 @@ def test_hardlinks_come_along_with_what_they_are_of() -> None:
 
 
 def test_files_of_other_places_join_but_directories_do_not() -> None:
-    def elsewhere(wanted: File) -> tuple[int, bytes]:
-        if wanted.path == b"new/in/g":
-            return 8, b"key"
-        return (7, b"2/new/top") if wanted.path == b"new/top" else lies(wanted)
+    def elsewhere(files: Sequence[File]) -> Places:
+        arrived = _native.Arrived()
+        arrived.add([each for each in files if each.path != b"new/in/g"], 1)
+        arrived.add([each for each in files if each.path == b"new/top"], 2)
+        names = {n: b"key" for n, each in enumerate(files) if each.path == b"new/in/g"}
+        return Places(arrived, 7, 8, names)
 
     [wholes] = whole_directories(plan_of(NEW), elsewhere)
     assert [whole.directory.path for whole in wholes] == [b"new/in"]
     assert wholes[0].directory.others == [(8, b"key", b"new/in/g")]
-    assert wholes[0].directory.directories[0][1] == 1
+    assert wholes[0].directory.directories[1] == [(1, False)]
 
 
 def test_without_a_staged_directory_there_is_nothing_to_rename() -> None:
-    found = whole_directories(plan_of(NEW), lambda wanted: (7, wanted.path[-1:] + b"-key"))
-    assert found == [[]]
+    def keys(files: Sequence[File]) -> Places:
+        return Places(_native.Arrived(), 7, 8, dict.fromkeys(range(len(files)), b"key"))
+
+    assert whole_directories(plan_of(NEW), keys) == [[]]
 
 
 # ------------------------------------------------------------ carried out

@@ -144,7 +144,7 @@ def test_what_is_verified_gets_its_attributes(root: Path, *, ended: bool) -> Non
     good, shut = good._replace(mode=0o4755), shut._replace(mode=0o044)
     kept, undigested = kept._replace(mode=Kept(0o644)), undigested._replace(digest=None)
     files = [good, rough, shut, kept, undigested]
-    with Staging(root, finish=(None, Kept)) as staging:
+    with Staging(root, finish=(lambda _: None, lambda _: None)) as staging:
         for file in files:
             _arrive(staging, file).chmod(0o600)
         _arrive(staging, rough._replace(mtime=T0 - T0 % 10**9))
@@ -160,7 +160,7 @@ def test_what_is_verified_gets_its_attributes(root: Path, *, ended: bool) -> Non
 def test_an_owner_that_cannot_be_set_is_left_for_later(root: Path) -> None:
     ours, theirs = _file(b"ours"), _file(b"theirs")._replace(owner=b"other")
     numbers = {ours.owner: os.geteuid(), b"other": os.geteuid() + 1}
-    with Staging(root, finish=((numbers.get, lambda _: None), Kept)) as staging:
+    with Staging(root, finish=(numbers.get, lambda _: None)) as staging:
         for file in (ours, theirs):
             _arrive(staging, file)
         assert staging.incoming.accept([ours, theirs], 0) == [Arrival.ARRIVED] * 2

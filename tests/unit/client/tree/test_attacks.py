@@ -23,10 +23,10 @@ OPERATIONS: dict[str, Callable[[SingleTree, RelPath], object]] = {
     "move out of it": lambda tree, sub: tree.move(at(sub + b"/folder"), at(b"taken")),
     "move into it": lambda tree, sub: tree.move(at(b"own"), at(sub + b"/own")),
     "publish": lambda tree, sub: tree.publish(
-        Staged(tree.dest)(file(b"s")), file(sub + b"/victim")
+        Staged(tree.dest)([file(b"s")]), file(sub + b"/victim")
     ),
     "publish new": lambda tree, sub: tree.publish(
-        Staged(tree.dest)(file(b"s")), file(sub + b"/new")
+        Staged(tree.dest)([file(b"s")]), file(sub + b"/new")
     ),
     "link": lambda tree, sub: tree.link(linked(sub + b"/victim", LEADER)),
     "link to it": lambda tree, sub: tree.link(
@@ -87,7 +87,7 @@ def test_every_operation_does_something_where_no_symlink_is(short_path: Path, na
     build(short_path / "sub")
     (short_path / "own").mkdir()
     settled(short_path / "leader", b"")
-    Staged(short_path)(file(b"s"))
+    Staged(short_path)([file(b"s")])
     before = fingerprint(short_path)
     with SingleTree(short_path) as tree:
         OPERATIONS[name](tree, at(b"sub"))
@@ -143,7 +143,7 @@ def test_replacing_a_symlink_replaces_the_link_itself(short_path: Path) -> None:
     with SingleTree(dest) as tree:
         for name in "abcd":
             (dest / name).symlink_to(outside / "victim")
-        tree.publish(Staged(dest)(file(b"a")), file(b"a"))
+        tree.publish(Staged(dest)([file(b"a")]), file(b"a"))
         tree.link(linked(b"b", file(b"a")))
         tree.symlink(symlink(b"c"))
         tree.remove(at(b"d"))

@@ -13,8 +13,10 @@ from huai_client.tree import (
     NotEmptyError,
     NotOursError,
     PathError,
+    Places,
     View,
 )
+from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.paths import ROOT, RelPath, join
 from tests.support.comparing import verify
@@ -52,7 +54,7 @@ def tree(short_path: Path) -> Iterator[SingleTree]:
 
 
 def publish(tree: SingleTree, wanted: File) -> None:
-    tree.publish(Staged(tree.dest)(wanted), wanted)
+    tree.publish(Staged(tree.dest)([wanted]), wanted)
 
 
 def here(tree: SingleTree, path: bytes) -> os.stat_result:
@@ -154,10 +156,15 @@ def test_publish_never_replaces_a_directory(tree: SingleTree) -> None:
     assert (tree.dest / "d").is_dir()
 
 
+def lying(tree: SingleTree, name: bytes) -> Places:
+    """At the top of the tree."""
+    return Places(_native.Arrived(), tree._root, tree._root, {0: name})
+
+
 def test_a_staged_symlink_is_refused(tree: SingleTree) -> None:
     (tree.dest / "staged").symlink_to("/etc/passwd")
     with pytest.raises(PathError, match="not a regular file"):
-        tree.publish((tree._root, b"staged"), file(b"f"))
+        tree.publish(lying(tree, b"staged"), file(b"f"))
 
 
 @pytest.mark.parametrize("mode", [0, 0o1644, 0o2755, 0o4755, 0o7777, 0o444])
@@ -278,7 +285,7 @@ RESERVED_PATHS = [b".~tmp~", b".~tmp~/huai/ready", b"d/.~TMP~", b".~Tmp~/huai-tr
         lambda tree, path: tree.remove(path),
         lambda tree, path: tree.move(path, at(b"moved")),
         lambda tree, path: tree.move(at(b"d"), path),
-        lambda tree, path: tree.publish((tree._root, b"f"), file(path)),
+        lambda tree, path: tree.publish(lying(tree, b"f"), file(path)),
         lambda tree, path: tree.link(linked(path, file(b"f"))),
         lambda tree, path: tree.link(linked(b"g", file(path))),
         lambda tree, path: tree.symlink(symlink(path)),
@@ -310,10 +317,10 @@ def test_nothing_is_made_in_a_staging_area_that_others_may_write_to(tree: Single
 
 def test_what_was_staged_is_published_although_its_folder_was_exchanged(tree: SingleTree) -> None:
     wanted = file(b"f")
-    staged = Staged(tree.dest)(wanted)
+    staged = Staged(tree.dest)([wanted])
     tree.set_metadata(staged, wanted)
     (tree.dest / ".~tmp~").rename(tree.dest / "aside")
-    planted = tree.dest / ".~tmp~/huai/ready" / os.fsdecode(staged[1])
+    planted = tree.dest / ".~tmp~/huai/ready" / os.fsdecode(staged.names[0])
     planted.parent.mkdir(parents=True)
     planted.write_bytes(b"not looked at")
     tree.rename_into_place(staged, wanted)

@@ -1,0 +1,72 @@
+//! Numbers of users and groups by name, as Python knows them.
+
+use std::collections::HashMap;
+use std::mem::replace;
+
+use huai_tree::candidates::survey::Numbers;
+use huai_tree::candidates::{Candidates, Row};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// None: unknown here.
+pub(crate) struct Owners {
+    user: Names,
+    group: Names,
+}
+
+/// Those of users, or of groups.
+struct Names {
+    look_up: Py<PyAny>,
+    known: HashMap<Vec<u8>, Option<u32>>,
+}
+
+impl Names {
+    fn new(look_up: Py<PyAny>) -> Self {
+        Self {
+            look_up,
+            known: HashMap::new(),
+        }
+    }
+
+    fn number(&mut self, py: Python<'_>, name: &[u8]) -> PyResult<Option<u32>> {
+        if let Some(number) = self.known.get(name) {
+            return Ok(*number);
+        }
+        let number = self.look_up.call1(py, (PyBytes::new(py, name),))?;
+        let number = number.extract(py)?;
+        self.known.insert(name.to_vec(), number);
+        Ok(number)
+    }
+}
+
+impl Owners {
+    /// Of functions that give the number of a user and of a group.
+    pub(crate) fn new((user, group): (Py<PyAny>, Py<PyAny>)) -> Self {
+        Self {
+            user: Names::new(user),
+            group: Names::new(group),
+        }
+    }
+
+    /// The numbers of all owners that are wanted for some of its rows, by their places in `table`.
+    pub(crate) fn numbers<'a>(
+        &mut self,
+        py: Python<'_>,
+        table: &Candidates,
+        rows: impl Iterator<Item = &'a Row>,
+    ) -> PyResult<Numbers> {
+        let names = table.owners();
+        let mut numbers = vec![(None, None); names.len()];
+        let mut known = vec![(false, false); names.len()];
+        for wanted in rows.filter_map(|row| row.wanted) {
+            let (user, group) = (wanted.owner as usize, wanted.group as usize);
+            if !replace(&mut known[user].0, true) {
+                numbers[user].0 = self.user.number(py, &names[user])?;
+            }
+            if !replace(&mut known[group].1, true) {
+                numbers[group].1 = self.group.number(py, &names[group])?;
+            }
+        }
+        Ok(numbers)
+    }
+}

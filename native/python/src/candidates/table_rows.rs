@@ -1,0 +1,216 @@
+//! Rows of one table as the engine works with them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use huai_tree::candidates::survey::Numbers;
+use huai_tree::candidates::{Candidates, Here, Kind, Number, Row, Seen, Span, Stated};
+use huai_tree::hashing::hash::Digest;
+use huai_tree::publish::{Attributes, Directory, File, Leaf, Link, Remove, Symlink};
+use huai_tree::stage::arrived::Key;
+use huai_tree::stage::verify::Wanted;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+use super::entry::{full, stated};
+use super::rows::Rows;
+
+/// Fields of a removal: path, and whether it is a directory.
+const REMOVAL_FIELDS: usize = 2;
+
+/// Some rows of a table, in an order of their own.
+///
+/// Python gives `Rows`, or any iterable of entries, removals and paths, which get a table here.
+#[derive(Clone)]
+pub(crate) struct TableRows {
+    pub(crate) table: Arc<Candidates>,
+    numbers: Arc<[Number]>,
+    range: Range<usize>,
+}
+
+impl<'py> FromPyObject<'_, 'py> for TableRows {
+    type Error = PyErr;
+
+    fn extract(items: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(rows) = items.cast::<Rows>() {
+            return Ok(rows.get().chosen.clone());
+        }
+        let mut table = Candidates::default();
+        for item in items.try_iter()? {
+            put(&mut table, &item?)?;
+        }
+        let numbers: Vec<Number> = (0..).take(table.rows().len()).collect();
+        Ok(Self::new(Arc::new(table), numbers))
+    }
+}
+
+/// Adds an entry, a removal, or a path of which no more is known.
+fn put(table: &mut Candidates, item: &Bound<'_, PyAny>) -> PyResult<()> {
+    let mut path = item.clone();
+    let (mut wanted, mut here) = (None, Here::Nothing);
+    if let Ok(fields) = item.cast::<PyTuple>() {
+        path = fields.get_item(0)?;
+        if fields.len() > REMOVAL_FIELDS {
+            wanted = Some(stated(table, fields, None)?);
+        } else if fields.get_item(1)?.extract()? {
+            here = Here::Something {
+                seen: Seen::of(Some(Kind::Directory)),
+                target: Span::default(),
+                named: true,
+            };
+        }
+    }
+    let path = table.put(path.cast::<PyBytes>()?.as_bytes());
+    let path = path.map_err(|errno| full(item.py(), errno))?;
+    table.push(path, wanted, &[], here);
+    Ok(())
+}
+
+impl TableRows {
+    pub(crate) fn new(table: Arc<Candidates>, numbers: impl Into<Arc<[Number]>>) -> Self {
+        let numbers = numbers.into();
+        let range = 0..numbers.len();
+        Self {
+            table,
+            numbers,
+            range,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    pub(crate) fn numbers(&self) -> &[Number] {
+        &self.numbers[self.range.clone()]
+    }
+
+    /// Those at some places, which are in range.
+    pub(crate) fn slice(&self, places: Range<usize>) -> Self {
+        let begin = self.range.start;
+        Self {
+            range: begin + places.start..begin + places.end,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Row> {
+        let rows = self.table.rows();
+        self.numbers().iter().map(|number| &rows[*number as usize])
+    }
+
+    pub(crate) fn row(&self, place: usize) -> Option<&Row> {
+        let number = self.numbers().get(place)?;
+        self.table.rows().get(*number as usize)
+    }
+
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &[u8]> {
+        self.iter().map(|row| self.table.path(row))
+    }
+
+    pub(crate) fn is_directory(&self, row: &Row) -> bool {
+        self.table.here(row).kind() == Some(Kind::Directory)
+    }
+
+    /// Each with what is wanted there.
+    fn entries(&self) -> impl Iterator<Item = (&[u8], Stated)> {
+        self.iter()
+            .filter_map(|row| Some((self.table.path(row), row.wanted?)))
+    }
+
+    fn digest(&self, wanted: &Stated) -> Option<Digest> {
+        self.table.bytes(wanted.digest).try_into().ok()
+    }
+
+    /// What tells each file from any other.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
+        self.entries().map(|(path, wanted)| {
+            let digest = self.digest(&wanted);
+            Key::of(path, wanted.size, wanted.mtime, digest.as_ref())
+        })
+    }
+
+    /// Digest and size of each file with a digest, and its place.
+    pub(crate) fn contents(&self) -> impl Iterator<Item = (Digest, u64, usize)> {
+        let entries = self.entries().enumerate();
+        entries.filter_map(|(place, (_, wanted))| Some((self.digest(&wanted)?, wanted.size, place)))
+    }
+
+    /// The metadata of each file.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = Wanted> {
+        self.entries().map(|(path, wanted)| Wanted {
+            path: path.to_vec(),
+            size: wanted.size,
+            mtime: wanted.mtime,
+            mode: wanted.mode.bits.into(),
+            digest: self.digest(&wanted),
+        })
+    }
+
+    /// What each entry is to have.
+    pub(crate) fn attributes(&self, numbers: &Numbers) -> impl Iterator<Item = Attributes> {
+        self.entries()
+            .map(|(_, wanted)| self.table.attributes(&wanted, numbers))
+    }
+
+    pub(crate) fn files(&self, numbers: &Numbers) -> impl Iterator<Item = File> {
+        let entries = self.entries().zip(self.attributes(numbers));
+        entries.map(|((path, _), attributes)| File {
+            path: path.to_vec(),
+            attributes,
+        })
+    }
+
+    /// Files and symlinks that are there.
+    pub(crate) fn leaves(&self, numbers: &Numbers) -> Vec<Leaf> {
+        let entries = self.entries().zip(self.files(numbers));
+        let leaf = |((_, wanted), file): ((_, Stated), _)| match wanted.kind {
+            Kind::Symlink => Leaf::Symlink(file),
+            Kind::File | Kind::Directory => Leaf::File(file),
+        };
+        entries.map(leaf).collect()
+    }
+
+    pub(crate) fn links(&self, numbers: &Numbers) -> Vec<Link> {
+        let entries = self.entries().zip(self.files(numbers));
+        let link = |((_, wanted), file): ((_, Stated), _)| Link {
+            file,
+            size: wanted.size,
+            leader: wanted.is_linked().then(|| self.other(&wanted)),
+        };
+        entries.map(link).collect()
+    }
+
+    pub(crate) fn symlinks(&self, numbers: &Numbers) -> Vec<Symlink> {
+        let entries = self.entries().zip(self.files(numbers));
+        let symlink = |((_, wanted), file): ((_, Stated), File)| Symlink {
+            path: file.path,
+            target: self.other(&wanted),
+            attributes: file.attributes,
+        };
+        entries.map(symlink).collect()
+    }
+
+    fn other(&self, wanted: &Stated) -> Vec<u8> {
+        self.table.bytes(wanted.other).to_vec()
+    }
+
+    /// Directories; of those that are only a path, no attributes are known.
+    pub(crate) fn directories(&self, numbers: &Numbers) -> Vec<Directory> {
+        let directory = |row: &Row| Directory {
+            path: self.table.path(row).to_vec(),
+            attributes: row
+                .wanted
+                .map(|wanted| self.table.attributes(&wanted, numbers)),
+        };
+        self.iter().map(directory).collect()
+    }
+
+    pub(crate) fn removals(&self) -> Vec<Remove> {
+        let removal = |row: &Row| Remove {
+            path: self.table.path(row).to_vec(),
+            directory: self.is_directory(row),
+        };
+        self.iter().map(removal).collect()
+    }
+}
