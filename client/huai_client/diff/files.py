@@ -6,15 +6,14 @@ They are rows of the engine, or plain lists.
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain
-from operator import attrgetter
-from typing import TypeVar
+from operator import attrgetter, methodcaller
+from typing import Any
 
 from huai_native import _native
-from huai_schema.entries import File
+from huai_schema.entries import Entry, File
 from huai_schema.paths import RelPath
 
 _STEP = 10_000
-_Files = TypeVar("_Files", Sequence[File], "_native.Rows[File]")
 
 
 def joined(*parts: Sequence[File]) -> Sequence[File]:
@@ -27,18 +26,25 @@ def joined(*parts: Sequence[File]) -> Sequence[File]:
     return [*chain.from_iterable(found)] if together is None else together
 
 
-def paths(files: Sequence[File]) -> Iterator[RelPath]:
+def paths(entries: Sequence[Entry]) -> Iterator[RelPath]:
     """The path of each."""
-    if isinstance(files, _native.Rows):
-        return chain.from_iterable(map(_native.Rows.paths, _steps(files)))  # type: ignore[arg-type]
-    return map(attrgetter("path"), files)
+    return _column(entries, "path")
 
 
 def sizes(files: Sequence[File]) -> Iterator[int]:
     """The bytes of each."""
-    if isinstance(files, _native.Rows):
-        return chain.from_iterable(map(_native.Rows.sizes, _steps(files)))
-    return map(attrgetter("size"), files)
+    return _column(files, "size")
+
+
+def digests(files: Sequence[File]) -> Iterator[bytes | None]:
+    """The digest of each."""
+    return _column(files, "digest")
+
+
+def _column(entries: Sequence[Any], name: str) -> Iterator[Any]:
+    if isinstance(entries, _native.Rows):
+        return chain.from_iterable(map(methodcaller(f"{name}s"), _steps(entries)))
+    return map(attrgetter(name), entries)
 
 
 def chosen(files: Sequence[File], places: Sequence[int]) -> Sequence[File]:
@@ -79,5 +85,5 @@ def found_by(
     return chosen(files, found)
 
 
-def _steps(files: _Files) -> Iterator[_Files]:
+def _steps(files: Sequence[File]) -> Iterator[Sequence[File]]:
     return (files[begin : begin + _STEP] for begin in range(0, len(files), _STEP))

@@ -14,6 +14,7 @@ from huai_client.config.tree_settings import changed_keys, record_settings
 from huai_client.diff.active_filter import rules_of
 from huai_client.diff.candidate import TreeDiff
 from huai_client.diff.candidates import diff_changes, diff_damage, diff_whole, digest_here
+from huai_client.diff.files import paths
 from huai_client.diff.findings import Difference
 from huai_client.diff.moves import nowhere
 from huai_client.diff.remains import check_destination
@@ -360,6 +361,6 @@ def _missing(diff: TreeDiff) -> int:
 
 def _directories_of(changed: set[RelPath], plan: Plan, wanted: Selection) -> list[Directory]:
     """Changed directories that are wanted and whose attributes `plan` does not set yet."""
-    planned = {directory.path for directory in plan.directories}
+    planned = {*paths(plan.directories)}
     found = (wanted.directory(path) for path in sorted(changed - planned))
     return [directory for directory in found if directory is not None]

@@ -51,15 +51,13 @@ def summarize(plan: Plan) -> PlanSummary:
         found = zip(paths(files), sizes(files), strict=True)
         reused = [size for path, size in found if path in reuses]
     made = set(plan.make)
-    settled = len(plan.directories)
-    if made:
-        settled = sum(directory.path not in made for directory in plan.directories)
+    settled = [path for path in paths(plan.directories) if path not in made]
     return PlanSummary(
         fetches=len(files) - len(reused),
         fetch_bytes=every - sum(reused),
         links=sum(len(stage.links) for stage in plan.stages),
         symlinks=sum(len(stage.symlinks) for stage in plan.stages),
-        attributes=sum(len(stage.attributes) for stage in plan.stages) + settled,
+        attributes=sum(len(stage.attributes) for stage in plan.stages) + len(settled),
         moves=len(plan.moves),
         new_directories=len(made),
         deletions=len(plan.clear) + len(plan.removals),

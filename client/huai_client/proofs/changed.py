@@ -74,7 +74,7 @@ def _no_payload(
 ) -> Iterator[tuple[RelPath, File | Symlink, int]]:
     for begin in range(0, len(entries), _STEP):
         some = entries[begin : begin + _STEP]
-        names = [each.path for each in some] if symlink else [*paths(some)]  # type: ignore[arg-type]
+        names = [each.path for each in some] if symlink else [*paths(some)]
         stages = order.stages_of([(path, symlink) for path in names])
         for place, stage in enumerate(stages):
             if stage != PAYLOAD:

@@ -256,8 +256,9 @@ class _Run:
 
     def find_whole(self, plan: Plan, volatile: Collection[RelPath]) -> None:
         """Find the directories that are published at once."""
-        self._final = {directory.path: directory for directory in plan.directories}
-        if self._withholding.nothing:
+        if plan.make:
+            self._final = {directory.path: directory for directory in plan.directories}
+        if plan.make and self._withholding.nothing:
             self._whole = whole_directories(plan, self._staged, volatile)
 
     def publish(self, stage: Stage, number: int) -> None:
@@ -272,11 +273,12 @@ class _Run:
 
         begun, before = time.perf_counter(), self._changes()
         fetches, links, symlinks = stage.fetches, stage.links, stage.symlinks
-        if self._whole and (whole := self._publish_whole(self._whole[number], stage)):
-            places = [n for n, path in enumerate(paths(fetches)) if parent(path) not in whole]
-            fetches = chosen(fetches, places)
-            links = [link for link in links if parent(link.path) not in whole]
-            symlinks = [symlink for symlink in symlinks if parent(symlink.path) not in whole]
+        if self._whole and (published := self._publish_whole(self._whole[number], stage)):
+            made = {path for whole in published for path in whole.make}
+            done = {place for whole in published for place in whole.files}
+            fetches = chosen(fetches, [n for n in range(len(fetches)) if n not in done])
+            links = [link for link in links if parent(link.path) not in made]
+            symlinks = [symlink for symlink in symlinks if parent(symlink.path) not in made]
         self._each(StepKind.PUBLISH, fetches, _path, put, may)
         # Before the hardlinks: those are made only of what is as it should be.
         settles = waiting.settles
@@ -291,24 +293,26 @@ class _Run:
         """How many steps were done, but for directories that were made."""
         return self._done.total() - self._done[StepKind.MAKE]
 
-    def _publish_whole(self, wholes: list[Whole], stage: Stage) -> set[RelPath]:
-        """Publish new directories of `stage`, or only make them; those that got their files."""
+    def _publish_whole(self, wholes: list[Whole], stage: Stage) -> list[Whole]:
+        """Publish new directories of `stage`, or only make them; those that were published."""
 
         def put(row: Sequence[Whole]) -> Row:
             return self._tree.publish_directories([whole.directory for whole in row])
 
-        published: set[RelPath] = set()
+        published: list[Whole] = []
         # One that fails waits for nothing: it has another way.
         for row in in_rows(wholes, put, lambda _: False, self._withholding):
             for whole in row.done:
-                published.update(whole.make)
+                published.append(whole)
                 self._count(StepKind.MAKE, whole.make, lambda path: path)
                 self._count(StepKind.PUBLISH, chosen(stage.fetches, whole.files), _path)
                 self._count(StepKind.LINK, whole.directory.links, _path)
                 self._count(StepKind.SYMLINK, whole.directory.symlinks, _path)
                 pairs = zip(*whole.directory.directories, strict=True)
                 self._settled.update(entry.path for entry, (_, settled) in pairs if settled)
-        self._make([path for whole in wholes for path in whole.make if path not in published])
+        done = {whole.directory.path for whole in published}
+        left = [whole for whole in wholes if whole.directory.path not in done]
+        self._make([path for whole in left for path in whole.make])
         return published
 
     def remove(self, removals: Sequence[Remove]) -> None:

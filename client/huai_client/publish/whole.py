@@ -76,7 +76,7 @@ def whole_directories(
     `volatile` files come last in their stage, so none of them comes with a directory.
     """
     final = {directory.path: directory for directory in plan.directories}
-    new = {path: _New(final.get(path)) for path in plan.make}
+    new: dict[bytes, _New] = {path: _New(final.get(path)) for path in plan.make}
     _look_at_files(plan, staged, new)
     _look_at_links(plan, new)
     for path in (*(move.new for move in plan.moves), *volatile):
@@ -94,27 +94,28 @@ def whole_directories(
 
 
 def _look_at_files(
-    plan: Plan, staged: Callable[[Sequence[File]], Places], new: Mapping[RelPath, _New]
+    plan: Plan, staged: Callable[[Sequence[File]], Places], new: Mapping[bytes, _New]
 ) -> None:
-    for number, stage in enumerate(plan.stages if new else ()):
+    for number, stage in enumerate(plan.stages):
         places = staged(stage.fetches)
         runs = places.arrived.runs(stage.fetches)
         for place, (path, run) in enumerate(zip(paths(stage.fetches), runs, strict=True)):
-            here = new.get(parent(path))
+            here = new.get(path.rpartition(b"/")[0])
             if here is None:
                 continue
             here.files.append(place)
             lies = None if run is None else (places.runs, b"%d" % run)
             if lies is not None and here.place in {None, lies}:
                 here.names += 1
-                here.take(number, lies)
+                if (here.stage, here.place) != (number, lies):
+                    here.take(number, lies)
             else:
                 here.take(number, None)
                 name = places.names[place] if lies is None else join(lies[1], path)
                 here.others.append((lies[0] if lies else places.others, name, path))
 
 
-def _look_at_links(plan: Plan, new: Mapping[RelPath, _New]) -> None:
+def _look_at_links(plan: Plan, new: Mapping[bytes, _New]) -> None:
     for number, stage in enumerate(plan.stages):
         for symlink in stage.symlinks:
             if here := new.get(parent(symlink.path)):
@@ -135,7 +136,7 @@ def _depth_above(link: File) -> int:
     return len([*takewhile(lambda pair: pair[0] and pair[0] == pair[1], names)])
 
 
-def _outermost(plan: Plan, new: Mapping[RelPath, _New]) -> list[list[Whole]]:
+def _outermost(plan: Plan, new: Mapping[bytes, _New]) -> list[list[Whole]]:
     found: list[list[Whole]] = [[] for _ in plan.stages]
     inside: dict[RelPath, Whole] = {}
     for path in plan.make:

@@ -81,7 +81,7 @@ class Staging:
 
     def ready(self, file: File) -> bool:
         """Whether the content of `file` is here, verified by this run or an earlier one."""
-        return file in self.incoming or self._ready.has(file) or file in self._patches
+        return not self.absent([file])
 
     def places(self, files: Sequence[File]) -> Places:
         """Where the content of ready files lies; handles are valid until `close`.
@@ -113,10 +113,11 @@ class Staging:
         """Those of `files` that are not ready."""
         absent = self.incoming.absent(files)
         if self._patches:
-            absent = without(absent, self._patches.paths)
+            patched = within(absent, self._patches.paths)
+            absent = without(absent, {each.path for each in patched if each in self._patches})
         if not self._ready:
             return absent
-        return [file for file in absent if not self._ready.has(file)]
+        return without(absent, {each.path for each in absent if self._ready.has(each)})
 
     def unfinished(self, files: Sequence[File]) -> Sequence[File]:
         """Those of `files`, which are ready, whose owner, mode and time are still to be set."""

@@ -69,10 +69,6 @@ class Incoming:
 
     # ------------------------------------------------------------ verified content
 
-    def __contains__(self, file: File) -> bool:
-        """Whether `file` was verified here."""
-        return self._run_of(file) is not None
-
     def absent(self, files: Sequence[File]) -> Sequence[File]:
         """Those of `files` that were not verified here."""
         return found_by(files, self._unknown) if self._arrived else files
@@ -273,9 +269,6 @@ class Incoming:
                     handles.opened(dest, parent(file.path)) as present,
                 ):
                     append_rest(folder, name, present, name)
-
-    def _run_of(self, file: File) -> int | None:
-        return self._arrived.runs([file])[0]
 
     def _unknown(self, files: Sequence[File]) -> list[int]:
         """The places of those of `files` that were not verified here."""

@@ -166,8 +166,10 @@ def _start(
 def _size_limits(shared: Shared, files: Sequence[File]) -> Iterator[int]:
     """The largest size that is accepted for each of `files`, in bytes."""
     volatile = shared.options.volatile
-    for path, size in zip(paths(files), sizes(files), strict=True):
-        yield max(size, VOLATILE_BYTES) if path in volatile else size
+    if not volatile:
+        return sizes(files)
+    pairs = zip(paths(files), sizes(files), strict=True)
+    return (max(size, VOLATILE_BYTES) if path in volatile else size for path, size in pairs)
 
 
 def _verify(

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from huai_client.config.load import Module
 from huai_client.config.reach import Reach
 from huai_client.config.tls import TlsFiles
-from huai_client.diff.files import chosen, joined, paths, sizes, within, without
+from huai_client.diff.files import chosen, digests, joined, paths, sizes, within, without
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.upstream import Upstream
 from huai_client.plan.operations import PAYLOAD, Plan
@@ -192,19 +192,19 @@ class UpstreamContent:
         urls, mirrors = self.urls(prepared.commit), self._mirrors(prepared.commit)
         if not mirrors:
             return [(files, urls)]
-        undigested = {file.path for file in files if not file.digest}
-        proved = without(files, undigested | prepared.volatile)
-        others = without(files, {*paths(proved)})
+        pairs = zip(paths(files), digests(files), strict=True)
+        doubtful = prepared.volatile.union(path for path, digest in pairs if digest is None)
+        proved, others = without(files, doubtful), within(files, doubtful)
         self._sample(mirrors, proved)
         mirrors = self._mirrors(prepared.commit)
         return [(part, where) for part, where in ((proved, urls + mirrors), (others, urls)) if part]
 
 
 def _refuse_undigested(files: Sequence[File], volatile: Container[RelPath]) -> None:
-    for file in files:
-        if file.digest is None and file.size and file.path not in volatile:
+    for path, size, digest in zip(paths(files), sizes(files), digests(files), strict=True):
+        if digest is None and size and path not in volatile:
             raise UndigestedError(
-                f"{show(file.path)}: has no digest, so the signature does not prove it",
+                f"{show(path)}: has no digest, so the signature does not prove it",
                 hint='undigested = "allow" in client.toml believes whoever sends it',
             )
 

@@ -122,15 +122,12 @@ class LocalContent:
         if not reuses:
             return Taken([], files, [])
         trees: dict[str, list[File]] = {}
-        known = within(files, reuses)
-        for file in known:
-            reuse = reuses[file.path]
-            if not reuse.twin and not self._staging.ready(file):
-                trees.setdefault(reuse.tree, []).append(file)
+        twins = within(files, {path for path, reuse in reuses.items() if reuse.twin})
+        sourced = without(within(files, reuses), {*paths(twins)})
+        for file in self._staging.absent(sourced):
+            trees.setdefault(reuses[file.path].tree, []).append(file)
         for tree, wanted in trees.items():
             self._take_from(tree, wanted, reuses)
-        twins = within(known, {path for path, reuse in reuses.items() if reuse.twin})
-        sourced = without(known, {*paths(twins)})
         here = without(sourced, {*paths(self._staging.absent(sourced))})
         return Taken(here, without(files, {*paths(here), *paths(twins)}), twins)
 
@@ -156,12 +153,9 @@ class LocalContent:
             places = sources, staging.places(sources)
             return _native.copy_twins(some, places, keys, area, self._goes_on)
 
-        absent = [
-            file
-            for file in twins
-            if not staging.ready(file) and staging.ready(known[reuses[file.path].source])
-        ]
-        self._stage(absent, stage)
+        lacking = {*paths(staging.absent([*known.values()]))}
+        absent = staging.absent(twins)
+        self._stage([file for file in absent if reuses[file.path].source not in lacking], stage)
 
     def reused(self) -> Reused:
         """The files that were staged so far."""

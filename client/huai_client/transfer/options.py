@@ -1,6 +1,6 @@
 """The administrator's options for transfers, checked when they are made."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,7 +81,7 @@ class TransferOptions:
     """Seconds to wait at a full upstream that admits none of the streams."""
     connections: int = 0
     """The most to a host at a time, of all runs of this client; 0: see `Hosts`."""
-    volatile: Container[RelPath] = frozenset()
+    volatile: Collection[RelPath] = frozenset()
     """Files that may have changed since the metadata were made."""
     http_headers: Path | None = None
     """A file with headers for the administrator's own URLs of HTTP."""

@@ -169,7 +169,6 @@ class Rows(Sequence[_T_co]):
     @overload
     def __getitem__(self, place: slice) -> Rows[_T_co]: ...
     def __len__(self) -> int: ...
-    def __eq__(self, other: object) -> bool: ...
     def joined(self, others: Sequence[Rows[_T_co]]) -> Rows[_T_co] | None:
         """These and the `others` behind them; None: they are not of one table."""
 
@@ -178,6 +177,9 @@ class Rows(Sequence[_T_co]):
 
     def sizes(self) -> list[int]:
         """The size of each, of files."""
+
+    def digests(self) -> list[bytes | None]:
+        """The digest of each, of files; None: it is not known."""
 
     def pick(self, places: Sequence[int]) -> Rows[_T_co]:
         """Those at `places`, in that order."""

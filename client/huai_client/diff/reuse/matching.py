@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from huai_client.diff.candidate import Candidate
-from huai_client.diff.files import paths, sizes, without
+from huai_client.diff.files import digests, paths, sizes, without
 from huai_client.diff.reuse.value import Reuse
 from huai_client.diff.table import CandidateTable, Source
 from huai_native import _native
@@ -33,10 +33,6 @@ class _Here(NamedTuple):
     goes: bool
     """Whether the plan removes its name, or gives it new content."""
 
-    @property
-    def candidate(self) -> Candidate:
-        return self.source.candidate
-
 
 class Matching:
     """The files at candidate paths, as sources."""
@@ -56,11 +52,11 @@ class Matching:
             for source in present
             if isinstance((each := source.candidate).have, File)
         ]
-        self._names = Counter(each.candidate.inode for each in self._here if each.goes)
+        self._names = Counter([each.source.candidate.inode for each in self._here if each.goes])
         self._changing = {
-            each.candidate.inode
+            each.source.candidate.inode
             for each in self._here
-            if not each.goes and each.candidate.differing
+            if not each.goes and each.source.candidate.differing
         }
         """Inodes whose attributes change: a file that shares one would change, too."""
         self._claimed: set[tuple[int, int]] = set()
@@ -74,7 +70,7 @@ class Matching:
         return found
 
     def _by_digest(self) -> Iterator[tuple[RelPath, Reuse]]:
-        wanted = {file.digest for file in self._fetches if file.digest}
+        wanted = {*digests(self._fetches)}
         going: dict[bytes, list[_Here]] = defaultdict(list)
         known: dict[bytes, _Here] = {}
         for here in reversed(self._here):
@@ -84,18 +80,18 @@ class Matching:
                 if here.goes:
                     going[digest].append(here)
         own = {here.path: here for here in self._here}
-        for file in self._fetches:
-            mine = own.get(file.path)
-            if mine is not None and file.digest and mine.source.right:
+        for path, digest in zip(paths(self._fetches), digests(self._fetches), strict=True):
+            mine = own.get(path)
+            if mine is not None and digest and mine.source.right:
                 # It needs an inode of its own.
-                yield file.path, Reuse(file.path, mine.file.mtime, sure=False)
-            elif file.digest in known:
-                yield file.path, self._reuse(self._next(going[file.digest]) or known[file.digest])
+                yield path, Reuse(path, mine.file.mtime, sure=False)
+            elif digest in known:
+                yield path, self._reuse(self._next(going[digest]) or known[digest])
 
     def _next(self, going: list[_Here]) -> _Here | None:
         while going:
             here = going.pop()
-            if here.candidate.inode not in self._claimed:
+            if here.source.candidate.inode not in self._claimed:
                 return here
         return None
 
@@ -103,7 +99,7 @@ class Matching:
         """Find moves: a file that goes away, and comes back elsewhere under the same name."""
         gone: dict[_Name, list[_Here]] = defaultdict(list)
         for here in self._here:
-            if here.candidate.wanted is None:
+            if here.source.candidate.wanted is None:
                 gone[_name(here.file)].append(here)
         if not gone:
             return
@@ -118,7 +114,7 @@ class Matching:
 
     def _reuse(self, here: _Here) -> Reuse:
         """The first user of a source that goes may take over its inode; the others get copies."""
-        inode = here.candidate.inode
+        inode = here.source.candidate.inode
         names = self._names[inode] if here.goes and inode not in self._claimed else 0
         self._claimed.add(inode)
         if self._may_share:
@@ -151,5 +147,5 @@ def _may_be(here: _Here, wanted: File) -> bool:
         return here.source.digest is None
     return any(
         isinstance(entry, File) and (entry.size, entry.mtime) == (here.file.size, here.file.mtime)
-        for entry in here.candidate.past
+        for entry in here.source.candidate.past
     )

@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
-use huai_tree::candidates::{Number, Row, parents};
+use huai_tree::candidates::{Candidates, Here, Kind, Number, Row, Seen, Span, parents};
+use huai_tree::hashing::hash::Digest;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PySequence, PySlice};
+use pyo3::types::{PyBytes, PySlice, PyTuple};
 
-use super::entry::Shown;
+use super::entry::{Shown, full, stated};
 use super::table_rows::TableRows;
 use crate::snapshots::columns::all_bytes;
+
+/// Fields of a removal: path, and whether it is a directory.
+const REMOVAL_FIELDS: usize = 2;
 
 /// What is seen of each row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,27 +65,6 @@ impl Rows {
         self.value(py, row.ok_or_else(no_such_row)?)
     }
 
-    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let Ok(other) = other.cast::<PySequence>() else {
-            return Ok(false);
-        };
-        if other.len()? != self.__len__() {
-            return Ok(false);
-        }
-        for (row, value) in self.chosen.iter().zip(other.try_iter()?) {
-            if !self.value(py, row)?.eq(value?)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let values = self.chosen.iter().map(|row| self.value(py, row));
-        let values = PyList::new(py, values.collect::<PyResult<Vec<_>>>()?)?;
-        Ok(values.repr()?.to_string())
-    }
-
     /// The path of each.
     fn paths<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         all_bytes(py, self.chosen.paths())
@@ -91,6 +74,13 @@ impl Rows {
     fn sizes(&self) -> Vec<u64> {
         let sizes = self.chosen.iter().filter_map(|row| row.wanted);
         sizes.map(|wanted| wanted.size).collect()
+    }
+
+    /// The digest of each, of files; None: it is not known.
+    fn digests<'py>(&self, py: Python<'py>) -> Vec<Option<Bound<'py, PyBytes>>> {
+        let digests = self.chosen.digests();
+        let digest = |digest: Option<Digest>| digest.map(|digest| PyBytes::new(py, &digest));
+        digests.map(digest).collect()
     }
 
     /// Those at some places.
@@ -162,4 +152,43 @@ impl Rows {
 
 fn no_such_row() -> PyErr {
     PyIndexError::new_err("no such row")
+}
+
+/// Rows; or entries, removals and paths, which get a table here.
+impl<'py> FromPyObject<'_, 'py> for TableRows {
+    type Error = PyErr;
+
+    fn extract(items: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(rows) = items.cast::<Rows>() {
+            return Ok(rows.get().chosen.clone());
+        }
+        let mut table = Candidates::default();
+        for item in items.try_iter()? {
+            put(&mut table, &item?)?;
+        }
+        let numbers: Vec<Number> = (0..).take(table.rows().len()).collect();
+        Ok(Self::new(Arc::new(table), numbers))
+    }
+}
+
+/// Adds an entry, a removal, or a path of which no more is known.
+fn put(table: &mut Candidates, item: &Bound<'_, PyAny>) -> PyResult<()> {
+    let mut path = item.clone();
+    let (mut wanted, mut here) = (None, Here::Nothing);
+    if let Ok(fields) = item.cast::<PyTuple>() {
+        path = fields.get_item(0)?;
+        if fields.len() > REMOVAL_FIELDS {
+            wanted = Some(stated(table, fields, None)?);
+        } else if fields.get_item(1)?.extract()? {
+            here = Here::Something {
+                seen: Seen::of(Some(Kind::Directory)),
+                target: Span::default(),
+                named: true,
+            };
+        }
+    }
+    let path = table.put(path.cast::<PyBytes>()?.as_bytes());
+    let path = path.map_err(|errno| full(item.py(), errno))?;
+    table.push(path, wanted, &[], here);
+    Ok(())
 }

@@ -4,66 +4,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use huai_tree::candidates::survey::Numbers;
-use huai_tree::candidates::{Candidates, Here, Kind, Number, Row, Seen, Span, Stated};
+use huai_tree::candidates::{Candidates, Kind, Number, Row, Stated};
 use huai_tree::hashing::hash::Digest;
 use huai_tree::publish::{Attributes, Directory, File, Leaf, Link, Remove, Symlink};
 use huai_tree::stage::arrived::Key;
 use huai_tree::stage::verify::Wanted;
-use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
-
-use super::entry::{full, stated};
-use super::rows::Rows;
-
-/// Fields of a removal: path, and whether it is a directory.
-const REMOVAL_FIELDS: usize = 2;
-
 /// Some rows of a table, in an order of their own.
-///
-/// Python gives `Rows`, or any iterable of entries, removals and paths, which get a table here.
 #[derive(Clone)]
 pub(crate) struct TableRows {
     pub(crate) table: Arc<Candidates>,
     numbers: Arc<[Number]>,
     range: Range<usize>,
-}
-
-impl<'py> FromPyObject<'_, 'py> for TableRows {
-    type Error = PyErr;
-
-    fn extract(items: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok(rows) = items.cast::<Rows>() {
-            return Ok(rows.get().chosen.clone());
-        }
-        let mut table = Candidates::default();
-        for item in items.try_iter()? {
-            put(&mut table, &item?)?;
-        }
-        let numbers: Vec<Number> = (0..).take(table.rows().len()).collect();
-        Ok(Self::new(Arc::new(table), numbers))
-    }
-}
-
-/// Adds an entry, a removal, or a path of which no more is known.
-fn put(table: &mut Candidates, item: &Bound<'_, PyAny>) -> PyResult<()> {
-    let mut path = item.clone();
-    let (mut wanted, mut here) = (None, Here::Nothing);
-    if let Ok(fields) = item.cast::<PyTuple>() {
-        path = fields.get_item(0)?;
-        if fields.len() > REMOVAL_FIELDS {
-            wanted = Some(stated(table, fields, None)?);
-        } else if fields.get_item(1)?.extract()? {
-            here = Here::Something {
-                seen: Seen::of(Some(Kind::Directory)),
-                target: Span::default(),
-                named: true,
-            };
-        }
-    }
-    let path = table.put(path.cast::<PyBytes>()?.as_bytes());
-    let path = path.map_err(|errno| full(item.py(), errno))?;
-    table.push(path, wanted, &[], here);
-    Ok(())
 }
 
 impl TableRows {
@@ -120,6 +71,10 @@ impl TableRows {
 
     fn digest(&self, wanted: &Stated) -> Option<Digest> {
         self.table.bytes(wanted.digest).try_into().ok()
+    }
+
+    pub(crate) fn digests(&self) -> impl Iterator<Item = Option<Digest>> {
+        self.entries().map(|(_, wanted)| self.digest(&wanted))
     }
 
     /// What tells each file from any other.

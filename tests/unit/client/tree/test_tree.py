@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from huai_client.diff.table import CandidateTable
 from huai_client.tree import (
     STAGING,
     DestinationError,
@@ -191,6 +192,16 @@ def test_unknown_owners_are_kept_and_counted_once(tree: SingleTree) -> None:
     assert here(tree, b"a").st_uid == os.geteuid()
     if tree.owners is not None:
         assert tree.owners.unknown_users == {b"no-such-user"}
+        assert tree.owners.unknown_groups == {b"no-such-group"}
+
+
+def test_a_name_is_looked_up_as_what_it_is_wanted_for(tree: SingleTree) -> None:
+    (tree.dest / "f").touch()
+    table = CandidateTable(tree.names)
+    table.add([(at(b"f"), file(b"f")._replace(group=b"no-such-group"), ())])
+    tree.survey(table.engine)
+    if tree.owners is not None:
+        assert tree.owners.unknown_users == frozenset()
         assert tree.owners.unknown_groups == {b"no-such-group"}
 
 
