@@ -12,8 +12,11 @@ from huai_schema.entries import File
 
 
 def ready(staging: Staging, file: File) -> Path:
-    """The content of a ready file."""
-    handle, name = staging.locate(file)
+    """The content of a ready file; what is a patch is changed now."""
+    staging.places([file])
+    place = staging.locate(file)
+    assert place is not None
+    handle, name = place
     return handle_path(handle).readlink() / os.fsdecode(name)
 
 

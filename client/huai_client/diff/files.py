@@ -4,7 +4,7 @@ They are rows of the engine, or plain lists.
 """
 
 from array import array
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter, methodcaller
 from typing import Any
@@ -71,17 +71,6 @@ def without(files: Sequence[File], unwanted: Container[RelPath]) -> Sequence[Fil
     for place, path in enumerate(paths(files)):
         if path not in unwanted:
             found.append(place)
-    return chosen(files, found)
-
-
-def found_by(
-    files: Sequence[File], find: Callable[[Sequence[File]], Iterable[int]]
-) -> Sequence[File]:
-    """Those at the places that `find` gives of some of them at a time."""
-    found = array("L")
-    for number, some in enumerate(_steps(files)):
-        before = number * _STEP
-        found.extend(array("L", [before + place for place in find(some)]))
     return chosen(files, found)
 
 

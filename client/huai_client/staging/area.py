@@ -97,17 +97,18 @@ class Staging:
                 self._ready.add([file])
         return self.incoming.places(files)
 
-    def locate(self, file: File) -> tuple[int, bytes]:
-        """The place of one file: a directory handle, and a path below it."""
+    def locate(self, file: File) -> tuple[int, bytes] | None:
+        """The place of a ready file: a directory handle, and a path below it.
+
+        None: there is a patch for it, and as a whole it exists nowhere yet.
+        """
+        if file in self._patches:
+            return None
         places = self.places([file])
         (run,) = places.arrived.runs([file])
         if run is None:
             return places.others, places.names[0]
         return places.runs, b"%d/%b" % (run, file.path)
-
-    def changes_in_place(self, file: File) -> bool:
-        """Whether `file`, which is ready, is here as a patch: as a whole it exists nowhere yet."""
-        return file in self._patches
 
     def absent(self, files: Sequence[File]) -> Sequence[File]:
         """Those of `files` that are not ready."""

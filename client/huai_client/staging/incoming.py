@@ -8,11 +8,12 @@ import errno
 import os
 import re
 import stat
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 
-from huai_client.diff.files import found_by, paths, within, without
+from huai_client.diff.files import chosen, paths, within, without
 from huai_client.staging.content import (
     Arrival,
     by_arrival,
@@ -71,11 +72,11 @@ class Incoming:
 
     def absent(self, files: Sequence[File]) -> Sequence[File]:
         """Those of `files` that were not verified here."""
-        return found_by(files, self._unknown) if self._arrived else files
+        return chosen(files, self._unknown(files)) if self._arrived else files
 
     def unfinished(self, files: Sequence[File]) -> Sequence[File]:
         """Those of `files` whose owner, mode and time were not set."""
-        return found_by(files, self._arrived.unfinished)
+        return chosen(files, self._arrived.unfinished(files))
 
     def places(self, files: Sequence[File]) -> Places:
         """Where files lie that were verified here, or are ready; until `close`."""
@@ -270,10 +271,13 @@ class Incoming:
                 ):
                     append_rest(folder, name, present, name)
 
-    def _unknown(self, files: Sequence[File]) -> list[int]:
+    def _unknown(self, files: Sequence[File]) -> "array[int]":
         """The places of those of `files` that were not verified here."""
-        runs = self._arrived.runs(files)
-        return [place for place, run in enumerate(runs) if run is None]
+        unknown = array("L")
+        for place, run in enumerate(self._arrived.runs(files)):
+            if run is None:
+                unknown.append(place)
+        return unknown
 
     def _keep(self, files: Sequence[File], run: int, folder: int, *, ended: bool = True) -> None:
         """`files` are verified: remember where they lie, or move them where they can stay."""

@@ -25,7 +25,6 @@ from huai_client.sync.record import Accepted, ModuleRecord
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer.content import ContentSource, StagedContent
 from huai_client.tree import STAGING, Tree
-from huai_schema.entries import File
 from huai_schema.errors import ExitCode
 from huai_schema.paths import parent
 
@@ -96,12 +95,8 @@ class Applier:
         self, prepared: Prepared, plan: Plan, tree: Tree, staging: Staging, observer: Observer
     ) -> tuple[Proved, ...]:
         """The repositories that are not proved."""
-
-        def whole(file: File) -> tuple[int, bytes] | None:
-            return None if staging.changes_in_place(file) else staging.locate(file)
-
         assert self._prover is not None  # noqa: S101 - see `apply`
-        found = self._prover.prove(prepared.commit, plan, (tree, whole), observer.heard)
+        found = self._prover.prove(prepared.commit, plan, (tree, staging.locate), observer.heard)
         for each in found:
             observer.proved(each)
         return tuple(each for each in found if each.failure)

@@ -7,6 +7,7 @@ symlink.
 import os
 from collections.abc import Sequence
 
+from huai_client.diff.files import chosen, joined, paths, sizes
 from huai_client.staging import Arrival, Staging
 from huai_client.transfer.batch import Batch
 from huai_client.transfer.errors import TransferError, UpstreamRefusedError
@@ -56,7 +57,7 @@ def copy_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
         finally:
             os.close(source)
     arrived = _take_over(shared.staging, run, batch.open, verdicts)
-    shared.tally.completed(stream, sum(file.size for file in arrived))
+    shared.tally.completed(stream, sum(sizes(arrived)))
     _conclude(shared, batch, run, verdicts, arrived)
     if failure is not None:
         path, number = failure
@@ -77,7 +78,7 @@ def _copied(
         shared.tally.in_flight(stream, read)
         return not (processes.over or processes.late)
 
-    newer = {i: VOLATILE_BYTES for i, file in enumerate(files) if file.path in volatile}
+    newer = {i: VOLATILE_BYTES for i, path in enumerate(paths(files)) if path in volatile}
     limits = rate * _KIBIBYTE, newer
     with staging.folders(run) as (folder, _):
         return _native.copy_files(files, (source, folder), limits, staging.finish, heard)
@@ -87,12 +88,10 @@ def _take_over(
     staging: Staging, run: int, files: Sequence[File], verdicts: bytes
 ) -> Sequence[File]:
     """Those of `files` that are here, and ready from now on."""
-    finished = arrived = files
-    if verdicts.count(_FINISHED) < len(verdicts):
-        pairs = [*zip(files, verdicts, strict=True)]
-        finished = [file for file, verdict in pairs if verdict == _FINISHED]
-        arrived = [file for file, verdict in pairs if verdict in _ARRIVED]
-    staging.keep(run, arrived, finished=finished)
+    finished = [place for place, verdict in enumerate(verdicts) if verdict == _FINISHED]
+    places = [place for place, verdict in enumerate(verdicts) if verdict in _ARRIVED]
+    arrived = chosen(files, places)
+    staging.keep(run, arrived, finished=chosen(files, finished))
     return arrived
 
 
@@ -101,13 +100,11 @@ def _conclude(
 ) -> None:
     """Count what arrived; the others stay open."""
     incoming, volatile = shared.staging.incoming, shared.options.volatile
-    others: list[tuple[File, int]] = []
-    if len(arrived) < len(verdicts):
-        pairs = zip(batch.open, verdicts, strict=True)
-        others = [(file, verdict) for file, verdict in pairs if verdict not in _ARRIVED]
+    others = [(place, verdict) for place, verdict in enumerate(verdicts) if verdict not in _ARRIVED]
+    came: list[File] = []
     batch.verdicts = []
-    came = [*arrived]
-    for file, verdict in others:
+    for place, verdict in others:
+        file = batch.open[place]
         if verdict == _DENIED:
             shared.refusals[file.path] = NOT_READABLE
         newer = incoming.accept_newer(file, run) if file.path in volatile else None
@@ -116,7 +113,7 @@ def _conclude(
         else:
             shared.newer[file.path] = newer
             came.append(file)
-    shared.tally.arrived(came)
+    shared.tally.arrived(joined(arrived, came))
     batch.open = [file for file, _ in batch.verdicts]
     if any(file.path in volatile for file in batch.open):
         still_open = {file.path: file for file in batch.open}

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from huai_client.diff.candidate import Remove
-from huai_client.diff.files import found_by
+from huai_client.diff.files import chosen
 from huai_client.plan.operations import PAYLOAD, POINTERS
 from huai_client.plan.order.patterns import Matcher, row
 from huai_client.plan.profiles.profile import Profile
@@ -113,7 +113,7 @@ class PublishOrder:
 
     def volatile_files(self, files: Sequence[File]) -> Sequence[File]:
         """Those of `files` that change without a commit."""
-        return found_by(files, self._volatile.places)
+        return chosen(files, self._volatile.places(files))
 
     def deletes_at_once(self, item: Remove) -> bool:
         """Whether a deletion is never delayed: that of a pointer."""

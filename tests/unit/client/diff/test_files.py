@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from huai_client.diff.candidate import Candidate
 from huai_client.diff.files import (
     chosen,
-    found_by,
+    digests,
     joined,
     paths,
     sizes,
@@ -67,6 +67,7 @@ def test_they_are_the_same_as_a_list(parts: list[tuple[bool, list[File]]]) -> No
     assert [files[place] for place in range(-len(files), 0)] == expected
     assert [*paths(files)] == [each.path for each in expected]
     assert [*sizes(files)] == [each.size for each in expected]
+    assert [*digests(files)] == [each.digest for each in expected]
 
 
 @given(PARTS, st.data())
@@ -80,11 +81,6 @@ def test_some_of_them(parts: list[tuple[bool, list[File]]], data: st.DataObject)
     meant = {expected[place].path for place in places}
     assert [*within(files, meant)] == [each for each in expected if each.path in meant]
     assert [*without(files, meant)] == [each for each in expected if each.path not in meant]
-
-    def find(some: Sequence[File]) -> list[int]:
-        return [place for place, each in enumerate(some) if each.size == 1]
-
-    assert [*found_by(files, find)] == [each for each in expected if each.size == 1]
 
 
 @given(PARTS)
