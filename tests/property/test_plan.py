@@ -238,7 +238,7 @@ def test_the_order_of_a_plan(have: Described, want: Described) -> None:
     for removals in (plan.clear, plan.removals):
         paths = [removal.path for removal in removals]
         assert paths == sorted(paths, key=path_order, reverse=True)
-    assert plan.make == sorted(plan.make, key=path_order)
+    assert [*plan.make] == sorted(plan.make, key=path_order)
     directories = [directory.path for directory in plan.directories]
     assert directories == sorted(directories, key=path_order, reverse=True)
     summary = summarize(plan)

@@ -10,7 +10,7 @@ import errno
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from huai_client.tree.errors import NotEmptyError, PathError, StorageError, at, path_error
 from huai_client.tree.reserved import STAGING, open_own
@@ -20,7 +20,7 @@ from huai_schema.paths import RESERVED, ROOT, RelPath, show
 
 if TYPE_CHECKING:
     from huai_native import _native
-    from huai_native._native import _Row
+    from huai_native._native import _Row, _Step
 
 
 class Places(NamedTuple):
@@ -121,7 +121,7 @@ class Tree(View):
         With an entry, a directory gets its owner and mode at once, so that published files can be
         read before the run ends.
         """
-        return _row(self._native.make_directories(items))
+        return self._carry_out("make", items)
 
     def move_directories(
         self, items: Sequence[tuple[RelPath, RelPath]], forwards: Sequence[Symlink] = ()
@@ -140,11 +140,13 @@ class Tree(View):
 
         They are complete and verified, and on the file system of DEST.
         """
-        return _row(self._native.prepare_files(items, places))
+        return self._carry_out("prepare", items, places)
 
     def publish_files(self, items: Sequence[File], places: Places) -> Row:
         """Rename prepared files to their paths, replacing leaves."""
-        return self._begin_keeping(items[0].path) or _row(self._native.publish_files(items, places))
+        return self._begin_keeping(items[0].path) or _row(
+            self._native.carry_out("publish", items, places)
+        )
 
     def publish_directories(self, items: Sequence[WholeDirectory]) -> Row:
         """Rename staged directories, whose files are prepared, to paths where nothing stands.
@@ -159,29 +161,29 @@ class Tree(View):
 
         Such a file has to have the attributes of the entry: otherwise its content may be another.
         """
-        return self._stage(items[0].path) or _row(self._native.make_links(items))
+        return self._stage(items[0].path) or self._carry_out("link", items)
 
     def make_symlinks(self, items: Sequence[Symlink]) -> Row:
         """Make symlinks, replacing leaves."""
-        return self._stage(items[0].path) or _row(self._native.make_symlinks(items))
+        return self._stage(items[0].path) or self._carry_out("symlink", items)
 
     def settle_leaves(self, items: Sequence[File | Symlink]) -> Row:
         """Set owner, mode and times of existing files and symlinks.
 
         One of another type is a failure.
         """
-        return _row(self._native.settle_leaves(items))
+        return self._carry_out("attributes", items)
 
     def remove_entries(self, items: Sequence[Removal]) -> Row:
         """Remove what exists.
 
         A directory that is not empty is a failure, `NotEmptyError`.
         """
-        return self._begin_keeping(items[0][0]) or _row(self._native.remove_entries(items))
+        return self._begin_keeping(items[0][0]) or self._carry_out("remove", items)
 
     def settle_directories(self, items: Sequence[Directory]) -> Row:
         """Give directories their final attributes, times included."""
-        return _row(self._native.settle_directories(items))
+        return self._carry_out("directory", items)
 
     def sync(self) -> None:
         """Write all changes to disk: syncfs(2)."""
@@ -196,6 +198,9 @@ class Tree(View):
     def restore_modes(self) -> list[RelPath]:
         """Restore the modes of directories that got u+rwx; returns the paths where this failed."""
         return [RelPath(path) for path in self._native.restore_modes()]
+
+    def _carry_out(self, step: "_Step", items: Sequence[Any], places: Places | None = None) -> Row:
+        return _row(self._native.carry_out(step, items, places))
 
     def _stage(self, path: RelPath) -> Row | None:
         """Open the staging area, for a row that begins with `path`; returns why that failed.

@@ -1169,6 +1169,9 @@ Then it and all directories below it, deepest first, with how many names each ho
 and whether it gets its time too; prepared files that lie elsewhere, each with its path; hardlinks
 of files below it, and symlinks, all to be made.
 """
+_Step: TypeAlias = Literal[
+    "make", "prepare", "publish", "attributes", "link", "symlink", "remove", "directory"
+]
 _Refusal: TypeAlias = Literal[
     "errno",
     "leader differs",
@@ -1260,8 +1263,21 @@ class Tree:
         a second, and may raise to end it; and a disk that fails ends it.
         """
 
-    def make_directories(self, items: Sequence[bytes | _DirectoryEntry]) -> _Row:
-        """Make directories, unless they exist, with owner and mode; their owner may write there."""
+    def carry_out(
+        self,
+        step: _Step,
+        items: Sequence[_File | _SymlinkEntry | _DirectoryEntry | tuple[bytes, bool] | bytes],
+        places: _Located | None = None,
+    ) -> _Row:
+        """Do one kind of step, and repeat what was done already.
+
+        "make": directories, unless they exist, with owner and mode, if these are known; their owner
+        may write there.  "prepare": set owner, mode and times of the files at `places`.  "publish":
+        rename these to their paths.  "link": make hardlinks of the files at `link`, which have to
+        be as stated.  "symlink": make symlinks.  Those three replace leaves.  "attributes": set
+        owner, mode and times of files and symlinks that are there.  "remove": what exists, an empty
+        directory or anything else.  "directory": the final attributes, times included.
+        """
 
     def move_directories(
         self, moves: Sequence[tuple[bytes, bytes]], forwards: Sequence[_SymlinkEntry]
@@ -1271,32 +1287,11 @@ class Tree:
         Each of `forwards` takes the place of an old one at the same moment.
         """
 
-    def prepare_files(self, items: Sequence[_File], places: _Located) -> _Row:
-        """Set owner, mode and times of staged files."""
-
-    def publish_files(self, items: Sequence[_File], places: _Located) -> _Row:
-        """Rename staged files to their paths."""
-
     def publish_directories(self, items: Sequence[_Whole]) -> _Row:
         """Rename staged directories with all that is below them to paths where nothing stands.
 
         Those inside that do not lie there are made.  One that fails can be published by its files.
         """
-
-    def make_links(self, items: Sequence[_File]) -> _Row:
-        """Make hardlinks of the files at `link`, which have to be as stated, replacing leaves."""
-
-    def make_symlinks(self, items: Sequence[_SymlinkEntry]) -> _Row:
-        """Make symlinks, replacing leaves."""
-
-    def settle_leaves(self, items: Sequence[_File | _SymlinkEntry]) -> _Row:
-        """Set owner, mode and times of files and symlinks that are there."""
-
-    def remove_entries(self, items: Sequence[tuple[bytes, bool]]) -> _Row:
-        """Remove what exists: an empty directory, or anything else."""
-
-    def settle_directories(self, items: Sequence[_DirectoryEntry]) -> _Row:
-        """Give directories their final attributes, times included."""
 
     def restore_modes(self) -> list[bytes]:
         """Restore the modes of directories that got u+rwx; returns the paths where this failed."""

@@ -12,6 +12,7 @@ use huai_tree::publish::{
 use huai_tree::stage::copy::Reuse;
 use huai_tree::sys::error::{Errno, Error};
 use huai_tree::sys::stop::Stop;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
@@ -164,9 +165,38 @@ impl Tree {
         Ok(failure.map(told))
     }
 
-    fn make_directories<'py>(&self, py: Python<'py>, items: TableRows) -> PyResult<Outcome<'py>> {
-        let items = items.directories(&self.numbers(py, &items)?);
-        self.row(py, &items, publish::Tree::make_directories)
+    /// One kind of step with all `items`; `places` are those of staged files.
+    #[pyo3(signature = (step, items, places = None))]
+    fn carry_out<'py>(
+        &self,
+        py: Python<'py>,
+        step: &str,
+        items: TableRows,
+        places: Option<Places<'py>>,
+    ) -> PyResult<Outcome<'py>> {
+        use publish::Tree as Steps;
+
+        let numbers = self.numbers(py, &items)?;
+        let staged = places.map(|places| places.of(&items)).transpose()?;
+        let staged = staged.into_iter().flatten();
+        match step {
+            "make" => self.row(py, &items.directories(&numbers), Steps::make_directories),
+            "prepare" => {
+                let items: Vec<_> = staged.zip(items.files(&numbers)).collect();
+                self.row(py, &items, Steps::prepare_files)
+            }
+            "publish" => {
+                let paths = items.paths().map(<[u8]>::to_vec);
+                let items: Vec<_> = staged.zip(paths).collect();
+                self.row(py, &items, Steps::publish_files)
+            }
+            "attributes" => self.row(py, &items.leaves(&numbers), Steps::settle_leaves),
+            "link" => self.row(py, &items.links(&numbers), Steps::make_links),
+            "symlink" => self.row(py, &items.symlinks(&numbers), Steps::make_symlinks),
+            "remove" => self.row(py, &items.removals(), Steps::remove_entries),
+            "directory" => self.row(py, &items.directories(&numbers), Steps::settle_directories),
+            _ => Err(PyValueError::new_err(step.to_owned())),
+        }
     }
 
     /// `forwards`: the symlinks that take the places of some.
@@ -188,29 +218,6 @@ impl Tree {
         self.row(py, &items, publish::Tree::move_directories)
     }
 
-    fn prepare_files<'py>(
-        &self,
-        py: Python<'py>,
-        items: TableRows,
-        places: Places<'py>,
-    ) -> PyResult<Outcome<'py>> {
-        let numbers = self.numbers(py, &items)?;
-        let files = items.files(&numbers);
-        let items: Vec<_> = places.of(&items)?.into_iter().zip(files).collect();
-        self.row(py, &items, publish::Tree::prepare_files)
-    }
-
-    fn publish_files<'py>(
-        &self,
-        py: Python<'py>,
-        items: TableRows,
-        places: Places<'py>,
-    ) -> PyResult<Outcome<'py>> {
-        let paths = items.paths().map(<[u8]>::to_vec);
-        let items: Vec<_> = places.of(&items)?.into_iter().zip(paths).collect();
-        self.row(py, &items, publish::Tree::publish_files)
-    }
-
     fn publish_directories<'py>(
         &self,
         py: Python<'py>,
@@ -219,30 +226,6 @@ impl Tree {
         let items = items.into_iter().map(|item| self.whole(py, item));
         let items = items.collect::<PyResult<Vec<_>>>()?;
         self.row(py, &items, publish::Tree::publish_directories)
-    }
-
-    fn make_links<'py>(&self, py: Python<'py>, items: TableRows) -> PyResult<Outcome<'py>> {
-        let items = items.links(&self.numbers(py, &items)?);
-        self.row(py, &items, publish::Tree::make_links)
-    }
-
-    fn make_symlinks<'py>(&self, py: Python<'py>, items: TableRows) -> PyResult<Outcome<'py>> {
-        let items = items.symlinks(&self.numbers(py, &items)?);
-        self.row(py, &items, publish::Tree::make_symlinks)
-    }
-
-    fn settle_leaves<'py>(&self, py: Python<'py>, items: TableRows) -> PyResult<Outcome<'py>> {
-        let items = items.leaves(&self.numbers(py, &items)?);
-        self.row(py, &items, publish::Tree::settle_leaves)
-    }
-
-    fn remove_entries<'py>(&self, py: Python<'py>, items: TableRows) -> PyResult<Outcome<'py>> {
-        self.row(py, &items.removals(), publish::Tree::remove_entries)
-    }
-
-    fn settle_directories<'py>(&self, py: Python<'py>, items: TableRows) -> PyResult<Outcome<'py>> {
-        let items = items.directories(&self.numbers(py, &items)?);
-        self.row(py, &items, publish::Tree::settle_directories)
     }
 
     fn stage_copies<'py>(
