@@ -20,7 +20,7 @@ from huai_schema.paths import RESERVED, ROOT, RelPath, show
 
 if TYPE_CHECKING:
     from huai_native import _native
-    from huai_native._native import _Row, _Step
+    from huai_native._native import _Row
 
 
 class Places(NamedTuple):
@@ -199,7 +199,9 @@ class Tree(View):
         """Restore the modes of directories that got u+rwx; returns the paths where this failed."""
         return [RelPath(path) for path in self._native.restore_modes()]
 
-    def _carry_out(self, step: "_Step", items: Sequence[Any], places: Places | None = None) -> Row:
+    def _carry_out(
+        self, step: "_native._Step", items: Sequence[Any], places: Places | None = None
+    ) -> Row:
         return _row(self._native.carry_out(step, items, places))
 
     def _stage(self, path: RelPath) -> Row | None:
