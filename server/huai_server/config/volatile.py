@@ -17,5 +17,5 @@ class Volatile:
         )
 
     def __call__(self, path: bytes) -> bool:
-        """Whether the regular file at `path` is volatile."""
-        return self._patterns.first(path, symlink=False) is not None
+        """Return True if the regular file at `path` is volatile."""
+        return self._patterns.first([path], symlink=False) != [None]
