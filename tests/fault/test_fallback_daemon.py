@@ -134,7 +134,7 @@ def test_a_hidden_module_is_not_served_under_another_s_name(root: Path, name: st
     module = f'[modules.{name}]\npath = "{hidden}"\nfallback = {{kind = "real", list = false}}\n'
     with service(root) as running:
         configure(root, tree, modules=module)
-        until(lambda: "cannot tell the module" in (root.parent / "log").read_text())
+        until(lambda: "cannot distinguish the module" in (root.parent / "log").read_text())
         # Not even the other of the two is served: it would stand for both.
         until(lambda: (rsync(running.url).returncode == 0) == (name == "global"))
         assert "secret" not in rsync(running.url).stdout

@@ -72,8 +72,8 @@ def test_the_file_is_no_part_of_the_tree_and_is_never_deleted(one: Attesting) ->
     assert not (one.down.dest / ".~tmp~").exists()
     kept = held(one)
     assert kept is not None
-    assert kept.said.serial == 2
-    assert kept.since == kept.said.time
+    assert kept.attestation.serial == 2
+    assert kept.since == kept.attestation.time
 
 
 def test_a_sync_in_place_of_rsync_is_attested_too(one: Attesting, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_sync_in_place_of_rsync_is_attested_too(one: Attesting, tmp_path: Path
     assert called("--delete") == (0, 2)
     kept = held(one)
     assert kept is not None
-    assert kept.said.serial == 2
+    assert kept.attestation.serial == 2
 
 
 def test_what_is_not_true_is_refused(one: Attesting, own: Site) -> None:

@@ -49,7 +49,7 @@ class Elsewhere:
         self.up.put(b"file", content)
         return self.server("commit", self.up.name, code=code)
 
-    def hand_out(self, name: str) -> Path:
+    def write_request(self, name: str) -> Path:
         self.server("key", "pending", self.up.name, str(self.folder / name), code=0)
         return self.folder / name
 
@@ -101,7 +101,7 @@ def test_a_commit_is_published_when_it_was_signed_elsewhere(
     assert "serial 1, committed" in status
     assert ", serial 2 waits for signatures since" in status
     assert json.loads(up.server("status", "--json", code=0).stdout)["pending"] == 2
-    request = up.hand_out("request")
+    request = up.write_request("request")
     shown = run_server(up.operator, "key", "cosign", str(request), "--json")
     event: dict[str, Any] = json.loads(shown.stdout)
     assert (event["serial"], event["since"], event["signed"]) == (2, None, False)
@@ -117,6 +117,6 @@ def test_a_commit_is_published_when_it_was_signed_elsewhere(
     assert check_repository(up.up.name, up.repository).faults == ()
     up.commit(b"333")
     assert "not a signature of the commit with serial 3" in up.attach(signature, code=57).stderr
-    _, told = up.cosign(up.hand_out("next"))
+    _, told = up.cosign(up.write_request("next"))
     assert "since serial 2: 0 added, 1 changed, 0 removed" in told.stdout
-    assert "one with 3 was signed before" in up.cosign(request, code=57)[1].stderr
+    assert "serial 3 was signed before" in up.cosign(request, code=57)[1].stderr

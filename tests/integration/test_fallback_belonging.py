@@ -242,10 +242,10 @@ def test_remove_wants_a_name_that_can_be_one(ours: Path, arguments: list[str]) -
 def test_names_that_rsync_cannot_tell_apart_are_told_before_they_matter(ours: Path) -> None:
     added = run_server(ours, "add", NAME.upper(), str(ours.with_name("ours-tree")))
     assert added.returncode == 0
-    assert "cannot tell the module" in added.stderr
+    assert "cannot distinguish the module" in added.stderr
     built = run_server(ours, "fallback", "build", NAME)
     assert built.returncode == ExitCode.CONFIG
-    assert "cannot tell the module" in built.stderr
+    assert "cannot distinguish the module" in built.stderr
     other = ours.with_name("other")
     other.mkdir()
     (other / "file").touch()
@@ -255,7 +255,7 @@ def test_names_that_rsync_cannot_tell_apart_are_told_before_they_matter(ours: Pa
     text = run_server(ours, "fallback", "conf", "--no-test")
     assert "[apart]" in text.stdout
     assert f"[{NAME}]" not in text.stdout
-    assert text.stderr.count("cannot tell the module") == 2
+    assert text.stderr.count("cannot distinguish the module") == 2
 
 
 def test_a_new_module_is_served_soon_after_its_first_commit(ours: Path) -> None:

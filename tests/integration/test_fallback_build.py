@@ -328,7 +328,7 @@ def test_no_room(short_path: Path) -> None:
     for number in range(100):
         module.write(f"e/{number}")
     module.commit()
-    with pytest.raises(AttrTreeError, match="no room"):
+    with pytest.raises(AttrTreeError, match="not enough room"):
         module.ensure()
     # Each entry is an old or a new one.
     now, real = seen(module.attr.tree), seen(module.tree)

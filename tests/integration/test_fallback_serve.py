@@ -178,7 +178,7 @@ def test_a_module_is_added_while_a_transfer_runs(site: Site) -> None:
         assert got.returncode == 0
         (site.root / "server.toml").write_text("nonsense = [")
         process.send_signal(signal.SIGHUP)
-        until(lambda: "stays in force" in site.log.read_text())
+        until(lambda: "remains in effect" in site.log.read_text())
         site.finished(client)
         assert site.fetch().returncode == 0
         site.write()
@@ -389,7 +389,7 @@ def unloading_program(folder: Path) -> Path:
         (static_program, "linked statically"),
         (foreign_program, "another architecture"),
         (unloading_program, "the redirection to content does not work"),
-        (lambda folder: folder / "missing", "no such program"),
+        (lambda folder: folder / "missing", "program not found"),
     ],
 )
 def test_it_does_not_start_with_an_rsync_that_would_send_holes(

@@ -284,7 +284,7 @@ def test_a_bucket_that_is_not_there(publisher: Publisher, bucket: Bucket) -> Non
         assert "s3://no-such-bucket/x: there is no such bucket" in failed.stderr
     failed = run(root, "publish", NAME, "--to", "s3://x//y")
     assert failed.returncode == 52
-    assert "s3://x//y: that is not a bucket" in failed.stderr
+    assert "s3://x//y: not the address of a bucket" in failed.stderr
 
 
 def test_without_the_library(publisher: Publisher, bucket: Bucket) -> None:

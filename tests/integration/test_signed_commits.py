@@ -160,5 +160,5 @@ def test_the_command_line(tmp_path: Path) -> None:
     (tree / "file").write_text("changed")
     refused = run_server(root, "commit", NAME)
     assert refused.returncode == ExitCode.UNSIGNED
-    assert "others may read" in refused.stderr
+    assert "other users may read" in refused.stderr
     assert git_accepts(repository, allowed)  # the last commit stays

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from huai_server.actions.export import export_module, plan_export
 from huai_server.config.tables import ModuleExport
-from huai_server.export.export import Written
+from huai_server.export.export import WrittenFile
 from tests.support.committing import NAME, Upstream
 
 ALL = ("arch", "b3sums", "fedora", "ls-lR", "timestamp", "trace", "tunasync")
@@ -18,7 +18,7 @@ class Done(NamedTuple):
     serial: int
     """Of the commit that is described."""
     changed: bool
-    files: tuple[Written, ...]
+    files: tuple[WrittenFile, ...]
     left_out: int
 
 

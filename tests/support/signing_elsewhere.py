@@ -52,8 +52,8 @@ class Elsewhere:
         places = self.up.places
         return commit_tree(NAME, self.up.module, places, options, keys=self.keys).head
 
-    def hand_out(self, name: str = "request") -> Path:
-        pending.hand_out(self.up.repository, NAME, self.folder / name)
+    def write_request(self, name: str = "request") -> Path:
+        pending.write_request(self.up.repository, NAME, self.folder / name)
         return self.folder / name
 
     def cosign(self, request: Path, number: int = 2) -> bytes:

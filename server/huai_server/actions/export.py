@@ -19,14 +19,14 @@ from huai_schema.paths import RelPath, rel_path
 from huai_server.config.tables import Module, ModuleExport
 from huai_server.export.export import (
     ExportResult,
-    Made,
     Place,
+    UncommittedTree,
     export,
     export_scanned,
     exported_files,
     make_directories,
 )
-from huai_server.export.source import Exported, Wanted
+from huai_server.export.source import Exported, ExportRequest
 from huai_server.export.update import ExportUpdate
 from huai_server.scan.root import empty_root, holds_anything
 from huai_server.state.errors import storage_errors
@@ -38,7 +38,7 @@ class Plan(NamedTuple):
     """What an export is to do."""
 
     place: Place
-    wanted: Wanted
+    request: ExportRequest
     exported: Exported
     """All files in the tree that are exported, also those that this export does not write."""
 
@@ -83,7 +83,7 @@ def export_module(
             # Else the next commit would take what is written here for all that there is.
             raise empty_root(tree, "--to writes to another folder")
         repository = Repository(places.repository)
-        return export(repository, name, plan.place, plan.wanted, plan.exported)
+        return export(repository, name, plan.place, plan.request, plan.exported)
 
 
 class ExportOfTree:
@@ -99,7 +99,7 @@ class ExportOfTree:
         """Make the directories that the files need, so that they are scanned."""
         try:
             with _errors(self._name, Path(os.fsdecode(self._plan.place.tree))):
-                make_directories(self._plan.place, self._plan.wanted)
+                make_directories(self._plan.place, self._plan.request)
         except HuaiError as error:
             self.update = ExportUpdate(failure=error)
 
@@ -113,10 +113,10 @@ class ExportOfTree:
         if self.update.failure:
             return False
         place, wanted, exported = self._plan
-        made = Made(scanned, size, time, exported)
+        tree = UncommittedTree(scanned, size, time, exported)
         try:
             with _errors(self._name, Path(os.fsdecode(place.tree))):
-                found, result = export_scanned(repository, self._name, place, wanted, made)
+                found, result = export_scanned(repository, self._name, place, wanted, tree)
         except HuaiError as error:
             self.update = ExportUpdate(failure=error)
             return True
@@ -135,8 +135,8 @@ def export_after_commit(
     return ExportUpdate(result, described)
 
 
-def _wanted(name: str, table: ModuleExport) -> Wanted:
-    return Wanted(
+def _wanted(name: str, table: ModuleExport) -> ExportRequest:
+    return ExportRequest(
         dialects=table.files,
         list_name=table.list_name or name,
         host=table.host or socket.getfqdn(),

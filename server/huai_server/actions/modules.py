@@ -173,12 +173,12 @@ def digest(root: Path, name: str, limits: ReadLimits) -> Digested:
 
 def hand_out_pending(root: Path, name: str, output: Path) -> Attached:
     """Write the commit that waits for signatures to the file `output`."""
-    from huai_server.signing.pending import hand_out
+    from huai_server.signing.pending import write_request
 
     config = load(root)
     config.committed(name)
     keys = _needed_keys(root, config)
-    pending = hand_out(Repository(module_places(root, name).repository), name, output)
+    pending = write_request(Repository(module_places(root, name).repository), name, output)
     return Attached(pending, keys.chain.newest.threshold)
 
 

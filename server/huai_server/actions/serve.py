@@ -17,7 +17,7 @@ from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import OnStart, serve_http
 from huai_server.http.settings import Content, Grant, ServeSettings, WebHook
 from huai_server.relay.follow import Follower
-from huai_server.signing.expiry import ExpiryWatch, Tell
+from huai_server.signing.expiry import ExpiryWatch, SendNotification
 from huai_server.state.file_stamp import file_stamp
 from huai_server.state.paths import fallback_lock_file, mirrors_folder, module_places
 from huai_server.state.tokens import Tokens
@@ -32,7 +32,7 @@ def serve(
     port: int | None,
     on_start: OnStart,
     hand_over: Callable[[str], object],
-    tell_of_signature: Tell,
+    tell_of_signature: SendNotification,
 ) -> None:
     """Serve all modules until SIGTERM or SIGINT; `on_start` learns the address bound.
 

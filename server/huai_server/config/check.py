@@ -1,6 +1,6 @@
-"""The tables of server.toml as they are read, and what is wrong with them in plain words.
+"""Conversion of the tables of server.toml, with an error that explains what is wrong.
 
-Looks at no tree and asks no host.
+Reads no tree and contacts no host.
 """
 
 import re
@@ -29,40 +29,42 @@ from huai_server.config.tables import (
 )
 
 SEE = "docs/SERVER-CONFIGURATION.md, or `man huai-server.toml`, lists the keys and their values"
-"""The hint of what has no better one."""
+"""The hint of an error without a more specific one."""
 _Table = TypeVar("_Table", bound=msgspec.Struct)
 _DAEMON = re.compile(
     rf"(?:rsync://(?:[\w.-]+@)?{HOST}(?::[0-9]{{1,5}})?/|(?:[\w.-]+@)?{HOST}::)"
     r"(?!\.\.?(?:/|$))[^/:*?\[\\-][^*?\[\\]*",
     re.ASCII,
 )
-"""A module of an rsync daemon, as downstreams accept it from metadata."""
+"""A module of an rsync daemon, in the form that downstreams accept from metadata."""
 _PLAIN = re.compile("[!-~]+")
-"""What a header of HTTP may hold."""
+"""The characters that an HTTP header may hold."""
 
 
 def convert_downstreams(path: Path, tables: object) -> dict[str, AllowedDownstream]:
-    """Those of `[allowed_downstreams.NAME]`; each key belongs to one of them."""
+    """Return the downstreams of `[allowed_downstreams.NAME]`; no two may share a key."""
     if not isinstance(tables, dict):
-        raise ConfigError(f"{path}: allowed_downstreams: tables were expected", hint=SEE)
-    found: dict[str, AllowedDownstream] = {}
+        raise ConfigError(f"{path}: allowed_downstreams must hold tables", hint=SEE)
+    downstreams: dict[str, AllowedDownstream] = {}
     for name, table in tables.items():
         place = f"{path}: [allowed_downstreams.{name}]"
         if DOWNSTREAM_NAME.fullmatch(name) is None:
             raise ConfigError(
-                f"{place}: this cannot be a name (letters, digits, '.', '_', '-')",
+                f"{place}: the name must consist of letters, digits, '.', '_' and '-'",
                 hint="for example the mirror's host name",
             )
-        one = convert_table(place, table, AllowedDownstream)
-        key = _public_key(place, one.key)
-        if any(each.key == key for each in found.values()):
-            raise ConfigError(f"{place}: another one has this key", hint="give each its own")
-        found[name] = msgspec.structs.replace(one, key=key)
-    return found
+        downstream = convert_table(place, table, AllowedDownstream)
+        key = _public_key(place, downstream.key)
+        if any(each.key == key for each in downstreams.values()):
+            raise ConfigError(
+                f"{place}: another downstream has this key", hint="give each a key of its own"
+            )
+        downstreams[name] = msgspec.structs.replace(downstream, key=key)
+    return downstreams
 
 
 def _public_key(place: str, line: str) -> str:
-    from huai_native._native import parse_public_key  # few have such a table
+    from huai_native._native import parse_public_key  # few configurations have such a table
 
     try:
         return parse_public_key(line)
@@ -73,7 +75,7 @@ def _public_key(place: str, line: str) -> str:
 
 
 def check_proxies(place: str, proxies: tuple[str, ...]) -> None:
-    """Each is an address or a network; `place` is where they stand, for the error."""
+    """Raise `ConfigError`, which names `place`, unless each is an address or a network."""
     from ipaddress import ip_network  # loads slowly
 
     try:
@@ -86,7 +88,7 @@ def check_proxies(place: str, proxies: tuple[str, ...]) -> None:
 
 
 def convert_module(path: Path, name: str, table: object) -> Module:
-    """The module of one table, checked without looking at its tree."""
+    """Return the module of one table, checked without reading its tree."""
     place = f"{path}: [modules.{name}]"
     if isinstance(table, dict):
         convert_table(f"{place[:-1]}.fallback]", table.get("fallback", {}), ModuleFallback)
@@ -100,9 +102,9 @@ def convert_module(path: Path, name: str, table: object) -> Module:
     check_urls(f"{place}: mirrors", name, module.mirrors)
     try:
         check_module(name)
-        # As clients will read it.
-        told = Descriptor(name, module.content_urls, module.rules, mirrors=module.mirrors)
-        Descriptor.decode(told.encode())
+        # Clients will decode the same bytes.
+        descriptor = Descriptor(name, module.content_urls, module.rules, mirrors=module.mirrors)
+        Descriptor.decode(descriptor.encode())
         own_rules(module.rules)
     except FormatError as error:
         raise ConfigError(f"{place}: {error.reason}", hint=SEE) from None
@@ -110,12 +112,12 @@ def convert_module(path: Path, name: str, table: object) -> Module:
         raise ConfigError(f"{place}: content_urls: {error}", hint="URLs are UTF-8") from None
     if module.relay and module.export.files:
         raise ConfigError(
-            f"{place}: a relayed tree is its upstream's, and nothing is exported to it",
-            hint="leave out relay, or export",
+            f"{place}: nothing can be exported into a relayed tree",
+            hint="remove relay, or export",
         )
     if not all(map(_PLAIN.fullmatch, module.relay_urls)):
         raise ConfigError(
-            f"{place}: content_urls: those of a relayed module are of ASCII, without blanks",
+            f"{place}: content_urls: a relayed module's URLs must be ASCII without blanks",
             hint="percent-encode other characters",
         )
     if 0 < module.block_index < BLOCK_INDEX_MIN:
@@ -131,7 +133,7 @@ def convert_module(path: Path, name: str, table: object) -> Module:
 
 
 def check_tls(path: Path, table: dict[str, Any]) -> None:
-    """Name what is wrong in the table of TLS, if there is one."""
+    """Raise `ConfigError` if `listen.tls` is malformed."""
     listen = table.get("listen")
     if isinstance(listen, dict) and "tls" in listen:
         convert_table(f"{path}: [listen]: tls", listen["tls"], Tls)
@@ -143,12 +145,12 @@ def check_urls(place: str, name: str, urls: tuple[str, ...]) -> None:
         daemon = _DAEMON.fullmatch(url) and ".." not in url.split("/")
         if not daemon and not is_web_folder(url):
             raise ConfigError(
-                f"{place}: {masked(url)!r} is not what downstreams fetch content from",
-                hint=f"name an rsync daemon and its module, rsync://HOST/{name}, or the folder of "
-                f"a web server: https://HOST/{name}",
+                f"{place}: downstreams cannot fetch content from {masked(url)!r}",
+                hint=f"give the module of an rsync daemon, rsync://HOST/{name}, or the folder of "
+                f"a web server, https://HOST/{name}",
             )
 
 
 def convert_table(place: str, table: object, kind: type[_Table]) -> _Table:
-    """The value of a table; `ConfigError` names the key that is wrong, after `place`."""
+    """Return the value of a table, or raise `ConfigError` with `place` and the wrong key."""
     return convert(place, table, kind, see=SEE)

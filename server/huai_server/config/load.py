@@ -1,4 +1,4 @@
-"""The server's configuration: one TOML file below one state root, as frozen, typed values."""
+"""The server's configuration, read from one TOML file below the state root."""
 
 import os
 from pathlib import Path
@@ -31,36 +31,36 @@ if TYPE_CHECKING:
 _NAME = "server.toml"
 _PACKAGED_ROOT = Path("/var/lib/huai")
 _PACKAGED_FILE = Path("/etc/huai") / _NAME
-"""Owned by root, who runs programs that it names; the state root belongs to the service."""
+"""A file of root, who runs programs that it names; the state root belongs to the service."""
 _MODE = 0o644
-"""Of the file: it has no secrets, and `serve` may run as another user.  The root limits access."""
+"""The mode of the file: it has no secrets, and the mode of the state root limits access."""
 
 
 class RelayedError(HuaiError):
-    """A module whose commits are made elsewhere."""
+    """A module is relayed and should not be, or the reverse."""
 
     exit_code = ExitCode.CONFIG
 
 
 class ServerConfig(msgspec.Struct, frozen=True):
-    """The whole file."""
+    """The content of server.toml."""
 
     listen: Listen = Listen()
     modules: dict[str, Module] = msgspec.field(default_factory=dict)
     fallback: Fallback = Fallback()
     signing: Signing | None = None
-    """None: commits are not signed."""
+    """None if commits are not signed."""
     static: StaticFiles = StaticFiles()
-    """Of modules that say nothing else."""
+    """The default for modules without settings of their own."""
     notify: "Notify | None" = None
-    """None: nobody is told of failures."""
+    """None if failures are not reported."""
     mirrors: MirrorSettings = MirrorSettings()
     allowed_downstreams: dict[str, AllowedDownstream] = msgspec.field(default_factory=dict)
-    """By name, those whose attestations are taken."""
+    """The downstreams whose attestations are accepted, by name."""
 
     @property
     def fallback_modules(self) -> dict[str, Module]:
-        """The modules that unmodified rsync clients get."""
+        """The modules that are served to unmodified rsync clients."""
         return {name: each for name, each in self.modules.items() if each.in_fallback}
 
     @property
@@ -73,35 +73,35 @@ class ServerConfig(msgspec.Struct, frozen=True):
         }
 
     def module(self, name: str) -> Module:
-        """The module `name`; raises `UnknownModuleError`."""
+        """Return the module `name`; raises `UnknownModuleError`."""
         return find_module(self.modules, name)
 
     def committed(self, name: str) -> Module:
-        """The same, if its commits are made here; raises `RelayedError` as well."""
+        """Return a module that is committed here; raises `RelayedError` for a relayed one."""
         module = self.module(name)
         if module.relay:
             raise RelayedError(
-                f"{name}: its commits are made upstream, and handed on from {module.relay}",
-                hint=f"run huai-client sync {module.relay_name or name}; `serve` hands on what it "
-                "applied",
+                f"{name}: its commits are made upstream and relayed from {module.relay}",
+                hint=f"run huai-client sync {module.relay_name or name}; `serve` relays the "
+                "applied commit",
             )
         return module
 
     def relayed(self, name: str) -> Module:
-        """The module `name`, if it hands on the commits of another; else `RelayedError`."""
+        """Return a relayed module; raises `RelayedError` for one that is committed here."""
         module = self.module(name)
         if not module.relay:
             raise RelayedError(
                 f"{name}: its commits are made here",
-                hint=f"run huai-server commit {name}; or name the state root of huai-client in "
-                "server.toml: relay",
+                hint=f"run huai-server commit {name}; or set relay in server.toml to the state "
+                "root of huai-client",
             )
         return module
 
     def static_places(self, name: str) -> tuple[str, ...]:
-        """Where the static files of the module `name` go.
+        """Return the folders and buckets for the static files of the module `name`.
 
-        Whoever a web server lets in reads them: a private module has the places of its own alone.
+        A web server does not check tokens, so a private module uses only places of its own.
         """
         module = self.module(name)
         if module.static.to is not None:
@@ -109,12 +109,12 @@ class ServerConfig(msgspec.Struct, frozen=True):
         return () if module.is_private else self.static.to or ()
 
     def static_endpoint(self, name: str) -> str:
-        """The URL of the service that has the buckets of the module `name`; empty: not said."""
+        """Return the URL of the service with the module's buckets, or "" if it is not set."""
         return self.module(name).static.endpoint or self.static.endpoint
 
 
 def default_root() -> Path:
-    """/var/lib/huai for root and wherever it exists, else a folder of the user's own state."""
+    """Return /var/lib/huai for root or if it exists, else a folder in the user's state."""
     common = _PACKAGED_ROOT
     if os.geteuid() == 0 or common.exists():
         return common
@@ -136,7 +136,7 @@ def config_path(root: Path) -> Path:
 
 
 def load(root: Path) -> ServerConfig:
-    """Read the configuration below `root`; a missing file means: no modules yet."""
+    """Read the configuration below `root`; a missing file counts as an empty one."""
     path = config_path(root)
     table = read_toml(path)
     check_keys(str(path), table, ServerConfig.__struct_fields__)
@@ -153,21 +153,21 @@ def load(root: Path) -> ServerConfig:
     static = convert_table(f"{path}: [static]", table.get("static", {}), StaticFiles)
     modules = table.get("modules", {})
     if not isinstance(modules, dict):
-        raise ConfigError(f"{path}: modules: tables were expected", hint=SEE)
-    named = {name: convert_module(path, name, modules[name]) for name in modules}
+        raise ConfigError(f"{path}: modules must hold tables", hint=SEE)
+    converted = {name: convert_module(path, name, modules[name]) for name in modules}
     notify = None
     if "notify" in table:
-        from huai_program.notify.settings import read_notify  # most have no use for it
+        from huai_program.notify.settings import read_notify  # most configurations do without
 
         place = f"{path}: [notify]"
         notify = read_notify(place, table["notify"])
     mirrors = convert_table(f"{path}: [mirrors]", table.get("mirrors", {}), MirrorSettings)
     downstreams = convert_downstreams(path, table.get("allowed_downstreams", {}))
-    return ServerConfig(listen, named, fallback, signing, static, notify, mirrors, downstreams)
+    return ServerConfig(listen, converted, fallback, signing, static, notify, mirrors, downstreams)
 
 
 def _fallback_folder(root: Path) -> str:
-    """Return the folder for attr trees: no two roots share one unless server.toml says so."""
+    """Return the default folder for attr trees, which no two state roots share."""
     real = Path(os.path.realpath(root))
     return Fallback().folder if real == _PACKAGED_ROOT else str(real / "fallback")
 
@@ -182,7 +182,7 @@ def add_module(root: Path, name: str, module: Module) -> None:
     convert_module(path, name, {**changed, "path": module.path})
     load(root)
 
-    def put(text: str) -> str:
+    def insert_module(text: str) -> str:
         document = tomlkit.parse(text)
         modules = document.setdefault("modules", tomlkit.table(is_super_table=True))
         if name in modules:
@@ -193,7 +193,7 @@ def add_module(root: Path, name: str, module: Module) -> None:
         modules[name] = changed
         return tomlkit.dumps(document)
 
-    rewrite(path, put, mode=_MODE)
+    rewrite(path, insert_module, mode=_MODE)
 
 
 def remove_module(root: Path, name: str) -> None:
@@ -202,11 +202,11 @@ def remove_module(root: Path, name: str) -> None:
 
     load(root).module(name)
 
-    def drop(text: str) -> str:
+    def drop_module(text: str) -> str:
         document = tomlkit.parse(text)
         modules: Any = document["modules"]
         if name in modules:
             del modules[name]
         return tomlkit.dumps(document)
 
-    rewrite(config_path(root), drop, mode=_MODE)
+    rewrite(config_path(root), drop_module, mode=_MODE)

@@ -12,50 +12,50 @@ from msgspec import Meta
 from huai_program.durations import Duration, seconds
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""Of a downstream: it is the name of a file, too."""
+"""The name of a downstream, which is also the name of a file."""
 _Host = Annotated[str, Meta(pattern=r"^[a-z0-9_\[][a-z0-9._:\]-]*$", max_length=255)]
 
 
 class AllowedDownstream(msgspec.Struct, frozen=True):
-    """A downstream whose attestations are taken."""
+    """A downstream whose attestations are accepted."""
 
     key: str
-    """Its public key."""
+    """The public key that signs its attestations."""
     hosts: Annotated[tuple[_Host, ...], Meta(min_length=1)]
-    """The hosts of URLs that it may name, each with its port where that is not the usual one."""
+    """The hosts that its URLs may have, each with its port unless that is the default one."""
 
     def may_claim(self, url: str) -> bool:
-        """Whether the host of `url` is one of its own."""
+        """Return True if the downstream may name `url`, by its host."""
         try:
             return urlsplit(url).netloc.lower() in self.hosts
-        except ValueError:  # what looks like an address of IPv6, and is none
+        except ValueError:  # an IPv6 address that is malformed
             return False
 
 
 class MirrorSettings(msgspec.Struct, frozen=True):
-    """How attestations are judged, and mirrors listed and probed."""
+    """Rules for accepting attestations and for listing and probing mirrors."""
 
     max_lag: Duration = Duration("1d")
-    """Who is further behind is offered to nobody."""
+    """The lag above which a mirror is not offered to clients."""
     max_silence: Duration = Duration("2d")
-    """Nor is who has said nothing for so long."""
+    """The age of the last attestation above which a mirror is not offered."""
     clock_tolerance: Duration = Duration("5m")
-    """By how much the clock of a downstream may differ."""
+    """The most by which the clock of a downstream may differ."""
     probe_files: Annotated[int, Meta(ge=1, le=1000)] = 8
-    """Files that a probe asks for, at each URL."""
+    """Files that a probe requests at each URL."""
     probe_bytes: Annotated[int, Meta(ge=1)] = 64 << 20
-    """Bytes that a probe fetches of each mirror at most."""
+    """The most bytes that a probe fetches from each mirror."""
     internal: bool = False
-    """Whether a probe may connect to addresses of this network."""
+    """True if a probe may connect to addresses of this network."""
 
     @property
     def lag_seconds(self) -> int:
-        """`max_lag`."""
+        """`max_lag` in seconds."""
         return seconds(self.max_lag)
 
     @property
     def silence_seconds(self) -> int:
-        """`max_silence`."""
+        """`max_silence` in seconds."""
         return seconds(self.max_silence)
 
     @property
@@ -65,14 +65,14 @@ class MirrorSettings(msgspec.Struct, frozen=True):
 
 
 class Mirrors(NamedTuple):
-    """All that there is to know of mirrors but what they say themselves."""
+    """The configuration of mirrors, and the folder of their records."""
 
     folder: Path
-    """Of what they said, by module."""
+    """The folder of their attestations, with a subfolder for each module."""
     allowed: Mapping[str, AllowedDownstream]
-    """By name."""
+    """The downstreams by name."""
     settings: MirrorSettings
 
-    def named(self, key: str) -> str | None:
-        """The downstream that has a public key."""
+    def find_name(self, key: str) -> str | None:
+        """Return the name of the downstream with this public key."""
         return next((name for name, each in self.allowed.items() if each.key == key), None)

@@ -1,4 +1,4 @@
-"""Where static files go, as server.toml and `--to` say it: into a folder, or into a bucket."""
+"""The destination of static files in server.toml and `--to`: a folder or a bucket."""
 
 import re
 from typing import NamedTuple
@@ -6,35 +6,35 @@ from typing import NamedTuple
 from huai_schema.errors import ExitCode, HuaiError
 
 BUCKET = r"s3://[A-Za-z0-9][A-Za-z0-9._-]{1,62}(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._-]+)*/?"
-"""A bucket, and perhaps a prefix of the names in it."""
+"""The address of a bucket, with an optional prefix of its keys."""
 _SCHEME = "s3://"
 _BUCKET = re.compile(BUCKET)
 
 
 class NoBucketError(HuaiError):
-    """What is no address of a bucket, or there is no such bucket."""
+    """The address of a bucket is malformed, or the bucket does not exist."""
 
     exit_code = ExitCode.DESTINATION
 
 
 class BucketPlace(NamedTuple):
-    """A part of a bucket."""
+    """A bucket, or the part of it below a prefix."""
 
     bucket: str
     prefix: str
-    """What all names in it begin with, without slashes around it; empty: all of the bucket."""
+    """The prefix of all keys, without slashes around it; empty for the whole bucket."""
 
 
 def is_bucket(to: str) -> bool:
-    """Whether it is meant to be a bucket."""
+    """Return True if `to` has the scheme of a bucket."""
     return to.startswith(_SCHEME)
 
 
 def bucket_place(to: str) -> BucketPlace:
-    """The bucket that is meant; `NoBucketError` if it is none."""
+    """Parse the address of a bucket; raises `NoBucketError` if it is malformed."""
     if not _BUCKET.fullmatch(to):
         raise NoBucketError(
-            f"{to}: that is not a bucket", hint="write s3://BUCKET or s3://BUCKET/DIR"
+            f"{to}: not the address of a bucket", hint="write s3://BUCKET or s3://BUCKET/DIR"
         )
     bucket, _, prefix = to.removeprefix(_SCHEME).partition("/")
     return BucketPlace(bucket, prefix.rstrip("/"))

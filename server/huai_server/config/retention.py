@@ -1,33 +1,33 @@
-"""How long old commits stay.
+"""Retention of old commits.
 
-Pure.  Commits stand in *histories*: the first commit of one has no parent, and the newest commit of
-each that is over has a ref that nobody sees.  A history goes as a whole.  So no commit is ever
-without its parent, as git wants it, and nothing that a client has is changed: it compares trees.
-Old histories wait for others: whenever some go, all that stays is written again.
+Pure.  Commits form *histories*.  The first commit of a history has no parent, and the last commit
+of a closed one has a ref that clients do not see.  A history is dropped as a whole, so that each
+commit keeps its parent, as git requires.  Clients do not notice, because they compare trees.
+Dropping rewrites all remaining commits, so old histories wait until several can go together.
 """
 
 from typing import NamedTuple
 
 _WRITTEN_AGAIN = 2
-"""Commits that are written again for each that goes, at most."""
+"""The most commits that are rewritten for each dropped commit."""
 
 
 class Retention(NamedTuple):
-    """What stays at least; half as many commits more may, and a history."""
+    """The commits to keep at least; half as many more may remain, and a history."""
 
     seconds: int | None
-    """Commits younger than that; None: all."""
+    """The age in seconds up to which commits are kept; None for ever."""
     commits: int
-    """So many of the newest, and the length of a history."""
+    """The number of newest commits to keep, and the length of a history."""
 
     def is_full(self, length: int) -> bool:
-        """Whether a history of so many commits is over: the next commit begins another one."""
+        """Return True if the commit after a history of this length begins another one."""
         return self.seconds is not None and length >= self.commits
 
     def drops(self, serial: int, time: int, *, newest: int, now: float) -> bool:
-        """Whether the history goes whose last commit has this serial, and was made at `time`.
+        """Return True if a history may be dropped whose last commit has this serial and time.
 
-        `newest` is the serial of the newest commit; times in seconds since the epoch.
+        `newest` is the serial of the newest commit.  Times are seconds since the epoch.
         """
         if self.seconds is None:
             return False
@@ -35,13 +35,12 @@ class Retention(NamedTuple):
 
 
 def is_worth_repack(dropped: int, left: int) -> bool:
-    """Whether so many commits go now, for which those that are left are written again.
+    """Return True if dropping `dropped` commits is worth rewriting the `left` remaining ones.
 
-    Otherwise busy modules, of which a history gets old every other day, would be written again
-    that often.
+    Otherwise a busy module, whose histories expire every other day, would be rewritten as often.
     """
     return left <= dropped * _WRITTEN_AGAIN
 
 
 FOREVER = Retention(None, 1)
-"""Nothing goes."""
+"""The retention that drops nothing."""

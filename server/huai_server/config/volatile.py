@@ -1,4 +1,4 @@
-"""Which paths a configuration calls volatile: files that change without a commit."""
+"""Matching of volatile paths: files that change without a commit."""
 
 from collections.abc import Iterable
 
@@ -7,10 +7,10 @@ from huai_schema.codec.publish_rules import Pattern
 
 
 class Volatile:
-    """Patterns as publish rules spell them (FORMAT.md, "Publish rules")."""
+    """A set of patterns in the syntax of publish rules (FORMAT.md, "Publish rules")."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """Raises `FormatError` for a text that is not a pattern."""
+        """Parse the patterns; raises `FormatError` for a text that is not one."""
         parsed = [Pattern.parse(text) for text in patterns]
         self._patterns = PublishPatterns(
             [([*map(str.encode, each.components)], each.symlinks) for each in parsed]

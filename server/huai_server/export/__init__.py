@@ -1,6 +1,6 @@
-"""The newest commit as the files that other programs of mirrors read.
+"""The newest commit in the formats that other mirror programs read.
 
-Reads metadata only, never the tree.  `dialects` lists what is written, large ones have a module
-each; `export` writes.
-Rule: a file says nothing about the files that an export writes, so writing them makes no news.
+Reads metadata only, never the tree.  `dialects` lists the formats, of which large ones have a
+module each; `export` writes the files.
+Rule: no file describes the files that exports write, so writing them makes no further change.
 """

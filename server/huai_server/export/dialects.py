@@ -1,9 +1,9 @@
-"""The dialects: what each is called in server.toml and on the command line, and what it writes.
+"""The dialects by their names in server.toml and on the command line, and their files.
 
-Rule: what a file holds follows from the described commit alone, and from what the administrator
-wants: whoever adds a dialect may take nothing from a clock, a commit's id or the tree.  Lines of
-which there is one for each entry are made in the engine.  Downstreams publish the files in the
-order that `huai_client/plan/profiles/profiles.toml` gives their names.
+Rule: the content of a file depends on the described commit and on the `ExportRequest` only, and
+never on a clock, a commit's id or the tree.  The engine makes the lines of which there is one for
+each entry.  Downstreams publish the files in the order that
+`huai_client/plan/profiles/profiles.toml` gives their names.
 """
 
 import zlib
@@ -15,10 +15,10 @@ from huai_schema.entries import File
 from huai_schema.layout.snapshot import decode_listing
 from huai_schema.paths import RelPath, basename, join
 from huai_server.export import fedora, trace, tunasync
-from huai_server.export.source import Source, Wanted
+from huai_server.export.source import ExportRequest, Source
 
 Texts: TypeAlias = Iterator[tuple[RelPath, Iterator[bytes]]]
-"""Files below the folder of the export, each with its content in pieces, one after the other."""
+"""Files by path below the export's folder, each with its content in consecutive pieces."""
 _UPDATE, _SYNC, _STAMP = (RelPath(name) for name in (b"lastupdate", b"lastsync", b"timestamp"))
 _LS = RelPath(b"ls-lR.gz")
 _GZIP = 16 + zlib.MAX_WBITS
@@ -27,57 +27,57 @@ _SUMS = b"B3SUMS"
 
 
 class Dialect(NamedTuple):
-    """Some files that belong together."""
+    """A set of files in the format of another mirror program."""
 
-    paths: Callable[[Wanted], tuple[RelPath, ...]]
-    """What it may write, below the folder of the export."""
-    texts: Callable[[Source, Wanted], Texts]
+    paths: Callable[[ExportRequest], tuple[RelPath, ...]]
+    """Returns the paths of the files below the export's folder."""
+    texts: Callable[[Source, ExportRequest], Texts]
 
 
-def _arch_texts(source: Source, wanted: Wanted) -> Texts:
-    """Arch Linux's: when the content changed last, and when the mirror was looked at last."""
+def _arch_texts(source: Source, request: ExportRequest) -> Texts:
+    """Yield Arch Linux's files: the times of the last change and of the last check."""
     yield _UPDATE, _line(source.time)
-    yield _SYNC, _line(source.stamp(wanted.heartbeat))
+    yield _SYNC, _line(source.stamp(request.heartbeat))
 
 
-def _stamp_texts(source: Source, wanted: Wanted) -> Texts:
-    """When the mirror was looked at last, for whoever probes mirrors.
+def _stamp_texts(source: Source, request: ExportRequest) -> Texts:
+    """Yield the time of the last check, for programs that probe mirrors.
 
-    Mirmon reads the first line of what its probe prints, mirrorbits the first word of the file that
+    Mirmon reads the first line of its probe's output, mirrorbits the first word of the file that
     `TraceFileLocation` names.
     """
-    yield _STAMP, _line(source.stamp(wanted.heartbeat))
+    yield _STAMP, _line(source.stamp(request.heartbeat))
 
 
 def _line(seconds: int) -> Iterator[bytes]:
     yield b"%d\n" % seconds
 
 
-def _ls_texts(source: Source, _: Wanted) -> Texts:
-    """What `ls -lR` says, as Debian's and GNU's mirrors have it."""
-    yield _LS, _compressed(Ls(source.lent, source.own))
+def _ls_texts(source: Source, _: ExportRequest) -> Texts:
+    """Yield the output of `ls -lR` as on Debian's and GNU's mirrors."""
+    yield _LS, _compress(Ls(source.lent, source.own))
 
 
-def _compressed(listing: Ls) -> Iterator[bytes]:
-    """The bytes follow from the commit alone: gzip's header has neither a time nor a name."""
+def _compress(listing: Ls) -> Iterator[bytes]:
+    """Compress a listing reproducibly, with neither a time nor a name in gzip's header."""
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
     while part := listing.part():
         yield packer.compress(part)
     yield packer.flush()
 
 
-def _sums_paths(wanted: Wanted) -> tuple[RelPath, ...]:
-    return tuple(join(directory, _SUMS) for directory in wanted.sums)
+def _sums_paths(request: ExportRequest) -> tuple[RelPath, ...]:
+    return tuple(join(directory, _SUMS) for directory in request.sums)
 
 
-def _sums_texts(source: Source, wanted: Wanted) -> Texts:
-    """`B3SUMS` in each directory that is named: digests, as `b3sum --check` reads them.
+def _sums_texts(source: Source, request: ExportRequest) -> Texts:
+    """Yield a `B3SUMS` for each directory of the request, as `b3sum --check` reads it.
 
-    As with all of its kind, a line begins with a backslash if its name holds a backslash or a
-    newline, which are escaped.  Names that are no UTF-8 or hold a carriage return are left out,
-    which `b3sum` takes from no list or not from each; so are files without a digest.
+    As in other checksum files, a backslash before a line marks a name with an escaped backslash or
+    newline.  Leaves out files without a digest, and names that are not UTF-8 or hold a carriage
+    return, because `b3sum` does not accept them or not in each list.
     """
-    for directory in wanted.sums:
+    for directory in request.sums:
         listing = source.snapshot.listing(directory)
         if listing is not None:
             entries = (each for each in decode_listing(listing) if isinstance(each, File))
@@ -108,15 +108,15 @@ DIALECTS = {
     "b3sums": Dialect(_sums_paths, _sums_texts),
     "ls-lR": Dialect(lambda _: (_LS,), _ls_texts),
 }
-"""In the order in which they are written."""
+"""All dialects but Fedora's, in the order in which they are written."""
 FEDORA = "fedora"
-"""The one that is written last: it names the files of all others (`fedora.Lists`)."""
+"""The dialect that is written last, because it lists the files of the others (`fedora.Lists`)."""
 NAMES = (*DIALECTS, FEDORA)
 
 
-def all_paths(wanted: Wanted) -> tuple[RelPath, ...]:
-    """Everything that is to be written, below the folder of the export."""
-    found: list[RelPath] = []
-    for name in wanted.dialects:
-        found += fedora.paths(wanted) if name == FEDORA else DIALECTS[name].paths(wanted)
-    return tuple(found)
+def all_paths(request: ExportRequest) -> tuple[RelPath, ...]:
+    """Return the paths of all files that an export writes below its folder."""
+    paths: list[RelPath] = []
+    for name in request.dialects:
+        paths += fedora.paths(request) if name == FEDORA else DIALECTS[name].paths(request)
+    return tuple(paths)

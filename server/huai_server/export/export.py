@@ -1,4 +1,4 @@
-"""One export: finds the commit that it describes, and writes what is wanted.
+"""One export: find the described commit, and write the requested files.
 
 The caller holds the module's lock: a commit sees either none or all of an export's files.
 """
@@ -17,131 +17,130 @@ from huai_schema.paths import ROOT, RelPath, join, parent
 from huai_server.export import fedora
 from huai_server.export.dialects import DIALECTS, FEDORA, Texts, all_paths
 from huai_server.export.folder import Folder
-from huai_server.export.source import Exported, Source, Wanted
+from huai_server.export.source import Exported, ExportRequest, Source
 from huai_server.store.repository import Head, Repository
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an export writes."""
+    """The folder that an export writes to."""
 
     tree: bytes
     """The module's tree."""
     inside: RelPath | None
-    """The folder, from the tree's root; None: it is outside of it."""
+    """The folder relative to the tree's root; None if it is outside the tree."""
     outside: bytes = b""
-    """Then it is this one."""
+    """The path of a folder outside the tree."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFile:
     """One file of an export."""
 
     path: RelPath
-    """Below the folder."""
+    """The path below the export's folder."""
     size: int
     changed: bool
-    """Whether it was written; False: its content stood there already."""
+    """False if the file had the same content before and was not written."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What an export did."""
+    """The result of an export."""
 
-    files: tuple[Written, ...]
+    files: tuple[WrittenFile, ...]
     left_out: int
-    """Names that no line of Fedora's lists can hold; a directory counts once."""
+    """The number of names that Fedora's lists cannot hold; a directory counts once."""
 
     @property
     def changed(self) -> bool:
-        """Whether anything was written."""
+        """True if any file was written."""
         return any(file.changed for file in self.files)
 
 
-def exported_files(place: Place, wanted: Wanted) -> tuple[RelPath, ...]:
-    """The files of an export that are in the tree, seen from its root."""
+def exported_files(place: Place, request: ExportRequest) -> tuple[RelPath, ...]:
+    """Return the files of an export that are in the tree, relative to its root."""
     if place.inside is None:
         return ()
-    return tuple(join(place.inside, path) for path in all_paths(wanted))
+    return tuple(join(place.inside, path) for path in all_paths(request))
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class UncommittedTree:
     """A tree that is about to be committed."""
 
     snapshot: Snapshot
     size: int
-    """Bytes of all files."""
+    """The bytes of all files."""
     time: int
     exported: Exported
 
 
 class NoCommitError(HuaiError):
-    """There is nothing yet that an export could describe."""
+    """The module has no commit yet that an export could describe."""
 
     exit_code = ExitCode.UNSOUND
 
 
 def export(
-    repository: Repository, module: str, place: Place, wanted: Wanted, exported: Exported
+    repository: Repository, module: str, place: Place, request: ExportRequest, exported: Exported
 ) -> tuple[Head, ExportResult]:
-    """Write what is wanted; `exported` are all files that exports write.
+    """Write the requested files; `exported` are those that any export of the module writes.
 
-    The commit that is described, and what was written.
+    Returns the described commit and the result.
     """
-    head = _described(repository, exported)
+    head = _find_described(repository, exported)
     if head is None:
         raise NoCommitError(
-            f"{module}: there is no commit yet", hint=f"run: huai-server commit {module}"
+            f"{module}: nothing is committed yet", hint=f"run: huai-server commit {module}"
         )
     snapshot = repository.snapshot(head)[1]
     source = _describe(module, snapshot, head.info.totals.bytes, head.time, exported)
-    return head, ExportResult(*_write(source, place, wanted))
+    return head, ExportResult(*_write(source, place, request))
 
 
 def export_scanned(
-    repository: Repository, module: str, place: Place, wanted: Wanted, made: Made
+    repository: Repository, module: str, place: Place, request: ExportRequest, tree: UncommittedTree
 ) -> tuple[Head | None, ExportResult]:
-    """The same with a tree that is about to be committed; None: that is what is described."""
+    """Export with a tree that is about to be committed; None if the files describe that tree."""
     newest = repository.head()
-    if newest and _is_same(repository.snapshot(newest)[1], made.snapshot, made.exported):
-        return export(repository, module, place, wanted, made.exported)
-    source = _describe(module, made.snapshot, made.size, made.time, made.exported)
-    return None, ExportResult(*_write(source, place, wanted))
+    if newest and _is_same(repository.snapshot(newest)[1], tree.snapshot, tree.exported):
+        return export(repository, module, place, request, tree.exported)
+    source = _describe(module, tree.snapshot, tree.size, tree.time, tree.exported)
+    return None, ExportResult(*_write(source, place, request))
 
 
-def make_directories(place: Place, wanted: Wanted) -> None:
-    """Make the directories in the tree that an export needs, so that a commit finds them."""
+def make_directories(place: Place, request: ExportRequest) -> None:
+    """Make the directories that an export needs in the tree, so that a commit lists them."""
     if place.inside is None:
         return
     with closing(Folder(place.tree)) as folder:
-        for path in all_paths(replace(wanted, sums=())):
+        for path in all_paths(replace(request, sums=())):
             folder.make(parent(join(place.inside, path)))
 
 
-def _described(repository: Repository, exported: Exported) -> Head | None:
-    """The newest commit that says more than an export wrote; None before the first one.
+def _find_described(repository: Repository, exported: Exported) -> Head | None:
+    """Return the newest commit with a change other than an export's; None before the first one.
 
-    Reads what differs between commits, from the newest one back, and of the first that says more
-    only the first difference.
+    Compares consecutive commits, from the newest one back, up to the first such change.
     """
-    found: Head | None = None
+    candidate: Head | None = None
     for head in repository.history():
-        if found is not None:
-            old, new = (repository.snapshot(each)[1] for each in (head, found))
+        if candidate is not None:
+            old, new = (repository.snapshot(each)[1] for each in (head, candidate))
             if not _is_same(old, new, exported):
                 break
-        found = head
-    return found
+        candidate = head
+    return candidate
 
 
 def _is_same(old: Snapshot, new: Snapshot, exported: Exported) -> bool:
-    """Whether exports alone made the difference between two snapshots."""
+    """Return True if exports alone made the differences between two snapshots."""
     return all(_is_exported(change, exported) for change in diff(old, new))
 
 
 def _is_exported(change: Difference, exported: Exported) -> bool:
-    """Whether an export made a difference: one of its files, a directory that holds one."""
+    """Return True if an export made the change: to one of its files, or a directory with one."""
     if not isinstance(change, Change):
         return False
     if change.path in exported.files:
@@ -152,36 +151,38 @@ def _is_exported(change: Difference, exported: Exported) -> bool:
 
 
 def _describe(module: str, snapshot: Snapshot, size: int, time: int, exported: Exported) -> Source:
-    """The source of an export; `size` and `time` are those of the commit."""
+    """Return the source of an export; `size` and `time` are those of the commit."""
     own = (snapshot.leaf(path) for path in exported.files)
     size -= sum(leaf.size for leaf in own if isinstance(leaf, File))
     return Source(module, snapshot, size, time, int(clock()), exported)
 
 
-def _write(source: Source, place: Place, wanted: Wanted) -> tuple[tuple[Written, ...], int]:
-    """Write what is wanted; the files, and how many names no line can hold."""
+def _write(
+    source: Source, place: Place, request: ExportRequest
+) -> tuple[tuple[WrittenFile, ...], int]:
+    """Write the requested files; return them, and the number of names left out of lists."""
     prefix = place.inside or ROOT
     with ExitStack() as closed:
         tree = closed.enter_context(closing(Folder(place.tree)))
         folder = tree
         if place.inside is None:
             folder = closed.enter_context(closing(Folder(place.outside)))
-        for path in all_paths(wanted):
+        for path in all_paths(request):
             folder.remove_unfinished(join(prefix, path))
 
-        def replaced(texts: Texts) -> Iterator[Written]:
+        def replace_files(texts: Texts) -> Iterator[WrittenFile]:
             for path, parts in texts:
-                yield Written(path, *folder.replace(join(prefix, path), parts))
+                yield WrittenFile(path, *folder.replace(join(prefix, path), parts))
 
-        written: list[Written] = []
+        written: list[WrittenFile] = []
         for name, dialect in DIALECTS.items():
-            if name in wanted.dialects:
-                written += replaced(dialect.texts(source, wanted))
+            if name in request.dialects:
+                written += replace_files(dialect.texts(source, request))
         left_out = 0
-        if FEDORA in wanted.dialects:
-            unnamed = {join(prefix, path) for path in fedora.paths(wanted)}
-            others = [each for each in tree.existing(source.exported) if each.path not in unnamed]
-            lists = fedora.Lists(source, wanted, others)
-            written += replaced(lists.texts())
+        if FEDORA in request.dialects:
+            unlisted = {join(prefix, path) for path in fedora.paths(request)}
+            listed = [each for each in tree.existing(source.exported) if each.path not in unlisted]
+            lists = fedora.Lists(source, request, listed)
+            written += replace_files(lists.texts())
             left_out = lists.left_out
     return tuple(written), left_out

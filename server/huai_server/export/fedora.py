@@ -1,21 +1,21 @@
 """The lists that quick-fedora-mirror and MirrorManager read, as `create-filelist` writes them.
 
 `fullfiletimelist-NAME` is version 2 of the format: `[Version]`, `[Files]`, `[Checksums SHA1]`, and
-`[End]`, by which a reader knows that a list is whole.  What differs from the reference:
+`[End]`, by which a reader recognizes a complete list.  The differences from the reference:
 
 - The time is the mtime: metadata hold no ctime.
 - Directories have the size 0, symlinks to nowhere are listed.
 - There are no SHA-1 checksums, which would need content.
 
-No list names one of the three: the client fetches them beside what they name, and deletes what they
-do not.  So they do name whatever else an export writes into the tree, last and as it stands there.
+The lists do not name each other: the client fetches them in addition to what they name, and deletes
+other files.  So they name the other files of exports in the tree, last and with present attributes.
 """
 
 from collections.abc import Iterator, Sequence
 
 from huai_native._native import FileList
 from huai_schema.paths import RelPath
-from huai_server.export.source import Existing, Source, Wanted
+from huai_server.export.source import Existing, ExportRequest, Source
 
 _FULL = RelPath(b"fullfilelist")
 _IMAGES = tuple(
@@ -28,25 +28,27 @@ _IMAGES = tuple(
 """Image formats of Fedora's composes (productmd)."""
 
 
-def paths(wanted: Wanted) -> tuple[RelPath, ...]:
-    """The three lists."""
-    name = wanted.list_name.encode()
+def paths(request: ExportRequest) -> tuple[RelPath, ...]:
+    """Return the paths of the three lists."""
+    name = request.list_name.encode()
     return (RelPath(b"imagelist-" + name), _FULL, RelPath(b"fullfiletimelist-" + name))
 
 
 class Lists:
     """The lists of one export."""
 
-    def __init__(self, source: Source, wanted: Wanted, others: Sequence[Existing]) -> None:
-        """`others` are the other files of exports in the tree."""
+    def __init__(
+        self, source: Source, request: ExportRequest, other_exports: Sequence[Existing]
+    ) -> None:
+        """List the entries of `source`, and the other files of exports in the tree."""
         self._source = source
-        self._paths = paths(wanted)
-        self._others = others
+        self._paths = paths(request)
+        self._other_exports = other_exports
         self.left_out = 0
-        """Names that no line can hold; a directory counts once."""
+        """The number of names that no line can hold; a directory counts once."""
 
     def texts(self) -> Iterator[tuple[RelPath, Iterator[bytes]]]:
-        """The lists, the one last that a client asks for first."""
+        """Yield the lists, with the one that a client fetches first at the end."""
         images, full, times = self._paths
         yield images, self._rows(_IMAGES)
         yield full, self._names()
@@ -60,14 +62,15 @@ class Lists:
 
     def _names(self) -> Iterator[bytes]:
         yield from self._rows(())
-        found = (*self._source.exported.without_root(), *(each.path for each in self._others))
-        yield b"".join(b"./" + path + b"\n" for path in found)
+        other_paths = (each.path for each in self._other_exports)
+        listed = (*self._source.exported.without_root(), *other_paths)
+        yield b"".join(b"./" + path + b"\n" for path in listed)
 
     def _times(self) -> Iterator[bytes]:
         yield b"[Version]\n2\n\n[Files]\n"
         yield from self._rows(None)
         for path in self._source.exported.without_root():
             yield b"%d\td\t0\t%b\n" % (self._source.time, path)
-        for each in self._others:
-            yield b"%d\tf\t%d\t%b\n" % (each.mtime, each.size, each.path)
+        for file in self._other_exports:
+            yield b"%d\tf\t%d\t%b\n" % (file.mtime, file.size, file.path)
         yield b"\n[Checksums SHA1]\n\n[End]\n"

@@ -1,9 +1,9 @@
-"""The folder that an export writes to: in the tree or elsewhere, each file replaced as a whole.
+"""The folder that an export writes to, in the tree or elsewhere; files are replaced as a whole.
 
-Nothing below it is reached through a symlink.  A file that would not change is not touched, nor is
-its directory: that makes no news for the next commit.
-Order of writes: the new content, durable, in `.~tmp~`, which no commit looks at; then its name, by
-one rename.  What a killed run left there is removed by the next one.
+No path below it is followed through a symlink.  A file that would not change is not touched, nor is
+its directory, so that the next commit has no change.
+Order of writes: the new content, durable, in `.~tmp~`, which commits leave out; then one rename to
+its name.  The next run removes the files of one that was killed.
 """
 
 import os
@@ -29,7 +29,7 @@ _PART = 1 << 20
 
 
 class ExportError(HuaiError):
-    """A file cannot be written; the one that was there before still is."""
+    """A file cannot be written; the former one is unchanged."""
 
     exit_code = ExitCode.FILE_IO
 
@@ -41,10 +41,10 @@ class FolderError(HuaiError):
 
 
 class Folder:
-    """An open directory, and what is written below it."""
+    """An open directory, below which files are written."""
 
     def __init__(self, path: bytes) -> None:
-        """`path` is a directory, which may be reached through symlinks."""
+        """Open the directory `path`, whose components may be symlinks."""
         self._path = path
         try:
             self._handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -54,47 +54,47 @@ class Folder:
             ) from error
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the directory."""
         os.close(self._handle)
 
     def make(self, directory: RelPath) -> None:
-        """Make a directory below it and those above that, unless they are there."""
-        with self._entered(directory, make=True):
+        """Make a directory and its missing parents."""
+        with self._enter(directory, make=True):
             pass
 
     def existing(self, paths: Exported) -> Iterator[Existing]:
-        """Those of an export's files that are there as regular files."""
+        """Yield the exported files that exist as regular files."""
         for path in sorted(paths.files):
-            with suppress(OSError, FolderError), self._entered(parent(path)) as directory:
+            with suppress(OSError, FolderError), self._enter(parent(path)) as directory:
                 status = os.stat(basename(path), dir_fd=directory, follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
                     yield Existing(path, status.st_size, status.st_mtime_ns // _SECOND)
 
     def remove_unfinished(self, path: RelPath) -> None:
-        """Remove what a killed run left in the directory of a file."""
-        with suppress(FileNotFoundError), self._entered(parent(path)) as directory:
+        """Remove the files of a killed run from the directory of a file."""
+        with suppress(FileNotFoundError), self._enter(parent(path)) as directory:
             with _staging(directory) as staging:
                 for name in os.listdir(staging):
                     if os.fsencode(name).startswith(_UNFINISHED):
                         with suppress(IsADirectoryError):
                             os.unlink(name, dir_fd=staging)
-            with suppress(OSError):  # others may stage there as well
+            with suppress(OSError):  # other programs may stage there as well
                 os.rmdir(RESERVED, dir_fd=directory)
 
     def replace(self, path: RelPath, parts: Iterator[bytes]) -> tuple[int, bool]:
-        """Give a file this content; its size, and whether it had another content before."""
+        """Replace the content of a file; return its size, and True if the content changed."""
         try:
-            with self._entered(parent(path), make=True) as directory:
+            with self._enter(parent(path), make=True) as directory:
                 return _replace(directory, basename(path), parts)
         except OSError as error:
             raise ExportError(
                 f"{show(join(self._path, path))}: {error.strerror or error}",
-                hint="what stood there before still does; run it again once the cause is removed",
+                hint="the former file is unchanged; try again once the cause is removed",
             ) from error
 
     @contextmanager
-    def _entered(self, path: RelPath, *, make: bool = False) -> Iterator[int]:
-        """A handle of a directory below it, reached without symlinks."""
+    def _enter(self, path: RelPath, *, make: bool = False) -> Iterator[int]:
+        """Yield a handle of a directory below, opened without following symlinks."""
         handle = os.dup(self._handle)
         try:
             for name in path.split(b"/") if path else ():
@@ -106,7 +106,7 @@ class Folder:
                 except NotADirectoryError:
                     raise FolderError(
                         f"{show(join(self._path, path))}: {show(name)} is not a real directory",
-                        hint="nothing is written through a symlink: name the folder itself",
+                        hint="exports do not follow symlinks: name the real folder",
                     ) from None
                 os.close(handle)
                 handle = below
@@ -120,7 +120,7 @@ def _staging(directory: int) -> Iterator[int]:
     handle = os.open(RESERVED, _DIRECTORY, dir_fd=directory)
     try:
         status = os.fstat(handle)
-        # The tree's owner may stage there as well: he may replace any file of the tree anyway.
+        # The tree's owner may stage there too, and can replace any file of the tree anyway.
         owners = (os.geteuid(), os.fstat(directory).st_uid)
         if status.st_uid not in owners or status.st_mode & 0o022:
             raise FolderError(
@@ -134,7 +134,7 @@ def _staging(directory: int) -> Iterator[int]:
 
 
 def _replace(directory: int, name: bytes, parts: Iterator[bytes]) -> tuple[int, bool]:
-    with _opened(directory, name) as old:
+    with _open_old(directory, name) as old:
         size, part = _skip_equal(old, parts)
         if part is None:
             return size, False
@@ -142,7 +142,7 @@ def _replace(directory: int, name: bytes, parts: Iterator[bytes]) -> tuple[int, 
             os.mkdir(RESERVED, 0o700, dir_fd=directory)
         try:
             with _staging(directory) as staging:
-                # Uploaders may write to the tree: neither the name nor what is at it is theirs.
+                # Uploaders may write to the tree, so the name must be new and unpredictable.
                 unfinished = _UNFINISHED + secrets.token_hex(8).encode()
                 size = _write(staging, unfinished, old, size, chain((part,), parts))
                 os.replace(unfinished, name, src_dir_fd=staging, dst_dir_fd=directory)
@@ -154,8 +154,8 @@ def _replace(directory: int, name: bytes, parts: Iterator[bytes]) -> tuple[int, 
 
 
 @contextmanager
-def _opened(directory: int, name: bytes) -> Iterator[BufferedReader | None]:
-    """The regular file that is there."""
+def _open_old(directory: int, name: bytes) -> Iterator[BufferedReader | None]:
+    """Open the regular file; yields None if it is missing."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         handle = os.open(name, flags, dir_fd=directory)
@@ -167,7 +167,7 @@ def _opened(directory: int, name: bytes) -> Iterator[BufferedReader | None]:
 
 
 def _skip_equal(old: BinaryIO | None, parts: Iterator[bytes]) -> tuple[int, bytes | None]:
-    """How many bytes are as before, and the part in which others begin; None: all are."""
+    """Return the number of equal bytes, and the first part that differs; None if none does."""
     size = 0
     for part in parts:
         if old is None or old.read(len(part)) != part:
@@ -179,7 +179,7 @@ def _skip_equal(old: BinaryIO | None, parts: Iterator[bytes]) -> tuple[int, byte
 def _write(
     staging: int, name: bytes, old: BinaryIO | None, equal: int, rest: Iterable[bytes]
 ) -> int:
-    """Write a whole file: so many bytes as before, then the rest; its size."""
+    """Write a file from the first `equal` bytes of `old` and the rest; return its size."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(name, flags, 0o600, dir_fd=staging)
     try:

@@ -1,9 +1,9 @@
-"""A metalink of one file (RFC 5854): where its content is, its size, and its digest.
+"""A metalink of one file (RFC 5854): its URLs, its size, and its digest.
 
 Pure.  The content URLs of the commit come first, in their order, then its mirrors, then those
-that attest what they hold.  IANA's registry
-of hash names has no BLAKE3, so there is no `hash` element, whose type has to be one of these: the
-digest stands in an element of a namespace of its own, which other programs have to ignore.
+that attest what they hold.  A `hash` element must have a type of IANA's registry of hash names,
+which has no BLAKE3, so the digest is in an element of huai's namespace, which other programs must
+ignore.
 """
 
 from collections.abc import Iterable
@@ -23,17 +23,17 @@ _SPACES = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 
 
 class NoMetalinkError(HuaiError):
-    """There can be none for a file."""
+    """A file cannot have a metalink."""
 
     exit_code = ExitCode.FORMAT
 
 
-def metalink(file: File, descriptor: Descriptor, others: Iterable[str] = ()) -> str:
-    """The document; `others`: URLs of further mirrors.
+def metalink(file: File, descriptor: Descriptor, more_urls: Iterable[str] = ()) -> str:
+    """Return the document; `more_urls` are those of further mirrors.
 
-    `NoMetalinkError` if XML cannot name the file, or nobody says where it is.
+    Raises `NoMetalinkError` if XML cannot hold the name of the file, or all URLs are missing.
     """
-    urls = tuple(dict.fromkeys((*descriptor.content_urls, *descriptor.mirrors, *others)))
+    urls = tuple(dict.fromkeys((*descriptor.content_urls, *descriptor.mirrors, *more_urls)))
     if not urls:
         raise NoMetalinkError("the commit names no content URLs")
     name = _attribute(basename(file.path))
@@ -55,7 +55,7 @@ def metalink(file: File, descriptor: Descriptor, others: Iterable[str] = ()) -> 
 
 
 def _attribute(name: bytes) -> str:
-    """A name in quotes; XML has no way to write some characters."""
+    """Return a name in quotes; raises `NoMetalinkError` for characters that XML cannot hold."""
     try:
         text = name.decode()
     except UnicodeDecodeError:
@@ -66,7 +66,7 @@ def _attribute(name: bytes) -> str:
 
 
 def _address(url: str, path: bytes) -> str:
-    """The file below a content URL, of a daemon or of a web server."""
+    """Return the URL of a file below a content URL, of a daemon or of a web server."""
     host, colons, module = url.partition("::")
     top = f"rsync://{host}/{module}" if colons and "/" not in host else url
     return f"{top.rstrip('/')}/{quote_from_bytes(path, safe='/')}"

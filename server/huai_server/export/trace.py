@@ -1,8 +1,8 @@
 """Debian's trace files: `project/trace/HOST`, and `_traces`, which lists them.
 
-As ftpsync writes them: the first line is what `LC_ALL=POSIX date -u` prints, then come fields.  Of
-these only those that are known here; `Archive serial` stands in the content of another file.
-`_traces` has the names in the order of their times, this mirror's last.
+As ftpsync writes them: the first line is the output of `LC_ALL=POSIX date -u`, then come fields.
+`Archive serial` is left out, because it is in the content of another file.  `_traces` has the names
+in the order of their times, this mirror's last.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from huai_schema import __version__
 from huai_schema.entries import File
 from huai_schema.layout.snapshot import decode_listing
 from huai_schema.paths import RelPath, basename, join
-from huai_server.export.source import Source, Wanted
+from huai_server.export.source import ExportRequest, Source
 
 _FOLDER = RelPath(b"project/trace")
 _LIST = join(_FOLDER, b"_traces")
@@ -26,23 +26,23 @@ _MONTHS = (
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def paths(wanted: Wanted) -> tuple[RelPath, ...]:
-    """Trace file and list."""
-    return (_trace(wanted), _LIST)
+def paths(request: ExportRequest) -> tuple[RelPath, ...]:
+    """Return the paths of the trace file and the list."""
+    return (_trace(request), _LIST)
 
 
-def texts(source: Source, wanted: Wanted) -> Iterator[tuple[RelPath, Iterator[bytes]]]:
-    """Trace file and list."""
-    yield _trace(wanted), _content(source, wanted)
-    yield _LIST, _names(source, wanted)
+def texts(source: Source, request: ExportRequest) -> Iterator[tuple[RelPath, Iterator[bytes]]]:
+    """Yield the trace file and the list."""
+    yield _trace(request), _content(source, request)
+    yield _LIST, _names(source, request)
 
 
-def _trace(wanted: Wanted) -> RelPath:
-    return join(_FOLDER, wanted.host.encode())
+def _trace(request: ExportRequest) -> RelPath:
+    return join(_FOLDER, request.host.encode())
 
 
-def _content(source: Source, wanted: Wanted) -> Iterator[bytes]:
-    when = _EPOCH + timedelta(seconds=source.stamp(wanted.heartbeat))
+def _content(source: Source, request: ExportRequest) -> Iterator[bytes]:
+    when = _EPOCH + timedelta(seconds=source.stamp(request.heartbeat))
     started = _EPOCH + timedelta(seconds=source.time)
     month, day = _MONTHS[when.month - 1], _DAYS[when.weekday()]
     lines = [
@@ -50,38 +50,38 @@ def _content(source: Source, wanted: Wanted) -> Iterator[bytes]:
         f"Date: {format_datetime(when)}",
         f"Date-Started: {format_datetime(started)}",
         f"Creator: huai-server {__version__}",
-        f"Running on host: {wanted.host}",
+        f"Running on host: {request.host}",
     ]
     architectures = _architectures(source)
     if architectures:
         lines.append(f"Architectures: {' '.join(architectures)}")
-    lines.append(f"Upstream-mirror: {wanted.upstream or 'unknown'}")
+    lines.append(f"Upstream-mirror: {request.upstream or 'unknown'}")
     yield "".join(line + "\n" for line in lines).encode()
 
 
 def _architectures(source: Source) -> list[str]:
-    """Those of which there is an index below `dists`."""
-    found = set()
+    """Return the architectures with an index below `dists`."""
+    names = set()
     for listing in source.snapshot.subtree(_DISTS):
         name = basename(listing.path)
         index = b"Sources." if name == b"source" else b"Packages."
         if name != b"source" and not name.startswith(b"binary-"):
             continue
         if any(line.startswith(index) for line in listing.leaves.splitlines()):
-            found.add(name.removeprefix(b"binary-").decode("utf-8", "replace"))
-    return sorted(name for name in found if name.isprintable())
+            names.add(name.removeprefix(b"binary-").decode("utf-8", "replace"))
+    return sorted(name for name in names if name.isprintable())
 
 
-def _names(source: Source, wanted: Wanted) -> Iterator[bytes]:
-    own = _trace(wanted)
+def _names(source: Source, request: ExportRequest) -> Iterator[bytes]:
+    own = _trace(request)
     listing = source.snapshot.listing(_FOLDER)
     entries = decode_listing(listing) if listing else ()
-    others = sorted(
+    other_traces = sorted(
         (each.mtime, basename(each.path))
         for each in entries
         if isinstance(each, File) and each.path != own and _is_host(basename(each.path))
     )
-    yield b"".join(name + b"\n" for name in (*(name for _, name in others), basename(own)))
+    yield b"".join(name + b"\n" for name in (*(name for _, name in other_traces), basename(own)))
 
 
 def _is_host(name: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""What became of the export that goes with a commit.  A value only: quick to import."""
+"""The result of the export that goes with a commit.  A value only, which is quick to import."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:  # few commits export anything
 
 
 class ExportUpdate(NamedTuple):
-    """What became of it."""
+    """The result of the export after a commit."""
 
     result: "ExportResult | None" = None
     described: "Head | None" = None
-    """The commit that the files describe; None: the new one."""
+    """The commit that the files describe; None for the new one."""
     failure: HuaiError | None = None
-    """The commit was made all the same."""
+    """The error of the export, in spite of which the commit was made."""
 
     @property
     def exit_code(self) -> ExitCode:
-        """How the program should end."""
+        """The exit code for the program."""
         return self.failure.exit_code if self.failure else ExitCode.OK

@@ -1,1 +1,1 @@
-"""Serving clients that know only rsync: attr trees, the redirection to content, the daemon."""
+"""Serving clients that know only rsync: attr trees, the preload library, the daemon."""

@@ -1,6 +1,6 @@
-"""What a commit means for the attr trees, and what the removal of a module does.
+"""Updating attr trees after a commit, and deleting them with their modules.
 
-Rule to keep: a failure here undoes no commit; the result tells it.
+Rule to keep: a failure here does not undo the commit; the result reports it.
 """
 
 import os
@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, NamedTuple
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.config.load import ServerConfig, load
 
-if TYPE_CHECKING:  # an upstream without a fallback has no need of what makes attr trees
+if TYPE_CHECKING:  # an upstream without a fallback need not load them
     from huai_server.fallback.attr.ensure import AttrTreeResult
     from huai_server.fallback.attr.tree import AttrTree
 
 
 class AttrTreeUpdate(NamedTuple):
-    """What became of the attr trees after a commit."""
+    """The result for the attr trees after a commit."""
 
     result: "AttrTreeResult | None" = None
-    """What was done to the module's attr tree; None: it has none, or nothing could be done."""
+    """The change of the module's attr tree; None if it has none or could not be changed."""
     left_alone: str = ""
-    """Why the module's attr tree was left as it is."""
+    """The reason for which the module's attr tree was not changed, or empty."""
     failure: HuaiError | None = None
-    """Why the module's attr tree is not of the new commit."""
+    """The error because of which the attr tree does not list the new commit."""
     removed: tuple[str, ...] = ()
-    """Modules whose attr trees were deleted, because they are no longer listed from one."""
+    """Modules whose attr trees were deleted, because they no longer list from one."""
     removal_failure: HuaiError | None = None
-    """Why attr trees of other modules could not be deleted."""
+    """The error of deleting attr trees of other modules."""
 
     @property
     def exit_code(self) -> ExitCode:
-        """How the program should end."""
+        """The exit code for the program."""
         return ExitCode.FALLBACK if self.failure else ExitCode.OK
 
 
@@ -49,12 +49,12 @@ def update_attr_tree(root: Path, name: str) -> AttrTreeUpdate:
 
     try:
         update = AttrTreeUpdate(removed=tuple(remove_forgotten(root, config)))
-    except HuaiError as error:  # of other modules: this one's attr tree has to be updated
+    except HuaiError as error:  # of other modules: still update this one's attr tree
         update = AttrTreeUpdate(removal_failure=error)
     tree = attr_tree(root, config, name)
     if not tree.fallback.state.exists():
         return update
-    if reason := _not_ours(tree):
+    if reason := _refusal(tree):
         return update._replace(left_alone=reason)
     try:
         return update._replace(result=ensure(tree))
@@ -63,7 +63,7 @@ def update_attr_tree(root: Path, name: str) -> AttrTreeUpdate:
 
 
 def remove_attr_tree(root: Path, config: ServerConfig, name: str) -> bool:
-    """Delete the attr tree of `name`, if it belongs to this root; False: clients still read it."""
+    """Delete this root's attr tree of `name`; return False if clients still read it."""
     from huai_server.fallback.attr.remove import delete_attr_tree
     from huai_server.fallback.attr.tree import attr_tree
 
@@ -71,8 +71,8 @@ def remove_attr_tree(root: Path, config: ServerConfig, name: str) -> bool:
     return not tree.is_own or delete_attr_tree(tree)
 
 
-def _not_ours(tree: "AttrTree") -> str:
-    """Why this commit must not change the attr tree; empty: it may."""
+def _refusal(tree: "AttrTree") -> str:
+    """Return why this commit must not change the attr tree; empty if it may."""
     folder = tree.fallback.folder
     if not tree.is_own:
         reason = (
@@ -83,7 +83,7 @@ def _not_ours(tree: "AttrTree") -> str:
         if tree.is_orphan:
             name = tree.name
             reason += f", which is gone: run huai-server fallback build {name}, or fallback remove"
-        return f"{folder}: {reason}; this commit leaves it as it is"
+        return f"{folder}: {reason}; this commit does not change it"
     if not os.access(folder, os.W_OK):
-        return "the attr tree belongs to another user; `fallback serve` brings it along"
+        return "the attr tree belongs to another user; `fallback serve` updates it"
     return ""

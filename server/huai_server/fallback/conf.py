@@ -1,6 +1,6 @@
-"""The rsyncd.conf of the fallback, with the settings that mirrors usually have.
+"""The rsyncd.conf of the fallback, with the usual settings of mirrors.
 
-Pure.  Rsync reads the file again for each connection, so a change of modules only replaces it.
+Pure.  Rsync reads the file again for each connection, so replacing it changes the modules.
 """
 
 import re
@@ -13,27 +13,27 @@ from huai_server.config.tables import Fallback, Module
 from huai_server.state.paths import fallback_lock_file
 
 LOG_FORMAT = "%o [%a] %m %b %f %l"
-"""As mirrors log it: operation, address, module, bytes sent, path, size."""
+"""The usual format of mirrors: operation, address, module, bytes sent, path, size."""
 _VARIABLE = re.compile(r"%[A-Z][^%]*%")
 _GLOBAL = "global"
-"""The section of this name is not a module for rsync."""
+"""The name of a section that rsync does not treat as a module."""
 
 
 class FallbackModule(NamedTuple):
-    """A module as rsync sees it."""
+    """A module of the daemon."""
 
     module: Module
     path: Path
-    """Its `path` in rsyncd.conf."""
+    """The `path` in rsyncd.conf."""
 
 
 def render(
     settings: Fallback, modules: Mapping[str, FallbackModule], folder: Path, *, privileged: bool
 ) -> str:
-    """The text of rsyncd.conf; raises `ConfigError` for a value that it cannot hold.
+    """Return the text of rsyncd.conf; raises `ConfigError` for a value that it cannot hold.
 
-    `folder` is for lock files.  Without `privileged` rsync cannot change its user, and no section
-    names one.
+    `folder` is for lock files.  Without `privileged` rsync cannot change its user, and the text
+    names none.
     """
     for clash in clashing_names(modules).values():
         raise clash
@@ -41,7 +41,7 @@ def render(
     lines += _assignments(_global(settings, privileged=privileged))
     lines += _extra("", settings.extra)
     for name, served in modules.items():
-        # One lock file for each module: in a shared one they would count each other's connections.
+        # In a shared lock file modules would count each other's connections.
         lock = fallback_lock_file(folder, name)
         lines += ["", f"[{name}]", *_assignments(_module(served, lock))]
         lines += _extra(name, served.module.fallback.extra)
@@ -51,7 +51,7 @@ def render(
 def clashing_names(names: Iterable[str]) -> dict[str, ConfigError]:
     """Return the names that differ from another one in case only, each with its error.
 
-    Rsync reads their sections as one, with the path of the last, so none of them can be served.
+    Rsync merges their sections, with the path of the last one, so none of them can be served.
     """
     alike: dict[str, list[str]] = {_GLOBAL: [_GLOBAL]}
     for name in names:
@@ -59,7 +59,7 @@ def clashing_names(names: Iterable[str]) -> dict[str, ConfigError]:
     groups = [group for group in alike.values() if len(group) > 1]
     return {
         name: ConfigError(
-            f"rsync cannot tell the module {name!r} from {group[place == 0]!r}",
+            f"rsync cannot distinguish the module {name!r} from {group[place == 0]!r}",
             hint="rename it, or set its fallback.kind to off",
         )
         for group in groups
@@ -74,7 +74,7 @@ def _global(settings: Fallback, *, privileged: bool) -> Iterable[tuple[str, obje
         yield "gid", settings.gid or "*"
     yield "use chroot", settings.use_chroot
     yield "read only", True
-    # Symlinks are listed as they are, with and without chroot; clients cannot write any.
+    # Symlinks are listed unchanged with and without chroot, because clients cannot write any.
     yield "munge symlinks", False
     yield "max connections", settings.max_connections
     yield "timeout", settings.timeout
@@ -106,11 +106,11 @@ def _module(served: FallbackModule, lock_file: Path) -> Iterable[tuple[str, obje
 
 
 def _extra(name: str, text: str) -> list[str]:
-    """The `extra` lines for one module, or for all (`name` is empty).
+    """Return the `extra` lines for one module, or for all if `name` is empty.
 
     Raises `ConfigError` for a module's line that sets a path or begins a section, and for a text
-    that ends with a backslash: rsync would join its last line with the one that follows.  Rsync
-    reads the names of parameters in any case and with any blanks.
+    that ends with a backslash, which would join its last line with the next one.  Rsync reads the
+    names of parameters in any case and with any blanks.
     """
     place = f"[modules.{name}.fallback]" if name else "[fallback]"
     for line in re.sub(r"\\[ \t]*\n", "", text).splitlines():
@@ -118,29 +118,29 @@ def _extra(name: str, text: str) -> list[str]:
         elsewhere = bool(name) and (word == "path" or word[:1] in ("[", "&"))
         if elsewhere or line.rstrip().endswith("\\"):
             raise ConfigError(
-                f"{place} extra: {line.strip()!r} cannot stand there",
-                hint="the extra of a module cannot set its path, other modules belong into the "
+                f"{place} extra: {line.strip()!r} is not allowed here",
+                hint="the extra of a module cannot set its path, further modules belong in the "
                 "extra of [fallback], and the last line cannot end with a backslash",
             )
     return text.splitlines()
 
 
 def _assignments(values: Iterable[tuple[str, object]]) -> Iterable[str]:
-    """A line for each value that is not empty; for the others rsync's default holds."""
+    """Yield a line for each non-empty value; rsync has defaults for the empty ones."""
     for name, value in values:
         text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
         if text:
-            yield f"{name} = {_checked(name, text)}"
+            yield f"{name} = {_check_value(name, text)}"
 
 
-def _checked(name: str, text: str) -> str:
-    """`text`, if rsync reads it unchanged; else `ConfigError`."""
+def _check_value(name: str, text: str) -> str:
+    """Return `text`; raises `ConfigError` if rsync would not read it unchanged."""
     if "\n" in text or "\r" in text or "\0" in text:
         reason = "a line break"
     elif text != text.strip() or text.endswith("\\"):
-        reason = "a blank at an end, or a backslash at the last one"
+        reason = "a blank at either end, or a backslash at the end"
     elif _VARIABLE.search(text):
-        reason = "a word between percent signs, which stands for a variable"
+        reason = "a word between percent signs, which is a variable"
     else:
         return text
     raise ConfigError(

@@ -1,4 +1,4 @@
-"""The interface of a kind of attr tree: how to make, change and delete one.
+"""The interface of a kind of attr tree, which makes, changes and deletes attr trees.
 
 `attr` decides when; `sparse` and `erofs` are the kinds.
 """
@@ -14,7 +14,7 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_server.fallback.owners import OwnerIds
 
 UNLISTED = frozenset(("digest",))
-"""Attributes that rsync does not list."""
+"""The attributes that rsync does not list."""
 
 
 class AttrTreeError(HuaiError):
@@ -27,39 +27,39 @@ class Update(NamedTuple):
     """A planned change of an attr tree in place."""
 
     changes: int
-    """How many entries differ; a directory that moved with all below it counts once."""
+    """The number of entries that differ; a moved directory counts once with all below it."""
     run: Callable[[], int]
-    """Carries it out; after an `OSError` each entry is the old one or the new one.
+    """Carries out the update; after an `OSError` each entry is the old one or the new one.
 
-    Returns how many entries could not be given their owner.
+    Returns the number of entries whose owner could not be set.
     """
 
 
 class AttrTreeKind(ABC):
-    """One way to keep names, sizes and times without content.
+    """A way to store names, sizes and times without content.
 
-    The caller holds the module's lock.  `owners` is None for a module that records no owners: all
-    entries then belong to the user that runs this.
+    The caller holds the module's lock.  `owners` None means a module that records no owners, whose
+    entries belong to the user of this process.
     """
 
     ENTRY_BYTES: ClassVar[int]
-    """About how much memory, or disk, an entry takes."""
+    """The approximate memory or disk space of an entry, in bytes."""
     writable: ClassVar[bool]
-    """Whether other programs can change an attr tree, so that it has to be looked at."""
+    """True if other programs can change an attr tree, so that it must be checked."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is where the space is taken."""
+        """Store attr trees in the file system of `folder`."""
         self._folder = folder
 
     @abstractmethod
     def check_room(self, totals: Totals) -> None:
-        """Raise `AttrTreeError` unless one of this size can be made here and now."""
+        """Raise `AttrTreeError` unless there is room for an attr tree of this size."""
 
     @abstractmethod
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
-        """Make a whole attr tree at `generation`, which does not exist.
+        """Make a complete attr tree at `generation`, which must not exist.
 
-        Returns how many entries could not be given their owner.  After a failure the caller
+        Returns the number of entries whose owner could not be set.  After a failure the caller
         discards it.
         """
 
@@ -67,8 +67,8 @@ class AttrTreeKind(ABC):
     def plan(
         self, generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None
     ) -> Update | None:
-        """The update of `generation` from `old` to `new`; None: a new one has to be made."""
+        """Plan the update of `generation`; None if a new attr tree must be made instead."""
 
     @abstractmethod
     def discard(self, generation: Path) -> None:
-        """Delete the attr tree at `generation`, whole or not; no daemon serves it any more."""
+        """Delete a complete or partial attr tree, which no daemon serves any more."""

@@ -1,4 +1,4 @@
-"""The C library, for calls that Python does not have."""
+"""Calls of the C library that Python does not offer."""
 
 import ctypes
 import os
@@ -7,12 +7,12 @@ from functools import cache
 
 @cache
 def library() -> ctypes.CDLL:
-    """Its functions; one that fails leaves the reason to `last_error`."""
+    """Load the C library, whose errno `last_error` returns."""
     return ctypes.CDLL(None, use_errno=True)
 
 
 def last_error() -> OSError:
-    """Why the last call of this thread failed."""
+    """Return the error of this thread's last call."""
     number = ctypes.get_errno()
     return OSError(number, os.strerror(number))
 

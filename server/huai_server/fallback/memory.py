@@ -1,7 +1,7 @@
-"""How much memory is available: of the machine, and in the control groups of this process.
+"""The memory that is available on the machine and in the control groups of this process.
 
 A container may have a much lower limit than the machine, and a process beyond it is killed.  The
-figures are from /proc and the file systems of cgroups v1 and v2.
+figures come from /proc and the file systems of cgroups v1 and v2.
 """
 
 from collections.abc import Iterator
@@ -11,20 +11,20 @@ from huai_server.fallback.kind import AttrTreeError
 
 _KIB = 1024
 _NO_LIMIT = 1 << 62
-"""Cgroups v1 write a number near 2^63 for "none"."""
+"""Cgroups v1 have a limit near 2^63 instead of no limit."""
 _V1, _V2 = ("memory.limit_in_bytes", "memory.usage_in_bytes"), ("memory.max", "memory.current")
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Bytes that this process can allocate now, by the machine and by every limit on it.
+    """Return the bytes that this process can allocate within all limits.
 
-    `root` is where /proc and the cgroup file systems are looked for.
+    `root` is the folder of /proc and the cgroup file systems.
     """
-    return min((_of_the_machine(root), *_of_the_groups(root)))
+    return min((_machine_bytes(root), *_group_bytes(root)))
 
 
-def _of_the_machine(root: Path) -> int:
-    """Bytes, as the kernel estimates it."""
+def _machine_bytes(root: Path) -> int:
+    """Return the kernel's estimate of the available bytes."""
     for line in (root / "proc/meminfo").read_text(encoding="ascii").splitlines():
         name, _, value = line.partition(":")
         if name == "MemAvailable":
@@ -32,20 +32,20 @@ def _of_the_machine(root: Path) -> int:
     raise AttrTreeError("/proc/meminfo: no MemAvailable", hint="huai needs Linux 3.14 or newer")
 
 
-def _of_the_groups(root: Path) -> Iterator[int]:
-    """What is left below the limit of each group, from this process's own one upwards."""
+def _group_bytes(root: Path) -> Iterator[int]:
+    """Yield the bytes below the limit of each group, from that of this process upwards."""
     for mount, group, names in _groups(root):
-        # In a container the path may be the host's and not exist: then the mount is the group.
+        # In a container the path may be the host's and be missing: then the mount is the group.
         place = mount / group if (mount / group).is_dir() else mount
         while place.is_relative_to(mount):
-            left = _left(place, *names)
+            left = _bytes_left(place, *names)
             if left is not None:
                 yield left
             place = place.parent
 
 
 def _groups(root: Path) -> Iterator[tuple[Path, str, tuple[str, str]]]:
-    """Where the memory controller's groups are mounted, and which is this process's."""
+    """Yield the mount points of the memory controller, and the path of this process's group."""
     try:
         lines = (root / "proc/self/cgroup").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -58,8 +58,8 @@ def _groups(root: Path) -> Iterator[tuple[Path, str, tuple[str, str]]]:
             yield root / "sys/fs/cgroup", group.lstrip("/"), _V2
 
 
-def _left(group: Path, limit_name: str, usage_name: str) -> int | None:
-    """Bytes below the limit of one group; None: it has none."""
+def _bytes_left(group: Path, limit_name: str, usage_name: str) -> int | None:
+    """Return the bytes below the limit of one group; None if it has no limit."""
     try:
         limit = int((group / limit_name).read_text(encoding="ascii"))
         usage = int((group / usage_name).read_text(encoding="ascii"))
@@ -69,15 +69,15 @@ def _left(group: Path, limit_name: str, usage_name: str) -> int | None:
 
 
 def _droppable(group: Path) -> int:
-    """Bytes of page cache that the kernel frees first, with half of what was used lately."""
+    """Return the bytes of page cache that the kernel frees first, and half of the active ones."""
     try:
         lines = (group / "memory.stat").read_text(encoding="ascii").splitlines()
     except OSError:
         return 0
-    found = {line.partition(" ")[0]: line.partition(" ")[2] for line in lines}
+    values = {line.partition(" ")[0]: line.partition(" ")[2] for line in lines}
 
-    def of(name: str) -> int:
-        """With all groups below it, which is another name in version 1."""
-        return int(found.get(f"total_{name}", found.get(name, "0")))
+    def total(name: str) -> int:
+        """Return the value with all groups below, which version 1 has under another name."""
+        return int(values.get(f"total_{name}", values.get(name, "0")))
 
-    return of("inactive_file") + of("active_file") // 2
+    return total("inactive_file") + total("active_file") // 2

@@ -1,6 +1,6 @@
-"""Running rsync, for the fallback.
+"""Running rsync, for the fallback and for probes.
 
-The daemon is stock rsync.  Its environment (the preload library) and its configuration make it a
+The daemon is stock rsync with the preload library in its environment and the configuration of the
 fallback.  Rule to keep: only the main thread starts daemons, because a listener ends with the
 thread that started it.
 """
@@ -28,11 +28,11 @@ _START_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 _KILL_SECONDS = 2.0
 _SERVED = (0, 23, 24)
-"""Exit codes of rsync if a daemon was there: all of it came, or some of it."""
-_QUESTION = b"@RSYNCD: 29.0\n#list\n"
-"""What a probe sends: rsync logs no error for it."""
+"""The exit codes of rsync after a daemon has answered: all files arrived, or only some."""
+_LIST_REQUEST = b"@RSYNCD: 29.0\n#list\n"
+"""The request of a start-up check, for which rsync logs no error."""
 _PARENT_DEATH_SIGNAL, _CHILD_SUBREAPER = 1, 36
-"""Of prctl(2)."""
+"""The options of prctl(2)."""
 _LACKING = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 """The errors on a machine without IPv6."""
 _LISTEN_HINTS = {
@@ -54,13 +54,13 @@ class DaemonListenError(HuaiError):
 
 
 def find(program: str) -> Path:
-    """The path of `program`, or `ProgramError`."""
-    found = shutil.which(program)
-    if found is None:
+    """Return the path of `program`; raises `ProgramError` if it is missing."""
+    path = shutil.which(program)
+    if path is None:
         raise ProgramError(
-            f"{program}: no such program", hint="install rsync, or set fallback.rsync to its path"
+            f"{program}: program not found", hint="install rsync, or set fallback.rsync to its path"
         )
-    return Path(found)
+    return Path(path)
 
 
 class Daemon:
@@ -69,10 +69,10 @@ class Daemon:
     def __init__(
         self, program: Path, config: Path, address: tuple[str, int], library: Path | None
     ) -> None:
-        """Start it; `wait_until_ready` tells when it accepts connections.
+        """Start the daemon; `wait_until_ready` returns when it accepts connections.
 
-        Raises `DaemonListenError` if another program listens there: rsync would end, or serve only
-        the addresses that are free, and the other program would answer our clients.
+        Raises `DaemonListenError` if another program listens there: rsync would exit, or serve only
+        the free addresses while the other program answers clients.
         """
         self._host, self.port = address
         check_free(*address)
@@ -80,7 +80,7 @@ class Daemon:
         _control(_CHILD_SUBREAPER, 1)
         command = [str(program), "--daemon", "--no-detach", f"--config={config}"]
         command += [f"--port={self.port}", *([f"--address={self._host}"] if self._host else [])]
-        with _starting(program):
+        with _start_errors(program):
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -96,22 +96,22 @@ class Daemon:
         """The process group of the listener and of all its connections."""
         return self._process.pid
 
-    def relay(self, line: Callable[[str], None]) -> None:
-        """Call `line` with each line that the listener or a connection writes."""
+    def relay(self, log: Callable[[str], None]) -> None:
+        """Call `log` with each line that the listener or a connection writes."""
         if self._process.stderr is not None:
-            Thread(target=_relay, args=(self._process.stderr, line), daemon=True).start()
+            Thread(target=_relay, args=(self._process.stderr, log), daemon=True).start()
 
     def ended(self) -> int | None:
-        """The exit status of the listener; None while it runs."""
+        """Return the exit status of the listener; None while it runs."""
         return self._process.poll()
 
     def wait_until_ready(self) -> None:
-        """Return when it answers; `ProgramError` if it ends before, or takes too long."""
+        """Wait until it answers; raises `ProgramError` if it exits before, or after a time-out."""
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
             if (status := self._process.poll()) is not None:
                 raise ProgramError(
-                    f"rsync ended at once with status {status}",
+                    f"rsync exited at once with status {status}",
                     hint="see its messages above; the port may be in use, or below 1024",
                 )
             if self._greets():
@@ -120,7 +120,7 @@ class Daemon:
         raise ProgramError("rsync does not accept connections", hint="see its messages above")
 
     def stop_listening(self) -> None:
-        """End the listener; connections go on."""
+        """End the listener; connections continue."""
         with suppress(ProcessLookupError):
             self._process.terminate()
         try:
@@ -139,7 +139,7 @@ class Daemon:
         try:
             with socket.create_connection((host, self.port), timeout=1) as connection:
                 greeting = connection.recv(64)
-                connection.sendall(_QUESTION)
+                connection.sendall(_LIST_REQUEST)
                 while connection.recv(4096):
                     pass
                 return greeting.startswith(b"@RSYNCD:")
@@ -148,10 +148,9 @@ class Daemon:
 
 
 def is_running(group: int) -> bool:
-    """Whether connections of a listener that has ended go on.
+    """Return True if connections of a listener that has ended continue.
 
-    The group keeps its number until this process has waited for the last of them, so the number
-    cannot be that of another group.
+    The group's number cannot be reused until this process has waited for the last of them.
     """
     with suppress(ChildProcessError):
         while os.waitpid(-group, os.WNOHANG)[0]:
@@ -171,7 +170,7 @@ def end_group(group: int) -> None:
 
 
 def free_port(host: str) -> int:
-    """A port that nobody listens on now."""
+    """Return a port on which no program listens now."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.bind((host, 0))
@@ -183,21 +182,21 @@ def free_port(host: str) -> int:
 def daemon(
     program: Path, config: Path, address: tuple[str, int], library: Path | None
 ) -> Iterator[list[str]]:
-    """Run a daemon during the block; yields the list that its output lines are added to."""
-    said: list[str] = []
+    """Run a daemon during the block; yields the list to which its output lines are added."""
+    lines: list[str] = []
     running = Daemon(program, config, address, library)
-    running.relay(said.append)
+    running.relay(lines.append)
     try:
         running.wait_until_ready()
-        yield said
+        yield lines
     finally:
         running.stop()
 
 
 def fetch_all(program: Path, url: str, folder: Path, *, seconds: float) -> int:
-    """Run rsync as a client, to bring all below `url` into `folder`; returns its exit code."""
+    """Fetch all below `url` into `folder` with rsync; returns its exit code."""
     command = [str(program), "-r", "--times", "--links", "--timeout=10", url, f"{folder}/"]
-    with _starting(program):
+    with _start_errors(program):
         try:
             done = subprocess.run(
                 command, capture_output=True, timeout=seconds, check=False, env=_environment(None)
@@ -205,7 +204,7 @@ def fetch_all(program: Path, url: str, folder: Path, *, seconds: float) -> int:
         except subprocess.TimeoutExpired as error:
             raise ProgramError(
                 f"{program}: a small transfer took more than {seconds:.0f} seconds",
-                hint="check the load of this machine, then try again",
+                hint="check the load of this machine, and try again",
             ) from error
     return done.returncode
 
@@ -213,13 +212,13 @@ def fetch_all(program: Path, url: str, folder: Path, *, seconds: float) -> int:
 def fetch_files(
     program: Path, url: str, paths: Sequence[bytes], folder: Path, *, seconds: float, most: int
 ) -> bool:
-    """Run rsync as a client, to bring files below `url` into `folder`, each under its path.
+    """Fetch files below `url` into `folder` with rsync, each under its path.
 
-    What cannot be had is not there afterwards, and nothing larger than `most` bytes.  Returns
-    whether the daemon served anything, or said that it has not.
+    Leaves out missing files and those larger than `most` bytes.  Returns True if the daemon
+    answered.
     """
     command = [str(program), "--timeout=30", f"--max-size={most}", "--from0", "--files-from=-"]
-    with _starting(program), suppress(subprocess.TimeoutExpired):
+    with _start_errors(program), suppress(subprocess.TimeoutExpired):
         done = subprocess.run(
             [*command, "--no-motd", f"{url}/", f"{folder}/"],
             input=b"\0".join(paths),
@@ -227,22 +226,22 @@ def fetch_files(
             timeout=seconds,
             check=False,
             env=_environment(None),
-            # A daemon may send more than it says.
+            # A daemon may send more than it announces.
             preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (most, most)),
         )
         return done.returncode in _SERVED
     return False
 
 
-def _relay(stream: IO[bytes], line: Callable[[str], None]) -> None:
+def _relay(stream: IO[bytes], log: Callable[[str], None]) -> None:
     with stream:
         for raw in stream:
-            with suppress(OSError):  # nobody reads ours; rsync must not wait for that
-                line(raw.decode("utf-8", "replace").rstrip("\n"))
+            with suppress(OSError):  # our own output is closed, and rsync must not block
+                log(raw.decode("utf-8", "replace").rstrip("\n"))
 
 
 @contextmanager
-def _starting(program: Path) -> Iterator[None]:
+def _start_errors(program: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -253,22 +252,22 @@ def _starting(program: Path) -> Iterator[None]:
 
 
 def _environment(library: Path | None) -> dict[str, str]:
-    """This process's, without variables that redirect rsync; preloads at most `library`."""
-    kept = {
+    """Return this process's environment without variables for rsync, and with `library`."""
+    environment = {
         name: value
         for name, value in os.environ.items()
         if name != "LD_PRELOAD" and not name.startswith("RSYNC_")
     }
-    return kept if library is None else {**kept, "LD_PRELOAD": str(library)}
+    return environment if library is None else {**environment, "LD_PRELOAD": str(library)}
 
 
 def check_free(host: str, port: int) -> None:
     """Raise `DaemonListenError` if an address that rsync is going to bind is in use."""
     try:
-        wanted = socket.getaddrinfo(
+        addresses = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        for family, kind, protocol, _, address in wanted:
+        for family, kind, protocol, _, address in addresses:
             _try_to_bind((family, kind, protocol), address, required=bool(host))
     except OSError as error:
         raise DaemonListenError(
@@ -292,7 +291,7 @@ def _try_to_bind(
 
 
 def _end_with(parent: int) -> None:
-    """Let the kernel end this process when its parent ends."""
+    """Make the kernel end this process when its parent ends."""
     _control(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
     if os.getppid() != parent:
         os._exit(1)

@@ -1,8 +1,8 @@
-"""A test before the service starts: does this rsync send content, and never a hole?
+"""A test before the service starts that this rsync sends content, and never a hole.
 
 A module of a few files is listed from an attr tree and fetched over loopback, with the settings of
-the real daemon.  Some files were changed after they were listed: these must not arrive.  Then the
-same without the library: rsync must refuse the module.
+the real daemon.  Files that were changed after listing must not arrive.  Without the library rsync
+must refuse the module.
 """
 
 import os
@@ -29,7 +29,7 @@ _PROGRAM_INTERPRETER = 3
 
 
 class SelfTestError(HuaiError):
-    """The redirection to content does not work here, so no module may be served."""
+    """The redirection to content does not work here, so no module is served."""
 
     exit_code = ExitCode.REQUIREMENT
 
@@ -50,7 +50,7 @@ class _SelfTest:
         self._real = place / "real"
         self._content = os.urandom(_SIZE)
         self._places = fallback_places(place, _NAME)
-        # Access rules and users are not tested here.
+        # The test does not cover access rules and users.
         self._settings = msgspec.structs.replace(
             settings,
             hosts_allow=("127.0.0.1",),
@@ -63,26 +63,26 @@ class _SelfTest:
 
     def run(self, library: Path) -> None:
         self._make()
-        code, said = self._fetched(library)
+        code, output = self._fetch(library)
         good = self._copy / _GOOD
         if code not in (0, *_VANISHED) or not good.exists():
-            raise self._failed(f"rsync could not fetch a file through it (exit {code})", said)
+            raise self._error(f"rsync could not fetch a file through it (exit {code})", output)
         if good.read_bytes() != self._content:
-            raise self._failed("a file arrived with other content", said)
+            raise self._error("a file arrived with other content", output)
         wrong = [name for name in (_SHORT, _OTHER, _LINKED) if (self._copy / name).exists()]
         if wrong:
-            raise self._failed(f"files that are not as listed were sent: {', '.join(wrong)}", said)
+            raise self._error(f"changed files were sent: {', '.join(wrong)}", output)
         shutil.rmtree(self._copy)
-        code, said = self._fetched(None)
+        code, output = self._fetch(None)
         if code == 0 or (self._copy / _GOOD).exists():
-            raise self._failed("the module was served without the library", said)
+            raise self._error("the module was served without the library", output)
 
     @property
     def _copy(self) -> Path:
         return self._place / "copy"
 
     def _make(self) -> None:
-        """A real tree, its attr tree, and then changes that the attr tree does not know."""
+        """Make a real tree and its attr tree, and change the real tree."""
         generation = self._places.generations / "1"
         generations.make_own_folder(self._places)
         for folder in (generation, self._real):
@@ -92,7 +92,7 @@ class _SelfTest:
             real.write_bytes(self._content)
             listed.touch()
             for path in (real, listed):
-                path.chmod(0o644)  # whatever the umask: the user of the transfers has to read it
+                path.chmod(0o644)  # regardless of the umask: the user of transfers must read it
             os.truncate(listed, _SIZE)
             times = real.stat()
             os.utime(listed, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -103,7 +103,7 @@ class _SelfTest:
         (self._real / _LINKED).symlink_to(self._real / _GOOD)
         generations.serve_generation(self._places, "1", str(self._real))
 
-    def _fetched(self, library: Path | None) -> tuple[int, list[str]]:
+    def _fetch(self, library: Path | None) -> tuple[int, list[str]]:
         config = self._place / "rsyncd.conf"
         module = Module(path=str(self._real), fallback=ModuleFallback())
         served = {_NAME: FallbackModule(module, self._places.served)}
@@ -112,16 +112,16 @@ class _SelfTest:
             encoding="utf-8",
         )
         port = programs.free_port("127.0.0.1")
-        with programs.daemon(self._program, config, ("127.0.0.1", port), library) as said:
+        with programs.daemon(self._program, config, ("127.0.0.1", port), library) as output:
             url = f"rsync://127.0.0.1:{port}/{_NAME}/"
             code = programs.fetch_all(self._program, url, self._copy, seconds=_SECONDS)
-        return code, said
+        return code, output
 
-    def _failed(self, what: str, said: list[str]) -> SelfTestError:
-        words = "; ".join(line for line in said[-3:] if line)
+    def _error(self, reason: str, output: list[str]) -> SelfTestError:
+        words = "; ".join(line for line in output[-3:] if line)
         return SelfTestError(
-            f"{self._program}: the redirection to content does not work: {what}"
-            + (f"; rsync says: {words}" if words else ""),
+            f"{self._program}: the redirection to content does not work: {reason}"
+            + (f"; rsync's output: {words}" if words else ""),
             hint=_likely_cause(self._settings),
         )
 
@@ -135,23 +135,23 @@ def _check_binaries(program: Path, library: Path) -> None:
             f"{error.filename}: {error.strerror}", hint="make it readable for this user"
         ) from error
     if loaded is None:
-        raise SelfTestError(f"{library}: no library", hint="install huai anew")
+        raise SelfTestError(f"{library}: not a library", hint="install huai again")
     if binary is None:
-        return  # a script that starts rsync, perhaps: the test will tell
-    (machine, is_dynamic), (wanted, _) = binary, loaded
+        return  # perhaps a script that starts rsync, which the test checks
+    (machine, is_dynamic), (library_machine, _) = binary, loaded
     if not is_dynamic:
         raise SelfTestError(
-            f"{program}: is linked statically and loads no library",
+            f"{program}: linked statically, so it loads no library",
             hint="install the distribution's rsync, or set fallback.rsync to another one",
         )
-    if machine != wanted:
+    if machine != library_machine:
         raise SelfTestError(
-            f"{program}: is of another architecture than {library}",
+            f"{program}: has another architecture than {library}",
             hint="install an rsync of the same architecture as Python",
         )
     if os.stat(program).st_mode & 0o6000:
         raise SelfTestError(
-            f"{program}: runs with another user's rights, and so loads no library",
+            f"{program}: set-id programs load no library",
             hint=f"run: chmod u-s,g-s {program}",
         )
 
@@ -161,14 +161,14 @@ def _likely_cause(settings: Fallback) -> str:
         return "mount /proc: the redirection needs it"
     if settings.use_chroot and os.geteuid() != 0:
         return "only root can chroot: set fallback.use_chroot to false"
-    return "nothing is served; see what rsync says, and whether the folder is mounted noexec"
+    return "check rsync's output, and that the folder is not mounted noexec"
 
 
 def inspect(path: Path) -> tuple[bytes, bool] | None:
-    """Return what machine an ELF file is for, and whether it asks for a dynamic loader.
+    """Return the machine of an ELF file, and True if it has a dynamic loader.
 
-    The machine is class, byte order and processor, which a library must have as the program has.
-    The loader is what preloads libraries.  None: it is not an ELF file (a script, perhaps).
+    The machine is class, byte order and processor, in which a library must equal the program.  The
+    loader preloads libraries.  Returns None for another file, such as a script.
     """
     with path.open("rb") as file:
         header = file.read(64)

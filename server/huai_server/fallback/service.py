@@ -1,7 +1,7 @@
 """The fallback as a service: attr trees, self-test, configuration, and a stock rsync daemon.
 
 Rule to keep: the daemon starts after the self-test has passed with the same rsync.  Rsync reads its
-configuration again for each connection, so a change of modules ends none.
+configuration again for each connection, so a change of modules does not end connections.
 """
 
 import ctypes
@@ -37,11 +37,11 @@ from huai_server.state.paths import unconfined_file
 _TICK_SECONDS = 1.0
 _LONGEST_PAUSE = 30.0
 _CALM_SECONDS = 60.0
-"""A daemon that ends later is started again at once; one that ends earlier, after a pause."""
+"""A daemon that ran longer is restarted at once, another one after a pause."""
 
 
 class _StopError(BaseException):
-    """SIGTERM came during a build, which is given up."""
+    """SIGTERM arrived during a build, which is aborted."""
 
 
 class ConfinementError(HuaiError):
@@ -51,33 +51,33 @@ class ConfinementError(HuaiError):
 
 
 class Callbacks(NamedTuple):
-    """Functions that the service calls."""
+    """The functions that the service calls."""
 
     listening: Callable[[str, int], None]
-    """With address and port, once connections are accepted."""
+    """Called with address and port, once connections are accepted."""
     attr_tree: Callable[[str, AttrTreeResult], None]
-    """With the module whose attr tree was built or updated, and what was done."""
+    """Called with a module's name and result after its attr tree was built or updated."""
     error: Callable[[str], None]
-    """With the message of an error that does not end the service."""
+    """Called with the message of an error that does not end the service."""
     log: Callable[[str], None]
-    """With each line that rsync writes, such as those of its transfer log."""
+    """Called with each line of rsync's output, such as those of its transfer log."""
 
 
 class Configuration(NamedTuple):
-    """For administrators who run rsyncd themselves."""
+    """The configuration for administrators who run rsyncd themselves."""
 
     text: str
     """The text of rsyncd.conf, for the modules that have an attr tree."""
     preload_library: Path
-    """For LD_PRELOAD."""
+    """The value for LD_PRELOAD."""
     left_out: tuple[tuple[str, str], ...]
-    """Modules that are not in it, each with the reason."""
+    """The modules that are left out, each with the reason."""
     unconfined: str | None
-    """Why connections cannot be confined; None if they can."""
+    """The reason that connections cannot be confined; None if they can."""
 
 
 def configuration(root: Path, *, test: bool) -> Configuration:
-    """The configuration for a daemon that another program starts."""
+    """Return the configuration for a daemon that another program starts."""
     config = load(root)
     folder = Path(config.fallback.folder)
     preload = preload_library()
@@ -87,14 +87,16 @@ def configuration(root: Path, *, test: bool) -> Configuration:
             self_test(config.fallback, programs.find(config.fallback.rsync), preload)
     unconfined = check_confinement(config.fallback, preload)
     trees, settings = Trees(root, config), config.fallback
-    # Its standard error is whoever starts it; under systemd no file can be opened there.
+    # The other program sets its standard error, which systemd does not allow to open as a file.
     if settings.log_file == Fallback().log_file:
         settings = replace(settings, log_file="")
-    return Configuration(_text(trees, settings), preload, tuple(trees.left_out()), unconfined)
+    return Configuration(
+        _render_text(trees, settings), preload, tuple(trees.left_out()), unconfined
+    )
 
 
 def serve_fallback(root: Path, callbacks: Callbacks) -> None:
-    """Serve until SIGTERM or SIGINT, then let transfers finish."""
+    """Serve until SIGTERM or SIGINT, and then wait for transfers to finish."""
     config = load(root)
     folder = Path(config.fallback.folder)
     with storage_errors(folder):
@@ -106,10 +108,10 @@ def serve_fallback(root: Path, callbacks: Callbacks) -> None:
 def check_confinement(settings: Fallback, library: Path) -> str | None:
     """Return why the processes of connections cannot be confined; None if they can.
 
-    The preload library confines them and does without what it lacks (FALLBACK.md, "Security").
-    This tries the same before rsync starts, so that a lack is said, or refused.
+    The preload library confines them as far as the kernel permits (FALLBACK.md, "Security").  This
+    tries the same before rsync starts, to report a lack.
 
-    Raises `ConfinementError` instead if `settings` require it.
+    Raises `ConfinementError` instead if `settings` require confinement.
     """
     reason = None
     if not settings.use_chroot:
@@ -122,12 +124,12 @@ def check_confinement(settings: Fallback, library: Path) -> str | None:
     if reason is not None and settings.confine == "require":
         raise ConfinementError(
             f"connections cannot be confined, and fallback.confine requires it: {reason}",
-            hint="remove the reason, or remove the key confine from [fallback] in server.toml",
+            hint="remedy that, or remove the key confine from [fallback] in server.toml",
         )
     return reason
 
 
-def _text(trees: Trees, settings: Fallback) -> str:
+def _render_text(trees: Trees, settings: Fallback) -> str:
     folder = Path(settings.folder)
     return render(settings, trees.served(), folder, privileged=os.geteuid() == 0)
 
@@ -147,7 +149,7 @@ class _Service:
         self._written = ""
         self._unwritable = ""
         self._stamp = file_stamp(config_path(self._root))
-        self._proved = time.monotonic()
+        self._checked = time.monotonic()
         self._wake = threading.Event()
         self._stopping = False
         self._is_building = False
@@ -155,8 +157,8 @@ class _Service:
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
-        signal.signal(signal.SIGHUP, self._hurry)
-        # First the check whether it can listen: commits go on to update attr trees that exist.
+        signal.signal(signal.SIGHUP, self._reload_now)
+        # Check first that it can listen; commits continue to update existing attr trees.
         if self._settings.port:
             programs.check_free(self._settings.address, self._settings.port)
         self_test(self._settings, self._program, self._library)
@@ -180,7 +182,7 @@ class _Service:
                 self._tick()
 
     def _report_confinement(self) -> None:
-        """Say and record why connections are not confined, if they are not."""
+        """Report and record it if connections are not confined."""
         reason = check_confinement(self._settings, self._library)
         if reason is None:
             self._unconfined.unlink(missing_ok=True)
@@ -206,9 +208,9 @@ class _Service:
         self._resident.keep(self._trees.images())
         self._trees.look_for_changes()
         interval = self._settings.check_interval
-        if interval and time.monotonic() - self._proved > interval:
-            self._trees.prove()
-            self._proved = time.monotonic()
+        if interval and time.monotonic() - self._checked > interval:
+            self._trees.check_all()
+            self._checked = time.monotonic()
         self._write()
 
     def _start(self) -> None:
@@ -221,14 +223,14 @@ class _Service:
         self._daemon = programs.Daemon(
             self._program, config, (settings.address, port), self._library
         )
-        # Connections of a daemon that was replaced go on in its group.
+        # Connections of a replaced daemon continue in its group.
         self._groups = [*filter(programs.is_running, self._groups), self._daemon.group]
         self._daemon.relay(self._callbacks.log)
         self._daemon.wait_until_ready()
         self._callbacks.listening(settings.address or "*", port)
 
     def _watch(self) -> None:
-        """Start a daemon that ended again, at once or after a growing pause."""
+        """Restart a daemon that ended, at once or after a growing pause."""
         if self._daemon is None or (status := self._daemon.ended()) is None:
             return
         lived = time.monotonic() - self._started
@@ -239,14 +241,14 @@ class _Service:
         self._start_again()
 
     def _start_again(self) -> None:
-        """Try to start the daemon; after a failure `_watch` tries again."""
+        """Restart the daemon; after a failure `_watch` tries again."""
         try:
             self._start()
         except HuaiError as error:
             self._callbacks.error(f"{error.message} ({error.hint})")
 
     def _reload(self) -> None:
-        """Read server.toml again if it was changed; a wrong one changes nothing."""
+        """Read server.toml again after a change; a malformed one has no effect."""
         stamp = file_stamp(config_path(self._root))
         if stamp == self._stamp:
             return
@@ -255,11 +257,11 @@ class _Service:
             config = load(self._root)
             check_confinement(config.fallback, self._library)
         except HuaiError as error:
-            self._callbacks.error(f"{error.message}; the old configuration stays in force")
+            self._callbacks.error(f"{error.message}; the old configuration remains in effect")
             return
         before = self._settings
         if config.fallback.folder != before.folder:
-            self._callbacks.error("fallback.folder: takes effect when the service is started again")
+            self._callbacks.error("fallback.folder: takes effect when the service is restarted")
             return
         self._trees.config = config
         if config.fallback.use_chroot != before.use_chroot:
@@ -273,15 +275,15 @@ class _Service:
 
     def _write(self) -> None:
         try:
-            text = _text(self._trees, self._settings)
+            text = _render_text(self._trees, self._settings)
             self._unwritable = ""
         except HuaiError as error:
             if not self._written:
-                raise  # what an earlier run has left must not be served in its place
+                raise  # the file of an earlier run must not be served instead
             text = self._written
             if error.message != self._unwritable:
                 self._unwritable = error.message
-                self._callbacks.error(f"{error.message}; the modules stay as they were")
+                self._callbacks.error(f"{error.message}; the modules are unchanged")
         path = Path(self._settings.folder) / "rsyncd.conf"
         if text != self._written or not path.exists():
             make_folder(path.parent)
@@ -289,7 +291,7 @@ class _Service:
             self._written = text
 
     def _end(self) -> None:
-        """Stop listening, let transfers finish for a while, then end them."""
+        """Stop listening, wait for transfers to finish, and end the remaining ones."""
         if self._daemon is not None:
             self._daemon.stop_listening()
         deadline = time.monotonic() + self._settings.shutdown_grace
@@ -300,7 +302,7 @@ class _Service:
 
     @contextmanager
     def _building(self) -> Iterator[None]:
-        """SIGTERM ends this block by `_StopError`: a build takes minutes, an update does not."""
+        """Let SIGTERM abort the block, a build that may take minutes, by `_StopError`."""
         if self._stopping:
             raise _StopError
         self._is_building = True
@@ -316,6 +318,6 @@ class _Service:
             self._is_building = False
             raise _StopError
 
-    def _hurry(self, _number: int, _frame: FrameType | None) -> None:
+    def _reload_now(self, _number: int, _frame: FrameType | None) -> None:
         self._stamp = ()
         self._wake.set()

@@ -1,4 +1,4 @@
-"""Which modules are served from where, and keeping their attr trees up to date."""
+"""The served modules with their paths, and the updates of their attr trees."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -22,23 +22,23 @@ from huai_server.fallback.kind import AttrTreeError
 from huai_server.state.errors import storage_errors
 
 _RETRY_SECONDS = 30.0
-_FORGOTTEN = "modules that are no more"
-"""Stands for the name of a module in errors about several; a name has no blanks."""
+_FORGOTTEN = "removed modules"
+"""The key of errors about removed modules; a module's name has no blanks."""
 _LOOK_SECONDS = 0.02
-"""At most so long in each second the service looks for damage."""
+"""The part of each second in which the service looks for damage, at most."""
 _CALM_SECONDS = 300.0
-"""An attr tree that is damaged again within this time is built again after a pause."""
+"""The time within which an attr tree that is damaged again is rebuilt only after a pause."""
 
 
 class _Failure(NamedTuple):
-    """A failed update, which is tried again after a while, or at once for a newer commit."""
+    """A failed update, which is tried again after a pause, or at once for a newer commit."""
 
     not_before: float
     commit: str | None
 
 
-def _ignore(*_what: object) -> None:
-    """Nobody asked."""
+def _ignore(*_arguments: object) -> None:
+    """Do nothing."""
 
 
 @dataclass
@@ -48,66 +48,66 @@ class Trees:
     root: Path
     config: ServerConfig
     on_update: Callable[[str, AttrTreeResult], None] = _ignore
-    """Called when an attr tree was built or updated."""
+    """Called after an attr tree was built or updated."""
     on_message: Callable[[str], None] = _ignore
-    """Called with other messages, such as that this failed: then the module is not served."""
+    """Called with other messages, such as an error because of which a module is not served."""
     building: Building = nullcontext
     """Entered while a new attr tree is made."""
     clock: Callable[[], float] = time.monotonic
     """Returns seconds."""
     _failures: dict[str, _Failure] = field(default_factory=dict)
     _repaired: dict[str, float] = field(default_factory=dict)
-    """When each module's attr tree was last built because of damage, without a pause."""
+    """The time at which each module's attr tree was last repaired without a pause."""
     _looks: Iterator[None] | None = None
     _look_until: float = 0.0
 
     def refresh(self) -> None:
-        """Update attr trees of older commits, and delete those without a module."""
+        """Update outdated attr trees, and delete those without a module."""
         for name, error in self._clashes.items():
             if self._is_due(name):
-                with self._trying(name):
+                with self._record_failure(name):
                     raise error
-        for tree in self._listed():
+        for tree in self._attr_trees():
             if self._is_due(tree.name):
-                with self._trying(tree.name):
+                with self._record_failure(tree.name):
                     if not tree.is_current():
                         self._ensure(tree)
         if self._is_due(_FORGOTTEN):
-            with self._trying(_FORGOTTEN):
-                self._forget()
+            with self._record_failure(_FORGOTTEN):
+                self._remove_forgotten()
 
     def look_for_changes(self) -> None:
-        """Look for damage for a moment; a damaged attr tree is built again."""
+        """Look for damage for a moment, and rebuild a damaged attr tree."""
         self._look_until = time.monotonic() + _LOOK_SECONDS
-        self._looks = self._looks or self._rounds()
+        self._looks = self._looks or self._look_repeatedly()
         next(self._looks)
 
-    def prove(self) -> None:
-        """Compare each attr tree with its commit, and build it again if it differs."""
-        for tree in self._listed():
+    def check_all(self) -> None:
+        """Compare each attr tree with its commit, and rebuild it if it differs."""
+        for tree in self._attr_trees():
             if self._is_served(tree):
-                with self._trying(tree.name):
+                with self._record_failure(tree.name):
                     if check_attr_tree(tree, wait=0).differences:
-                        generations.distrust(tree.fallback)
+                        generations.unseal(tree.fallback)
                         self._ensure(tree, rebuild=True)
 
     def served(self) -> dict[str, FallbackModule]:
-        """The modules that can be served now, as rsyncd.conf names them."""
-        found = {}
+        """Return the modules that can be served now, by name."""
+        modules = {}
         clashes = self._clashes
         for name, module in self.config.fallback_modules.items():
             tree = attr_tree(self.root, self.config, name)
             if name in clashes:
                 continue
             if module.fallback.kind == "real":
-                found[name] = FallbackModule(module, Path(module.path))
+                modules[name] = FallbackModule(module, Path(module.path))
             elif self._is_served(tree):
-                found[name] = FallbackModule(module, tree.fallback.served)
-        return found
+                modules[name] = FallbackModule(module, tree.fallback.served)
+        return modules
 
     def images(self) -> Iterator[Path]:
-        """The images of the modules that can be served now."""
-        for tree in self._listed():
+        """Yield the images of the modules that can be served now."""
+        for tree in self._attr_trees():
             if tree.module.fallback.kind == "erofs" and self._is_served(tree):
                 generation = generations.served_generation(tree.fallback)
                 image = generation and tree.erofs.image(Path(generation))
@@ -115,21 +115,21 @@ class Trees:
                     yield image
 
     def left_out(self) -> Iterator[tuple[str, str]]:
-        """The modules that should be served and are not, each with the reason."""
+        """Yield the configured modules that cannot be served, each with the reason."""
         yield from ((name, error.message) for name, error in self._clashes.items())
-        for tree in self._listed():
+        for tree in self._attr_trees():
             if not tree.fallback.tree.is_symlink():
                 yield tree.name, f"no attr tree: huai-server fallback build {tree.name}"
             elif not tree.is_own:
-                yield tree.name, f"the attr tree belongs to {tree.owner or 'nobody'}"
+                yield tree.name, f"the attr tree belongs to {tree.owner or 'no state root'}"
 
     @property
     def _clashes(self) -> dict[str, ConfigError]:
-        """The modules that cannot be served for their names."""
+        """The modules that cannot be served because of their names."""
         return clashing_names(self.config.fallback_modules)
 
-    def _listed(self) -> list[AttrTree]:
-        """Of the modules that list from an attr tree."""
+    def _attr_trees(self) -> list[AttrTree]:
+        """Return the attr trees of the modules that list from one."""
         names = self.config.attr_modules.keys() - self._clashes.keys()
         trees = (attr_tree(self.root, self.config, name) for name in self.config.attr_modules)
         return [tree for tree in trees if tree.name in names]
@@ -147,7 +147,7 @@ class Trees:
         )
 
     def _commit(self, name: str) -> str | None:
-        """The newest commit; None: there is none, or it cannot be read."""
+        """Return the newest commit; None if it is missing or cannot be read."""
         try:
             head = attr_tree(self.root, self.config, name).head()
         except HuaiError:
@@ -159,19 +159,21 @@ class Trees:
         if look or result.action != "none":
             self.on_update(tree.name, result)
 
-    def _rounds(self) -> Iterator[None]:
-        """Look at one attr tree after the other, for ever; yields when a moment is over."""
+    def _look_repeatedly(self) -> Iterator[None]:
+        """Look at one attr tree after the other, for ever; yields when the time is up."""
         while True:
-            for tree in self._listed():
-                # Without a seal new clients are refused, and `refresh` builds it again.
+            for tree in self._attr_trees():
+                # Without a seal new clients are refused, and `refresh` rebuilds it.
                 if not tree.is_own or not generations.is_sealed(tree.fallback):
                     continue
                 one_pass = ForeignChanges(tree.fallback)
                 while not one_pass.run(self._look_until):
                     yield
                 if one_pass.damage is not None:
-                    self.on_message(f"{tree.name}: {one_pass.damage}: was changed, and not by huai")
-                    with self._trying(tree.name):
+                    self.on_message(
+                        f"{tree.name}: {one_pass.damage}: another program changed this directory"
+                    )
+                    with self._record_failure(tree.name):
                         self._repair(tree)
             yield
 
@@ -179,28 +181,28 @@ class Trees:
         repaired, fallback = self._repaired.get(tree.name, -_CALM_SECONDS), tree.fallback
         if self.clock() - repaired < _CALM_SECONDS:
             with storage_errors(fallback.folder):
-                generations.distrust(fallback)
+                generations.unseal(fallback)
             raise AttrTreeError(
                 f"the attr tree was damaged again: clients are refused for {_RETRY_SECONDS:.0f} "
-                "seconds, then it is built again",
+                "seconds, then it is rebuilt",
                 hint=f"find the program that changes {fallback.generations}",
             )
         self._repaired[tree.name] = self.clock()
         self._ensure(tree, look=True)
 
-    def _forget(self) -> None:
-        # Without server.toml its disk is more likely not mounted than all modules gone.
+    def _remove_forgotten(self) -> None:
+        # If server.toml is missing, most likely its disk is not mounted.
         if config_path(self.root).exists():
             for name in remove_forgotten(self.root, self.config):
-                self.on_message(f"{name}: attr tree removed: no module lists from it any more")
+                self.on_message(f"{name}: attr tree removed: no module lists from it")
 
     @contextmanager
-    def _trying(self, name: str) -> Iterator[None]:
+    def _record_failure(self, name: str) -> Iterator[None]:
         try:
             yield
             self._failures.pop(name, None)
         except LockedError:
-            pass  # a commit is at it
+            pass  # a commit updates it
         except HuaiError as error:
             until = self.clock() + _RETRY_SECONDS
             self._failures[name] = _Failure(until, self._commit(name))

@@ -1,1 +1,1 @@
-"""Who holds what: the attestations of downstreams, what they say of lag, what probes found."""
+"""The mirrors of a module: their attestations, their lag, and the results of probes."""

@@ -1,4 +1,4 @@
-"""Whether an attestation is taken, and what is kept of it then.
+"""Acceptance of attestations, and the record to keep of an accepted one.
 
 Pure: the caller has the clock, the disk and the commits.
 """
@@ -14,42 +14,42 @@ from huai_server.mirrors.record import Holding
 
 
 class RefusedError(HuaiError):
-    """An attestation that is not taken."""
+    """An attestation is not accepted."""
 
     exit_code = ExitCode.UNSIGNED
 
     def __init__(self, message: str, *, hint: str = "", forbidden: bool = False) -> None:
-        """`forbidden`: the downstream may not say this at all; else it does not fit."""
+        """Set `forbidden` if the downstream may never attest this, not only now."""
         super().__init__(message, hint=hint)
         self.forbidden = forbidden
 
 
 class Commits(NamedTuple):
-    """The commits of a module that are kept."""
+    """The commits of a module that are still in its repository."""
 
     identity: str
-    """Of the module."""
+    """The identity of the module."""
     times: Mapping[int, tuple[str, int]]
-    """By serial, growing: the commit's id, and when it was made in seconds since the epoch."""
+    """The id and time (seconds since the epoch) of each commit by serial, in ascending order."""
 
     @property
     def newest(self) -> int:
-        """The serial of the newest; 0: there is none."""
+        """The serial of the newest commit; 0 without a commit."""
         return max(self.times, default=0)
 
     def lag(self, serial: int, now: int) -> int:
-        """For how many seconds there has been a commit after this one.
+        """Return the seconds for which a commit newer than `serial` has existed.
 
-        At least so many, if the next one is not kept any more.
+        The true lag is longer if the commit after `serial` was dropped.
         """
         if serial >= self.newest:
             return 0
         after = self.times.get(serial + 1)
-        made = after[1] if after else min(t for n, (_, t) in self.times.items() if n > serial)
-        return max(0, now - made)
+        since = after[1] if after else min(t for n, (_, t) in self.times.items() if n > serial)
+        return max(0, now - since)
 
 
-def judge(
+def check_attestation(
     signed: SignedAttestation,
     module: str,
     allowed: AllowedDownstream,
@@ -57,42 +57,45 @@ def judge(
     now: int,
     tolerance: int,
 ) -> None:
-    """Raise `RefusedError` unless `allowed`, whose key it is, may say this of `module` now."""
-    said = signed.said
-    if said.module != module:
-        raise RefusedError("it is of another module", hint="send it to the address of that")
-    if said.identity != commits.identity:
+    """Raise `RefusedError` unless `allowed`, whose key signed it, may attest this of `module`."""
+    attestation = signed.said
+    if attestation.module != module:
         raise RefusedError(
-            "it is of a module of another identity",
-            hint="the module was made anew: sync with --accept-rollback if that is right",
+            "the attestation is of another module", hint="send it to that module's address"
         )
-    if abs(said.time - now) > tolerance:
+    if attestation.identity != commits.identity:
         raise RefusedError(
-            f"its time is more than {tolerance} s from this server's", hint="set the clock"
+            "the attestation is of a module with another identity",
+            hint="the module was made again: sync with --accept-rollback if that is intended",
         )
-    for url in said.urls:
+    if abs(attestation.time - now) > tolerance:
+        raise RefusedError(
+            f"the time of the attestation is more than {tolerance} s from this server's",
+            hint="set the clock",
+        )
+    for url in attestation.urls:
         if not allowed.may_claim(url):
             raise RefusedError(
                 "a URL has a host that this downstream may not claim",
-                hint="the hosts of a downstream stand in allowed_downstreams of server.toml",
+                hint="allowed_downstreams in server.toml lists the hosts of a downstream",
                 forbidden=True,
             )
-    if commits.times.get(said.serial, ("",))[0] != said.commit:
+    if commits.times.get(attestation.serial, ("",))[0] != attestation.commit:
         raise RefusedError(
-            "no commit of this serial and id is kept here", hint="sync, then attest again"
+            "no commit with this serial and id is kept here", hint="sync, then attest again"
         )
 
 
-def following(
+def next_holding(
     before: Holding | None, signed: SignedAttestation, text: bytes, commits: Commits, now: int
 ) -> Holding:
-    """What is kept of one that is taken; `RefusedError` if it is not newer than the last one."""
-    said = signed.said
+    """Return the record of an accepted one; raises `RefusedError` for one that is not newer."""
+    attestation = signed.said
     if before is None:
-        return Holding(signed, text, said.time, LagHistory(min(said.time, now)))
-    if said.time <= before.said.time:
-        raise RefusedError("it is not newer than the last one", hint="attest again")
-    end = max(before.history.end, min(said.time, now))
-    lag = commits.lag(before.said.serial, end)
-    since = before.since if before.said.commit == said.commit else said.time
+        return Holding(signed, text, attestation.time, LagHistory(min(attestation.time, now)))
+    if attestation.time <= before.attestation.time:
+        raise RefusedError("the attestation is not newer than the last one", hint="attest again")
+    end = max(before.history.end, min(attestation.time, now))
+    lag = commits.lag(before.attestation.serial, end)
+    since = before.since if before.attestation.commit == attestation.commit else attestation.time
     return Holding(signed, text, since, before.history.extended(end, lag))

@@ -1,8 +1,8 @@
-"""How far behind a mirror was over the last 30 days, from the moments at which it attested.
+"""The lag of a mirror over the last 30 days, computed from the times of its attestations.
 
-Pure.  The lag at a moment is how long a commit has been there that the mirror does not hold; 0 if
-it holds the newest.  So it grows by a second each second until the mirror has synced, and a row
-(end, lag just before the end) says all of the time since the row before.
+Pure.  The lag at a moment is the time for which a commit newer than the mirror's has existed; 0 if
+the mirror has the newest.  It grows by a second each second until the mirror has synced, so a row
+(end, lag just before the end) describes all the time since the previous row.
 """
 
 from bisect import bisect_left
@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 
 WINDOW_SECONDS = 30 * 86_400
 ROWS_MAX = 4096
-"""One for each sync that brought something; the oldest go first."""
+"""The most rows, one for each sync with changes; the oldest are dropped first."""
 PERCENTILES = (50, 90, 99)
 
 Row = tuple[int, int]
@@ -19,19 +19,19 @@ Row = tuple[int, int]
 
 
 class LagHistory(NamedTuple):
-    """What is kept of one mirror of one module."""
+    """The lag of one mirror of one module."""
 
     begun: int
-    """From when on it is known, seconds since the epoch."""
+    """The start of the record, in seconds since the epoch."""
     rows: tuple[Row, ...] = ()
 
     @property
     def end(self) -> int:
-        """Until when."""
+        """The end of the record, in seconds since the epoch."""
         return self.rows[-1][0] if self.rows else self.begun
 
     def extended(self, end: int, lag: int) -> Self:
-        """With one more row; equal ones become one, and what is too old goes."""
+        """Return a copy with one more row; drops old rows, and merges equal ones."""
         rows = [*self.rows, (end, lag)]
         if len(rows) > 1 and lag == 0 == rows[-2][1]:
             del rows[-2]
@@ -41,32 +41,30 @@ class LagHistory(NamedTuple):
         return type(self)(begun, tuple(rows))
 
     def percentiles(self, now: int, lag: int) -> tuple[int, ...]:
-        """The lag in seconds that the mirror kept to for so much of the time until `now`.
-
-        `lag`: what it is now.
-        """
-        whole, ramps = self._ramps(now, lag)
-        total = whole + sum(high - low for low, high in ramps)
+        """Return the `PERCENTILES` of the lag in seconds until `now`, when it is `lag`."""
+        seconds_without_lag, ramps = self._ramps(now, lag)
+        total = seconds_without_lag + sum(high - low for low, high in ramps)
         most = max((high for _, high in ramps), default=0)
 
-        def kept(bound: int) -> int:
-            """Seconds in which the lag was no more than `bound`."""
-            return whole + sum(max(0, min(bound, high) - low) for low, high in ramps)
+        def seconds_within(bound: int) -> int:
+            """Return the seconds in which the lag was at most `bound`."""
+            return seconds_without_lag + sum(max(0, min(bound, high) - low) for low, high in ramps)
 
         return tuple(
-            bisect_left(range(most), -(-total * each // 100), key=kept) for each in PERCENTILES
+            bisect_left(range(most), -(-total * each // 100), key=seconds_within)
+            for each in PERCENTILES
         )
 
     def _ramps(self, now: int, lag: int) -> tuple[int, Sequence[tuple[int, int]]]:
-        """Seconds without lag, and between which values it grew."""
-        whole, ramps = 0, []
+        """Return the seconds without lag, and the ranges through which the lag grew."""
+        seconds_without_lag, ramps = 0, []
         begin = max(self.begun, now - WINDOW_SECONDS)
         for end, before in (*self.rows, (now, lag)):
             if end <= begin:
                 continue
             rising = min(end - begin, before)
-            whole += end - begin - rising
+            seconds_without_lag += end - begin - rising
             if rising:
                 ramps.append((before - rising, before))
             begin = end
-        return whole, ramps
+        return seconds_without_lag, ramps

@@ -1,8 +1,8 @@
-"""What is kept of each mirror: its last attestation, its lag since, what a probe found.
+"""The record of each mirror: its last attestation, its lag, and the result of a probe.
 
-`FOLDER/MODULE/DOWNSTREAM.json` is written by `serve` alone, `FOLDER/MODULE/DOWNSTREAM.probe` by
-`probe` alone, each as a whole.  A file that is missing or damaged counts as none, and so does an
-attestation whose signature is none of the key that is allowed now.
+Only `serve` writes `FOLDER/MODULE/DOWNSTREAM.json`, and only `probe` writes
+`FOLDER/MODULE/DOWNSTREAM.probe`, each as a whole.  A missing or damaged file counts as no record,
+and so does an attestation that is not signed with the key that is allowed now.
 """
 
 from collections.abc import Iterator
@@ -27,38 +27,38 @@ Verdict = Literal["good", "stale", "lies", "unreachable"]
 
 
 class Holding(NamedTuple):
-    """That a mirror holds a commit."""
+    """The last attestation of a mirror, and the history of its lag."""
 
     signed: SignedAttestation
     text: bytes
-    """As it came."""
+    """The attestation as it was received."""
     since: int
-    """When it first attested this commit, seconds since the epoch."""
+    """The time of the first attestation of this commit, in seconds since the epoch."""
     history: LagHistory
 
     @property
-    def said(self) -> Attestation:
-        """What it says."""
+    def attestation(self) -> Attestation:
+        """The content of the signed attestation."""
         return self.signed.said
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """What a probe found at a mirror."""
+    """The result of probing a mirror."""
 
     time: _Moment
     verdict: Verdict
     serial: int
-    """That the mirror attested then."""
+    """The serial that the mirror attested then."""
     files: int = 0
-    """How many were compared."""
+    """The number of compared files."""
     path: str = ""
-    """The first that was wrong or missing, as it is shown; empty: none was."""
+    """The first wrong or missing file in display form, or empty."""
     reason: str = ""
-    """What is wrong; empty: nothing."""
+    """The fault of the mirror, or empty."""
 
     @property
     def trusted(self) -> bool:
-        """Whether nothing speaks against naming the mirror to others."""
+        """True if the mirror may be offered to clients."""
         return self.verdict not in {"lies", "stale"}
 
 
@@ -74,17 +74,17 @@ _PROBE = RecordFile(Probe, needed=False, permissions=_MODE)
 
 
 def holding_place(folder: Path, module: str, downstream: str) -> Path:
-    """The file of a holding; both names are checked ones."""
+    """Return the path of a `Holding`; both names must be checked ones."""
     return folder / module / f"{downstream}.json"
 
 
 def probe_place(folder: Path, module: str, downstream: str) -> Path:
-    """The file of what a probe found."""
+    """Return the path of a `Probe`."""
     return folder / module / f"{downstream}.probe"
 
 
 def read_holding(place: Path, key: str) -> Holding | None:
-    """What a downstream with this public key said last."""
+    """Read the last attestation of the downstream with this public key."""
     stored = _HOLDING.load(place)
     if stored is None:
         return None
@@ -99,7 +99,7 @@ def read_holding(place: Path, key: str) -> Holding | None:
 
 
 def write_holding(place: Path, holding: Holding) -> None:
-    """Replace it in one durable step."""
+    """Replace the holding in one durable step."""
     begun, rows = holding.history
     stored = _Stored(holding.text.decode("ascii"), holding.since, begun, rows)
     with _folder_of(place):
@@ -107,19 +107,19 @@ def write_holding(place: Path, holding: Holding) -> None:
 
 
 def read_probe(place: Path) -> Probe | None:
-    """What the last probe found."""
+    """Read the result of the last probe."""
     return _PROBE.load(place)
 
 
 def write_probe(place: Path, probe: Probe) -> None:
-    """Replace it in one durable step."""
+    """Replace the result in one durable step."""
     with _folder_of(place):
         _PROBE.save(place, probe)
 
 
 @contextmanager
 def _folder_of(place: Path) -> Iterator[None]:
-    """Make the folder that a file is about to be written into."""
+    """Make the folder for a file that the block writes."""
     with storage_errors(place):
         place.parent.mkdir(parents=True, exist_ok=True)
         yield

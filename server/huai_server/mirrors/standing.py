@@ -1,6 +1,6 @@
-"""How each mirror of a module stands at a moment.
+"""The state of each mirror of a module at a moment.
 
-Reads what `record` keeps, again only when a file has changed.  Asked in threads.
+Reads the files of `record` again only after a change.  Called in threads.
 """
 
 from collections.abc import Iterator
@@ -21,56 +21,57 @@ from huai_server.mirrors.record import (
 )
 from huai_server.state.file_stamp import FileCache
 
-_Kept = tuple[str, Holding, Probe | None]
-_Asked = tuple[Mirrors, Commits, int, tuple[_Kept, ...]]
+_Record = tuple[str, Holding, Probe | None]
+_Inputs = tuple[Mirrors, Commits, int, tuple[_Record, ...]]
 
 
 class Standing(NamedTuple):
-    """One mirror of one module."""
+    """The state of one mirror of one module."""
 
     mirror: str
-    said: Attestation
+    attestation: Attestation
     since: int
-    """When it first held that commit, seconds since the epoch."""
+    """The time of the first attestation of that commit, in seconds since the epoch."""
     lag: int
-    """For how many seconds there has been a newer one; 0: it holds the newest."""
+    """Seconds for which a newer commit has existed; 0 if the mirror has the newest."""
     percentiles: tuple[int, ...]
-    """Of the lag over 30 days, as `lag.PERCENTILES` has them."""
+    """The `lag.PERCENTILES` of the lag over 30 days, in seconds."""
     offered: bool
-    """Whether it is named to who looks for a mirror: it has all, and is near enough."""
+    """True if clients are sent to the mirror, which is complete and recent enough."""
     complete_at: int
-    """As of when it has all that there was, seconds since the epoch."""
+    """The latest time as of which the mirror is complete, in seconds since the epoch."""
     probe: Probe | None
-    """What the last probe found; None: it was not probed."""
+    """The result of the last probe; None if there was none."""
 
 
 class Standings:
-    """Those of all modules."""
+    """The states of the mirrors of all modules, cached until their inputs change."""
 
     def __init__(self) -> None:
         self._holdings = FileCache[tuple[Path, str], Holding | None]()
         self._probes = FileCache[Path, Probe | None]()
-        self._told: dict[str, tuple[_Asked, tuple[Standing, ...]]] = {}
-        """By module; what is the same object as before is not even compared."""
+        self._cached: dict[str, tuple[_Inputs, tuple[Standing, ...]]] = {}
+        """The inputs and results by module; identical objects compare at once."""
 
     def read(
         self, mirrors: Mirrors, module: str, commits: Commits, now: int
     ) -> tuple[Standing, ...]:
-        """Those of one module `now` (seconds since the epoch), the freshest first."""
-        asked = (mirrors, commits, now, tuple(self._kept_of(mirrors, module)))
-        told = self._told.get(module)
-        if told is None or told[0] != asked:
-            found = (
+        """Return those of one module `now` (seconds since the epoch), the least lag first."""
+        inputs = (mirrors, commits, now, tuple(self._records(mirrors, module)))
+        cached = self._cached.get(module)
+        if cached is None or cached[0] != inputs:
+            standings = (
                 _standing(mirrors, name, holding, probe, commits, now)
-                for name, holding, probe in asked[3]
-                # A module that was made anew has another identity: what was held is not this.
-                if holding.said.identity == commits.identity
+                for name, holding, probe in inputs[3]
+                # A module that was made again has another identity, and older attestations of it
+                # do not count.
+                if holding.attestation.identity == commits.identity
             )
-            ranked = tuple(sorted(found, key=lambda each: (each.lag, each.mirror)))
-            told = self._told[module] = (asked, ranked)
-        return told[1]
+            ranked = tuple(sorted(standings, key=lambda each: (each.lag, each.mirror)))
+            cached = self._cached[module] = (inputs, ranked)
+        return cached[1]
 
-    def _kept_of(self, mirrors: Mirrors, module: str) -> Iterator[_Kept]:
+    def _records(self, mirrors: Mirrors, module: str) -> Iterator[_Record]:
         for name, allowed in mirrors.allowed.items():
             place = holding_place(mirrors.folder, module, name)
             read = partial(read_holding, place, allowed.key)
@@ -88,11 +89,11 @@ def _standing(
     commits: Commits,
     now: int,
 ) -> Standing:
-    said, settings = holding.said, mirrors.settings
-    lag = commits.lag(said.serial, now)
-    near = lag <= settings.lag_seconds and now - said.time <= settings.silence_seconds
-    claimed = all(map(mirrors.allowed[name].may_claim, said.urls))
-    offered = near and claimed and not said.partial and (probe is None or probe.trusted)
+    attestation, settings = holding.attestation, mirrors.settings
+    lag = commits.lag(attestation.serial, now)
+    near = lag <= settings.lag_seconds and now - attestation.time <= settings.silence_seconds
+    claimed = all(map(mirrors.allowed[name].may_claim, attestation.urls))
+    offered = near and claimed and not attestation.partial and (probe is None or probe.trusted)
     percentiles = holding.history.percentiles(now, lag)
-    complete_at = now - lag if lag else said.time
-    return Standing(name, said, holding.since, lag, percentiles, offered, complete_at, probe)
+    complete_at = now - lag if lag else attestation.time
+    return Standing(name, attestation, holding.since, lag, percentiles, offered, complete_at, probe)

@@ -1,1 +1,1 @@
-"""Whether mirrors that attest a commit serve its files: some are fetched, and compared."""
+"""Probes of mirrors: some files of the attested commit are fetched and compared."""

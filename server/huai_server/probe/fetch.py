@@ -1,10 +1,10 @@
-"""Files of a mirror, fetched and compared: by libcurl, or by rsync into a folder that goes again.
+"""Fetching and comparing files of a mirror, by libcurl or by rsync into a temporary folder.
 
 Rules:
 
-- A name is resolved once; no redirection is followed, and no address of this network is connected
-  to unless the configuration allows it.
-- What comes has a bound, in bytes and in seconds; nothing of it is kept.
+- A name is resolved once.  No redirect is followed, and no address of this network is connected to
+  unless the configuration allows it.
+- Transfers are bounded in bytes and seconds, and their content is not kept.
 """
 
 import os
@@ -25,16 +25,16 @@ from huai_server.http.addresses import NoAddressError, for_libcurl, in_url, reso
 
 _CONNECT_SECONDS, _SLOW_SECONDS, _SECONDS = 10, 30, 300
 _SLOW_RATE = 1024
-"""Bytes a second: who is slower for `_SLOW_SECONDS` is given up."""
+"""Bytes a second; a transfer that is slower for `_SLOW_SECONDS` is aborted."""
 _HEAD_BYTES = 64 << 10
 _PART = 1 << 20
-_GOOD, _GONE = 200, (404, 410)
+_OK, _GONE = 200, (404, 410)
 
 Kind = Literal["good", "wrong", "missing", "failed"]
 
 
 class Finding(NamedTuple):
-    """What came of one file."""
+    """The result for one file."""
 
     kind: Kind
     path: bytes
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 
 def compare(url: str, files: Sequence[File], program: Path, *, internal: bool) -> Iterator[Finding]:
-    """Fetch `files` below `url`, and compare them with their digests; `program` is rsync."""
+    """Fetch `files` below `url` and compare them with their digests; `program` is rsync."""
     try:
         if url.startswith("rsync:"):
             yield from _by_rsync(url, files, program, internal=internal)
@@ -58,13 +58,13 @@ def _by_http(url: str, addresses: list[str], file: File) -> Finding:
     curl, content = pycurl.Curl(), Blake3()
     received = head = 0
 
-    def take(data: bytes) -> int:
+    def receive(data: bytes) -> int:
         nonlocal received
         received += len(data)
         content.update(data)
         return len(data) if received <= file.size else 0
 
-    def take_head(data: bytes) -> int:
+    def receive_header(data: bytes) -> int:
         nonlocal head
         head += len(data)
         return len(data) if head <= _HEAD_BYTES else 0
@@ -83,8 +83,8 @@ def _by_http(url: str, addresses: list[str], file: File) -> Finding:
             (pycurl.LOW_SPEED_TIME, _SLOW_SECONDS),
             (pycurl.TIMEOUT, _SECONDS),
             (pycurl.USERAGENT, f"huai-server/{__version__}"),
-            (pycurl.WRITEFUNCTION, take),
-            (pycurl.HEADERFUNCTION, take_head),
+            (pycurl.WRITEFUNCTION, receive),
+            (pycurl.HEADERFUNCTION, receive_header),
         ):
             curl.setopt(option, value)
         trust_authorities(curl)
@@ -98,9 +98,9 @@ def _by_http(url: str, addresses: list[str], file: File) -> Finding:
         curl.close()
     if status in _GONE:
         return Finding("missing", file.path, f"HTTP {status}")
-    if status == _GOOD and received > file.size:
+    if status == _OK and received > file.size:
         return Finding("wrong", file.path, f"more than {file.size} bytes")
-    if failure or status != _GOOD:
+    if failure or status != _OK:
         return Finding("failed", file.path, failure or f"HTTP {status}")
     return _judge(file, content.digest(), received)
 
@@ -108,7 +108,7 @@ def _by_http(url: str, addresses: list[str], file: File) -> Finding:
 def _by_rsync(
     url: str, files: Sequence[File], program: Path, *, internal: bool
 ) -> Iterator[Finding]:
-    """All in one run; rsync gets an address, so that it resolves nothing itself."""
+    """Fetch all files in one run of rsync, which gets an address and does not resolve names."""
     parts = urlsplit(url.rstrip("/"))
     address = in_url(resolve(url, internal=internal)[0])
     place = urlunsplit(parts._replace(netloc=f"{address}:{parts.port or 873}"))
@@ -120,14 +120,14 @@ def _by_rsync(
             if not reached:
                 yield Finding("failed", file.path, "rsync cannot connect")
             else:
-                yield _arrived(os.path.join(os.fsencode(folder), file.path), file)
+                yield _check_file(os.path.join(os.fsencode(folder), file.path), file)
 
 
-def _arrived(place: bytes, file: File) -> Finding:
+def _check_file(place: bytes, file: File) -> Finding:
     try:
         handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return Finding("missing", file.path, "rsync does not bring it, or it is larger")
+        return Finding("missing", file.path, "rsync did not fetch it, or it is larger")
     content = Blake3()
     with open(handle, "rb") as opened:
         while part := opened.read(_PART):
@@ -139,5 +139,5 @@ def _arrived(place: bytes, file: File) -> Finding:
 def _judge(file: File, digest: bytes, size: int) -> Finding:
     if digest == file.digest:
         return Finding("good", file.path)
-    said = f"{size} bytes instead of {file.size}" if size != file.size else "other content"
-    return Finding("wrong", file.path, said)
+    reason = f"{size} bytes instead of {file.size}" if size != file.size else "other content"
+    return Finding("wrong", file.path, reason)

@@ -1,6 +1,6 @@
-"""A probe of the mirrors of one module: random files of the commit that each one attests.
+"""A probe of the mirrors of one module with random files of the commit that each one attests.
 
-What it finds is recorded beside the attestation as soon as a mirror was asked.
+The result for a mirror is recorded next to its attestation before the next mirror is probed.
 """
 
 import random
@@ -34,7 +34,7 @@ from huai_server.store.repository import Head, Repository
 
 _COMMITS = 5000
 _SPARE = 8
-"""So many times more files are looked at than are wanted: links, changed files, large ones."""
+"""The factor of extra candidates, to replace links, changed files and large ones."""
 _WORST = ("wrong", "missing", "failed")
 _VERDICTS: Mapping[str, Verdict] = {"wrong": "lies", "missing": "stale", "failed": "unreachable"}
 _CODES: Mapping[Verdict, ExitCode] = {
@@ -46,22 +46,22 @@ _CODES: Mapping[Verdict, ExitCode] = {
 
 
 class Probed(NamedTuple):
-    """What was found of one mirror."""
+    """The result of probing one mirror."""
 
     mirror: str
     probe: Probe
     before: Verdict | None = None
-    """The verdict of the probe before; None: this is the first one."""
+    """The verdict of the previous probe; None for the first one."""
 
     @property
     def exit_code(self) -> ExitCode:
-        """The code of a mirror that lies, or that was not good twice in a row."""
+        """The code for the verdict; OK unless the mirror lies or was bad twice in a row."""
         lasts = self.probe.verdict == "lies" or self.before not in (None, "good")
         return _CODES[self.probe.verdict] if lasts else ExitCode.OK
 
 
 def probe_mirrors(root: Path, config: ServerConfig, name: str) -> Iterator[Probed]:
-    """Probe all mirrors of a module that attest something, one after the other."""
+    """Probe all mirrors of a module that attested a commit, one after the other."""
     folder, places = mirrors_folder(root), module_places(root, name)
     if not places.repository.exists():
         return
@@ -86,25 +86,25 @@ class _Run:
         self._repository = repository
 
     def probe(self, holding: Holding, allowed: AllowedDownstream) -> Probe:
-        """Ask one mirror, at each of its URLs."""
-        said, now = holding.said, int(time.time())
+        """Probe one mirror at each of its URLs."""
+        attestation, now = holding.attestation, int(time.time())
         heads = [*islice(self._repository.history(), _COMMITS)]
-        head = next((each for each in heads if each.commit == said.commit), None)
+        head = next((each for each in heads if each.commit == attestation.commit), None)
         if head is None:
-            reason = "the commit that it attests is not kept any more"
-            return Probe(now, "stale", said.serial, reason=reason)
-        urls = [url for url in said.urls if allowed.may_claim(url)]
-        findings = [*self._findings(head, heads[0], urls, partial=said.partial)]
+            reason = "the attested commit is no longer kept"
+            return Probe(now, "stale", attestation.serial, reason=reason)
+        urls = [url for url in attestation.urls if allowed.may_claim(url)]
+        findings = [*self._findings(head, heads[0], urls, partial=attestation.partial)]
         bad = sorted(
             (each for each in findings if each.kind != "good"),
             key=lambda each: _WORST.index(each.kind),
         )
         files = sum(each.kind in {"good", "wrong"} for each in findings)
         if not bad:
-            return Probe(now, "good", said.serial, files)
+            return Probe(now, "good", attestation.serial, files)
         worst = bad[0]
         path = show(worst.path) if worst.path else ""
-        return Probe(now, _VERDICTS[worst.kind], said.serial, files, path, worst.reason)
+        return Probe(now, _VERDICTS[worst.kind], attestation.serial, files, path, worst.reason)
 
     def _findings(
         self, head: Head, newest: Head, urls: list[str], *, partial: bool
@@ -118,15 +118,16 @@ class _Run:
                 self._settings.probe_files,
                 self._is_volatile,
             )
-            wanted = []
+            affordable = []
             for file in files:
                 if file.size <= left:
                     left -= file.size
-                    wanted.append(file)
-            if wanted:
-                found = compare(url, wanted, find(self._program), internal=self._settings.internal)
-                # A mirror of a part does not have to have each file.
-                yield from (each for each in found if not (partial and each.kind == "missing"))
+                    affordable.append(file)
+            if affordable:
+                program, internal = find(self._program), self._settings.internal
+                findings = compare(url, affordable, program, internal=internal)
+                # A partial mirror may lack files.
+                yield from (each for each in findings if not (partial and each.kind == "missing"))
 
     def _snapshot(self, head: Head) -> Snapshot:
         return self._repository.snapshot(head)[1]
@@ -139,27 +140,27 @@ def _sample(
     most: int,
     is_volatile: Callable[[bytes], bool],
 ) -> list[File]:
-    """At most `most` regular files of `attested` that are the same in `newest`, in random order.
+    """Return at most `most` regular files of `attested` that are the same in `newest`.
 
-    Each file has the same chance.  All manifests are read for that, but few lines are taken apart.
-    `leaves`: how many files and symlinks `attested` has.
+    Chosen at random with equal chances from the `leaves` files and symlinks of `attested`: reads
+    all manifests, but parses few lines.
     """
     places = sorted(random.sample(range(leaves), min(leaves, most * _SPARE)))
-    found = [
+    candidates = [
         each
         for each in _leaves_at(attested, places)
         if each.digest is not None
         and not is_volatile(each.path)
         and _same(newest, each.path, each.digest)
     ]
-    random.shuffle(found)
-    return found[:most]
+    random.shuffle(candidates)
+    return candidates[:most]
 
 
 def _leaves_at(snapshot: Snapshot, places: list[int]) -> Iterator[File]:
-    """The regular files among the leaves with these numbers, which grow."""
-    wanted, begin = iter(places), 0
-    place = next(wanted, None)
+    """Yield the regular files among the leaves with these ascending numbers."""
+    remaining, begin = iter(places), 0
+    place = next(remaining, None)
     for listing in snapshot.listings():
         if place is None:
             return
@@ -168,10 +169,10 @@ def _leaves_at(snapshot: Snapshot, places: list[int]) -> Iterator[File]:
             leaf = next(leaves_from(listing, place - begin), None)
             if isinstance(leaf, File):
                 yield leaf
-            place = next(wanted, None)
+            place = next(remaining, None)
         begin = end
 
 
 def _same(newest: Snapshot, path: RelPath, digest: bytes) -> bool:
-    there = newest.leaf(path)
-    return isinstance(there, File) and there.digest == digest
+    leaf = newest.leaf(path)
+    return isinstance(leaf, File) and leaf.digest == digest

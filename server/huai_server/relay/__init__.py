@@ -1,1 +1,1 @@
-"""Hands on what a downstream of this machine applied, so that others have it as their upstream."""
+"""Relaying of commits that huai-client applied on this machine to further downstreams."""

@@ -1,7 +1,7 @@
-"""What `huai-client` says of its tree: which commit that equals, and whether it is all of it.
+"""The applied commit of a huai-client, and whether its tree is the whole mirror.
 
-Read of the state root of huai-client: `modules/NAME/applied`, which is replaced in one step when a
-sync has published everything, and the commits in `modules/NAME/repository.git`.  Nothing is written
+Reads `modules/NAME/applied` in the state root of huai-client, which a sync replaces in one step
+after publishing everything.  The commits are in `modules/NAME/repository.git`.  Writes nothing
 there.  An older client has only its own `state.json`.
 """
 
@@ -18,12 +18,12 @@ _VERSION = 1
 _COMMIT = re.compile("[0-9a-f]{40}")
 _BYTES_MAX = 64 << 20
 _STATE = "state.json"
-_SYNC = "its first sync has to end well"
+_SYNC = "its first sync must succeed"
 _VERSIONS = "use the same version of huai-client and huai-server"
 
 
 class NotWholeError(HuaiError):
-    """A tree that others cannot copy from: it is not there yet, or a part of a mirror."""
+    """The tree is not synced yet, or only a part of the mirror."""
 
     exit_code = ExitCode.DIFFERS
 
@@ -40,7 +40,7 @@ class Applied(NamedTuple):
     commit: str
     """Hex id."""
     repository: Path
-    """Where it is."""
+    """The git repository with the commit."""
 
 
 class Downstream(NamedTuple):
@@ -49,60 +49,61 @@ class Downstream(NamedTuple):
     root: Path
     """The state root of huai-client."""
     name: str
-    """What the module is called there."""
+    """The module's name in huai-client."""
 
     @property
     def folder(self) -> Path:
-        """The state of the module."""
+        """The folder of the module's state."""
         return self.root / "modules" / self.name
 
     @property
     def record(self) -> Path:
-        """The file that is replaced with each commit that is applied."""
+        """The file that is replaced for each applied commit."""
         record = self.folder / FILE_NAME
         return record if os.path.lexists(record) else self.folder / _STATE
 
     def read(self) -> Applied:
-        """Return the applied commit; `NotWholeError` if the tree is not what it says."""
+        """Return the applied commit; raises `NotWholeError` if the tree is incomplete."""
         place = self.record
-        data = self._content(place)
-        found = self._of_state(place, data) if place.name == _STATE else _of_record(place, data)
-        if found.left_out:
+        data = self._read_file(place)
+        decode = self._decode_state if place.name == _STATE else _decode_record
+        record = decode(place, data)
+        if record.left_out:
             raise NotWholeError(
-                f"{self.root}: {self.name} is not the whole mirror: {found.left_out}",
-                hint="downstreams would miss that; mirror all of it, or do not relay it",
+                f"{self.root}: {self.name} is not the whole mirror: {record.left_out}",
+                hint="mirror all of it, or do not relay it",
             )
-        return Applied(found.commit, self.folder / "repository.git")
+        return Applied(record.commit, self.folder / "repository.git")
 
-    def _content(self, place: Path) -> bytes:
+    def _read_file(self, place: Path) -> bytes:
         try:
             with place.open("rb") as file:
                 return file.read(_BYTES_MAX)
         except FileNotFoundError:
             raise NotWholeError(
-                f"{place}: is not there: {self.name} was never synced", hint=_SYNC
+                f"{place}: missing: {self.name} was never synced", hint=_SYNC
             ) from None
         except OSError as error:
             raise AppliedStateError(
                 f"{place}: {error.strerror}",
-                hint="run it as the user of huai-client, whose state nobody else may read",
+                hint="run it as the user of huai-client; other users may not read its state",
             ) from error
 
-    def _of_state(self, place: Path, data: bytes) -> AppliedRecord:
-        """The same of the state of a client that wrote no record yet."""
+    def _decode_state(self, place: Path, data: bytes) -> AppliedRecord:
+        """Decode the state of an older client, which writes no record."""
         values = _values(place, data)
         commit, partial = values.get("applied"), values.get("partial")
         if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
             raise NotWholeError(f"{place}: nothing is applied yet", hint=_SYNC)
         if not isinstance(partial, str):
             raise NotWholeError(
-                f"{place}: was written before huai-client told what it leaves out",
+                f"{place}: an older huai-client, which did not record what it leaves out, wrote it",
                 hint=f"run: huai-client sync {self.name} --adopt",
             )
         return AppliedRecord(commit, partial)
 
 
-def _of_record(place: Path, data: bytes) -> AppliedRecord:
+def _decode_record(place: Path, data: bytes) -> AppliedRecord:
     try:
         return AppliedRecord.decode(data)
     except FormatError as error:
@@ -115,7 +116,5 @@ def _values(place: Path, data: bytes) -> dict[str, object]:
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict) or values.get("version") != _VERSION:
-        raise AppliedStateError(
-            f"{place}: not a state file that this version knows", hint=_VERSIONS
-        )
+        raise AppliedStateError(f"{place}: not a state file of a known version", hint=_VERSIONS)
     return values

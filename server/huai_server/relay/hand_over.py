@@ -1,10 +1,10 @@
-"""Brings a relayed module to the commit that huai-client applied.
+"""Moving a relayed module to the commit that huai-client applied.
 
-The branch moves only to an applied commit, so downstreams hear of it when the tree is published.
-The commit stays what it is, to the byte: serial, identity and signatures are the upstream's.
+The branch moves only to an applied commit, so downstreams see it after the tree was published.
+The commit is copied byte for byte, with the serial, identity and signatures of the upstream.
 
-Rule: it never goes back, and never to another history, unless the administrator says so; then its
-downstreams refuse it until theirs do (FORMAT.md, "Commits").
+Rule: the branch never goes back, nor to another history, unless the administrator accepts that;
+then downstreams refuse it until their administrators accept it too (FORMAT.md, "Commits").
 """
 
 from pathlib import Path
@@ -21,11 +21,11 @@ from huai_server.store.repository import Head, Repository, StoreError
 from huai_server.store.take import Source, take
 
 _TRIES = 3
-"""huai-client may have gone on, and dropped the commit, while it was read."""
+"""The attempts to read a commit, which huai-client may drop meanwhile."""
 
 
 class WentBackError(HuaiError):
-    """What was applied is older than what is served, or another module."""
+    """The applied commit is older than the served one, or of another module."""
 
     exit_code = ExitCode.ROLLED_BACK
 
@@ -37,28 +37,28 @@ class OtherNameError(HuaiError):
 
 
 class HandedOver(NamedTuple):
-    """What was done."""
+    """The result of relaying a module."""
 
     head: Head
     """The commit that downstreams see now."""
     former: Head | None
-    """The one before."""
+    """The commit that they saw before."""
 
     @property
     def new(self) -> bool:
-        """Whether there was anything to do."""
+        """True if the branch was moved."""
         return self.former is None or self.former.commit != self.head.commit
 
 
 def downstream_of(name: str, module: Module) -> Downstream:
-    """The module of huai-client that the module `name` hands on."""
+    """Return the module of huai-client that the module `name` relays."""
     return Downstream(Path(module.relay), module.relay_name or name)
 
 
 def hand_over(
     name: str, module: Module, places: ModulePlaces, *, accept_rollback: bool, wait: float
 ) -> HandedOver:
-    """Serve the commit that was applied; one that is served already costs two small reads."""
+    """Serve the applied commit; one that is served already costs two small reads."""
     downstream = downstream_of(name, module)
     places.folder.mkdir(parents=True, exist_ok=True)
     with storage_errors(places.repository), locked(places.lock, wait=wait):
@@ -70,43 +70,43 @@ def hand_over(
                 return HandedOver(former, former)
             try:
                 return HandedOver(
-                    _take(name, repository, applied, former, back=accept_rollback), former
+                    _fetch(name, repository, applied, former, back=accept_rollback), former
                 )
             except (StoreError, FormatError):
-                before, applied = applied, downstream.read()
-                if applied == before or not left:
+                previous, applied = applied, downstream.read()
+                if applied == previous or not left:
                     raise
         raise AssertionError(name)
 
 
-def _take(
+def _fetch(
     name: str, repository: Repository, applied: Applied, former: Head | None, *, back: bool
 ) -> Head:
     source = Source(applied.repository)
-    both = source.open(repository)
-    head = both.head_of(applied.commit)
-    descriptor, _ = both.snapshot(head)
+    combined = source.open(repository)
+    head = combined.head_of(applied.commit)
+    descriptor, _ = combined.snapshot(head)
     if descriptor.module != name:
         raise OtherNameError(
             f"{name}: the upstream calls this module {descriptor.module!r}",
-            hint=f"huai-server add {descriptor.module}: downstreams refuse it under another name",
+            hint=f"use that name: huai-server add {descriptor.module}; downstreams refuse another",
         )
     if former is not None and not back:
-        _check_order(name, head, former, descriptor, both.snapshot(former)[0])
+        _check_order(name, head, former, descriptor, combined.snapshot(former)[0])
     return take(repository, source, applied.commit, former)
 
 
 def _check_order(
     name: str, head: Head, former: Head, descriptor: Descriptor, served: Descriptor
 ) -> None:
-    hint = f"if that is meant: huai-server relay {name} --accept-rollback"
+    hint = f"if this is intended: huai-server relay {name} --accept-rollback"
     if served.identity and descriptor.identity != served.identity:
         raise WentBackError(
-            f"{name}: the applied commit is of another module of this name than the one served",
+            f"{name}: the applied commit is of another module with the same name",
             hint=hint,
         )
     new, old = head.info.serial, former.info.serial
     if new <= old:
         raise WentBackError(
-            f"{name}: serial {new} is applied here, and serial {old} is served already", hint=hint
+            f"{name}: the applied serial {new} is not above the served serial {old}", hint=hint
         )

@@ -1,1 +1,1 @@
-"""Reading a whole tree: what is there now, directory by directory."""
+"""Scanning of a whole tree, directory by directory."""

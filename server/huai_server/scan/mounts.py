@@ -1,7 +1,7 @@
-"""Mount points: a file system that came or went must not be taken for deleted files.
+"""Mount points: mounting or unmounting a file system must not look like deleted files.
 
-A file lists the mount points of the last commit, which the metadata do not say; without that file a
-missing mount is not noticed.  What stays where one came or went is the engine's to say
+A file lists the mount points of the last commit, which the metadata do not record; without it a
+missing mount is not noticed.  The engine decides which old entries stay
 (`native/tree/src/commit/mounts.rs`).
 """
 
@@ -13,8 +13,8 @@ from huai_schema.codec.escaping import escape, unescape
 from huai_schema.errors import FormatError
 
 NOT_ENTERED = "another file system is mounted there, which is not entered"
-MOUNTED_OVER = "another file system is mounted there, and nothing of what was there is in it"
-NOT_MOUNTED = "the file system that was mounted there is not, and nothing of what it held is there"
+MOUNTED_OVER = "another file system is mounted there, and it has none of the old entries"
+NOT_MOUNTED = "the file system that was mounted there is missing, and so are its entries"
 
 
 def write_mounts(record: Path, mounts: set[bytes]) -> None:
@@ -26,7 +26,7 @@ def write_mounts(record: Path, mounts: set[bytes]) -> None:
 
 
 def read_mounts(record: Path) -> set[bytes]:
-    """The mount points of the last commit; empty if the file is missing or damaged."""
+    """Return the mount points of the last commit; none if the file is missing or damaged."""
     try:
         return {unescape(line) for line in record.read_bytes().splitlines()}
     except (FileNotFoundError, FormatError):

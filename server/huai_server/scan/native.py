@@ -1,7 +1,6 @@
 """The engine's scans (`native/tree`), with the errors and reasons of huai.
 
-Its threads read directories ahead, a bounded amount at a time.  A maintainer has to keep
-`_REASONS` in step with `_native.pyi`.
+Its threads read a bounded number of directories ahead.  Rule: `_REASONS` must match `_native.pyi`.
 """
 
 import errno
@@ -32,7 +31,7 @@ from huai_server.scan.types import (
 Directory: TypeAlias = tuple[
     bytes, bytes, bytes, bytes, bool, int, list[tuple[bytes, int]], int, int, int, int
 ]
-"""As `_native.pyi` lists it."""
+"""The frame of a directory, as `_native.pyi` defines it."""
 _REASONS = {
     -1: KEEPS_CHANGING,
     -2: OUT_OF_RANGE,
@@ -87,8 +86,8 @@ def reason_of(number: int) -> str:
 
 def exhausted(error: MemoryError | OSError) -> ScanError:
     """Return the error for a scan that memory or open files were not enough for."""
-    said = os.strerror(errno.ENOMEM) if isinstance(error, MemoryError) else error.strerror
+    reason = os.strerror(errno.ENOMEM) if isinstance(error, MemoryError) else error.strerror
     return ScanError(
-        f"the scan ran out of memory or of open files ({said})",
+        f"the scan ran out of memory or of open files ({reason})",
         hint="raise the limits of the process, or use fewer threads",
     )

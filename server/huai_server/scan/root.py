@@ -1,4 +1,4 @@
-"""A tree with nothing in it is most likely a disk that is not mounted: nothing is done with it."""
+"""Refusal of an empty tree, which is most likely a disk that is not mounted."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from huai_schema.errors import ExitCode, HuaiError
 
 
 class EmptyRootError(HuaiError):
-    """A tree with nothing in it, or none."""
+    """The tree is empty or missing."""
 
     exit_code = ExitCode.EMPTY_ROOT
 
@@ -15,7 +15,7 @@ class EmptyRootError(HuaiError):
 def empty_root(
     root: Path, otherwise: str = "--allow-empty commits an empty tree"
 ) -> EmptyRootError:
-    """The error for an empty tree; `otherwise`: what to do if it is empty on purpose."""
+    """Return the error; `otherwise` is the advice for a tree that is empty on purpose."""
     return EmptyRootError(
         f"{root}: the tree is empty",
         hint=f"check that its file system is mounted; {otherwise}",
@@ -23,6 +23,6 @@ def empty_root(
 
 
 def holds_anything(root: Path) -> bool:
-    """Whether there is anything in a tree."""
+    """Return True unless the tree is empty."""
     with os.scandir(root) as entries:
         return next(entries, None) is not None

@@ -1,4 +1,4 @@
-"""What a scan says of paths, its options and its errors.  Values only."""
+"""The reasons, options and errors of a scan; values only."""
 
 import os
 from pathlib import Path
@@ -7,40 +7,40 @@ from typing import NamedTuple
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath, show
 
-# Reasons that have no errno; the native scanner knows them by number.
+# Reasons without an errno, for which the native scanner has numbers.
 KEEPS_CHANGING = "keeps changing while it is read"
 OUT_OF_RANGE = "its size or time is out of range"
 TIME = "its time is out of range"
-"""Of a directory, which is listed with the nearest time that the format can hold."""
+"""The reason for a directory, which is listed with the nearest time that the format can hold."""
 CHANGED = "changed while it was read"
 DAMAGED = "its content is damaged, as a scrub found"
 
-# Why something is left out on purpose.
-RESERVED = "the name is reserved for what rsync and huai stage"
+# Reasons for leaving a path out on purpose.
+RESERVED = "the name is reserved for staging by rsync and huai"
 TEMPORARY = "a temporary file of rsync, by its name and its mode"
 LEFT_OUT = (RESERVED, TEMPORARY)
 
 
 class Problem(NamedTuple):
-    """A path, other than a directory, that could not be read."""
+    """A path that could not be read; not a directory."""
 
     path: RelPath
     reason: str
     outcome: str = ""
-    """What was committed in its place."""
+    """The action that the commit took."""
 
 
 class ScanOptions(NamedTuple):
-    """How to scan."""
+    """The options of a scan."""
 
     one_file_system: bool = True
     """List a mount point as an empty directory, as `rsync -x` does."""
     owners: bool = True
-    """Record owners and groups; otherwise everything belongs to root."""
+    """Record owners and groups; otherwise list all entries as root's."""
     exclude: tuple[bytes, ...] = ()
-    """Patterns of what is left out (`huai_server.scan.exclude`)."""
+    """Patterns of paths to leave out (`huai_server.scan.exclude`)."""
     threads: int = 8
-    """Directories looked at at the same time, from 1; more than cores pay on a cold cache."""
+    """Directories to read concurrently, from 1; on a cold cache more than the cores pay off."""
 
 
 class ScanError(HuaiError):
@@ -50,13 +50,13 @@ class ScanError(HuaiError):
 
 
 class RootMissingError(ScanError):
-    """There is no directory at the root."""
+    """The root is missing or not a directory."""
 
     exit_code = ExitCode.EMPTY_ROOT
 
 
 def root_error(root: os.PathLike[str], error: OSError) -> ScanError:
-    """The error that says why `root` cannot be opened."""
+    """Return the error for a `root` that cannot be opened."""
     where = f"{show(os.fsencode(root))}: {error.strerror}"
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return RootMissingError(
@@ -78,9 +78,9 @@ def unreadable_root(root: Path, reason: str) -> ScanError:
 
 
 def owner_error(error: OSError) -> ScanError:
-    """The error for an owner whose name could not be looked up."""
+    """Return the error for a failed look-up of an owner's name."""
     return ScanError(
         f"the name of an owner or a group cannot be looked up: {error.strerror}",
-        hint="see that what passwd and group of /etc/nsswitch.conf name answers;"
-        " with owners = false none are recorded",
+        hint="check the services for passwd and group in /etc/nsswitch.conf; owners = false"
+        " records no owners",
     )

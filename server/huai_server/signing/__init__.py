@@ -1,1 +1,1 @@
-"""Who signs the commits of this server, and whose signatures downstreams are to believe."""
+"""The signing of commits, and the keys whose signatures downstreams trust."""

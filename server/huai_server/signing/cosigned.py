@@ -1,12 +1,12 @@
-"""What who signs elsewhere looks at, and keeps: the upstream's commit that waits for a signature.
+"""Co-signing on another machine: examine the upstream's pending commit, sign it and keep it.
 
-It is read back whole, as `check` does, and compared with the one that was signed before, of which
-all is kept: `ROOT/cosigned/IDENTITY/SERIAL.git`, a repository for each module.
-Order of writes: what is examined, in `ROOT/cosigned/examined.git`; the signature is made; what it
-is of gets its name, and the one before goes; the signature is handed out.  A run killed anywhere
-has signed nothing that is not kept, and the next one begins again.
+The commit is read whole, as `check` does, and compared with the one that was signed before, which
+is kept in `ROOT/cosigned/IDENTITY/SERIAL.git`, a repository for each module.
+Order of writes: the commit is unpacked in `ROOT/cosigned/examined.git`; the signature is made; the
+repository gets its name, and the former one is deleted; the signature is returned.  A run that is
+killed has released no signature of a commit that is not kept, and the next one begins again.
 
-Rule: nothing is signed whose serial was signed before, unless it is the very same.
+Rule: never sign two different commits with one serial.
 """
 
 import os
@@ -39,14 +39,14 @@ _WAIT_SECONDS = 30.0
 
 
 class Examined(NamedTuple):
-    """A commit that may be signed."""
+    """A commit that passed all checks and may be signed."""
 
     pending: PendingCommit
     chain: KeyChain
     counts: Counts
-    """In what it differs from the one that was signed before."""
+    """The differences from the commit that was signed before."""
     former: PendingCommit | None
-    """The one that was signed before; None: this is the first one."""
+    """The commit that was signed before; None if this is the first one."""
 
 
 class _Read(NamedTuple):
@@ -57,23 +57,23 @@ class _Read(NamedTuple):
 
 
 def examine(root: Path, request: Path, signer: Signer) -> Examined:
-    """Look at what the upstream hands out; `SigningError` if a client would refuse it."""
-    with _examining(root, request) as (_, new):
+    """Examine a request of the upstream; raises `SigningError` if a client would refuse it."""
+    with _unpack_request(root, request) as (_, new):
         return _judge(root, new, signer)
 
 
 def sign(root: Path, request: Path, signer: Signer) -> tuple[Examined, bytes]:
-    """Look at it, sign it, and keep what was signed."""
-    with _examining(root, request) as (place, new):
-        found = _judge(root, new, signer)
-        signature = signer.sign(COSIGNED, found.pending.payload)
-        _keep(root, place, found.pending)
-        return found, signature
+    """Examine a request, sign its commit, and keep the commit."""
+    with _unpack_request(root, request) as (place, new):
+        examined = _judge(root, new, signer)
+        signature = signer.sign(COSIGNED, examined.pending.payload)
+        _keep(root, place, examined.pending)
+        return examined, signature
 
 
 @contextmanager
-def _examining(root: Path, request: Path) -> Iterator[tuple[Path, _Read]]:
-    """What is in a request, in a repository that goes unless it gets another name."""
+def _unpack_request(root: Path, request: Path) -> Iterator[tuple[Path, _Read]]:
+    """Unpack a request into a repository, which is deleted afterwards unless it was renamed."""
     folder = root / "cosigned"
     place = folder / "examined.git"
     with storage_errors(root):
@@ -83,7 +83,7 @@ def _examining(root: Path, request: Path) -> Iterator[tuple[Path, _Read]]:
             try:
                 yield place, _unpack(request, place)
             except (FormatError, StoreError, GitFailedError) as error:
-                raise _refused(error.message) from error
+                raise _refusal(error.message) from error
             finally:
                 shutil.rmtree(place, ignore_errors=True)
 
@@ -101,73 +101,72 @@ def _unpack(request: Path, place: Path) -> _Read:
 def _read(repository: Repository) -> _Read:
     head = repository.head()
     if head is None:
-        raise FormatError("there is no commit", str(repository.path))
+        raise FormatError("the commit is missing", str(repository.path))
     pending = PendingCommit.decode(repository.read(bytes.fromhex(head.commit), "commit"))
     chain = read_keys(pending.tree, repository)
     if chain is None:
-        raise FormatError("it says nothing of whose signatures count", "commit")
+        raise FormatError("it lists no keys", "commit")
     descriptor, snapshot = repository.snapshot(head)
     if descriptor.identity != pending.promise.identity:
-        raise FormatError("it is promised as another module", "commit")
+        raise FormatError("the signed text names another module", "commit")
     return _Read(repository, pending, chain, snapshot)
 
 
 def _judge(root: Path, new: _Read, signer: Signer) -> Examined:
-    """All that a client looks at, and what `check` does."""
+    """Check all that a client or `check` would."""
     pending, now = new.pending, time.time()
     if signer.public not in new.chain.newest.keys:
-        raise _refused(f"{signer.public} is not one of the keys that count")
+        raise _refusal(f"{signer.public} is not one of the trusted keys")
     if pending.time > now + CLOCK_SKEW:
-        raise _refused("it is dated more than an hour ahead")
+        raise _refusal("its date is more than an hour ahead")
     if pending.promise.valid_until <= now:
-        raise _refused("it is no longer valid")
-    former = _former(root, pending.promise.identity)
+        raise _refusal("it is no longer valid")
+    former = _read_former(root, pending.promise.identity)
     if former is None:
         counts = Counts(added=pending.info.totals.entries)
     else:
         _check_continues(former, new)
         counts = count(former.snapshot, new.snapshot)
     if ListingHashes(b"").of_tree(pending.tree, new.repository) != pending.promise.listing:
-        raise _refused("it is promised for another listing")
+        raise _refusal("the signed text has the hash of another listing")
     faults = check_repository(pending.info.module, new.repository).faults
     if faults:
-        raise _refused(faults[0])
+        raise _refusal(faults[0])
     return Examined(pending, new.chain, counts, former and former.pending)
 
 
 def _check_continues(former: _Read, new: _Read) -> None:
     old, serial = former.pending, new.pending.info.serial
     if new.pending.info.module != old.info.module:
-        raise _refused(f"the module was called {old.info.module} before")
+        raise _refusal(f"the module was called {old.info.module} before")
     if serial <= old.info.serial and new.pending.payload != old.payload:
-        raise _refused(f"its serial is {serial}, and one with {old.info.serial} was signed before")
+        raise _refusal(f"its serial is {serial}, but serial {old.info.serial} was signed before")
     if serial > old.info.serial + SERIAL_STEP:
-        raise _refused(f"its serial is {serial}, far above {old.info.serial}")
+        raise _refusal(f"its serial is {serial}, far above {old.info.serial}")
     if not new.chain.follows(former.chain.newest):
         version = former.chain.newest.version
-        raise _refused(f"its keys do not follow from version {version}, which was signed before")
+        raise _refusal(f"its keys do not follow from version {version}, which was signed before")
 
 
-def _former(root: Path, identity: str) -> _Read | None:
-    kept = sorted((root / "cosigned" / identity).glob("*.git"), key=lambda path: int(path.stem))
-    return _read(Repository(kept[-1])) if kept else None
+def _read_former(root: Path, identity: str) -> _Read | None:
+    folder = root / "cosigned" / identity
+    repositories = sorted(folder.glob("*.git"), key=lambda path: int(path.stem))
+    return _read(Repository(repositories[-1])) if repositories else None
 
 
 def _keep(root: Path, place: Path, pending: PendingCommit) -> None:
     folder = root / "cosigned" / pending.promise.identity
     folder.mkdir(exist_ok=True)
     sync_folder(folder.parent)
-    kept = folder / f"{pending.info.serial}.git"
-    if kept.exists():  # the very same
+    target = folder / f"{pending.info.serial}.git"
+    if target.exists():  # the very same
         return
-    os.rename(place, kept)
+    os.rename(place, target)
     sync_folder(folder)
     for path in folder.iterdir():
-        if path != kept:
+        if path != target:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _refused(reason: str) -> SigningError:
-    return SigningError(
-        f"this is not to be signed: {reason}", hint="ask who runs the upstream; nothing was signed"
-    )
+def _refusal(reason: str) -> SigningError:
+    return SigningError(f"refused to sign: {reason}", hint="ask the administrator of the upstream")

@@ -1,9 +1,9 @@
-"""Why nothing can be signed."""
+"""The error of signing."""
 
 from huai_schema.errors import ExitCode, HuaiError
 
 
 class SigningError(HuaiError):
-    """No signature, so no commit."""
+    """A signature cannot be made or is not valid, so the commit is not made."""
 
     exit_code = ExitCode.UNSIGNED

@@ -1,10 +1,9 @@
-"""Sees, as long as `serve` runs, that nobody renews the signature of a newest commit.
+"""Detection of newest commits whose signature expires without renewal, while `serve` runs.
 
-A commit is made anew when half of its signature's validity is over, so in the last quarter nobody
-commits any more, or cannot.  Whoever commits would not tell of that: it may be what does not run.
+A commit is renewed when half of its signature's validity is over.  One in the last quarter shows
+that commits no longer run, or fail, and a program that does not run cannot report that itself.
 
-Nothing is kept on the disk, where `serve` may write next to nothing: after a restart somebody is
-told once more.
+Nothing is stored on disk, where `serve` may write next to nothing, so a restart notifies again.
 """
 
 import time
@@ -19,57 +18,57 @@ from huai_server.state.periodic_thread import PeriodicThread
 from huai_server.store.repository import Head, Repository
 
 LOOK_SECONDS = 600.0
-"""Between two looks."""
+"""Seconds between two checks."""
 _LAST = 4
-"""The part of the validity that is the last one."""
+"""The last 1/4 of the validity, in which the signature counts as expiring."""
 
-Tell = Callable[[ServerConfig, str, int, str], bool]
-"""Tells that the signature of a module needs somebody, since when (epoch) and why, or, with an
-empty reason, that it was renewed; returns whether anybody was told."""
+SendNotification = Callable[[ServerConfig, str, int, str], bool]
+"""Sends that the signature of a module expires, with the time of detection (epoch) and the reason,
+or, with an empty reason, that it was renewed; returns True if a notification was sent."""
 
 
-def ending(head: Head, now: float) -> str:
-    """Why the signature of a newest commit needs somebody; empty: it does not."""
+def expiry_reason(head: Head, now: float) -> str:
+    """Return why the signature of a newest commit needs attention; empty if it does not."""
     left = head.valid_until - int(now)
     if not head.valid_until or left > (head.valid_until - head.time) / _LAST:
         return ""
     serial = f"the signature of the newest commit, serial {head.info.serial},"
-    how = f"holds for {long_span(left)} only" if left > 0 else f"ended {long_span(-left)} ago"
+    how = f"expires in {long_span(left)}" if left > 0 else f"expired {long_span(-left)} ago"
     return f"{serial} {how}: no commit has renewed it"
 
 
 class ExpiryWatch(PeriodicThread):
-    """The modules of one state root; who is being told at the end is left behind."""
+    """A thread that checks the modules of one state root; stopping cuts off notifications."""
 
-    def __init__(self, root: Path, tell: Tell) -> None:
-        """Nobody is told where the configuration has no `[notify]`."""
+    def __init__(self, root: Path, send: SendNotification) -> None:
+        """`send` is not called if the configuration has no `[notify]`."""
         super().__init__("expiry", LOOK_SECONDS)
         self._root = root
-        self._tell = tell
-        self._told: dict[str, int] = {}
-        """Modules of which somebody was told, and since when they need it."""
+        self._send = send
+        self._reported: dict[str, int] = {}
+        """The modules that were reported as expiring, each with the time of detection."""
 
     def look(self) -> None:
-        """Tell of what is news."""
+        """Report signatures that began to expire or were renewed."""
         try:
             config = load(self._root)
-        except HuaiError:  # `serve` tells of it
+        except HuaiError:  # `serve` reports it
             return
         if config.notify is None:
             return
         for name in config.modules:
             try:
                 head = Repository(module_places(self._root, name).repository).head()
-            except HuaiError:  # nothing is committed yet, or what reads it tells of it
+            except HuaiError:  # nothing is committed yet, or its readers report the error
                 continue
             if head is not None and not self.is_stopping:
-                self._one(config, name, ending(head, time.time()))
+                self._report(config, name, expiry_reason(head, time.time()))
 
-    def _one(self, config: ServerConfig, name: str, reason: str) -> None:
-        since = self._told.get(name)
+    def _report(self, config: ServerConfig, name: str, reason: str) -> None:
+        since = self._reported.get(name)
         if reason and since is None:
             now = int(time.time())
-            if self._tell(config, name, now, reason):
-                self._told[name] = now
-        elif since is not None and not reason and self._tell(config, name, since, ""):
-            del self._told[name]
+            if self._send(config, name, now, reason):
+                self._reported[name] = now
+        elif since is not None and not reason and self._send(config, name, since, ""):
+            del self._reported[name]

@@ -1,9 +1,9 @@
-"""The keys of a server, from version to version: what stands in each commit as `keys`.
+"""The keys of a server, version by version, as the blob `keys` in each commit has them.
 
-`ROOT/keys` is that blob.  Changes are made under `ROOT/keys.lock`.  Order of writes of a rotation:
-the new key beside the old one; the new version of the keys; the new key in the place of the old
-one.  A rotation cut before the second step never was; one cut behind it is
-finished by whoever opens the keys next.
+`ROOT/keys` is that blob, and is changed under `ROOT/keys.lock`.  Order of writes of a rotation: the
+new key next to the old one; the new version of the keys; the new key in the place of the old one.
+A rotation that is cut before the second step has no effect; after it, the next call that opens the
+keys finishes the rotation.
 """
 
 import os
@@ -39,65 +39,64 @@ _PRIVATE, _PUBLIC = 0o600, 0o644
 
 
 class ServerKeys(NamedTuple):
-    """Who signs, and what downstreams learn of it."""
+    """The signers of a server, and the keys that downstreams trust."""
 
     signer: Signer
     chain: KeyChain
     validity: int
-    """Seconds for which a signature holds."""
+    """Seconds for which a signature is valid."""
     cosigners: tuple[Signer, ...] = ()
     pending: bool = False
-    """Whether a commit waits for signatures that are missing."""
+    """True if a commit waits for missing signatures."""
 
     @property
     def needed(self) -> int:
-        """How many signatures a commit needs beside the signer's own."""
+        """The number of co-signatures that a commit needs."""
         return self.chain.newest.threshold - 1
 
     def cosign(self, payload: bytes) -> list[bytes]:
-        """As many signatures beside the signer's own as the threshold asks for, in their order.
+        """Return as many co-signatures as the threshold needs, in the order of the cosigners.
 
-        Who does not answer is passed over; `SigningError` if too few are left, unless a commit may
+        Skips cosigners that fail; raises `SigningError` if too few are left, unless a commit may
         wait for them.
         """
-        made: list[bytes] = []
-        missing = self.needed
+        signatures: list[bytes] = []
         failure: SigningError | None = None
-        for each in self.cosigners:
-            if len(made) == missing:
+        for cosigner in self.cosigners:
+            if len(signatures) == self.needed:
                 break
             try:
-                made.append(each.sign(COSIGNED, payload))
+                signatures.append(cosigner.sign(COSIGNED, payload))
             except SigningError as error:
                 failure = error
-        if len(made) < missing and not self.pending:
+        if len(signatures) < self.needed and not self.pending:
             why = failure.message if failure else "server.toml names no more cosigners"
             raise SigningError(
-                f"{len(made) + 1} of {missing + 1} signatures: {why}",
-                hint="look at [signing] in server.toml; the last commit is intact",
+                f"{len(signatures) + 1} of {self.needed + 1} signatures: {why}",
+                hint="check [signing] in server.toml; the last commit is intact",
             )
-        return made
+        return signatures
 
 
 def open_keys(root: Path, signing: Signing) -> ServerKeys:
-    """The keys of the server; the first version of them is made if there is none."""
-    with _changing(root):
+    """Return the keys of the server, whose first version is made if it is missing."""
+    with _lock_keys(root):
         keys = _open(root, signing)
         _check_configured(keys, signing)
         return keys
 
 
 def configure(root: Path, signing: Signing) -> ServerKeys:
-    """Make the keys those that server.toml names, and its threshold theirs; all of them sign."""
-    with _changing(root):
+    """Make a version with the keys and threshold of server.toml, which all of them sign."""
+    with _lock_keys(root):
         keys = _open(root, signing)
-        chain = _extend(keys.chain, _configured(keys), _everybody(keys), signing.threshold)
+        chain = _extend(keys.chain, _configured(keys), _all_signers(keys), signing.threshold)
         _write(root, chain)
     return keys._replace(chain=chain)
 
 
 def make_key(path: Path, comment: str) -> str:
-    """Write a new private key to `path`, which must not exist; the public key."""
+    """Write a new private key to `path`, which must not exist, and return its public key."""
     key = PrivateKey.generate(os.urandom(_SEED_BYTES), comment)
     with storage_errors(path):
         try:
@@ -118,21 +117,21 @@ def make_key(path: Path, comment: str) -> str:
 def rotate(
     root: Path, signing: Signing, comment: str, *, to: Path | None = None, keep: bool = False
 ) -> ServerKeys:
-    """Replace the key in the file of `[signing]`; with `keep` the old one counts as well.
+    """Replace the key in the file of `[signing]`; with `keep` the old one remains trusted.
 
-    A private key by a new one; a public key by the one in the file `to`, as which the agent or the
-    command has to be able to sign, too.
+    Replaces a private key by a new one, and a public key by that in the file `to`, with which the
+    agent or the command must be able to sign.
     """
     path = Path(signing.key)
-    with _changing(root):
+    with _lock_keys(root):
         old = _open(root, signing)
         text, signer = _new_key(signing, comment, to)
         if signer.public == old.signer.public:
-            raise SigningError(f"{to}: this is the key that signs", hint="name a new one")
-        others = [key for key in old.chain.newest.keys if keep or key != old.signer.public]
-        listed = tuple(dict.fromkeys((signer.public, *others)))
-        # It is signed before anything is written: an agent may not have the new key.
-        chain = _extend(old.chain, listed, (*_everybody(old), signer))
+            raise SigningError(f"{to}: this key signs already", hint="name a new one")
+        remaining = [key for key in old.chain.newest.keys if keep or key != old.signer.public]
+        listed = tuple(dict.fromkeys((signer.public, *remaining)))
+        # Sign before writing anything: an agent may not have the new key.
+        chain = _extend(old.chain, listed, (*_all_signers(old), signer))
         permissions = _PRIVATE if to is None else _PUBLIC
         replace_file(_next(path), text, _next(path, ".tmp"), permissions=permissions)
         _write(root, chain)
@@ -141,42 +140,42 @@ def rotate(
 
 
 def _new_key(signing: Signing, comment: str, to: Path | None) -> tuple[bytes, Signer]:
-    """What is to be in the key file next, and who signs then."""
+    """Return the new content of the key file, and its signer."""
     path = Path(signing.key)
     is_elsewhere = is_public(read_key_file(path))
     if to is None:
         if is_elsewhere:
             raise SigningError(
-                f"{path}: the private key is elsewhere, and the new one has to be there, too",
-                hint="huai-server key rotate --to NEW.pub",
+                f"{path}: this is a public key; its private key must be replaced where it is kept",
+                hint="then run: huai-server key rotate --to NEW.pub",
             )
         new = PrivateKey.generate(os.urandom(_SEED_BYTES), comment)
         return new.encode().encode(), from_private(new)
     if not is_elsewhere:
         raise SigningError(
-            f"{path}: a private key is replaced by one that is made for it",
-            hint="huai-server key rotate, without --to",
+            f"{path}: --to does not apply to a private key, for which a new one is made",
+            hint="run huai-server key rotate without --to",
         )
     data = read_key_file(to)
     if not is_public(data):
-        raise SigningError(f"{to}: this is not a public key", hint="name the file NEW.pub")
+        raise SigningError(f"{to}: not a public key", hint="name the file NEW.pub")
     return data, open_signer(structs.replace(signing, key=str(to)))
 
 
 def revoke(root: Path, signing: Signing, key: str) -> ServerKeys:
-    """Let the signatures of one key count no more; it is not the one that signs."""
-    with _changing(root):
+    """Remove one key, which must not be a configured one, from the trusted keys."""
+    with _lock_keys(root):
         keys = _open(root, signing)
         if key == keys.signer.public:
             hint = "huai-server key rotate replaces it"
-            raise SigningError("this is the key that signs", hint=hint)
+            raise SigningError("this key signs the commits", hint=hint)
         if key in _configured(keys):
-            hint = "take it out of server.toml, then: huai-server key configure"
+            hint = "remove it from server.toml, then run: huai-server key configure"
             raise SigningError("this is the key of a cosigner", hint=hint)
         if key not in keys.chain.newest.keys:
-            raise SigningError(f"{key}: no such key", hint="huai-server key show lists them")
-        left = tuple(each for each in keys.chain.newest.keys if each != key)
-        chain = _extend(keys.chain, left, _everybody(keys))
+            raise SigningError(f"{key}: not a trusted key", hint="huai-server key show lists them")
+        remaining = tuple(each for each in keys.chain.newest.keys if each != key)
+        chain = _extend(keys.chain, remaining, _all_signers(keys))
         _write(root, chain)
     return keys._replace(chain=chain)
 
@@ -186,10 +185,10 @@ def _open(root: Path, signing: Signing) -> ServerKeys:
     if chain is not None:
         _finish_rotation(Path(signing.key), chain)
     signer = open_signer(signing)
-    others = [
-        structs.replace(signing, key=each.key, command=each.command) for each in signing.cosigners
-    ]
-    cosigners = tuple(open_signer(each) for each in others)
+    cosigners = tuple(
+        open_signer(structs.replace(signing, key=each.key, command=each.command))
+        for each in signing.cosigners
+    )
     if chain is None:
         listed = tuple(dict.fromkeys(each.public for each in (signer, *cosigners)))
         first = Keys(1, listed, signing.threshold)
@@ -201,36 +200,36 @@ def _open(root: Path, signing: Signing) -> ServerKeys:
         _write(root, chain)
     if signer.public not in chain.newest.keys:
         raise SigningError(
-            f"{signing.key}: this key is not one of those that count since version "
+            f"{signing.key}: this key is not one of the trusted keys of version "
             f"{chain.newest.version}",
-            hint="huai-server key show lists these; a new key comes by huai-server key rotate",
+            hint="huai-server key show lists these; huai-server key rotate adds a new key",
         )
     return ServerKeys(signer, chain, signing.seconds, cosigners, signing.pending)
 
 
-def _everybody(keys: ServerKeys) -> tuple[Signer, ...]:
+def _all_signers(keys: ServerKeys) -> tuple[Signer, ...]:
     return (keys.signer, *keys.cosigners)
 
 
 def _configured(keys: ServerKeys) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each.public for each in _everybody(keys)))
+    return tuple(dict.fromkeys(each.public for each in _all_signers(keys)))
 
 
 def _check_configured(keys: ServerKeys, signing: Signing) -> None:
-    """`SigningError` if downstreams were told of other cosigners, or another threshold."""
+    """Raise `SigningError` if the newest keys have other cosigners, or another threshold."""
     newest = keys.chain.newest
     if signing.threshold != newest.threshold or not set(_configured(keys)) <= set(newest.keys):
         raise SigningError(
             f"server.toml names other cosigners, or another threshold, than version "
             f"{newest.version} of the keys",
-            hint="huai-server key configure tells downstreams of them",
+            hint="huai-server key configure makes a version with them",
         )
 
 
 def _extend(
     chain: KeyChain, keys: tuple[str, ...], signers: tuple[Signer, ...], threshold: int = 0
 ) -> KeyChain:
-    """One more version, which all of `signers` sign; `threshold`: 0: as before."""
+    """Add a version, which all of `signers` sign; a `threshold` of 0 keeps the present one."""
     version = Keys(chain.newest.version + 1, keys, threshold or chain.newest.threshold)
     text = version.encode()
     try:
@@ -238,16 +237,16 @@ def _extend(
     except FormatError as error:
         raise SigningError(
             error.message,
-            hint="look at [signing] in server.toml, and at huai-server key show",
+            hint="check [signing] in server.toml, and huai-server key show",
         ) from None
 
 
 def _finish_rotation(path: Path, chain: KeyChain) -> None:
-    """Put the next key in place if it counts; else it is of a rotation that never was."""
+    """Put the next key in place if the newest version has it; else ignore it."""
     new = _next(path)
     try:
         data = new.read_bytes()
-    except OSError:  # none is there; whatever else keeps it from being read is told of by the key
+    except OSError:  # missing; reading the key itself reports any other error
         return
     if public_of(new, data) in chain.newest.keys:
         new.replace(path)
@@ -268,7 +267,7 @@ def _read(root: Path) -> KeyChain | None:
         except FormatError as error:
             raise SigningError(
                 f"{path}: {error.message}",
-                hint="restore it from a backup: any commit has it, git cat-file blob main:keys",
+                hint="restore it from a backup or a commit: git cat-file blob main:keys",
             ) from None
 
 
@@ -279,6 +278,6 @@ def _write(root: Path, chain: KeyChain) -> None:
 
 
 @contextmanager
-def _changing(root: Path) -> Iterator[None]:
+def _lock_keys(root: Path) -> Iterator[None]:
     with storage_errors(root), locked(root / _LOCK, wait=_SECONDS):
         yield

@@ -1,11 +1,11 @@
-"""The commit that waits for signatures of who is elsewhere, on the upstream.
+"""The pending commit of an upstream, which waits for co-signatures from other machines.
 
-Order of writes: each signature with the commit that waits, in one step; with the last one needed
-the commit is published as any other.  A run killed anywhere leaves the last commit, and the one
-that waits with the signatures that it had; or it has published it.
+Order of writes: each signature is stored with the pending commit in one step, and with the last
+one needed the commit is published like any other.  A run that is killed leaves the last commit and
+the pending one with its earlier signatures, or it has published the commit.
 
-Rule: who adds a signature holds the module's lock; to hand it out needs none, for packs that are
-replaced stay for a while.
+Rule: adding a signature requires the module's lock.  Writing a request needs none, because
+replaced packs remain for a while.
 """
 
 import time
@@ -24,12 +24,12 @@ from huai_server.state.errors import storage_errors
 from huai_server.store.repository import Head, Repository
 
 _PERMISSIONS = 0o600
-"""The module may be a private one."""
+"""The mode of a request, since the module may be private."""
 _AGAIN = "commit again: huai-server commit"
 
 
-def hand_out(repository: Repository, name: str, output: Path) -> PendingCommit:
-    """Write the commit that waits, with all that it lists, to the file `output`."""
+def write_request(repository: Repository, name: str, output: Path) -> PendingCommit:
+    """Write the pending commit, with all objects that it needs, to the file `output`."""
     commit, pending = _pending(repository, name)
     unfinished = output.with_name(TEMPORARY + output.name)
     with (
@@ -44,9 +44,9 @@ def hand_out(repository: Repository, name: str, output: Path) -> PendingCommit:
 def add_signature(
     repository: Repository, name: str, keys: ServerKeys, signature: bytes
 ) -> tuple[PendingCommit, Head | None]:
-    """Add a signature to the commit that waits; the commit, once there are enough of them.
+    """Add a signature to the pending commit; return it, and its head once it is published.
 
-    `SigningError` if it is of anything else, or by a key that does not count.
+    Raises `SigningError` for a signature of another text, or by a key that is not trusted.
     """
     pending = _pending(repository, name)[1]
     _check_current(repository, name, keys, pending)
@@ -55,14 +55,14 @@ def add_signature(
         public = verify_signature(COSIGNED, pending.payload, signature)
     except FormatError as error:
         raise SigningError(
-            f"{name}: this is not a signature of the commit with serial {pending.info.serial}: "
+            f"{name}: not a signature of the commit with serial {pending.info.serial}: "
             f"{error.message}",
-            hint=f"sign what this hands out: huai-server key pending {name} --output FILE",
+            hint=f"sign the FILE of: huai-server key pending {name} --output FILE",
         ) from None
     if public == keys.signer.public or public not in keys.chain.newest.keys:
         raise SigningError(
             f"{name}: signed by {public}, which is not one of the cosigners",
-            hint="huai-server key show lists the keys that count",
+            hint="huai-server key show lists the trusted keys",
         )
     if public not in signers:
         pending = pending._replace(signatures=(*pending.signatures, signature))
@@ -75,32 +75,34 @@ def add_signature(
 
 
 def _pending(repository: Repository, name: str) -> tuple[str, PendingCommit]:
-    found = repository.pending()
-    if found is None:
+    pending = repository.pending()
+    if pending is None:
         raise SigningError(
             f"{name}: no commit waits for signatures",
-            hint="one does if `pending` of [signing] is true, and a cosigner did not answer",
+            hint="one waits if `pending` of [signing] is true and a cosigner did not sign",
         )
-    return found
+    return pending
 
 
 def _check_current(
     repository: Repository, name: str, keys: ServerKeys, pending: PendingCommit
 ) -> None:
-    """Refuse what no downstream would take any more."""
+    """Raise `SigningError` for a pending commit that downstreams would no longer accept."""
     chain = read_keys(pending.tree, repository)
     if chain is None or chain.newest != keys.chain.newest:
-        raise SigningError(f"{name}: the keys changed since it waits", hint=f"{_AGAIN} {name}")
+        raise SigningError(
+            f"{name}: the keys changed after the pending commit", hint=f"{_AGAIN} {name}"
+        )
     if pending.promise.valid_until <= time.time():
-        raise SigningError(f"{name}: it waited for too long", hint=f"{_AGAIN} {name}")
+        raise SigningError(f"{name}: the pending commit has expired", hint=f"{_AGAIN} {name}")
 
 
 def _prove(data: bytes, keys: ServerKeys) -> None:
-    """The commit is one that downstreams take."""
+    """Raise `SigningError` unless downstreams would accept the signatures of the commit."""
     signed = split_commit(data)
     assert signed is not None  # noqa: S101 - it was just joined
     if not keys.chain.newest.agrees(signers_of(signed)):
         raise SigningError(
-            f"signed by fewer than {keys.chain.newest.threshold} of the keys that count",
+            f"signed by fewer than {keys.chain.newest.threshold} of the trusted keys",
             hint="huai-server key show lists them",
         )

@@ -1,1 +1,1 @@
-"""Places below the state root, and small files there."""
+"""Paths below the state root, and small files there."""

@@ -1,7 +1,7 @@
 """The folders of private modules, which only their owner and one group may enter.
 
-The folder is closed, not each file in it: what is written there later is closed as well.  A folder
-whose module becomes public stays as it is.
+Closing the folder protects later files in it as well.  A folder whose module becomes public is not
+opened again.
 """
 
 import os
@@ -13,9 +13,9 @@ _PERMISSIONS = 0o7777
 
 
 def close_folder(folder: Path, like: Path) -> None:
-    """Take all rights of other users on `folder`, and give it the group of the folder `like`."""
+    """Remove the rights of other users on `folder`, and give it the group of the folder `like`."""
     if is_open(folder):
-        with suppress(PermissionError):  # not a group of this user's: the one that it has stays
+        with suppress(PermissionError):  # not a group of this user: keep the present one
             os.chown(folder, -1, like.stat().st_gid)
         folder.chmod(folder.stat().st_mode & _PERMISSIONS & ~_OTHERS)
 

@@ -1,6 +1,6 @@
-"""What the operating system refuses while state is written, as an expected error.
+"""An expected error for a failed system call on the server's files.
 
-Rule: an `OSError` never leaves a use case of the server; `storage_errors` turns it into this one.
+Rule: an `OSError` never leaves a use case of the server; `storage_errors` converts it.
 """
 
 import errno
@@ -16,14 +16,14 @@ _DENIED = (errno.EACCES, errno.EPERM)
 
 
 class StorageError(HuaiError):
-    """Local files could not be read or written; what was committed before is intact."""
+    """Local files could not be read or written; the commits made before are intact."""
 
     exit_code = ExitCode.FILE_IO
 
 
 @contextmanager
 def storage_errors(place: Path) -> Iterator[None]:
-    """Every `OSError` inside becomes a `StorageError` that names its file, or `place`."""
+    """Convert an `OSError` in the block to a `StorageError` that names its file, or `place`."""
     try:
         yield
     except OSError as error:
@@ -31,7 +31,7 @@ def storage_errors(place: Path) -> Iterator[None]:
 
 
 def storage_error(place: Path, error: OSError) -> StorageError:
-    """The error for `place` that says what to do about it."""
+    """Return the error for `place`, with a hint for the errno."""
     where = error.filename if isinstance(error.filename, str) else place
     return StorageError(f"{where}: {error.strerror or error}", hint=_hint(place, error.errno))
 

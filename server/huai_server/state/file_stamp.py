@@ -1,6 +1,6 @@
-"""Whether a file was replaced since it was read.
+"""Detection of replaced files, and a cache of what was read from them.
 
-Rule: for files that are replaced as a whole.  One that is written in place may keep its stamp.
+Rule: for files that are replaced as a whole.  A file written in place may keep its stamp.
 """
 
 from collections.abc import Callable, Hashable
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
 
 FileStamp: TypeAlias = tuple[int, ...]
-"""Inode, mtime in nanoseconds and size; empty: there is no such file, or it cannot be reached."""
+"""The inode, mtime in nanoseconds and size; empty if the file is missing or out of reach."""
 
 _Key = TypeVar("_Key", bound=Hashable)
 _T = TypeVar("_T")
 
 
 def file_stamp(path: Path) -> FileStamp:
-    """Changes when the file at `path` is replaced."""
+    """Return a stamp that changes when the file at `path` is replaced."""
     try:
         status = path.stat()
     except OSError:
@@ -24,18 +24,21 @@ def file_stamp(path: Path) -> FileStamp:
 
 
 class FileCache(Generic[_Key, _T]):
-    """What was read from files, by any key."""
+    """A cache of values that are read from files."""
 
     def __init__(self) -> None:
-        self._known: dict[_Key, tuple[FileStamp, _T]] = {}
+        self._cached: dict[_Key, tuple[FileStamp, _T]] = {}
 
     def get(self, key: _Key, path: Path, read: Callable[[], _T]) -> _T | None:
-        """What `read` makes of the file at `path`, anew only if it was replaced; None: no file."""
+        """Return the result of `read` for the file at `path`; None if it is missing.
+
+        Calls `read` again only after the file was replaced.
+        """
         stamp = file_stamp(path)
         if not stamp:
-            self._known.pop(key, None)
+            self._cached.pop(key, None)
             return None
-        found = self._known.get(key)
-        if found is None or found[0] != stamp:
-            found = self._known[key] = (stamp, read())
-        return found[1]
+        cached = self._cached.get(key)
+        if cached is None or cached[0] != stamp:
+            cached = self._cached[key] = (stamp, read())
+        return cached[1]

@@ -1,4 +1,4 @@
-"""A thread of `serve` that looks at something again and again, as long as a block lasts."""
+"""A thread of `serve` that repeats a check while a block runs."""
 
 import logging
 import threading
@@ -11,39 +11,39 @@ _log = logging.getLogger(__name__)
 
 
 class PeriodicThread(AbstractContextManager["PeriodicThread"]):
-    """Looks at once, and then with a pause after each look; an error that it raises is logged."""
+    """A thread that calls `look` at once and then after each pause, and logs its errors."""
 
     def __init__(self, name: str, pause: float) -> None:
-        """`pause` in seconds."""
+        """Name the thread, and set the pause in seconds."""
         self._pause = pause
         self._stopping = threading.Event()
-        # A daemon: whatever it is cut in is taken up by the next start.
+        # A daemon thread: the next start finishes interrupted work.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Finish what is in work, if that takes moments."""
+        """Stop the thread, and wait a few seconds for its current `look`."""
         self._stopping.set()
         self._thread.join(_END_SECONDS)
 
     @property
     def is_stopping(self) -> bool:
-        """Whether a look should end."""
+        """True if `look` should return."""
         return self._stopping.is_set()
 
     @abstractmethod
     def look(self) -> None:
-        """Do what there is to do."""
+        """Check once."""
 
     def _run(self) -> None:
         while True:
             try:
                 self.look()
-            except Exception:  # noqa: BLE001 - else nobody looks any more
-                _log.exception("%s: a look failed; it goes on", self._thread.name)
+            except Exception:  # noqa: BLE001 - else the thread would end
+                _log.exception("%s: a check failed; the thread continues", self._thread.name)
             if self._stopping.wait(self._pause):
                 return

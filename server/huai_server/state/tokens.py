@@ -1,11 +1,11 @@
-"""Tokens: what lets a downstream see private modules (ACCESS.md).
+"""Tokens, with which a downstream sees private modules (ACCESS.md).
 
 A token is `huai_ID_SECRET`.  The id is public: commands name a token by it.  The secret is 256
-random bits, of which `ROOT/tokens.json` has the SHA-256 alone.  A slow hash, as passwords need,
-would protect nothing more: nobody finds 256 random bits by trying, however fast that is; and it
-would be computed for each request.
+random bits, of which `ROOT/tokens.json` stores only the SHA-256.  A slow hash, as passwords need,
+would add no protection, because 256 random bits cannot be guessed.  It would cost time for each
+request.
 
-Rule: the text of a token leaves this module once, when it is made; no error and no log has it.
+Rule: the text of a token leaves this module once, when it is made.  No error or log contains it.
 """
 
 import base64
@@ -28,7 +28,7 @@ from huai_server.state.file_stamp import file_stamp
 
 Scope = Literal["read", "metrics"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-"""`read`: all of a module.  `metrics`: what `/metrics` says of it, and nothing else."""
+"""`read` gives access to all of a module, `metrics` only to its metrics."""
 
 _FILE = "tokens.json"
 _TOKEN = re.compile(r"huai_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
@@ -44,7 +44,7 @@ class UnknownTokenError(HuaiError):
 
 
 class Token(msgspec.Struct, frozen=True):
-    """What is kept of a token."""
+    """The stored part of a token."""
 
     id: Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
     digest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -54,11 +54,11 @@ class Token(msgspec.Struct, frozen=True):
     created: int
     """Seconds since the epoch."""
     expires: int | None = None
-    """The same; None: never."""
+    """Seconds since the epoch; None for never."""
     comment: str = ""
 
     def holds(self, now: float) -> bool:
-        """Whether it has not expired."""
+        """Return True if the token has not expired."""
         return self.expires is None or now < self.expires
 
 
@@ -68,53 +68,53 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class Tokens:
-    """The tokens of a state root, read again whenever their file was replaced."""
+    """The tokens of a state root, which are read again after their file was replaced."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._stamp: tuple[int, ...] | None = None
-        self._known: dict[str, Token] = {}
+        self._by_id: dict[str, Token] = {}
 
     def find(self, text: str) -> Token | None:
-        """The token with this text, if it is valid now; raises `ConfigError` as `read_tokens`."""
-        found = token_form(text)
-        if found is None:
+        """Return the valid token with this text; raises `ConfigError` as `read_tokens` does."""
+        match = token_form(text)
+        if match is None:
             return None
-        self._look()
-        token = self._known.get(found[1])
+        self._reload()
+        token = self._by_id.get(match[1])
         digest = token.digest if token else "0" * 64
-        # The id is no secret; what is compared with the secret's digest takes the same time.
+        # The id is public; comparing digests takes the same time for any secret.
         if not hmac.compare_digest(_digest(text), digest):
             return None
         return token if token and token.holds(time.time()) else None
 
-    def _look(self) -> None:
+    def _reload(self) -> None:
         stamp = file_stamp(tokens_path(self._root))
         if stamp != self._stamp:
-            self._stamp, self._known = stamp, {}  # what cannot be read lets nobody in
-            self._known = {token.id: token for token in read_tokens(self._root)}
+            self._stamp, self._by_id = stamp, {}  # an unreadable file gives no access
+            self._by_id = {token.id: token for token in read_tokens(self._root)}
 
 
 def token_form(text: str) -> re.Match[str] | None:
-    """Whether a text has the form of a token, of which the first group is its id."""
+    """Match a text with the form of a token; the first group is its id."""
     return _TOKEN.fullmatch(text)
 
 
 def tokens_path(root: Path) -> Path:
-    """The file below `root`."""
+    """Return the path of the tokens below `root`."""
     return root / _FILE
 
 
 def read_tokens(root: Path) -> tuple[Token, ...]:
-    """All tokens, those that have expired as well; raises `ConfigError`."""
+    """Return all tokens, expired ones included; raises `ConfigError`."""
     path = tokens_path(root)
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & _WRITABLE:
             raise ConfigError(
                 f"{path}: other users may write tokens into it (mode {mode:04o})",
-                hint=f"chmod go-w {path}; then see huai-server token list, and revoke what is not "
-                "yours",
+                hint=f"chmod go-w {path}; then check huai-server token list, and revoke unknown "
+                "tokens",
             )
         return _decode(path, path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -124,7 +124,7 @@ def read_tokens(root: Path) -> tuple[Token, ...]:
             f"{path}: {error.strerror}", hint="let the user who runs this read it"
         ) from error
     except UnicodeError:
-        raise _malformed(path, "it is not text") from None
+        raise _malformed(path, "not UTF-8 text") from None
 
 
 def new_token(
@@ -135,7 +135,7 @@ def new_token(
     seconds: int | None = None,
     comment: str = "",
 ) -> tuple[Token, str]:
-    """Make a token for `modules` that expires in `seconds`, or never; and its text."""
+    """Make a token for `modules` that expires in `seconds`, or never; return it and its text."""
     name = secrets.token_hex(_ID_BYTES)
     secret = base64.urlsafe_b64encode(secrets.token_bytes(_SECRET_BYTES)).decode().rstrip("=")
     text, now = f"huai_{name}_{secret}", int(time.time())
@@ -154,23 +154,23 @@ def new_token(
 
 
 def revoke_token(root: Path, name: str) -> Token:
-    """Forget the token with the id `name`; raises `UnknownTokenError`."""
-    gone: list[Token] = []
+    """Delete the token with the id `name`; raises `UnknownTokenError`."""
+    revoked: list[Token] = []
 
     def without(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-        gone.extend(token for token in tokens if token.id == name)
-        if not gone:
+        revoked.extend(token for token in tokens if token.id == name)
+        if not revoked:
             raise UnknownTokenError(
                 "no token has this id", hint="huai-server token list shows all of them"
             )
         return tuple(token for token in tokens if token.id != name)
 
     _change(root, without)
-    return gone[0]
+    return revoked[0]
 
 
 def forget_module(root: Path, name: str) -> None:
-    """Let no token name a module any more; one that names no other is forgotten."""
+    """Remove a module from all tokens, and delete those that name no other module."""
 
     def without(token: Token) -> Token:
         left = tuple(each for each in token.modules if each != name)
@@ -183,19 +183,19 @@ def forget_module(root: Path, name: str) -> None:
 def _change(root: Path, change: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
     path = tokens_path(root)
 
-    def text(old: str) -> str:
+    def edit(old: str) -> str:
         tokens = change(_decode(path, old) if old else ())
         encoded = msgspec.json.encode(_File(tokens=tokens))
         return msgspec.json.format(encoded, indent=2).decode() + "\n"
 
     try:
-        # `serve` may run as a user that has the root by its group.
+        # `serve` may run as another user, who reads the root as a member of its group.
         shared = stat.S_IMODE(root.stat().st_mode) & stat.S_IRGRP
     except OSError as error:
         raise ConfigError(
             f"{root}: {error.strerror}", hint="huai-server add makes the first module"
         ) from error
-    rewrite(path, text, mode=_GROUP if shared else _OWN)
+    rewrite(path, edit, mode=_GROUP if shared else _OWN)
 
 
 def _decode(path: Path, text: str) -> tuple[Token, ...]:
@@ -207,7 +207,7 @@ def _decode(path: Path, text: str) -> tuple[Token, ...]:
 
 def _malformed(path: Path, reason: str) -> ConfigError:
     return ConfigError(
-        f"{path}: {reason}", hint="put a copy of it back, or delete it and make tokens anew"
+        f"{path}: {reason}", hint="restore it from a copy, or delete it and make new tokens"
     )
 
 

@@ -1,4 +1,4 @@
-"""Commits a module whenever its tree has changed, for trees whose updates never end.
+"""Committing a module whenever its tree changes, for trees whose updates never end.
 
-The engine watches the tree (`native/tree/src/watch/`); here is decided when to commit.
+The engine watches the tree (`native/tree/src/watch/`), and this package decides when to commit.
 """

@@ -1,6 +1,6 @@
-"""How far behind the tree a watched module's commits are, as a small file for `status`.
+"""The lag of a watched module's commits, as a small file for `status`.
 
-It is replaced whenever that changes: with the first change, and after a commit.
+It is replaced at the first change after a commit, and after each commit.
 """
 
 import msgspec
@@ -11,32 +11,32 @@ from huai_server.state.paths import ModulePlaces
 
 
 class WatchRecord(msgspec.Struct, frozen=True):
-    """What a watcher knows."""
+    """The state of a watcher."""
 
     directories: int = 0
-    """That are watched."""
+    """The number of watched directories."""
     unwatched: int = 0
-    """That cannot be, nor what is below: the next scan finds what changed there."""
+    """Directories that cannot be watched, nor those below; the next scan finds their changes."""
     since: int | None = None
-    """When the oldest change that is not committed was seen, seconds since the epoch."""
+    """The time of the oldest uncommitted change, in seconds since the epoch."""
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """A module that is watched now."""
+    """A running watcher of a module."""
 
     process: int
     record: WatchRecord
 
 
 def write_record(places: ModulePlaces, record: WatchRecord) -> None:
-    """Replace the file; whoever calls this holds the lock `places.watching`."""
+    """Replace the file; the caller holds the lock `places.watching`."""
     RecordFile(WatchRecord, permissions=0o644).save(places.watched, record)
 
 
 def read_watched(places: ModulePlaces) -> Watched | None:
-    """Who watches the module, and what it knows; None: nobody does."""
+    """Return the running watcher of the module, or None."""
     process = holder(places.watching)
     if process is None:
         return None
     record = RecordFile(WatchRecord, needed=False).load(places.watched)
-    return Watched(process, record or WatchRecord())  # it may have just begun
+    return Watched(process, record or WatchRecord())  # it may have just started

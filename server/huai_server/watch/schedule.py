@@ -1,43 +1,43 @@
-"""When to commit: after a quiet time, at the latest so long after the first change.  Pure.
+"""The time of the next commit: after a quiet period, or a maximum wait after the first change.
 
-Times are seconds of one clock that never goes back; the caller has it.
+Pure.  Times are seconds of the caller's monotonic clock.
 """
 
 
 class Schedule:
-    """What was seen since the last commit, and when the next one is due."""
+    """The changes since the last commit, and the time at which the next one is due."""
 
     def __init__(self, *, delay: float, at_most: float) -> None:
-        """`delay`: seconds without a change; `at_most`: seconds that a change waits at all."""
+        """Commit after `delay` seconds without a change, or `at_most` seconds after the first."""
         self._delay = delay
         self._at_most = at_most
         self._limit: float | None = None
-        """When the next commit is due at the latest."""
+        """The latest time of the next commit; None if no commit is needed."""
         self._last = 0.0
-        """When the last change was seen."""
+        """The time of the last change."""
         self._before: float | None = None
         self.since: float | None = None
-        """When the oldest change that waits was seen; None: none waits."""
+        """The time of the oldest change that waits; None if no change waits."""
         self.changes = 0
-        """How many events were seen since the last commit began."""
+        """The number of events since the last commit began."""
 
     def due(self) -> float | None:
-        """When to commit; None: nothing waits for that."""
+        """Return the time of the next commit; None if no commit is needed."""
         if self._limit is None:
             return None
         return min(self._limit, self._last + self._delay)
 
-    def at_once(self, now: float) -> None:
-        """Whatever was seen or not, commit now."""
+    def commit_now(self, now: float) -> None:
+        """Make a commit due now, even without a change."""
         self._limit = self._last = now - self._delay
 
-    def later(self, now: float) -> None:
-        """Whatever is seen or not, commit once more."""
+    def commit_later(self, now: float) -> None:
+        """Make a commit due after the maximum wait, even without a change."""
         if self._limit is None:
             self._limit = self._last = now + self._at_most
 
-    def touched(self, now: float, events: int) -> None:
-        """So many events were seen."""
+    def add_events(self, now: float, events: int) -> None:
+        """Count events, and delay the next commit."""
         self.changes += events
         self._last = now
         if self._limit is None:
@@ -45,12 +45,12 @@ class Schedule:
         if self.since is None:
             self.since = now
 
-    def began(self) -> None:
-        """A commit begins: what is seen from now on is of the next one."""
+    def begin_commit(self) -> None:
+        """Begin a commit; later events count for the next one."""
         self._before, self.since, self._limit, self.changes = self.since, None, None, 0
 
-    def failed(self, now: float) -> None:
-        """That commit failed: its changes wait on, and the next try is not too soon."""
+    def restore(self, now: float) -> None:
+        """Keep the changes of a failed commit waiting, and delay the next attempt."""
         self.since = self.since if self._before is None else self._before
         self._limit = None
-        self.later(now)
+        self.commit_later(now)

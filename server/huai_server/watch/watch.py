@@ -1,10 +1,9 @@
-"""Watching a module: begin to watch, commit, follow what happens, and begin again if that fails.
+"""Watching a module: watch its tree, commit it, follow events, and start over if that fails.
 
-Order to keep: a tree is watched before it is scanned, so that what changes meanwhile is seen, and
-committed next; and the paths for a commit are taken before it begins.  After events were lost, or
-the root was replaced, everything is watched anew and scanned.  A commit takes what it looks at as
-it finds it: a file that is being written is committed as it is, and by later events once more.
-What a commit could not use, because it failed or a path could not be read, is of the next one.
+Order to keep: a tree is watched before it is scanned, so that the next commit has the changes made
+meanwhile, and the paths for a commit are taken before it begins.  After lost events or a replaced
+root the whole tree is watched and scanned again.  A file that is being written is committed in its
+present state, and again after later events.  The next commit tries failed paths again.
 """
 
 import os
@@ -33,32 +32,32 @@ from huai_server.watch.record import WatchRecord, write_record
 from huai_server.watch.schedule import Schedule
 
 _LOOK = 1.0
-"""Seconds between two looks at the root: nothing tells that it was deleted while it is watched."""
+"""Seconds between two checks of the root, because no event reports that it was deleted."""
 _MOST_PATHS = 1 << 16
-"""A commit of more paths than these scans instead: they are held in memory."""
+"""The most paths to hold in memory; for more the commit scans the tree."""
 _LASTING = frozenset({HOLES, MOUNTED_OVER, NOT_MOUNTED, TIME})
-"""Reasons that a list does not get rid of, however often it looks again."""
+"""Reasons of problems that remain when a path is read again."""
 _LULL = 0.02
-"""Seconds in which more events gather."""
+"""Seconds to wait for more events."""
 
 
 class Observer(NamedTuple):
-    """Hears what a watcher does."""
+    """Callbacks that report the actions of a watcher."""
 
     watching: Callable[[WatchRecord], None]
-    """The tree is watched, for the first time or anew."""
+    """Called when the tree is watched, for the first time or again."""
     behind: Callable[[], None]
-    """The first change since the last commit was seen."""
+    """Called for the first change after a commit."""
     in_step: Callable[[int, float], None]
-    """A commit went well: how many events it follows, and how many seconds the oldest waited."""
+    """Called after a commit with the number of its events, and the oldest one's wait in seconds."""
     noted: Callable[[str], None]
-    """Something that the administrator should know."""
+    """Called with a message for the administrator."""
     failed: Callable[[HuaiError], None]
-    """Something failed that is tried again."""
+    """Called with an error after which the watcher tries again."""
 
 
 class Watcher:
-    """Watches one module; only one at a time does."""
+    """A watcher of one module, of which only one runs at a time."""
 
     def __init__(
         self,
@@ -68,7 +67,7 @@ class Watcher:
         observer: Observer,
         schedule: Schedule,
     ) -> None:
-        """`commit` commits what lists name, or the whole module, or raises; it returns problems."""
+        """`commit` commits the listed paths, or the whole tree for None, and returns problems."""
         self._root = root
         self._name = name
         self._module = load(root).committed(name)
@@ -81,32 +80,32 @@ class Watcher:
         self._identity: tuple[int, int] | None = None
 
     def run(self) -> Never:
-        """Watch until a signal ends the program; `LockedError` if somebody else does."""
+        """Watch until a signal ends the program; raises `LockedError` if another process does."""
         with storage_errors(self._places.folder):
             self._places.folder.mkdir(parents=True, exist_ok=True)
             with locked(self._places.watching):
-                notify("READY=1", "STATUS=beginning to watch")
-                self._schedule.at_once(time.monotonic())
+                notify("READY=1", "STATUS=starting to watch")
+                self._schedule.commit_now(time.monotonic())
                 while True:
                     watched = self._begin()
                     while self._follow(watched):
                         pass
 
     def _begin(self) -> TreeWatch:
-        """Watch the tree, as soon as its root is there."""
-        told = False
+        """Watch the tree as soon as its root exists."""
+        is_reported = False
         while True:
             try:
                 watched = self._watch()
             except OSError as error:
-                if not told:
+                if not is_reported:
                     self._observer.failed(root_error(Path(self._module.path), error))
-                told = True
+                is_reported = True
                 time.sleep(_LOOK)
                 continue
-            self._remember(watched)
+            self._update_record(watched)
             self._observer.watching(self._record)
-            self._say_unwatched(watched)
+            self._report_unwatched(watched)
             return watched
 
     def _watch(self) -> TreeWatch:
@@ -120,23 +119,23 @@ class Watcher:
         )
 
     def _follow(self, watched: TreeWatch) -> bool:
-        """Wait for events or the next commit; False: the tree has to be watched anew."""
+        """Wait for events or the next commit; return False if the tree must be watched again."""
         due = self._schedule.due()
         wait = _LOOK if due is None else min(_LOOK, due - time.monotonic())
         if wait > 0 and _is_readable(watched, wait):
             time.sleep(_LULL)
-            events, lost, gone = watched.read()
+            events, is_overflowed, is_root_gone = watched.read()
             if events:
-                self._touched(events)
-            if lost:
-                self._again("more happened than the kernel keeps (fs.inotify.max_queued_events)")
+                self._add_events(events)
+            if is_overflowed:
+                self._rescan("the kernel's queue overflowed (fs.inotify.max_queued_events)")
                 return False
-            if gone:
-                self._again(f"{self._module.path} was moved, deleted or unmounted")
+            if is_root_gone:
+                self._rescan(f"{self._module.path} was moved, deleted or unmounted")
                 return False
             return True
         if self._identity != _identity_or_none(Path(self._module.path)):
-            self._again(f"{self._module.path} is another directory now")
+            self._rescan(f"{self._module.path} is another directory now")
             return False
         due = self._schedule.due()
         if due is not None and due <= time.monotonic():
@@ -146,38 +145,38 @@ class Watcher:
     def _commit_now(self, watched: TreeWatch) -> None:
         schedule = self._schedule
         changes, since = schedule.changes, schedule.since
-        schedule.began()
+        schedule.begin_commit()
         notify("STATUS=committing")
-        taken = watched.take()
+        changed = watched.take()
         try:
-            problems = self._commit(self._lists(taken))
+            problems = self._commit(self._lists(changed))
         except HuaiError as error:
-            watched.give_back(taken and taken[0])
-            schedule.failed(time.monotonic())
+            watched.give_back(changed and changed[0])
+            schedule.restore(time.monotonic())
             self._observer.failed(error)
         else:
             watched.add([each.path for each in problems if each.reason not in _LASTING])
             waited = 0.0 if since is None else time.monotonic() - since
             self._observer.in_step(changes, waited)
         if watched.unwatched:
-            schedule.later(time.monotonic())
-        self._remember(watched)
+            schedule.commit_later(time.monotonic())
+        self._update_record(watched)
         notify("STATUS=watching")
 
-    def _lists(self, taken: tuple[ChangeList, int] | None) -> ChangeLists | None:
-        """What to look at; None: the whole tree, as where something else is watched by now."""
-        if taken is None or settings_of(load(self._root).module(self._name)) != self._settings:
+    def _lists(self, changed: tuple[ChangeList, int] | None) -> ChangeLists | None:
+        """Return the paths to commit; None for the whole tree, as after a change of settings."""
+        if changed is None or settings_of(load(self._root).module(self._name)) != self._settings:
             return None
-        named, paths = taken
-        return ChangeLists(named, paths, 0, (), is_cut=False, names_links=False)
+        changes, paths = changed
+        return ChangeLists(changes, paths, 0, (), is_cut=False, names_links=False)
 
-    def _again(self, reason: str) -> None:
-        self._observer.noted(f"{reason}: the whole tree is watched and scanned anew")
-        self._touched(1)
+    def _rescan(self, reason: str) -> None:
+        self._observer.noted(f"{reason}: the whole tree is watched and scanned again")
+        self._add_events(1)
 
-    def _touched(self, events: int) -> None:
+    def _add_events(self, events: int) -> None:
         first = self._schedule.since is None
-        self._schedule.touched(time.monotonic(), events)
+        self._schedule.add_events(time.monotonic(), events)
         if first:
             self._record = WatchRecord(
                 self._record.directories, self._record.unwatched, int(time.time())
@@ -185,7 +184,7 @@ class Watcher:
             write_record(self._places, self._record)
             self._observer.behind()
 
-    def _remember(self, watched: TreeWatch) -> None:
+    def _update_record(self, watched: TreeWatch) -> None:
         unwatched = watched.unwatched
         since = self._schedule.since
         moment = None if since is None else int(time.time() - (time.monotonic() - since))
@@ -193,14 +192,14 @@ class Watcher:
         self._record = WatchRecord(watched.directories, count, moment)
         write_record(self._places, self._record)
 
-    def _say_unwatched(self, watched: TreeWatch) -> None:
+    def _report_unwatched(self, watched: TreeWatch) -> None:
         if watched.unwatched is None:
             return
         count, path, errno = watched.unwatched
         self._observer.noted(
-            f"{counted(count, 'directory', 'directories')} cannot be watched, nor what is below, "
+            f"{counted(count, 'directory', 'directories')} cannot be watched, nor those below, "
             f"for example {show(path)}: {os.strerror(errno)}; raise fs.inotify.max_user_watches "
-            "above the number of directories. Until then the tree is scanned again and again"
+            "above the number of directories. Until then the tree is scanned repeatedly"
         )
 
 

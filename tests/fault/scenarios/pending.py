@@ -61,13 +61,13 @@ def can_be_signed(scene: Signing, _: Hit) -> None:
     pair = scene.pair
     run(scene)
     assert pair.state == (1, 2, 0)
-    assert pair.attach(pair.cosign(pair.hand_out())) is not None
+    assert pair.attach(pair.cosign(pair.write_request())) is not None
     pair.up.prove_sound()
 
 
 def to_be_completed(ground: Ground) -> Signing:
     pair = _waiting(ground)
-    signature = pair.cosign(pair.hand_out())
+    signature = pair.cosign(pair.write_request())
     return Signing(pair, lambda: pair.attach(signature), [pair.up.root])
 
 
@@ -85,10 +85,10 @@ def is_complete(scene: Signing, _: Hit) -> None:
 def to_be_signed(ground: Ground) -> Signing:
     """By an operator who has signed an older commit of that serial."""
     pair = _waiting(ground)
-    pair.cosign(pair.hand_out())
+    pair.cosign(pair.write_request())
     pair.up.write("file", "333", mtime=3)
     _commit(pair)
-    request = pair.hand_out("new")
+    request = pair.write_request("new")
     return Signing(pair, lambda: pair.cosign(request), [pair.operator], request)
 
 

@@ -1,7 +1,7 @@
-"""Attr trees: what the fallback lists, brought up to a module's newest commit and proved right.
+"""Building, updating, checking and deleting attr trees, from which the fallback lists.
 
 The use cases are `ensure.ensure`, `check.check_attr_tree`, `remove.delete_attr_tree` and
 `foreign_changes.ForeignChanges`; each works on an `AttrTree` of any kind (`kind.AttrTreeKind`).
-Where the files are says `huai_server.state.paths.FallbackPlaces`.  An attr tree is made from the
-metadata repository alone; nothing here reads the mirrored tree.
+`huai_server.state.paths.FallbackPlaces` has the paths.  An attr tree is made from the metadata
+repository alone; nothing here reads the mirrored tree.
 """

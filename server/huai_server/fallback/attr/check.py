@@ -33,18 +33,18 @@ _OWNERS = frozenset(("owner", "group"))
 
 @dataclass(frozen=True, slots=True)
 class AttrReport:
-    """What was compared, and what differs."""
+    """The result of comparing an attr tree with its commit."""
 
     commit: str
-    """Hex id of the commit that the attr tree says it is of."""
+    """Hex id of the commit in the state of the attr tree."""
     entries: int
     differences: int
-    shown: tuple[str, ...]
-    """The first of them, in words."""
+    shown: tuple[str, ...]  # prose: a key of the output
+    """Descriptions of the first differences."""
 
 
 def check_attr_tree(tree: AttrTree, *, wait: float = 600.0) -> AttrReport:
-    """Compare `tree` with the commit that it is of; reads no disk but git's.
+    """Compare `tree` with its commit, without reading the mirrored tree.
 
     Raises `AttrTreeError` if the module has no attr tree.
     """
@@ -78,10 +78,10 @@ class _Check:
         generation = self._fallback.generations / self._state.generation
         if generation.is_dir():
             pairs = _pairs(self._snapshot.listings(), self._listed(generation))
-            for wanted, found in pairs:
-                if wanted is not None:
-                    entries += 1 + wanted.leaves.count(b"\n")
-                self._compare(wanted, found)
+            for expected, actual in pairs:
+                if expected is not None:
+                    entries += 1 + expected.leaves.count(b"\n")
+                self._compare(expected, actual)
         return AttrReport(self._state.commit, entries, self._count, tuple(self._faults))
 
     def _check_links(self) -> None:
@@ -91,7 +91,7 @@ class _Check:
         if generations.served_generation(fallback) != state.generation:
             self._fault(f"{fallback.tree}: does not name generation {state.generation}")
         elif not generations.is_sealed(fallback):
-            self._fault(f"{fallback.seal}: the root has another time: it was changed by hand")
+            self._fault(f"{fallback.seal}: the time of the root differs: it was changed by hand")
         if generations.target(fallback.real) != self._module.path:
             self._fault(f"{fallback.real}: does not name {self._module.path}")
 
@@ -115,19 +115,19 @@ class _Check:
         if whole is not None:
             yield whole
 
-    def _compare(self, wanted: Listing | None, found: Listing | None) -> None:
-        if wanted and found and wanted[1:3] == found[1:3]:
+    def _compare(self, expected: Listing | None, actual: Listing | None) -> None:
+        if expected and actual and expected[1:3] == actual[1:3]:
             return
-        want, have = _entries(wanted), _entries(found)
+        want, have = _entries(expected), _entries(actual)
         for path in sorted({*want, *have}, key=path_order):
             if path not in have:
                 self._fault(f"{show(path)}: missing")
             elif path not in want:
-                self._fault(f"{show(path)}: belongs to no entry")
-            elif names := self._differing(want[path], have[path]):
+                self._fault(f"{show(path)}: not in the commit")
+            elif names := self._differing_names(want[path], have[path]):
                 self._fault(f"{show(path)}: has another {', '.join(sorted(names))}")
 
-    def _differing(self, want: Entry, have: Entry) -> frozenset[str]:
+    def _differing_names(self, want: Entry, have: Entry) -> frozenset[str]:
         names = differing(want, have) - UNLISTED
         uid, gid = self._ids.uid, self._ids.gid
         # Several names may have one id.
@@ -141,18 +141,18 @@ class _Check:
 
 
 def _pairs(
-    wanted: Iterable[Listing], found: Iterable[Listing]
+    expected: Iterable[Listing], actual: Iterable[Listing]
 ) -> Iterator[tuple[Listing | None, Listing | None]]:
-    """Listings of the same directory, side by side; both come in tree order."""
-    sides = ((False, each) for each in wanted), ((True, each) for each in found)
-    both = merge(*sides, key=lambda each: path_order(each[1].path))
-    for _, group in groupby(both, key=lambda each: each[1].path):
+    """Yield the expected and the actual listing of each directory; both come in tree order."""
+    sides = ((False, each) for each in expected), ((True, each) for each in actual)
+    merged = merge(*sides, key=lambda each: path_order(each[1].path))
+    for _, group in groupby(merged, key=lambda each: each[1].path):
         pair = dict(group)
         yield pair.get(False), pair.get(True)
 
 
 def _entries(listing: Listing | None) -> dict[RelPath, Entry]:
-    """By path; digests are not of interest."""
+    """Return the entries by path, without digests."""
     if listing is None:
         return {}
     return {entry.path: entry for entry in decode_listing(listing._replace(digests=b""))}

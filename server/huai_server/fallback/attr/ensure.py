@@ -1,8 +1,8 @@
 """Bringing a module's attr tree up to its newest commit.
 
-Order of writes: a new generation is whole before it is served; the state says that an update in
-place begins before its first change, so an interrupted update is followed by a build.  Before any
-change it is checked that the attr tree belongs to this state root (`tree`).
+Order of writes: a new generation is complete before it is served.  The state records an update in
+place before its first change, so an interrupted update is followed by a build.  Each change
+requires a check that the attr tree belongs to this state root (`tree`).
 """
 
 import errno
@@ -30,15 +30,15 @@ from huai_server.store.repository import Repository, StoreError
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
 _TOO_LARGE = (errno.EFBIG, errno.EOVERFLOW)
 _MOST_SPANS = 32
-"""Updates after which the attr tree is looked at, even if the caller does not ask for it."""
+"""The number of updates after which the attr tree is checked for foreign changes in any case."""
 
 Building = Callable[[], AbstractContextManager[None]]
-"""Entered while a new attr tree is made, which may be interrupted; an update may not."""
+"""Entered while a new attr tree is made, which may be interrupted, unlike an update."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttrTreeResult:
-    """What was done, and what the attr tree is now."""
+    """The action that was taken, and the state of the attr tree after it."""
 
     action: Literal["none", "updated", "built"]
     kind: str
@@ -46,11 +46,11 @@ class AttrTreeResult:
     """Hex id of the newest commit, which the attr tree lists now."""
     serial: int
     entries: int
-    """Of the whole tree."""
+    """The number of entries of the whole tree."""
     changes: int
-    """Entries that were changed; after a build all of them."""
+    """The number of changed entries; after a build all of them."""
     memory: int
-    """About how many bytes it takes."""
+    """The approximate size of the attr tree in bytes."""
     seconds: float
     warnings: tuple[str, ...] = ()
 
@@ -63,20 +63,21 @@ def ensure(
     wait: float = 600.0,
     building: Building = nullcontext,
 ) -> AttrTreeResult:
-    """Build or update, whichever is needed.
+    """Build or update the attr tree, as needed.
 
-    `rebuild`: always make a new one, even if the old one lists another path.  `look`: make a new
-    one if another program has changed the old one.  `wait`: seconds to wait for another run.
+    With `rebuild` always make a new one, even if the old one lists another path.  With `look` make
+    a new one if another program has changed the old one.  Waits up to `wait` seconds for another
+    run.
 
     Raises:
         LockedError: another run did not end in time.
-        AttrTreeError: (53) it belongs to another state root, the module has no commit, or there
-            is no room.
+        AttrTreeError: (53) it belongs to another state root, the module has no commit, or the
+            space is too small.
         StoreError: the metadata repository is damaged.
     """
     tree.check_own()
     fallback = tree.fallback
-    with storage_errors(fallback.folder), _explained(tree.name, fallback):
+    with storage_errors(fallback.folder), _explain_errors(tree.name, fallback):
         generations.make_folder(fallback.folder)
         with locked(fallback.lock, wait=wait):
             tree.check_own()
@@ -106,7 +107,7 @@ class _Ensure:
         self._started = time.monotonic()
 
     def run(self, *, rebuild: bool, look: bool) -> AttrTreeResult:
-        state = None if rebuild else self._usable(look=look)
+        state = None if rebuild else self._load_usable(look=look)
         if state is None:
             result = self._build()
         elif state.commit == self._head.commit:
@@ -116,21 +117,21 @@ class _Ensure:
         generations.discard_old(self._fallback, self._tree.discard)
         return result
 
-    def _usable(self, *, look: bool) -> AttrState | None:
-        """The state of an attr tree that can be updated; None: a new one has to be made."""
+    def _load_usable(self, *, look: bool) -> AttrState | None:
+        """Return the state of an attr tree that can be updated; None if it must be rebuilt."""
         state = self._tree.whole_state()
         if state is None:
             return None
-        # The state is written last: where it names the commit, an update had ended.
+        # The state is written last: if it names the commit, the update was complete.
         self._fallback.updating.unlink(missing_ok=True)
         if not look and len(state.spans) < _MOST_SPANS:
             return state
         one_pass = foreign_changes.ForeignChanges(self._fallback)
         one_pass.run()
         if one_pass.damage is not None:
-            generations.distrust(self._fallback)
+            generations.unseal(self._fallback)
             return None
-        state = replace(state, spans=one_pass.proved(state))
+        state = replace(state, spans=one_pass.merged_spans(state))
         STATE_FILE.save(self._fallback.state, state)
         return state
 
@@ -147,7 +148,7 @@ class _Ensure:
         STATE_FILE.save(self._fallback.state, replace(state, target=self._head.commit))
         begun = foreign_changes.begin()
         try:
-            with generations.updating(self._fallback):
+            with generations.mark_updating(self._fallback):
                 root = new.directory(ROOT)
                 generations.seal(self._fallback, 0 if root is None else root.mtime)
                 unowned = update.run()
@@ -156,7 +157,7 @@ class _Ensure:
         except OSError as error:
             if error.errno in _FULL or not generation.is_dir():
                 raise
-            # The state says something else: the links were changed by hand.
+            # The links were changed by hand, and do not match the state.
             return self._build()
         return self._result("updated", update.changes, unowned)
 
@@ -208,20 +209,20 @@ class _Ensure:
 
     def _warnings(self, unowned: int) -> Iterator[str]:
         if unowned:
-            yield f"{unowned:,} entries have another owner here: only root can give files away"
+            yield f"{unowned:,} entries have another owner here: only root can change owners"
         unknown = sorted(self._owners.unknown) if self._owners else []
         if unknown:
-            yield f"{', '.join(unknown[:5])}: not known on this machine, listed as root's"
+            yield f"{', '.join(unknown[:5])}: unknown on this machine, listed as root"
 
 
 @contextmanager
-def _explained(name: str, fallback: FallbackPlaces) -> Iterator[None]:
+def _explain_errors(name: str, fallback: FallbackPlaces) -> Iterator[None]:
     try:
         yield
     except FormatError as error:
         raise StoreError(
             f"the metadata of {name}: {error.message}",
-            hint=f"`huai-server check {name}` tells what is damaged",
+            hint=f"run huai-server check {name} for details",
         ) from error
     except OSError as error:
         if error.errno in _TOO_LARGE:
@@ -232,7 +233,7 @@ def _explained(name: str, fallback: FallbackPlaces) -> Iterator[None]:
         if error.errno not in _FULL:
             raise
         raise AttrTreeError(
-            f"{fallback.folder}: {error.strerror}: no room for the attr tree of {name}",
+            f"{fallback.folder}: {error.strerror}: not enough room for the attr tree of {name}",
             hint="make room there, or set fallback.folder to another folder; then run "
             f"huai-server fallback build {name}",
         ) from error

@@ -1,12 +1,12 @@
-"""Changes of others: was a directory of an attr tree changed by another program?
+"""Detection of directories of an attr tree that another program changed.
 
 The ctime of a directory changes when a name in it is added, removed or replaced, and no program can
 set it.  The state records the spans in which huai changed the attr tree; a directory with a ctime
 outside of them was changed by another program (a cleaner of temporary folders, say) or by hand.
 
-So this finds entries that are missing or extraneous, which clients would delete or fetch, and it
-needs no list of directories.  It does not find an entry whose size, time or mode was changed, a
-change within one of the spans, or one that was made while the clock was set back; `check` does.
+This finds missing and extraneous entries, which clients would delete or fetch, and needs no list of
+directories.  It does not find changes of an entry's size, time or mode, changes within one of the
+spans, or changes while the clock was set back; `check` finds those.
 """
 
 import errno
@@ -21,56 +21,56 @@ from huai_server.state.paths import FallbackPlaces
 
 _Spans = tuple[tuple[int, int], ...]
 _REALTIME_COARSE = 5
-"""The clock of Linux that file systems take times from (clock_gettime(2))."""
+"""The clock of Linux from which file systems take times (clock_gettime(2))."""
 _LEAF_LINKS = 2
-"""Links of a directory without subdirectories, on file systems that count them (not Btrfs)."""
+"""The links of a directory without subdirectories, if the file system counts them (not Btrfs)."""
 _OUT_OF_REACH = (errno.EACCES, errno.ENAMETOOLONG)
-"""A directory with a mode that shuts out its owner, or with a path that is too long."""
+"""The errors for a directory whose mode denies its owner, or whose path is too long."""
 
 
 def begin() -> int:
-    """The beginning of a span; no ctime of a change that follows is earlier."""
+    """Return the beginning of a span in nanoseconds; later changes have no earlier ctime."""
     return time.clock_gettime_ns(_REALTIME_COARSE)
 
 
 def until_now(begun: int) -> tuple[int, int]:
-    """The span from `begun` until now."""
+    """Return the span from `begun` until now, in nanoseconds."""
     return begun, time.clock_gettime_ns(time.CLOCK_REALTIME)
 
 
 class ForeignChanges:
-    """One pass over the attr tree that is served, in slices of time; takes no lock."""
+    """A pass over the served attr tree, in slices of time; takes no lock."""
 
     def __init__(self, fallback: FallbackPlaces) -> None:
         self._fallback = fallback
-        self._state = _settled(fallback)
+        self._state = _load_settled(fallback)
         self._begun = begin()
-        self._looks = self._changed(self._state) if self._state else iter(())
+        self._results = self._check_directories(self._state) if self._state else iter(())
         self.damage: Path | None = None
-        """The directory that was changed, once it is found."""
+        """The changed directory, once it is found."""
 
     def run(self, deadline: float | None = None) -> bool:
-        """Go on until `deadline` (monotonic clock) or to the end; returns whether it is the end."""
-        for number, changed in enumerate(self._looks):
-            # If huai began a change meanwhile, the state says so.
+        """Continue until `deadline` (monotonic clock); return True at the end of the pass."""
+        for number, changed in enumerate(self._results):
+            # If huai began a change meanwhile, the state differs.
             if changed is not None:
-                if _settled(self._fallback) == self._state:
+                if _load_settled(self._fallback) == self._state:
                     self.damage = changed
                 return True
             if deadline is not None and number % 64 == 0 and time.monotonic() > deadline:
                 return False
         return True
 
-    def proved(self, state: AttrState) -> _Spans:
-        """The spans to record: fewer than those of `state`, after a whole pass without damage."""
+    def merged_spans(self, state: AttrState) -> _Spans:
+        """Return the spans to record, which a complete pass without damage merges."""
         if self._state is None or self.damage is not None:
             return state.spans
         later = tuple(each for each in state.spans if each not in self._state.spans)
-        # The pass has seen all up to its beginning: one span stands for all until then.
+        # The pass has checked all changes up to its beginning, so one span can replace those.
         return ((0, self._begun), *later)
 
-    def _changed(self, state: AttrState) -> Iterator[Path | None]:
-        """For each directory None, or its path if another program changed it."""
+    def _check_directories(self, state: AttrState) -> Iterator[Path | None]:
+        """Yield for each directory None, or its path if another program changed it."""
         waiting = [str(self._fallback.generations / state.generation)]
         while waiting:
             folder = waiting.pop()
@@ -79,12 +79,12 @@ class ForeignChanges:
                 if status.st_nlink != _LEAF_LINKS:
                     waiting += _folders(folder)
             except OSError as error:
-                # It was removed since its parent was read; or its mode shuts this user out.
+                # It was removed after its parent was read, or its mode denies this user.
                 yield None if error.errno in _OUT_OF_REACH else Path(folder).parent
                 continue
-            noted = status.st_ctime_ns
-            within = any(start <= noted <= end for start, end in state.spans)
-            yield None if within and stat.S_ISDIR(status.st_mode) else Path(folder)
+            ctime = status.st_ctime_ns
+            is_own = any(start <= ctime <= end for start, end in state.spans)
+            yield None if is_own and stat.S_ISDIR(status.st_mode) else Path(folder)
 
 
 def _folders(folder: str) -> list[str]:
@@ -92,7 +92,7 @@ def _folders(folder: str) -> list[str]:
         return [each.path for each in entries if each.is_dir(follow_symlinks=False)]
 
 
-def _settled(fallback: FallbackPlaces) -> AttrState | None:
-    """The state of an attr tree that other programs can change, and that huai is not changing."""
+def _load_settled(fallback: FallbackPlaces) -> AttrState | None:
+    """Return the state of a writable attr tree that huai is not changing now."""
     state = STATE_FILE.load(fallback.state)
     return state if state is not None and state.target is None and state.spans else None

@@ -1,8 +1,8 @@
-"""The generations of an attr tree, and the links that say which one is served.
+"""The generations of an attr tree, and the links to the served one.
 
 A daemon holds a shared lock on the root of the generation that it serves from; an old generation is
-deleted when no daemon holds its lock.  Rule to keep: at each step a daemon sees a whole generation
-with its seal, or one that is being updated, or it refuses the module.
+deleted when no daemon holds its lock.  Rule to keep: at each step a daemon finds a complete
+generation with its seal, or one that is being updated, or it refuses the module.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ from huai_server.state.paths import FallbackPlaces
 
 
 def make_folder(folder: Path) -> None:
-    """Make `folder` if it is missing; whatever the umask, every daemon can pass through it."""
+    """Make `folder` if it is missing, so that any daemon can traverse it whatever the umask."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
@@ -26,8 +26,8 @@ def make_folder(folder: Path) -> None:
 def make_own_folder(places: FallbackPlaces) -> None:
     """Make the folder of the generations, which only this user and root can enter.
 
-    Directories of an attr tree have the owners and modes of the mirror's: else an uploader could
-    write into it.  A daemon enters it before it gives up root.
+    Directories of an attr tree have the owners and modes of the mirror, so that an uploader could
+    otherwise write into it.  A daemon enters it before it gives up root.
     """
     make_folder(places.folder)
     places.generations.mkdir(mode=0o700, exist_ok=True)
@@ -36,13 +36,13 @@ def make_own_folder(places: FallbackPlaces) -> None:
 
 
 def served_generation(places: FallbackPlaces) -> str | None:
-    """The name of the generation that is served; None: none is."""
+    """Return the name of the served generation; None if no generation is served."""
     served = target(places.tree)
     return None if served is None else Path(served).name
 
 
 def is_sealed(places: FallbackPlaces) -> bool:
-    """Whether the root of the served generation has the mtime that `seal` recorded."""
+    """Return True if the root of the served generation has the mtime that `seal` recorded."""
     try:
         return target(places.seal) == str(places.tree.stat().st_mtime_ns)
     except OSError:
@@ -63,27 +63,27 @@ def serve_generation(places: FallbackPlaces, name: str, real: str) -> None:
 
 
 def stop(places: FallbackPlaces) -> None:
-    """Serve no generation; connected clients finish."""
+    """Stop serving; connected clients finish."""
     places.tree.unlink(missing_ok=True)
 
 
-def distrust(places: FallbackPlaces) -> None:
-    """Refuse new clients: the served generation is damaged."""
+def unseal(places: FallbackPlaces) -> None:
+    """Refuse new clients, because the served generation is damaged."""
     places.seal.unlink(missing_ok=True)
 
 
 @contextmanager
-def updating(places: FallbackPlaces) -> Iterator[None]:
+def mark_updating(places: FallbackPlaces) -> Iterator[None]:
     """Mark and lock the served generation while it is changed in place.
 
-    If the change does not come to its end, the lock is gone and the mark stays: daemons refuse the
-    module until an update or a build has ended well.
+    If the change is interrupted, the lock is released and the mark stays: daemons refuse the
+    module until an update or a build succeeds.
     """
     new = places.updating.with_suffix(".new")
     new.unlink(missing_ok=True)
     mark = os.open(new, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
-        os.fchmod(mark, 0o644)  # whatever the umask: daemons of ordinary users ask for the lock
+        os.fchmod(mark, 0o644)  # regardless of the umask: daemons of any user test the lock
         fcntl.flock(mark, fcntl.LOCK_EX)
         new.replace(places.updating)
         yield
@@ -93,41 +93,41 @@ def updating(places: FallbackPlaces) -> Iterator[None]:
 
 
 def next_name(places: FallbackPlaces) -> str:
-    """A name that no generation has."""
+    """Return an unused name for a generation."""
     names = (each.name for each in places.generations.iterdir())
     return str(1 + max((int(name) for name in names if name.isdecimal()), default=0))
 
 
 def discard_old(places: FallbackPlaces, discard: Callable[[Path], None]) -> None:
-    """Delete each generation that is not served and that no client reads any more."""
+    """Delete each generation that is not served and that no client reads."""
     current = served_generation(places)
     if not places.generations.is_dir():
         return
     for generation in sorted(places.generations.iterdir()):
         # This also deletes the folders of an interrupted deletion.
-        if generation.name != current and generation.exists() and _let_go(generation):
+        if generation.name != current and generation.exists() and _is_unused(generation):
             discard(generation)
 
 
 def replace_link(link: Path, to: str) -> None:
-    """Let the symlink `link` lead to `to`, in one step."""
+    """Make the symlink `link` point to `to`, in one step."""
     new = link.with_name(f"{link.name}.new")
     new.unlink(missing_ok=True)
     new.symlink_to(to)
     new.replace(link)
 
 
-def _let_go(generation: Path) -> bool:
+def _is_unused(generation: Path) -> bool:
     root = os.open(generation, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         return try_lock(root)
     finally:
-        # A daemon that takes the lock from here on sees that another one is served.
+        # A daemon that locks it after this finds another generation served.
         os.close(root)
 
 
 def target(link: Path) -> str | None:
-    """The path that a symlink leads to; None: there is no such symlink."""
+    """Return the target of a symlink; None if the symlink is missing."""
     try:
         return os.readlink(link)
     except OSError:

@@ -1,7 +1,6 @@
-"""Deleting an attr tree, and freeing the memory that it takes.
+"""Deleting an attr tree, and freeing its memory.
 
-New clients are refused at once.  What a connected client still reads stays, and is deleted by the
-next call.
+New clients are refused at once.  The next call deletes a generation that a client still reads.
 """
 
 import os
@@ -19,12 +18,12 @@ from huai_server.state.paths import FallbackPlaces
 
 
 def exists(fallback: FallbackPlaces) -> bool:
-    """Whether anything of an attr tree is there."""
+    """Return True if any part of an attr tree exists."""
     return fallback.generations.is_dir() or fallback.state.exists()
 
 
 def delete_attr_tree(tree: AttrTree, *, wait: float = 60.0) -> bool:
-    """Delete the attr tree; False: clients still read a part of it.
+    """Delete the attr tree; return False if clients still read a part of it.
 
     Raises `AttrTreeError` (53) if it belongs to another state root.
     """
@@ -44,21 +43,21 @@ def delete_attr_tree(tree: AttrTree, *, wait: float = 60.0) -> bool:
         return True
 
 
-def forgotten(root: Path, config: ServerConfig, kept: Collection[str]) -> Iterator[AttrTree]:
-    """The attr trees of this root whose modules are not among `kept`."""
+def forgotten(root: Path, config: ServerConfig, names: Collection[str]) -> Iterator[AttrTree]:
+    """Yield the attr trees of this root whose modules are not among `names`."""
     folder = Path(config.fallback.folder)
     with storage_errors(folder):
         for name in sorted(os.listdir(folder)) if folder.is_dir() else ():
             tree = attr_tree(root, config, name)
-            if name not in kept and tree.is_own and os.access(tree.fallback.folder, os.W_OK):
+            if name not in names and tree.is_own and os.access(tree.fallback.folder, os.W_OK):
                 yield tree
 
 
 def remove_forgotten(root: Path, config: ServerConfig) -> Iterator[str]:
-    """Delete the attr trees of this root's modules that list from none any more.
+    """Delete the attr trees of this root's modules that no longer list from one.
 
-    Yields the names of those that are gone.  An attr tree that a client reads, or that another run
-    has locked, is left for the next time.
+    Yields the names of the deleted ones.  One that a client reads, or that another run has locked,
+    is left for the next call.
     """
     for tree in forgotten(root, config, config.attr_modules):
         try:
@@ -69,7 +68,7 @@ def remove_forgotten(root: Path, config: ServerConfig) -> Iterator[str]:
 
 
 def _clear(fallback: FallbackPlaces) -> None:
-    """Delete the files beside the generations: the record of the owner last, but for the lock."""
+    """Delete the files next to the generations; the record of the owner and the lock come last."""
     if fallback.generations.is_dir():
         fallback.generations.rmdir()
     for path in (
@@ -82,6 +81,6 @@ def _clear(fallback: FallbackPlaces) -> None:
     ):
         path.unlink(missing_ok=True)
         path.with_name(f"{path.name}.new").unlink(missing_ok=True)
-    # Somebody may wait for the lock, or have put something else there.
+    # Another process may wait for the lock, or have made another file.
     if not any(fallback.folder.iterdir()):
         fallback.folder.rmdir()

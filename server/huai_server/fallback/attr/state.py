@@ -1,7 +1,7 @@
 """The state of an attr tree: its commit, and whether an update of it was interrupted.
 
-The file is beside the attr tree, on the same file system in memory: a crash of the machine takes
-both.
+The file is next to the attr tree, on the same file system in memory, so that a crash of the machine
+loses both.
 """
 
 from typing import Literal
@@ -18,7 +18,7 @@ class AttrState(msgspec.Struct, frozen=True):
 
     kind: str
     commit: str
-    """Hex id of the commit that it lists."""
+    """Hex id of the listed commit."""
     tree: str
     """Hex id of that commit's tree."""
     serial: int
@@ -26,16 +26,16 @@ class AttrState(msgspec.Struct, frozen=True):
     generation: str
     """Name of the folder below `generations`."""
     target: str | None = None
-    """Hex id of the commit that an update takes it to; until that ends it may list either."""
+    """Hex id of the commit that a running update leads to; meanwhile it may list either."""
     spans: tuple[tuple[int, int], ...] = ()
-    """When huai changed it: from and to, in nanoseconds.  A directory with another ctime was
-    changed by another program (`foreign_changes`).  Empty: no program can change it."""
+    """The beginning and end of each change by huai, in nanoseconds.  A directory with another ctime
+    was changed by another program (`foreign_changes`).  Empty if no program can change it."""
     version: Literal[2] = 2
 
     def snapshot(self, repository: Repository, newest: Head) -> Snapshot:
-        """What it lists; raises `FormatError` if its commit is no longer in the repository."""
+        """Return the listed snapshot; raises `FormatError` if the repository dropped its commit."""
         return repository.snapshot(Head(self.commit, self.tree, 0, newest.info))[1]
 
 
 STATE_FILE = RecordFile(AttrState, durable=False, permissions=None)
-"""A state that is missing, damaged or of another version counts as none."""
+"""The file of the state; one that is missing, damaged or of another version counts as no state."""

@@ -1,9 +1,8 @@
-"""The attr tree of one module: which state root and path it is for, and whether it is whole.
+"""The attr tree of one module: its state root, its path, and its integrity.
 
-Two state roots may name the same folder for the fallback.  So a trial with a second root may meet
-the attr trees of production.  The attr tree of a root that is gone may be replaced or deleted by
-any other.  Rule to keep: call one of these checks before an attr tree is changed, replaced or
-deleted.
+Two state roots may name the same folder for the fallback, so a trial with a second root may find
+the attr trees of production.  Any root may replace or delete the attr tree of a root that is gone.
+Rule to keep: call one of these checks before an attr tree is changed, replaced or deleted.
 """
 
 import os
@@ -26,18 +25,18 @@ class AttrTree(NamedTuple):
 
     name: str
     module: Module
-    """As configured; one that is not configured has no attr tree."""
+    """The configured module; without a configuration one that has no attr tree."""
     places: ModulePlaces
     fallback: FallbackPlaces
 
     @property
     def owner(self) -> str | None:
-        """The state root that it belongs to; None: there is no attr tree, or no record."""
+        """The state root that it belongs to; None without an attr tree or a record."""
         return generations.target(self.fallback.root)
 
     @property
     def is_own(self) -> bool:
-        """Whether there is an attr tree, and it belongs to this state root."""
+        """True if the attr tree exists and belongs to this state root."""
         return self.owner == self._root
 
     @property
@@ -46,28 +45,28 @@ class AttrTree(NamedTuple):
         return self.owner is not None and not os.path.lexists(self.owner)
 
     def check_own(self) -> None:
-        """Raise `AttrTreeError` for an attr tree of another state root that exists."""
+        """Raise `AttrTreeError` for the attr tree of another existing state root."""
         owner = self.owner
         if owner not in (None, self._root) and not self.is_orphan:
             raise AttrTreeError(
                 f"{self.fallback.folder}: this attr tree of {self.name!r} belongs to the state "
                 f"root {owner}",
-                hint="let [fallback] folder in this root's server.toml name another folder; or, if "
-                f"that one is not wanted any more: huai-server --root {owner} fallback remove "
+                hint="set fallback.folder in this root's server.toml to another folder; or, if "
+                f"that attr tree is no longer needed: huai-server --root {owner} fallback remove "
                 f"{self.name}",
             )
 
     def check_path(self) -> None:
         """Raise `AttrTreeError` for an attr tree that lists another path than the module's.
 
-        The path that an orphan lists does not count.
+        The path of an orphan is not compared.
         """
         listed = generations.target(self.fallback.real)
         if listed not in (None, self.module.path) and not self.is_orphan:
             raise AttrTreeError(
                 f"{self.fallback.folder}: this attr tree of {self.name!r} lists {listed}, and the "
                 f"module's path is {self.module.path}",
-                hint="if the module was moved there on purpose, say so once: "
+                hint="if the module was moved there on purpose, run once: "
                 f"huai-server fallback build --rebuild {self.name}",
             )
 
@@ -77,7 +76,7 @@ class AttrTree(NamedTuple):
             generations.replace_link(self.fallback.root, self._root)
 
     def whole_state(self) -> AttrState | None:
-        """The state of an attr tree that is this root's, of the configured kind, and undamaged."""
+        """Return the state of an undamaged attr tree of this root and the configured kind."""
         state = STATE_FILE.load(self.fallback.state)
         is_whole = (
             state is not None
@@ -91,20 +90,20 @@ class AttrTree(NamedTuple):
         return state if is_whole else None
 
     def is_current(self) -> bool:
-        """Whether it is this root's, whole, served and of the newest commit.
+        """Return True if the attr tree is undamaged, served, and lists the newest commit.
 
-        Reads a few small files, takes no lock; False while an update runs.
+        Reads a few small files and takes no lock; False while an update runs.
         """
         state = None if self.fallback.updating.exists() else self.whole_state()
         head = self.head() if state is not None else None
         return state is not None and head is not None and head.commit == state.commit
 
     def head(self) -> Head | None:
-        """The newest commit; None: there is none."""
+        """Return the newest commit, or None."""
         return read_head(self.places.repository) if self.places.repository.exists() else None
 
     def kind(self) -> AttrTreeKind:
-        """The configured kind; raises `AttrTreeError` for a module without an attr tree."""
+        """Return the configured kind; raises `AttrTreeError` for a module without an attr tree."""
         chosen = self.module.fallback.kind
         if chosen == "sparse":
             return SparseKind(self.fallback.folder)
@@ -117,11 +116,11 @@ class AttrTree(NamedTuple):
 
     @property
     def erofs(self) -> ErofsKind:
-        """The kind of its images, whatever is configured."""
+        """The kind of EROFS images, regardless of the configured one."""
         return ErofsKind(self.places.folder)
 
     def discard(self, generation: Path) -> None:
-        """Delete a generation of any kind: the configuration may have changed."""
+        """Delete a generation of any kind, because the configuration may have changed."""
         kind = self.erofs if generation.is_mount() else SparseKind(self.fallback.folder)
         kind.discard(generation)
 
@@ -134,7 +133,7 @@ _UNCONFIGURED = Module(path="", fallback=ModuleFallback(kind="off"))
 
 
 def attr_tree(root: Path, config: ServerConfig, name: str) -> AttrTree:
-    """The attr tree of the module `name`, a checked name, which need not be configured."""
+    """Return the attr tree of the module `name`, a checked name that need not be configured."""
     module = config.modules.get(name, _UNCONFIGURED)
     fallback = fallback_places(Path(config.fallback.folder), name)
     return AttrTree(name, module, module_places(root, name), fallback)

@@ -1,7 +1,7 @@
 """Attr trees as EROFS images: one file for each module, which the kernel reads and can page out.
 
 The image holds names and attributes; a file that is not empty is one hole of its true size.
-Only huai and the kernel are needed: no mkfs, no mount program, no copy of the tree.
+It needs only huai and the kernel: no mkfs, no mount program, no copy of the tree.
 
-Rule: reading content from a mounted image gives zeros, so serve it only with the preload library.
+Rule: content of a mounted image reads as zeros, so serve it only with the preload library.
 """

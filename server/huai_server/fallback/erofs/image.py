@@ -1,11 +1,11 @@
-"""An image file: written whole and durable or not at all, with a seal, and verified later.
+"""An image file, which is written durably and as a whole, with a seal to verify it later.
 
-The engine places what is in it (`native/format/src/erofs`).  The seal stands behind the file system
-and has the tree that it shows, the numbers of its owners and a checksum: an image of an earlier run
-is verified before it is mounted, because the kernel checks the superblock only, and the machine may
-have got to know a name since.
+The engine lays out the content (`native/format/src/erofs`).  The seal follows the file system and
+has the tree that it shows, the ids of its owners and a checksum.  An image of an earlier run is
+verified before it is mounted, because the kernel checks only the superblock, and a name may have
+another id since.
 
-Equal trees, and owners with equal numbers, give images that are equal byte for byte.
+Equal trees and owners with equal ids give images that are equal byte for byte.
 """
 
 import os
@@ -25,14 +25,14 @@ from huai_server.fallback.owners import OwnerIds
 from huai_server.state.errors import storage_errors
 
 BLOCK = 4096
-"""Bytes; the one size that all kernels with 4 KiB pages support."""
+"""The block size in bytes, which all kernels with 4 KiB pages support."""
 _SUPERBLOCK_OFFSET = 1024
 _MAGIC = 0xE0F5E1E2
 _SUPERBLOCK = struct.Struct("<I32xI")
-"""Magic and number of blocks (Linux: fs/erofs/erofs_fs.h)."""
+"""The magic and the number of blocks (Linux: fs/erofs/erofs_fs.h)."""
 _CHUNK = 1 << 20
 _MOST_BYTES = 64 << 20
-"""Of a seal; enough for the names of a million owners."""
+"""The greatest size of a seal, enough for the names of a million owners."""
 _SEAL = re.compile(
     rb"(huai attr image 1\ntree ([0-9a-f]{40})\n"
     rb"((?:(?:user|group)\t[^\t\n]+\t[0-9]{1,10}\n)*))blake3 ([0-9a-f]{64})\n\0*"
@@ -40,7 +40,7 @@ _SEAL = re.compile(
 
 
 class ImageLimitError(HuaiError):
-    """A tree that no image can hold."""
+    """The tree is too large for an image."""
 
     exit_code = ExitCode.FALLBACK
 
@@ -48,23 +48,23 @@ class ImageLimitError(HuaiError):
 def write_image(
     listings: Callable[[], Iterable[Listing]], tree: bytes, image: Path, owners: OwnerIds
 ) -> None:
-    """Write the image of the git tree `tree`; at `image` it appears whole and durable.
+    """Write the image of the git tree `tree` durably to `image`, in one step.
 
-    `listings` gives its listings in tree order, and is called twice.  `StorageError` if there is no
-    room; an image at the same place is replaced, and stays with those who have it mounted.
+    `listings` returns its listings in tree order, and is called twice.  An existing image is
+    replaced, but remains for those who have it mounted.  Raises `StorageError` if the disk is full.
     """
     partial = image.with_name(f"{image.name}.partial")
     table: set[bytes] = set()
 
     @cache
-    def pair(owner: bytes, group: bytes) -> tuple[int, int]:
+    def owner_ids(owner: bytes, group: bytes) -> tuple[int, int]:
         uid, gid = owners.uid(owner), owners.gid(group)
         table.add(b"user\t%s\t%d\n" % (escape(owner), uid))
         table.add(b"group\t%s\t%d\n" % (escape(group), gid))
         return uid, gid
 
     with storage_errors(image), replacing(image, partial, permissions=0o600) as file:
-        with closing(_native.ImageBuilder(os.fsencode(partial), pair)) as builder:
+        with closing(_native.ImageBuilder(os.fsencode(partial), owner_ids)) as builder:
             for listing in listings():
                 if b"\th" in listing.leaves:
                     builder.count_links(listing.path, listing.leaves)
@@ -82,27 +82,27 @@ def write_image(
 
 
 def _seal(image: Path, blocks: int, tree: bytes, table: bytes) -> bytes:
-    """Return what closes an image of `blocks` blocks.
+    """Return the seal for an image of `blocks` blocks.
 
     `table` has a line for each owner: `user` or `group`, the escaped name, the id.
     """
     text = b"huai attr image 1\ntree %s\n%s" % (tree.hex().encode(), table)
-    with _opened(image) as handle:
+    with _open_image(image) as handle:
         sealed = text + b"blake3 %s\n" % _digest(handle, blocks * BLOCK, text)
     return sealed + bytes(-len(sealed) % BLOCK)
 
 
 def damage(image: Path, tree: bytes, owners: OwnerIds) -> str | None:
-    """Read all of an image; returns None if it is whole and of `tree`, else why not, for people.
+    """Verify an image of `tree`; returns a description of what is wrong, or None.
 
-    An image in which an owner has another id than now is not of use either.
+    Reads the whole image.  An owner whose id has changed makes it unusable, too.
     """
-    with storage_errors(image), _opened(image) as handle:
+    with storage_errors(image), _open_image(image) as handle:
         return _damage(handle, tree, owners)
 
 
 @contextmanager
-def _opened(image: Path) -> Iterator[int]:
+def _open_image(image: Path) -> Iterator[int]:
     handle = os.open(image, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         yield handle
@@ -116,7 +116,7 @@ def _damage(handle: int, tree: bytes, owners: OwnerIds) -> str | None:
     within = size > 0 and 0 < rest <= _MOST_BYTES
     sealed = _SEAL.fullmatch(os.pread(handle, rest, size)) if within else None
     if sealed is None:
-        return "no image, or an incomplete one"
+        return "not an image, or an incomplete one"
     text, of_tree, table, digest = sealed.groups()
     if _digest(handle, size, text) != digest:
         return "its checksum is wrong"
@@ -127,12 +127,12 @@ def _damage(handle: int, tree: bytes, owners: OwnerIds) -> str | None:
         find = owners.uid if kind == b"user" else owners.gid
         if find(unescape(name)) != int(number):
             owner = f"{kind.decode()} {name.decode('utf-8', 'backslashreplace')}"
-            return f"the {owner} has another number now"
+            return f"the {owner} has another id now"
     return None
 
 
 def _block_count(first_block: bytes) -> int:
-    """How many blocks the superblock says there are; 0 if it is not one."""
+    """Return the number of blocks in the superblock; 0 if it is not one."""
     if len(first_block) < BLOCK:
         return 0
     magic, blocks = _SUPERBLOCK.unpack_from(first_block, _SUPERBLOCK_OFFSET)

@@ -1,4 +1,4 @@
-"""EROFS images as attr trees: each update makes a new image, mounted beside the old one."""
+"""EROFS images as attr trees: each update makes a new image, mounted next to the old one."""
 
 import os
 from pathlib import Path
@@ -12,15 +12,15 @@ from huai_server.fallback.owners import OwnerIds
 
 
 class ErofsKind(AttrTreeKind):
-    """One image a generation, in a folder on a disk."""
+    """One image for each generation, in a folder on a disk."""
 
     ENTRY_BYTES = 150
-    """Measured: 139 to 148 an entry with names of up to 40 bytes.  On the disk, and in memory while
-    it is served (`resident`)."""
+    """Measured: 139 to 148 for an entry with a name of up to 40 bytes, on the disk, and in memory
+    while it is served (`resident`)."""
     writable = False
 
     def check_room(self, totals: Totals) -> None:
-        """Raise `MountError` as well, if no image can be mounted."""
+        """Check the room on the disk; raises `MountError` if images cannot be mounted."""
         check_mountable(self._folder)
         needed = totals.entries * self.ENTRY_BYTES
         room = os.statvfs(self._folder)
@@ -32,10 +32,10 @@ class ErofsKind(AttrTreeKind):
             )
 
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
-        """Build the image and mount it; uses an image of the same tree that is already there."""
+        """Build the image and mount it; reuses an existing image of the same tree."""
         image = self._folder / f"attr-{generation.name}-{snapshot.tree.hex()}.erofs"
         owners = owners or OwnerIds.of_this_process()
-        self._discard_forgotten(generation.parent, snapshot.tree)
+        self._discard_orphans(generation.parent, snapshot.tree)
         if not self._take_over(image, snapshot.tree, owners):
             write_image(snapshot.listings, snapshot.tree, image, owners)
         generation.mkdir()
@@ -43,23 +43,23 @@ class ErofsKind(AttrTreeKind):
         return 0
 
     def image(self, generation: Path) -> Path | None:
-        """The image that is mounted at `generation`; None: there is none."""
+        """Return the image that is mounted at `generation`; None if it is missing."""
         return next(self._folder.glob(f"attr-{generation.name}-*.erofs"), None)
 
     def plan(self, generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None) -> None:
-        """None: an image is never changed in place."""
+        """Return None, because an image is never changed in place."""
 
     def discard(self, generation: Path) -> None:
-        """Unmount it; clients that have it open finish on it."""
+        """Unmount and delete the image; clients that have it open can finish."""
         unmount(generation)
         generation.rmdir()
         for image in self._folder.glob(f"attr-{generation.name}-*.erofs"):
             image.unlink()
 
     def _take_over(self, image: Path, tree: bytes, owners: OwnerIds) -> bool:
-        """Use the image of another generation as `image`, if it is undamaged and of the same tree.
+        """Rename an undamaged image of the same tree to `image`; return True if there is one.
 
-        So a machine does not build again when it starts: the images are still on the disk.
+        So a machine that restarts need not build the images again.
         """
         for other in self._folder.glob(f"attr-*-{tree.hex()}.erofs"):
             if damage(other, tree, owners) is None:
@@ -68,8 +68,8 @@ class ErofsKind(AttrTreeKind):
             other.unlink()
         return False
 
-    def _discard_forgotten(self, generations: Path, tree: bytes) -> None:
-        """Delete images without a generation: after a restart of the machine or a killed build."""
+    def _discard_orphans(self, generations: Path, tree: bytes) -> None:
+        """Delete images without a generation, left by a restart or a killed build."""
         for partial in self._folder.glob("attr-*.erofs.partial"):
             partial.unlink()
         for image in self._folder.glob("attr-*.erofs"):

@@ -1,9 +1,8 @@
-"""Mounting an image, and letting go of it, by the system calls themselves.
+"""Mounting and unmounting of images, by system calls.
 
-From Linux 6.12 on the image file is mounted as it is, where its file system allows that (ext4,
-XFS and Btrfs do, tmpfs does not); otherwise through a loop device.  A mount belongs to the
-mount namespace of the process that made it.  Whether images can be mounted here is found out by
-mounting one.
+From Linux 6.12 on the image file is mounted directly if its file system allows that (ext4, XFS and
+Btrfs do, tmpfs does not); otherwise through a loop device.  A mount belongs to the mount namespace
+of the process that made it.  `check_mountable` tries the mount of an image.
 """
 
 import ctypes
@@ -31,17 +30,17 @@ _DETACH, _NO_FOLLOW = 2, 8
 _HINTS = {
     errno.EPERM: "mounting needs root (CAP_SYS_ADMIN), which containers lack as a rule",
     errno.ENODEV: "this kernel has no EROFS: load it (modprobe erofs), or use another kind",
-    errno.EINVAL: "the kernel's log says why; an image needs Linux 5.15 or newer",
+    errno.EINVAL: "see the kernel's log; an image needs Linux 5.15 or newer",
     errno.ENOMEM: "the kernel is short of memory",
 }
-_OTHER = 'the kernel\'s log may say more; fallback.kind = "sparse" needs no mount'
+_OTHER = 'see the kernel\'s log; fallback.kind = "sparse" needs no mount'
 _PREFIX, _POINT = ".probe-", "point"
 _CONTROL = "/dev/loop-control"
 _GET_FREE, _CONFIGURE = 0x4C82, 0x4C0A
 _LOOP_READ_ONLY, _AUTOCLEAR = 1, 4
 _CONFIG = struct.Struct("=II 52xI 160x 16x 64x")
-"""struct loop_config (Linux: include/uapi/linux/loop.h): file, block size, and of struct
-loop_info64 just the flags."""
+"""The struct loop_config (Linux: include/uapi/linux/loop.h) with file, block size, and the flags of
+struct loop_info64."""
 _ATTEMPTS = 16
 _TIME = 1_000_000_001
 _EMPTY = Listing(ROOT, b"1.000000001", b"")
@@ -56,7 +55,7 @@ class MountError(HuaiError):
 def mount(image: Path, folder: Path) -> None:
     """Mount `image` on the folder `folder`, read-only; raises `MountError`.
 
-    Does not check the image: call `verify_image` before, unless it was just built.
+    Does not verify the image: call `damage` before, unless it was just built.
     """
     try:
         try:
@@ -71,11 +70,11 @@ def mount(image: Path, folder: Path) -> None:
 
 
 def unmount(folder: Path) -> None:
-    """Unmount `folder`; processes with files open there keep them.
+    """Unmount `folder`; processes with open files there keep them.
 
-    Does nothing if nothing is mounted there.  The image may be deleted at once.
+    Does nothing if `folder` is not a mount point.  The image may be deleted at once.
     """
-    # No check before: between the check and the call the answer could change.
+    # No check before, because a mount can change between the check and the call.
     try:
         call("umount2", os.fsencode(folder), _DETACH | _NO_FOLLOW)
     except OSError as error:
@@ -88,18 +87,18 @@ def _mount(source: Path, folder: Path) -> None:
     call("mount", *names, ctypes.c_ulong(_FLAGS), None)
 
 
-def _refusal(what: str, error: OSError) -> MountError:
-    return MountError(f"{what}: {error.strerror}", hint=_HINTS.get(error.errno or 0, _OTHER))
+def _refusal(message: str, error: OSError) -> MountError:
+    return MountError(f"{message}: {error.strerror}", hint=_HINTS.get(error.errno or 0, _OTHER))
 
 
 def check_mountable(folder: Path) -> None:
     """Raise `MountError` if an image in `folder` cannot be mounted.
 
     Makes an empty image in `folder`, mounts and reads it, and removes both.  The caller holds a
-    lock, so that no other run does the same in `folder`.
+    lock that keeps other runs from doing the same in `folder`.
     """
     with storage_errors(folder):
-        for left in folder.glob(f"{_PREFIX}*"):  # by one that was killed
+        for left in folder.glob(f"{_PREFIX}*"):  # of a killed run
             unmount(left / _POINT)
             rmtree(left)
     with storage_errors(folder), TemporaryDirectory(prefix=_PREFIX, dir=folder) as place:
@@ -108,21 +107,21 @@ def check_mountable(folder: Path) -> None:
         write_image(lambda: [_EMPTY], bytes(20), image, OwnerIds())
         mount(image, point)
         try:
-            found = os.stat(point).st_mtime_ns
+            mtime = os.stat(point).st_mtime_ns
         finally:
             unmount(point)
-    if found != _TIME:
+    if mtime != _TIME:
         raise MountError(
-            f"an image in {folder} was mounted, and its files are not seen",
-            hint="something hides or changes mounts; use another kind of attr tree",
+            f"an image in {folder} was mounted, but its files are not visible",
+            hint="another program hides or changes mounts; use another kind of attr tree",
         )
 
 
 @contextmanager
 def loop_device(image: Path) -> Iterator[Path]:
-    """A read-only block device with the content of `image`, kept while it is in use.
+    """Attach `image` to a read-only block device, and yield the device.
 
-    The kernel takes it apart by itself once nothing has it open or mounted any more.
+    The kernel detaches it when it is neither open nor mounted any more.
     """
     handle = os.open(image, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -131,8 +130,8 @@ def loop_device(image: Path) -> Iterator[Path]:
         where = error.filename or _CONTROL
         raise MountError(
             f"cannot mount {image}: no loop device: {where}: {error.strerror}",
-            hint="load the kernel's loop module and let /dev/loop* be seen here, or keep the image "
-            "on a file system that Linux 6.12 or newer mounts it from (ext4, XFS, Btrfs)",
+            hint="load the kernel's loop module and make /dev/loop* visible here, or keep the "
+            "image on a file system from which Linux 6.12 or newer mounts it (ext4, XFS, Btrfs)",
         ) from error
     finally:
         os.close(handle)
@@ -149,12 +148,12 @@ def _attach(image: int) -> tuple[int, Path]:
             name = Path(f"/dev/loop{fcntl.ioctl(control, _GET_FREE)}")
             device = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
             try:
-                # Not direct: that reads past the pages of the image that `resident` keeps.
+                # Direct I/O would bypass the pages of the image that `resident` keeps.
                 flags = _LOOP_READ_ONLY | _AUTOCLEAR
                 fcntl.ioctl(device, _CONFIGURE, _CONFIG.pack(image, BLOCK, flags))
             except OSError as error:
                 os.close(device)
-                # Another process was quicker.
+                # Another process took the device.
                 if error.errno != errno.EBUSY:
                     raise
             else:

@@ -1,7 +1,7 @@
-"""Images that stay in memory: a listing of one that was dropped reads it page by page.
+"""Images whose pages are kept in memory, so that listings need not read them from the disk.
 
 The kernel reads the metadata of an EROFS image in single pages, thousands of them for a large
-listing; here the image is read ahead, in its order, and its pages are locked.
+listing.  This reads the image ahead sequentially, and locks its pages.
 """
 
 import ctypes
@@ -15,14 +15,14 @@ from huai_server.fallback.libc import call, last_error, library
 from huai_server.fallback.memory import available_bytes
 
 _STEP = 64 << 20
-"""Bytes that are locked at a time; signals are seen in between."""
+"""The bytes that are locked in one call; signals are handled between calls."""
 _SHARE = 2
-"""An image may take one part in so many of the memory that is available."""
+"""The divisor of the available memory that gives the limit for an image."""
 _FAILED = ctypes.c_void_p(-1).value
 
 
 class _Locked(NamedTuple):
-    """A mapping of an image, all of it in memory."""
+    """A mapping of an image that is completely in memory."""
 
     address: int
     size: int
@@ -35,14 +35,14 @@ class ResidentImages:
     """The images that this process keeps in memory."""
 
     def __init__(self, on_message: Callable[[str], None]) -> None:
-        """`on_message` is told, once for each image, that it is not kept."""
+        """`on_message` is called once for each image that cannot be kept."""
         self._on_message = on_message
-        self._held: dict[tuple[int, int], _Locked | None] = {}
-        """By device and inode: a mounted image is never changed.  None: it was tried in vain."""
+        self._mappings: dict[tuple[int, int], _Locked | None] = {}
+        """The mappings by device and inode; None for an image that could not be locked."""
 
     def keep(self, images: Iterable[Path]) -> None:
-        """Keep these images in memory, and no other ones any more."""
-        wanted = set()
+        """Keep these images in memory, and release all others."""
+        identities = set()
         for image in images:
             try:
                 handle = os.open(image, os.O_RDONLY | os.O_CLOEXEC)
@@ -51,32 +51,32 @@ class ResidentImages:
             try:
                 status = os.fstat(handle)
                 identity = status.st_dev, status.st_ino
-                wanted.add(identity)
-                if identity not in self._held:
-                    self._held[identity] = self._tried(image, handle, status.st_size)
+                identities.add(identity)
+                if identity not in self._mappings:
+                    self._mappings[identity] = self._try_lock(image, handle, status.st_size)
             finally:
                 os.close(handle)
-        for identity in self._held.keys() - wanted:
-            locked = self._held.pop(identity)
+        for identity in self._mappings.keys() - identities:
+            locked = self._mappings.pop(identity)
             if locked is not None:
                 locked.drop()
 
-    def _tried(self, image: Path, handle: int, size: int) -> _Locked | None:
+    def _try_lock(self, image: Path, handle: int, size: int) -> _Locked | None:
         if size > available_bytes() // _SHARE:
-            reason = "too large for the memory that is available"
+            reason = "too large for the available memory"
         else:
             try:
                 return _lock(handle, size)
             except OSError as error:
                 reason = f"{os.strerror(error.errno or 0)}; see RLIMIT_MEMLOCK"
-        self._on_message(f"{image}: not kept in memory, so listings may read it: {reason}")
+        self._on_message(f"{image}: not kept in memory, so listings may read the disk: {reason}")
         return None
 
 
 def _lock(handle: int, size: int) -> _Locked:
-    """Map the file `handle` and bring it into memory for as long as it is mapped."""
+    """Map the file `handle`, and lock it in memory while it is mapped."""
     os.posix_fadvise(handle, 0, size, os.POSIX_FADV_WILLNEED)
-    # Python's own mmap has no mlock, and gives no address for one.
+    # Python's mmap has no mlock, and returns no address for it.
     mapping = library().mmap
     mapping.restype = ctypes.c_void_p
     mapping.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]

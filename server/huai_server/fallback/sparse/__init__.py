@@ -1,1 +1,1 @@
-"""Attr trees as sparse files, as a rule on a file system in memory; the engine makes the files."""
+"""Attr trees as sparse files, usually on a file system in memory; the engine makes the files."""

@@ -1,6 +1,6 @@
-"""Deleting a tree of any depth: each folder is first moved up beside the others.
+"""Deleting a tree of any depth, by first moving each folder up next to the top.
 
-So the depth of the tree and the length of its paths do not matter, and one folder is open at a
+So the depth of the tree and the length of its paths are not limited, and one folder is open at a
 time.
 """
 
@@ -12,10 +12,10 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def delete_tree(top: Path) -> None:
-    """Delete the folder `top` with all below it; nothing happens if it is not there.
+    """Delete the folder `top` with all below it, if it exists.
 
-    An interrupted run leaves folders beside `top`, whose names begin with `gone.`; they go with
-    the next `delete_tree` in the same parent.
+    An interrupted run leaves folders next to `top`, whose names begin with `gone.`; the next
+    `delete_tree` in the same parent deletes them.
     """
     waiting = [each for each in sorted(top.parent.glob("gone.*")) if each != top]
     number = 1 + max((int(each.suffix[1:]) for each in waiting), default=0)
@@ -23,25 +23,25 @@ def delete_tree(top: Path) -> None:
         waiting.append(top.rename(top.with_name(f"gone.{number}")))
     while waiting:
         folder = waiting.pop()
-        # A folder of an attr tree has the mode that it lists, which may shut out its owner.
+        # The mode of a folder in an attr tree may deny its owner.
         folder.chmod(0o700)
-        for name in _emptied(folder):
+        for name in _delete_files(folder):
             number += 1
             (folder / name).chmod(0o700)  # or it could not be moved
             waiting.append((folder / name).rename(top.with_name(f"gone.{number}")))
         folder.rmdir()
 
 
-def _emptied(folder: Path) -> list[str]:
-    """Delete all that is not a folder; returns the names of the folders."""
+def _delete_files(folder: Path) -> list[str]:
+    """Delete all names that are not folders; returns the names of the folders."""
     handle = os.open(folder, _DIRECTORY)
     try:
-        return [name for name in os.listdir(handle) if not _unlinked(handle, name)]
+        return [name for name in os.listdir(handle) if not _unlink(handle, name)]
     finally:
         os.close(handle)
 
 
-def _unlinked(folder: int, name: str) -> bool:
+def _unlink(folder: int, name: str) -> bool:
     try:
         os.unlink(name, dir_fd=folder)
     except OSError as error:

@@ -1,9 +1,9 @@
-"""Attr trees of sparse files, as a rule on a file system in memory.
+"""Attr trees of sparse files, usually on a file system in memory.
 
 An entry takes the memory of an inode and a name in tmpfs; neither can be paged out.
 
-A build streams: memory does not grow with the tree.  Records of one part are packed while the
-maker, without Python's lock, works on those of the part before.
+A build streams, so that its memory does not grow with the tree.  Records of one part are packed
+while the maker, without Python's lock, carries out the previous part.
 """
 
 import os
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 _PART_BYTES = 512 << 10
 _WORK_BYTES = 32 << 20
-"""What a build takes beside that."""
+"""The memory that a build takes in addition."""
 
 
 class SparseKind(AttrTreeKind):
     """Sparse files, changed in place."""
 
     ENTRY_BYTES = 1100
-    """Measured: 1040 to 1100 an entry, names of 40 bytes."""
+    """Measured: 1040 to 1100 for an entry with a name of 40 bytes."""
     writable = True
 
     def check_room(self, totals: Totals) -> None:
-        """Ask for inodes, and for memory on a file system that is in memory."""
+        """Check the free inodes, and the free memory if the file system is in memory."""
         folder, needed = self._folder, totals.entries * self.ENTRY_BYTES
         room = os.statvfs(folder)
         if room.f_files and room.f_favail < totals.entries:
@@ -58,7 +58,7 @@ class SparseKind(AttrTreeKind):
             )
 
     def make(self, generation: Path, snapshot: Snapshot, owners: OwnerIds | None) -> int:
-        """Fill a folder."""
+        """Make the folder with its files."""
         delete_tree(building(generation))
         generation.mkdir(mode=0o700)
         with Maker(generation) as maker, ThreadPoolExecutor(1) as thread:
@@ -72,7 +72,7 @@ class SparseKind(AttrTreeKind):
     def plan(
         self, generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None
     ) -> Update:
-        """Change what differs."""
+        """Plan the changes of the entries that differ."""
         return plan_update(generation, old, new, owners)
 
     def discard(self, generation: Path) -> None:
@@ -84,7 +84,7 @@ def _parts(snapshot: Snapshot, records: Records) -> Iterator[bytes]:
     unfinished: list[Directory] = []
     for listing in snapshot.listings():
         directory = decode_directory(listing.path, listing.attributes)
-        # Attributes come last: a mode may shut out the owner, and each new name changes the time.
+        # Attributes come last: a mode may deny the owner, and each new name changes the time.
         while unfinished and unfinished[-1].path != parent(directory.path):
             records.attributes(unfinished.pop())
         unfinished.append(directory)
@@ -93,10 +93,10 @@ def _parts(snapshot: Snapshot, records: Records) -> Iterator[bytes]:
         if listing.leaves:
             records.leaves(listing)
         if records.size > _PART_BYTES:
-            yield records.take()
+            yield records.flush()
     for directory in reversed(unfinished):
         records.attributes(directory)
-    yield records.take()
+    yield records.flush()
 
 
 def _is_in_memory(folder: Path) -> bool:

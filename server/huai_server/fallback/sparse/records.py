@@ -1,7 +1,6 @@
 """The engine's maker of sparse files, and its instructions as bytes.
 
-Rule to keep: `_HEADER` and the numbers have to equal those of
-`native/tree/src/attr_tree/record.rs`.
+Rule to keep: `_HEADER` and the numbers must equal those of `native/tree/src/attr_tree/record.rs`.
 """
 
 import os
@@ -25,30 +24,30 @@ _ATTRIBUTES, _MOVE, _OWNER = range(8, 11)
 _NANOSECONDS = 1_000_000_000
 _LEAVE_OWNER = (1 << 32) - 1
 _OWNER_FIELD = re.compile(rb"\t([ug][^\t\n]+)")
-"""Nothing else in a line begins so: the other columns begin with digits, `-` or `>`."""
+"""An owner column of a line; the other columns begin with digits, `-` or `>`."""
 
 
 class Records:
-    """Collects records until they are taken; a name's directory is entered when need be."""
+    """A buffer of records, which enters the directories of names as needed."""
 
     def __init__(self, owners: OwnerIds | None) -> None:
-        """Numbers come from `owners`; None: entries keep the owner they are made with."""
+        """Take ids from `owners`; with None entries keep the owner with which they are made."""
         self._owners = owners
         self._parts: list[bytes] = []
-        self._told: set[bytes] = set()
+        self._sent_owners: set[bytes] = set()
         self._entered: RelPath | None = None
         self.size = 0
-        """Bytes that wait to be taken."""
+        """The bytes in the buffer."""
 
-    def take(self) -> bytes:
-        """All records since the last time."""
-        taken = b"".join(self._parts)
+    def flush(self) -> bytes:
+        """Return all records in the buffer, and empty it."""
+        records = b"".join(self._parts)
         self._parts.clear()
         self.size = 0
-        return taken
+        return records
 
     def enter(self, directory: RelPath) -> None:
-        """The records that follow are about names in this directory."""
+        """Enter a directory, in which the names of the following records are."""
         if directory != self._entered:
             self._add(_ENTER, directory)
             self._entered = directory
@@ -65,13 +64,13 @@ class Records:
             self._add(_LINK, name, other=leaf.link)
 
     def leaves(self, listing: Listing) -> None:
-        """Make all files and symlinks of a directory, as their lines say."""
+        """Make all files and symlinks of a directory from their lines."""
         self.enter(listing.path)
         uid = gid = _LEAVE_OWNER
         if self._owners is not None:
             uid, gid = self._owners.uid(ROOT_OWNER), self._owners.gid(ROOT_OWNER)
-            for field in set(_OWNER_FIELD.findall(listing.leaves)) - self._told:
-                self._tell(field, self._owners)
+            for field in set(_OWNER_FIELD.findall(listing.leaves)) - self._sent_owners:
+                self._add_owner(field, self._owners)
         self._pack((0, 0, 0, uid, gid, 0, _LEAVES), listing.path, listing.leaves)
 
     def directory(self, directory: Directory) -> None:
@@ -112,10 +111,10 @@ class Records:
                 uid, gid = self._owners.uid(entry.owner), self._owners.gid(entry.group)
         self._pack((size, seconds, nanoseconds, uid, gid, mode, operation), name, other)
 
-    def _tell(self, field: bytes, owners: OwnerIds) -> None:
+    def _add_owner(self, field: bytes, owners: OwnerIds) -> None:
         name = unescape(field[1:])
         number = owners.uid(name) if field[:1] == b"u" else owners.gid(name)
-        self._told.add(field)
+        self._sent_owners.add(field)
         self._pack((0, 0, 0, number, 0, 0, _OWNER), field, None)
 
     def _pack(
@@ -131,10 +130,10 @@ class Records:
 
 
 class Maker:
-    """Carries out records below one directory, until it is closed."""
+    """A maker that carries out records below one directory, until it is closed."""
 
     def __init__(self, root: Path, building: Path | None = None) -> None:
-        """With a `building` folder entries are renamed to their places; else made there."""
+        """Make entries in the folder `building` and rename them, or else in their places."""
         self._root = root
         folder = None if building is None else os.fsencode(building)
         with self._whole_paths():
@@ -144,18 +143,18 @@ class Maker:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """The last directory that was entered gets its times back."""
+        """Restore the times of the last entered directory."""
         with suppress(*(() if kind is None else (OSError,))), self._whole_paths():
             self._native.leave()
 
     def apply(self, records: bytes) -> None:
-        """Do all of it in order; an `OSError` names the path at which it ended."""
+        """Carry out all records in order; an `OSError` names the path at which it stopped."""
         with self._whole_paths():
             self._native.apply(records)
 
     @property
     def unowned(self) -> int:
-        """How many entries could not be given their owner."""
+        """The number of entries whose owner could not be set."""
         return self._native.unowned
 
     @contextmanager

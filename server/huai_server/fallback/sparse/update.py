@@ -1,9 +1,9 @@
-"""Taking an attr tree from one snapshot to another, in place, at the cost of what changed.
+"""Updating an attr tree in place from one snapshot to another, at the cost of the changes.
 
-The attributes of the root come first: a daemon refuses clients until its mtime is the sealed one.
-Then new entries are made, then old ones removed; the times of directories come last.  At each
-moment an entry is the old one or the new one, and never half of each.  What differs in a directory
-that moved is done where it is then.
+The attributes of the root come first, because a daemon refuses clients until its mtime is the
+sealed one.  Then new entries are made and old ones removed; the times of directories come last.  At
+each moment an entry is the old or the new one, and never a mixture.  Changes in a moved directory
+are made at its new place.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 
 def building(generation: Path) -> Path:
-    """The folder in which entries are made; an interrupted update leaves it behind."""
+    """Return the folder in which entries are made; an interrupted update leaves it behind."""
     return generation.parent.parent / "building"
 
 
 def plan_update(generation: Path, old: Snapshot, new: Snapshot, owners: OwnerIds | None) -> Update:
-    """Compare the snapshots; nothing is changed yet."""
+    """Plan the update from a comparison of the snapshots."""
     moves: list[Moved] = []
-    found: list[Change] = []
+    changed: list[Change] = []
     for difference in diff(old, new):
         if isinstance(difference, Moved):
             moves.append(difference)
         else:
-            found.append(difference)
+            changed.append(difference)
     moves.sort(key=lambda each: path_order(each.new))
     changes = [
         change
-        for change in sorted(joined(found).values(), key=lambda each: path_order(each.path))
+        for change in sorted(joined(changed).values(), key=lambda each: path_order(each.path))
         if change.attributes - UNLISTED or not (change.old and change.new)
     ]
     return Update(len(changes) + len(moves), partial(_run, generation, changes, moves, new, owners))
@@ -61,7 +61,7 @@ def _run(
     delete_tree(place)
     place.mkdir(mode=0o700)
     with Maker(generation, place) as maker:
-        maker.apply(records.take())
+        maker.apply(records.flush())
     delete_tree(place)
     return maker.unowned
 
@@ -69,28 +69,28 @@ def _run(
 def _record(
     records: Records, changes: "Sequence[Change]", moves: Sequence[Moved], new: Snapshot
 ) -> None:
-    """All that has to be done, in order."""
-    # The deepest first.
+    """Add the records of all changes, in order."""
+    # The deepest ones first.
     directories = [each.new for each in reversed(changes) if isinstance(each.new, Directory)]
-    were = {each.path for each in changes if isinstance(each.old, Directory)}
-    made = [each for each in reversed(directories) if each.path not in were]
+    old_directories = {each.path for each in changes if isinstance(each.old, Directory)}
+    new_directories = [each for each in reversed(directories) if each.path not in old_directories]
     moved = {move.new for move in moves}
     _set_attributes(records, (each for each in directories if each.path == ROOT))
-    for directory in made:
+    for directory in new_directories:
         if moved.isdisjoint(ancestors(directory.path)):
             records.directory(directory)
     for move in moves:
         records.move(move.old, move.new)
-    for directory in made:
+    for directory in new_directories:
         if not moved.isdisjoint(ancestors(directory.path)):
             records.directory(directory)
     _make_leaves(records, [each.new for each in changes if each.new], _moved_links(moves, new))
-    lost = were.difference(directory.path for directory in directories)
+    lost = old_directories.difference(directory.path for directory in directories)
     for change in changes:
-        # A moved directory may be in the place of a file, which is then removed already.
-        is_gone = change.new is None and change.path not in moved
-        # All below a removed directory goes with it.
-        if is_gone and lost.isdisjoint(ancestors(change.path)):
+        # A moved directory may have replaced a file, which needs no removal then.
+        is_removed = change.new is None and change.path not in moved
+        # A removed directory is removed with all below it.
+        if is_removed and lost.isdisjoint(ancestors(change.path)):
             records.remove(change.path)
     _set_attributes(records, (each for each in directories if each.path != ROOT))
 
@@ -110,7 +110,7 @@ def _make_leaves(records: Records, entries: Sequence[Entry], links: Iterable[Ent
 
 
 def _moved_links(moves: Sequence[Moved], new: Snapshot) -> Iterator[Entry]:
-    """Leaves beside hardlinks below moved directories, which need to be made for a new leader."""
+    """Yield the leaves next to hardlinks below moved directories, which may have a new leader."""
     for move in moves:
         for listing in new.subtree(move.new):
             if b"\th" in listing.leaves:

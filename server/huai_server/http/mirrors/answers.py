@@ -84,15 +84,15 @@ def _model(one: Standing) -> MirrorModel:
     p50, p90, p99 = one.percentiles
     return MirrorModel(
         mirror=one.mirror,
-        serial=one.said.serial,
-        commit=one.said.commit,
-        time=one.said.time,
+        serial=one.attestation.serial,
+        commit=one.attestation.commit,
+        time=one.attestation.time,
         since=one.since,
         lag=LagModel(now=one.lag, p50=p50, p90=p90, p99=p99),
-        partial=one.said.partial,
+        partial=one.attestation.partial,
         offered=one.offered,
         probe=_probe_model(one.probe) if one.probe else None,
-        urls=list(one.said.urls),
+        urls=list(one.attestation.urls),
     )
 
 
@@ -109,16 +109,16 @@ def _probe_model(probe: Probe) -> ProbeModel:
 
 def offered_urls(standings: Iterable[Standing]) -> list[str]:
     """Where the module can be had, the freshest first."""
-    return [url for each in standings if each.offered for url in each.said.urls]
+    return [url for each in standings if each.offered for url in each.attestation.urls]
 
 
 def mirmon(standings: Iterable[Standing]) -> str:
     """URL, timestamp of the tree, status, last good probe, probes, states, last probe."""
     return "".join(
-        f"{url} {one.complete_at} ok {one.said.time} s {one.said.time}-{_state(one)} "
-        f"{one.said.time}\n"
+        f"{url} {one.complete_at} ok {one.attestation.time} s {one.attestation.time}-{_state(one)} "
+        f"{one.attestation.time}\n"
         for one in standings
-        for url in one.said.urls
+        for url in one.attestation.urls
     )
 
 
@@ -139,7 +139,7 @@ def mirrorz(mirror: str, held: Sequence[Held]) -> dict[str, object] | None:
     """One mirror as a site of MirrorZ; None: it names no web server."""
     found = []
     for each in held:
-        urls = [url for url in each.standing.said.urls if url.startswith("http")]
+        urls = [url for url in each.standing.attestation.urls if url.startswith("http")]
         if urls:
             found.append((each, urls[0].rstrip("/")))
     if not found:
@@ -167,18 +167,18 @@ def mirrorz(mirror: str, held: Sequence[Held]) -> dict[str, object] | None:
 def _mirrorz_status(one: Standing) -> str:
     """Successful, or failed with the time of the last success."""
     is_good = one.offered or (one.lag == 0 and (one.probe is None or one.probe.trusted))
-    return f"S{one.said.time}" if is_good else f"FO{one.complete_at}"
+    return f"S{one.attestation.time}" if is_good else f"FO{one.complete_at}"
 
 
 def _size(held: Held) -> Mapping[str, str]:
-    return {} if held.standing.said.partial else {"size": shown_size(held.size)}
+    return {} if held.standing.attestation.partial else {"size": shown_size(held.size)}
 
 
 def tunasync(held: Sequence[Held]) -> list[dict[str, object]]:
     """One mirror's modules as jobs of tunasync."""
     jobs = []
     for each in held:
-        said = each.standing.said
+        said = each.standing.attestation
         size = 0 if said.partial else each.size
         jobs.append(job(each.module, said.time, (each.standing.since, said.time), "", size))
     return jobs

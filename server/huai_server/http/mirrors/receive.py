@@ -25,7 +25,7 @@ from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.threads import in_thread
 from huai_server.http.mirrors.known_commits import KnownCommits
 from huai_server.http.settings import Registry
-from huai_server.mirrors.judge import RefusedError, following, judge
+from huai_server.mirrors.judge import RefusedError, check_attestation, next_holding
 from huai_server.mirrors.record import holding_place, read_holding, write_holding
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def router(registry: Registry, access: Access, commits: KnownCommits) -> APIRout
             status = 403 if _FORM.match(text) else 400
             raise HttpError(status, error.message) from None
         mirrors = registry.mirrors()
-        downstream = mirrors.named(signed.key)
+        downstream = mirrors.find_name(signed.key)
         if downstream is None:
             raise HttpError(
                 403,
@@ -108,10 +108,10 @@ class _Said(NamedTuple):
 def _take(said: _Said, repository: "Path", mirrors: "Mirrors", commits: KnownCommits) -> None:
     known, now = commits.read(repository), int(time.time())
     allowed = mirrors.allowed[said.downstream]
-    judge(said.signed, said.module, allowed, known, now, mirrors.settings.tolerance)
+    check_attestation(said.signed, said.module, allowed, known, now, mirrors.settings.tolerance)
     place = holding_place(mirrors.folder, said.module, said.downstream)
     before = read_holding(place, allowed.key)
-    write_holding(place, following(before, said.signed, said.text, known, now))
+    write_holding(place, next_holding(before, said.signed, said.text, known, now))
 
 
 async def _body(request: Request) -> bytes:

@@ -1,4 +1,4 @@
-"""An upstream's publish rules: from server.toml into the descriptor."""
+"""An upstream's publish rules, from server.toml into the descriptor."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which commit an export describes, and that exports of a tree into itself come to an end."""
+"""The described commit of an export, and the end of exports of a tree into itself."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ def exporter(short_path: Path) -> Exporter:
 
 
 def settle(exporter: Exporter) -> None:
-    """Commit, export, commit: what an administrator's script does."""
+    """Commit, export, commit, as an administrator's script does."""
     exporter.upstream.commit()
     exporter.export()
     exporter.upstream.commit()
@@ -75,7 +75,8 @@ def test_files_of_an_export_that_vanished_come_back_as_they_were(exporter: Expor
 
 
 @pytest.mark.parametrize(
-    "change", ["chmod", "directory chmod", "remove directory", "beside", "replaced by a directory"]
+    "change",
+    ["chmod", "directory chmod", "remove directory", "other trace", "replaced by a directory"],
 )
 def test_what_exports_do_not_do_is_news(exporter: Exporter, change: str) -> None:
     settle(exporter)
@@ -88,7 +89,7 @@ def test_what_exports_do_not_do_is_news(exporter: Exporter, change: str) -> None
         (tree / "d/e/c").unlink()
         (tree / "d/e/B3SUMS").unlink()
         (tree / "d/e").rmdir()
-    elif change == "beside":
+    elif change == "other trace":
         exporter.upstream.write("project/trace/other")
     else:
         (tree / "a").unlink()

@@ -1,4 +1,4 @@
-"""Fedora's lists, against what `create-filelist` says of the same tree."""
+"""Fedora's lists, compared with those of `create-filelist` for the same tree."""
 
 import os
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_types_sizes_and_times_are_those_of_the_tree(exporter: Exporter) -> None
 
 
 def test_a_time_before_1970_is_0(exporter: Exporter) -> None:
-    """A first copy of quick-fedora-mirror leaves out what is older."""
+    """The first copy of quick-fedora-mirror leaves out older files."""
     place = exporter.upstream.write("old")
     os.utime(place, ns=(-1_500_000_000, -1_500_000_000))
     assert rows(exporter)["old"].time == 0
@@ -113,18 +113,18 @@ def test_an_empty_tree_has_empty_lists(exporter: Exporter) -> None:
 
 
 def test_lists_in_the_tree_name_all_that_a_client_may_not_delete(short_path: Path) -> None:
-    """quick-fedora-mirror deletes what the list does not name, but for the three lists."""
+    """quick-fedora-mirror deletes files that the list does not name, except the three lists."""
     exporter = Exporter(short_path, list_name="fedora", sums=("d",))
     exporter.upstream.write("d/file")
     exporter.upstream.commit()
     exporter.export()
     tree = exporter.upstream.tree
     lists = {"fullfiletimelist-fedora", "fullfilelist", "imagelist-fedora"}
-    found = time_list((tree / "fullfiletimelist-fedora").read_bytes())
-    there = {str(path.relative_to(tree)) for path in tree.rglob("*")}
-    assert {row.path for row in found} == there - lists
-    assert set(names((tree / "fullfilelist").read_bytes())) == there - lists
-    for row in found:
+    listed = time_list((tree / "fullfiletimelist-fedora").read_bytes())
+    paths = {str(path.relative_to(tree)) for path in tree.rglob("*")}
+    assert {row.path for row in listed} == paths - lists
+    assert set(names((tree / "fullfilelist").read_bytes())) == paths - lists
+    for row in listed:
         status = (tree / row.path).lstat()
         if row.kind == "f":
             assert (row.size, row.time) == (status.st_size, int(status.st_mtime)), row

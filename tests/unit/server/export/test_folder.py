@@ -1,4 +1,4 @@
-"""Where an export writes, and how: as a whole, through no symlink, and only what is new."""
+"""The folder of an export: complete files, no symlinks, and no writing of equal content."""
 
 import os
 from pathlib import Path
@@ -42,14 +42,14 @@ def test_what_stands_there_already_is_not_touched(exporter: Exporter) -> None:
 @pytest.mark.parametrize("old", [b"", b"[Version]\n", b"[Version]\n2\n\n[Filez]\n", b"x" * 9000])
 def test_other_content_is_replaced_as_a_whole(exporter: Exporter, old: bytes) -> None:
     exporter.outside()
-    whole = exporter.read(LIST)
+    complete = exporter.read(LIST)
     place = exporter.out / LIST
-    for content in (old, whole + old, whole[:-1]):
-        if content == whole:
+    for content in (old, complete + old, complete[:-1]):
+        if content == complete:
             continue
         place.write_bytes(content)
         assert exporter.outside().changed
-        assert exporter.read(LIST) == whole
+        assert exporter.read(LIST) == complete
     assert place.stat().st_mode & 0o777 == 0o644
     assert not (exporter.out / ".~tmp~").exists()
 
@@ -81,7 +81,7 @@ def test_a_folder_of_the_tree_that_is_a_symlink_is_refused(
     exporter.configure(folder="meta")
     with pytest.raises(FolderError):
         exporter.export()
-    with pytest.raises(FolderError):  # as --to would name it
+    with pytest.raises(FolderError):  # as with --to
         exporter.export(exporter.upstream.tree / "meta")
     assert list(elsewhere.iterdir()) == []
 

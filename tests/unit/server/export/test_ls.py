@@ -1,4 +1,4 @@
-"""`ls-lR.gz`, against the real `ls -lR` of the same tree."""
+"""`ls-lR.gz`, compared with the real `ls -lR` of the same tree."""
 
 import gzip
 import os
@@ -40,9 +40,9 @@ def real(tree: Path) -> bytes:
 
 
 def blocks(text: bytes) -> bytes:
-    """The text without what metadata do not hold: blocks of files, and sizes of directories.
+    """Remove what metadata do not hold: blocks of files, and sizes of directories.
 
-    On ext4 most directories have the size that an export gives them, 4096: there columns count.
+    On ext4 most directories have the size 4096 of an export, and the columns must match.
     """
     if Path(tempfile.gettempdir()).stat().st_size < 4096:
         text = re.sub(rb"(?m)^(d\S+ +\d+ \S+ +\S+) +\d+", rb"\1 size", text)
@@ -53,7 +53,7 @@ def blocks(text: bytes) -> bytes:
 
 def test_it_is_what_ls_says(exporter: Exporter) -> None:
     upstream = exporter.upstream
-    upstream.configure(digest="off")  # some have a mode that shuts out an ordinary user
+    upstream.configure(digest="off")  # some have a mode that denies an ordinary user
     now = time.time()
     ages = (0, 1, 100, 181, 184, 366, 4000, 25_000)
     for number, age in enumerate(ages):
@@ -103,11 +103,11 @@ def test_no_name_ends_a_line(exporter: Exporter) -> None:
         Path(os.fsdecode(tree + b"/" + name)).write_text("")
     Path(os.fsdecode(tree + b"/d\n")).mkdir()
     os.symlink(b"to\nwards", tree + b"/link")
-    found = ls_lr(exported(exporter))
-    assert [line.name for line in found[b"."]] == [
+    directories = ls_lr(exported(exporter))
+    assert [line.name for line in directories[b"."]] == [
         *(b"?[31m", b"<script>&", b"a?b", b"d?", b"link -> to?wards", b"t?c", b"\xff\xfe")
     ]
-    assert list(found) == [b".", b"./d?"]
+    assert list(directories) == [b".", b"./d?"]
 
 
 def test_times_before_1970_and_far_ahead_have_their_year(exporter: Exporter) -> None:

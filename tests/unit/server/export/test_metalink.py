@@ -1,4 +1,4 @@
-"""What a metalink says, of files that no disk here could hold."""
+"""The content of a metalink, for files that no disk here could hold."""
 
 from xml.etree import ElementTree as ET
 
@@ -15,8 +15,8 @@ WHERE = Descriptor("m", ("rsync://o.example/m",))
 @pytest.mark.parametrize("size", [0, 2**53 + 1, 2**63 - 1])
 def test_sizes_are_exact(size: int) -> None:
     text = metalink(File(RelPath(b"huge"), size, mtime=-(10**18)), WHERE)
-    (found,) = ET.fromstring(text).iter("{urn:ietf:params:xml:ns:metalink}size")  # noqa: S314 - ours
-    assert found.text == str(size)
+    (node,) = ET.fromstring(text).iter("{urn:ietf:params:xml:ns:metalink}size")  # noqa: S314 - ours
+    assert node.text == str(size)
 
 
 def test_without_a_url_there_is_none() -> None:

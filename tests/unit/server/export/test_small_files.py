@@ -1,4 +1,4 @@
-"""Stamps, trace files, tunasync.json and B3SUMS, as their readers take them."""
+"""Stamps, trace files, tunasync.json and B3SUMS, read as their users do."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ def exporter(short_path: Path) -> Exporter:
 
 
 def committed(exporter: Exporter) -> int:
-    """When the tree was committed; it is exported too."""
+    """Commit and export the tree; returns the time of the commit."""
     exporter.upstream.write("iso/a.iso", "content")
     exporter.upstream.commit()
     exporter.outside()
@@ -65,12 +65,12 @@ def test_the_trace_file_has_what_is_known(exporter: Exporter) -> None:
     ):
         exporter.upstream.write(f"dists/stable/{path}")
     time = committed(exporter)
-    found = trace(exporter.read(f"project/trace/{HOST}"))
-    assert found.time.timestamp() == time
-    assert found.fields["Running on host"] == HOST
-    assert found.fields["Upstream-mirror"] == "rsync://up.example/m"
-    assert found.fields["Architectures"] == "amd64 arm64 source"
-    assert found.fields["Creator"].startswith("huai-server ")
+    file = trace(exporter.read(f"project/trace/{HOST}"))
+    assert file.time.timestamp() == time
+    assert file.fields["Running on host"] == HOST
+    assert file.fields["Upstream-mirror"] == "rsync://up.example/m"
+    assert file.fields["Architectures"] == "amd64 arm64 source"
+    assert file.fields["Creator"].startswith("huai-server ")
 
 
 def test_the_list_of_traces_is_ordered_by_time_and_ends_with_the_own_one(
@@ -95,15 +95,17 @@ def test_tunasync_gets_a_job_that_succeeded(exporter: Exporter) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "shown"),
+    ("size", "expected_size"),
     [(0, "7"), (993, "1.00K"), (1_500_000 - 7, "1.50M"), (2 * 10**12, "2.00T")],
 )
-def test_sizes_are_in_units_of_a_thousand(exporter: Exporter, size: int, shown: str) -> None:
+def test_sizes_are_in_units_of_a_thousand(
+    exporter: Exporter, size: int, expected_size: str
+) -> None:
     exporter.upstream.configure(digest="off")
     os.truncate(exporter.upstream.write("sparse"), size)
     committed(exporter)
     (job,) = jobs(exporter.read("tunasync.json"))
-    assert job["size"] == shown
+    assert job["size"] == expected_size
 
 
 def test_sums_are_those_of_the_content(exporter: Exporter) -> None:

@@ -1,4 +1,4 @@
-"""The rsyncd.conf that is written: the customs of mirrors, each on its line."""
+"""The text of rsyncd.conf, with the usual settings of mirrors."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def text(settings: Fallback | None = None, *, privileged: bool = True, **values:
 def test_the_customs() -> None:
     lines = text().splitlines()
     assert lines[1:11] == [
-        "uid = nobody",
+        "uid = nobody",  # prose: the name of a user
         "gid = *",
         "use chroot = yes",
         "read only = yes",
@@ -44,21 +44,21 @@ def test_the_customs() -> None:
 
 def test_what_an_administrator_says() -> None:
     """Empty values leave rsync's default."""
-    said = text(Fallback(motd_file="/etc/motd", dont_compress=("*.a", "*.b"), timeout=7))
+    config = text(Fallback(motd_file="/etc/motd", dont_compress=("*.a", "*.b"), timeout=7))
     assert {"motd file = /etc/motd", "dont compress = *.a *.b", "timeout = 7"} < set(
-        said.split("\n")
+        config.split("\n")
     )
     unsaid = text(Fallback(dont_compress=()))
     assert "motd file" not in unsaid
     assert "dont compress" not in unsaid
 
 
-def test_who_is_not_root_becomes_nobody_else() -> None:
+def test_without_root_the_text_names_no_user() -> None:
     assert "uid =" not in text(privileged=False)
 
 
 def test_what_a_module_says_itself() -> None:
-    found = text(
+    config = text(
         comment="The mirror",
         list=False,
         max_connections=3,
@@ -68,7 +68,7 @@ def test_what_a_module_says_itself() -> None:
         hosts_deny=("*",),
         extra="exclude = /private\nlog file = /var/log/m\n",
     )
-    module = found[found.index("[m]") :].splitlines()
+    module = config[config.index("[m]") :].splitlines()
     assert module[3:] == [
         "comment = The mirror",
         "list = no",
@@ -93,14 +93,14 @@ def test_what_more_lines_for_a_module_cannot_say(subtests: pytest.Subtests) -> N
         "exclude = /x\\",
     ]:
         with subtests.test(extra=extra):
-            with pytest.raises(ConfigError, match="cannot stand there"):
+            with pytest.raises(ConfigError, match="is not allowed here"):
                 text(extra=extra)
 
 
 def test_more_lines_for_all_modules_may_hold_another() -> None:
     settings = Fallback(extra="[other]\npath = /srv/other")
     assert "[other]\npath = /srv/other\n\n[m]\n" in text(settings)
-    with pytest.raises(ConfigError, match="cannot stand there"):
+    with pytest.raises(ConfigError, match="is not allowed here"):
         text(Fallback(extra="[other]\npath = /srv/other\\"))
 
 
@@ -114,7 +114,7 @@ def test_a_path_that_rsync_would_read_otherwise(path: str) -> None:
 @pytest.mark.parametrize("names", [("global",), ("Global",), ("m", "Data", "data")])
 def test_names_that_rsync_takes_for_another_s(names: tuple[str, ...]) -> None:
     modules = {name: FallbackModule(Module("/srv"), Path("/srv")) for name in names}
-    with pytest.raises(ConfigError, match="cannot tell the module"):
+    with pytest.raises(ConfigError, match="cannot distinguish the module"):
         render(Fallback(), modules, FOLDER, privileged=True)
 
 

@@ -1,4 +1,4 @@
-"""How much memory there is, as /proc and the control groups of both versions tell it."""
+"""The available memory, from /proc and the control groups of both versions."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The modules that plain rsync clients get."""
+"""The modules that are served to plain rsync clients."""
 
 from pathlib import Path
 

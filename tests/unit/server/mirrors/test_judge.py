@@ -1,4 +1,4 @@
-"""Settings of `[mirrors]` in server.toml for the clocks and the silence of downstreams."""
+"""The settings of `[mirrors]` for the clocks and the silence of downstreams."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from huai_program.durations import Duration
 from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_server.config.mirrors import AllowedDownstream, Mirrors, MirrorSettings
-from huai_server.mirrors.judge import Commits, RefusedError, following, judge
+from huai_server.mirrors.judge import Commits, RefusedError, check_attestation, next_holding
 from huai_server.mirrors.record import holding_place, write_holding
 from huai_server.mirrors.standing import Standings
 from tests.support.keys import key
@@ -25,10 +25,10 @@ def test_a_clock_may_differ_by_clock_tolerance(tolerance: str) -> None:
     seconds = MirrorSettings(clock_tolerance=Duration(tolerance)).tolerance
     signed = SignedAttestation.decode(SIGNED)
     for now in (TIME - seconds, TIME + seconds):
-        judge(signed, "m", ALLOWED, COMMITS, now, seconds)
+        check_attestation(signed, "m", ALLOWED, COMMITS, now, seconds)
     for now in (TIME - seconds - 1, TIME + seconds + 1):
         with pytest.raises(RefusedError, match=f"more than {seconds} s") as refused:
-            judge(signed, "m", ALLOWED, COMMITS, now, seconds)
+            check_attestation(signed, "m", ALLOWED, COMMITS, now, seconds)
         assert refused.value.hint == "set the clock"
 
 
@@ -36,7 +36,9 @@ def test_a_clock_may_differ_by_clock_tolerance(tolerance: str) -> None:
 def test_a_mirror_is_offered_until_max_silence(tmp_path: Path, silence: str, seconds: int) -> None:
     mirrors = Mirrors(tmp_path, {"one": ALLOWED}, MirrorSettings(max_silence=Duration(silence)))
     signed = SignedAttestation.decode(SIGNED)
-    write_holding(holding_place(tmp_path, "m", "one"), following(None, signed, SIGNED, COMMITS, 0))
+    write_holding(
+        holding_place(tmp_path, "m", "one"), next_holding(None, signed, SIGNED, COMMITS, 0)
+    )
     offered = [
         each.offered
         for now in (TIME, TIME + seconds, TIME + seconds + 1)

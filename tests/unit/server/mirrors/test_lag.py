@@ -1,4 +1,4 @@
-"""The lag of a mirror, from the moments at which it attested, against a look at each second."""
+"""The lag of a mirror computed from its attestations, against a computation for each second."""
 
 from random import Random
 
@@ -9,14 +9,14 @@ from huai_server.mirrors.lag import PERCENTILES, ROWS_MAX, WINDOW_SECONDS, LagHi
 
 
 def naive(history: LagHistory, now: int, lag: int) -> tuple[int, ...]:
-    """The lag of each second, sorted."""
-    found: list[int] = []
+    """Return the percentiles of the lag of each second."""
+    lags: list[int] = []
     begin = max(history.begun, now - WINDOW_SECONDS)
     for end, before in (*history.rows, (now, lag)):
-        found += (max(0, before - (end - second)) for second in range(begin + 1, end + 1))
+        lags += (max(0, before - (end - second)) for second in range(begin + 1, end + 1))
         begin = max(begin, end)
-    found.sort()
-    return tuple(found[-(-len(found) * each // 100) - 1] for each in PERCENTILES)
+    lags.sort()
+    return tuple(lags[-(-len(lags) * each // 100) - 1] for each in PERCENTILES)
 
 
 def test_percentiles_are_those_of_each_second(subtests: pytest.Subtests) -> None:
@@ -24,15 +24,15 @@ def test_percentiles_are_those_of_each_second(subtests: pytest.Subtests) -> None
         with subtests.test(seed=seed):
             random = Random(seed)
             commits: dict[int, tuple[str, int]] = {1: ("", 1000)}
-            history, held, now = LagHistory(1000), 1, 1000
+            history, serial, now = LagHistory(1000), 1, 1000
             for _ in range(random.randrange(1, 30)):
                 now += random.randrange(1, 50)
                 if random.random() < 0.5:
                     commits[len(commits) + 1] = ("", now)
                 else:
-                    history = history.extended(now, Commits("", commits).lag(held, now))
-                    held = random.choice((held, len(commits)))
-            lag = Commits("", commits).lag(held, now)
+                    history = history.extended(now, Commits("", commits).lag(serial, now))
+                    serial = random.choice((serial, len(commits)))
+            lag = Commits("", commits).lag(serial, now)
             if now > history.begun:
                 assert history.percentiles(now, lag) == naive(history, now, lag)
 

@@ -15,9 +15,9 @@ COMMIT = "1" * 40
 
 @pytest.fixture
 def downstream(tmp_path: Path) -> Downstream:
-    found = Downstream(tmp_path, "m")
-    found.folder.mkdir(parents=True)
-    return found
+    downstream = Downstream(tmp_path, "m")
+    downstream.folder.mkdir(parents=True)
+    return downstream
 
 
 def test_what_a_client_wrote(downstream: Downstream) -> None:
@@ -54,7 +54,7 @@ def test_the_state_of_a_client_that_wrote_no_record_yet(downstream: Downstream) 
     ("state", "reason"),
     [
         (State(), "nothing is applied yet"),
-        (State(applied=COMMIT), "was written before huai-client told"),
+        (State(applied=COMMIT), "an older huai-client"),
         (State(applied=COMMIT, partial="a filter"), "m is not the whole mirror: a filter"),
     ],
 )

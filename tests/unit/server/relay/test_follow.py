@@ -1,4 +1,4 @@
-"""`serve` hands on what is new, once, tries again what failed, and tells of it once."""
+"""`serve` relays each new commit once, tries again after a failure, and logs a failure once."""
 
 import logging
 from pathlib import Path
@@ -12,11 +12,11 @@ from huai_server.relay import follow
 from huai_server.relay.follow import Follower
 
 
-class Given:
-    """What a follower asked for."""
+class Relay:
+    """A state root with relayed modules, and a record of the relayed ones."""
 
     def __init__(self, root: Path) -> None:
-        self.handed: list[str] = []
+        self.relayed: list[str] = []
         self.fails = False
         self.follower = Follower(root / "server", self.hand_over)
         self.root = root
@@ -35,51 +35,51 @@ class Given:
         place.write_text(state)
 
     def hand_over(self, name: str) -> None:
-        self.handed.append(name)
+        self.relayed.append(name)
         if self.fails:
             raise HuaiError("it cannot be", hint="wait")
 
-    def looked(self) -> list[str]:
-        """The modules that the next look hands on."""
-        self.handed.clear()
+    def look(self) -> list[str]:
+        """Return the modules that the next look relays."""
+        self.relayed.clear()
         self.follower.look()
-        return list(self.handed)
+        return list(self.relayed)
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Given:
-    return Given(tmp_path)
+def relay(tmp_path: Path) -> Relay:
+    return Relay(tmp_path)
 
 
-def test_all_at_first_and_then_what_is_new(given: Given) -> None:
-    assert given.looked() == ["a", "b"]
-    assert given.looked() == []
-    given.applied("b", "22")
-    assert given.looked() == ["b"]
+def test_all_at_first_and_then_what_is_new(relay: Relay) -> None:
+    assert relay.look() == ["a", "b"]
+    assert relay.look() == []
+    relay.applied("b", "22")
+    assert relay.look() == ["b"]
 
 
 def test_what_failed_is_tried_again_and_told_of_once(
-    given: Given, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    relay: Relay, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(follow, "_FIRST_PAUSE", 1e-9)
-    given.fails = True
+    relay.fails = True
     with caplog.at_level(logging.WARNING):
-        assert given.looked() == ["a", "b"]
-        assert given.looked() == ["a", "b"]
+        assert relay.look() == ["a", "b"]
+        assert relay.look() == ["a", "b"]
     assert [each.getMessage() for each in caplog.records] == [
-        f"{name}: not handed on: it cannot be (wait)" for name in "ab"
+        f"{name}: not relayed: it cannot be (wait)" for name in "ab"
     ]
 
 
-def test_modules_come_and_go(given: Given) -> None:
-    given.looked()
-    remove_module(given.root / "server", "a")
-    given.add("c")
-    assert given.looked() == ["b", "c"]
+def test_modules_come_and_go(relay: Relay) -> None:
+    relay.look()
+    remove_module(relay.root / "server", "a")
+    relay.add("c")
+    assert relay.look() == ["b", "c"]
 
 
-def test_a_wrong_file_changes_nothing(given: Given) -> None:
-    given.looked()
-    (given.root / "server" / "server.toml").write_text("[")
-    given.applied("a", "22")
-    assert "a" in given.looked()
+def test_a_wrong_file_changes_nothing(relay: Relay) -> None:
+    relay.look()
+    (relay.root / "server" / "server.toml").write_text("[")
+    relay.applied("a", "22")
+    assert "a" in relay.look()

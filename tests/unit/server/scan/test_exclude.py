@@ -1,4 +1,4 @@
-"""What a scan leaves out."""
+"""Paths that a scan leaves out."""
 
 import os
 from pathlib import Path
@@ -19,8 +19,8 @@ def scanner(request: pytest.FixtureRequest) -> Scanner:
 
 
 def listed(scanner: Scanner, root: Path, *patterns: bytes) -> set[bytes]:
-    found = scanner(root, ScanOptions(exclude=patterns))
-    return {*leaves(found), *directories(found)} - {b""}
+    items = scanner(root, ScanOptions(exclude=patterns))
+    return {*leaves(items), *directories(items)} - {b""}
 
 
 def touch(root: Path, *paths: str) -> None:
@@ -30,15 +30,15 @@ def touch(root: Path, *paths: str) -> None:
 
 
 def left_out(scanner: Scanner, root: Path, *patterns: bytes) -> dict[bytes, str]:
-    found = directories(scanner(root, ScanOptions(exclude=patterns)))
-    return {left.path: left.reason for each in found.values() for left in each.left_out}
+    items = directories(scanner(root, ScanOptions(exclude=patterns)))
+    return {left.path: left.reason for each in items.values() for left in each.left_out}
 
 
 @pytest.mark.parametrize("name", [".~tmp~", ".~TMP~", ".~Tmp~"])
 def test_the_name_of_staging_is_reserved_at_every_level(
     scanner: Scanner, tmp_path: Path, name: str
 ) -> None:
-    """A downstream stages there: whatever the upstream has of that name could not be published."""
+    """A downstream stages there, so it could not publish an upstream's path of that name."""
     touch(tmp_path, f"{name}/f", f"d/{name}/f", f"file/{name}", "x.~tmp~")
     (tmp_path / "link").mkdir()
     (tmp_path / "link" / name).symlink_to("/")
@@ -52,16 +52,16 @@ def test_the_name_of_staging_is_reserved_at_every_level(
 def test_a_reserved_name_is_told_where_nothing_can_be_looked_at(
     scanner: Scanner, short_path: Path
 ) -> None:
-    """Its name alone says what it is; that it cannot be looked at is no matter."""
+    """It is recognized by its name, so it need not be readable."""
     short_path.chmod(0o755)
     touch(short_path, "d/.~tmp~", "e/.~tmp~/f")
     for folder in ("d", "e"):
         (short_path / folder).chmod(0o444)
     scanner(short_path, ScanOptions())  # loads what the child may not load
-    found = directories(as_nobody(lambda: scanner(short_path, ScanOptions())))
+    items = directories(as_nobody(lambda: scanner(short_path, ScanOptions())))
     for place in (b"d", b"e"):
         path = RelPath(place + b"/.~tmp~")
-        assert (found[place].problems, found[place].left_out) == ((), (Problem(path, RESERVED),))
+        assert (items[place].problems, items[place].left_out) == ((), (Problem(path, RESERVED),))
 
 
 TEMPORARY_NAMES = [
@@ -71,7 +71,7 @@ TEMPORARY_NAMES = [
 
 
 def with_modes(root: Path, names: list[str], *modes: int) -> set[bytes]:
-    """Make a file of each name and mode, in a folder of the mode; returns their paths."""
+    """Make a file of each name and mode, in a folder for the mode; returns their paths."""
     paths = {f"{mode:o}/{name}": mode for mode in modes for name in names}
     touch(root, *paths)
     for path, mode in paths.items():
@@ -87,7 +87,7 @@ def test_what_rsync_has_not_finished_is_left_out_and_told(scanner: Scanner, tmp_
 
 
 def test_a_name_alone_makes_no_temporary_file(scanner: Scanner, tmp_path: Path) -> None:
-    """Such as lists of checksums: they were left out, and deleted downstream."""
+    """Such names, as of lists of checksums, were left out once, and deleted downstream."""
     paths = with_modes(tmp_path, TEMPORARY_NAMES, 0o644, 0o640, 0o604, 0o755)
     assert listed(scanner, tmp_path) == {*paths, b"644", b"640", b"604", b"755"}
     assert left_out(scanner, tmp_path) == {}
@@ -114,7 +114,7 @@ def test_directories_and_symlinks_are_never_temporary(scanner: Scanner, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("pattern", "gone"),
+    ("pattern", "excluded"),
     [
         (b"*.tmp", {b"x.tmp", b"d/x.tmp", b"d/e/x.tmp"}),
         (b"x.tmp/", set()),
@@ -136,14 +136,14 @@ def test_directories_and_symlinks_are_never_temporary(scanner: Scanner, tmp_path
     ],
 )
 def test_patterns(
-    scanner: Scanner, tmp_path: Path, pattern: bytes, gone: set[bytes] | None
+    scanner: Scanner, tmp_path: Path, pattern: bytes, excluded: set[bytes] | None
 ) -> None:
     touch(tmp_path, "x.tmp", "d/x.tmp", "d/e/x.tmp", "d/e/e", "e/f", "xy", "\xff\xfe")
     touch(tmp_path, "*") if pattern == b"\\*" else None
     everything = listed(scanner, tmp_path)
-    if gone is not None:
-        assert gone <= everything
-        assert listed(scanner, tmp_path, b"nothing", pattern) == everything - gone
+    if excluded is not None:
+        assert excluded <= everything
+        assert listed(scanner, tmp_path, b"nothing", pattern) == everything - excluded
         return
     with pytest.raises(exclude.BadPatternError) as caught:
         scanner(tmp_path, ScanOptions(exclude=(pattern,)))
@@ -152,8 +152,8 @@ def test_patterns(
 
 def test_what_is_left_out_is_not_skipped(scanner: Scanner, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    found = scanner(tmp_path, ScanOptions(exclude=(b"fifo",)))
-    assert directories(found)[b""].skipped == 0
+    items = scanner(tmp_path, ScanOptions(exclude=(b"fifo",)))
+    assert directories(items)[b""].skipped == 0
 
 
 def test_the_root_itself_is_never_left_out(scanner: Scanner, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a scan says about one tree: lines, attributes, order, identities."""
+"""The scan of a tree: its lines, attributes, order and identities."""
 
 import os
 import socket
@@ -87,16 +87,16 @@ def test_every_byte_of_a_name(scanner: Scanner, tmp_path: Path) -> None:
     names = [bytes([byte]) for byte in range(1, 256) if byte not in b"./"]
     for name in [*names, b"x" * 255]:
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).touch()
-    found = scanner(tmp_path, PLAIN)
-    assert list(leaves(found)) == sorted([*names, b"x" * 255])
-    assert directories(found)[b""].listing.leaves.startswith(b"\\x01\t0\t")
+    items = scanner(tmp_path, PLAIN)
+    assert list(leaves(items)) == sorted([*names, b"x" * 255])
+    assert directories(items)[b""].listing.leaves.startswith(b"\\x01\t0\t")
 
 
 def test_directories_come_in_tree_order(scanner: Scanner, tmp_path: Path) -> None:
     for path in ("a/x/deep", "a-b", "a/-", "b", "A", "a.b/c"):
         (tmp_path / path).mkdir(parents=True)
-    found = [each.listing.path for each in directories(scanner(tmp_path, PLAIN)).values()]
-    assert found == [
+    paths = [each.listing.path for each in directories(scanner(tmp_path, PLAIN)).values()]
+    assert paths == [
         b"", b"A", b"a", b"a/-", b"a/x", b"a/x/deep", b"a-b", b"a.b", b"a.b/c", b"b",
     ]  # fmt: skip
 
@@ -105,35 +105,35 @@ def test_identities_are_what_lstat_says(scanner: Scanner, tmp_path: Path) -> Non
     file(tmp_path / "one", size=3)
     (tmp_path / "s").symlink_to("one")
     file(tmp_path / "two\n", size=5, mtime=-7)
-    (found,) = directories(scanner(tmp_path, PLAIN)).values()
-    records = list(IDENTITY.iter_unpack(found.identities))
+    (directory,) = directories(scanner(tmp_path, PLAIN)).values()
+    records = list(IDENTITY.iter_unpack(directory.identities))
     for name, record in zip(("one", "two\n"), records, strict=True):
         device, inode, size, mtime, ctime, links, offset, mode, user, group = record
         status = (tmp_path / name).lstat()
         assert (device, inode, size) == (status.st_dev, status.st_ino, status.st_size)
         assert (mtime, ctime, links) == (status.st_mtime_ns, status.st_ctime_ns, 1)
         assert (user, group, mode) == (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode))
-        assert found.listing.leaves[offset:].startswith(name[:3].encode())
-    assert not found.hardlinks
+        assert directory.listing.leaves[offset:].startswith(name[:3].encode())
+    assert not directory.hardlinks
 
 
 def test_hardlinks_are_noticed(scanner: Scanner, tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
     os.link(file(tmp_path / "a/f"), tmp_path / "b/f")
-    found = directories(scanner(tmp_path, PLAIN))
-    assert [found[path].hardlinks for path in (b"", b"a", b"b", b"c")] == [False, True, True, False]
+    items = directories(scanner(tmp_path, PLAIN))
+    assert [items[path].hardlinks for path in (b"", b"a", b"b", b"c")] == [False, True, True, False]
 
 
 def test_special_files_are_counted_where_they_are(scanner: Scanner, tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     os.mkfifo(tmp_path / "d/fifo")
-    here = os.open(tmp_path / "d", os.O_RDONLY)
+    handle = os.open(tmp_path / "d", os.O_RDONLY)
     with socket.socket(socket.AF_UNIX) as unix:
-        unix.bind(f"/proc/self/fd/{here}/socket")
-    os.close(here)
-    found = directories(scanner(tmp_path, PLAIN))
-    assert (found[b""].skipped, found[b"d"].skipped, found[b"d"].listing.leaves) == (0, 2, b"")
+        unix.bind(f"/proc/self/fd/{handle}/socket")
+    os.close(handle)
+    items = directories(scanner(tmp_path, PLAIN))
+    assert (items[b""].skipped, items[b"d"].skipped, items[b"d"].listing.leaves) == (0, 2, b"")
 
 
 def test_owners_by_name_or_number(scanner: Scanner, tmp_path: Path) -> None:
@@ -141,12 +141,12 @@ def test_owners_by_name_or_number(scanner: Scanner, tmp_path: Path) -> None:
     if os.geteuid() == 0:
         os.chown(path, 54_321, 54_322)
         file(tmp_path / "root")
-    (leaf, *others) = leaves(scanner(tmp_path, ScanOptions())).values()
+    (leaf, *other_leaves) = leaves(scanner(tmp_path, ScanOptions())).values()
     names = subprocess.check_output(["stat", "-c", "%U %u %G %g", path], text=True).split()
     user, uid, group, gid = (name.encode() for name in names)
     assert leaf.owner == (b"#" + uid if user == b"UNKNOWN" else user)
     assert leaf.group == (b"#" + gid if group == b"UNKNOWN" else group)
-    assert [(other.owner, other.group) for other in others] in ([], [(b"root", b"root")])
+    assert [(other.owner, other.group) for other in other_leaves] in ([], [(b"root", b"root")])
 
 
 def test_owners_can_be_left_to_root(scanner: Scanner, tmp_path: Path) -> None:
@@ -159,9 +159,9 @@ def test_symlinks_are_not_followed(scanner: Scanner, tmp_path: Path) -> None:
     file(tmp_path / "outside/secret")
     (tmp_path / "root").mkdir()
     (tmp_path / "root/link").symlink_to("../outside")
-    found = scanner(tmp_path / "root", PLAIN)
-    assert list(directories(found)) == [b""]
-    assert list(leaves(found)) == [b"link"]
+    items = scanner(tmp_path / "root", PLAIN)
+    assert list(directories(items)) == [b""]
+    assert list(leaves(items)) == [b"link"]
 
 
 def test_the_root_may_be_a_symlink(scanner: Scanner, tmp_path: Path) -> None:
@@ -183,14 +183,14 @@ def test_times_that_do_not_fit(scanner: Scanner, tmp_path: Path) -> None:
         for name in (b"early", b"fine", b"late")
         if abs((tmp_path / name.decode()).stat().st_mtime_ns) < 1 << 63
     }
-    found = scanner(tmp_path, PLAIN)
-    assert set(leaves(found)) == representable
-    itself, *problems = directories(found)[b""].problems
+    items = scanner(tmp_path, PLAIN)
+    assert set(leaves(items)) == representable
+    itself, *problems = directories(items)[b""].problems
     assert itself == Problem(ROOT, TIME)
     assert {problem.path for problem in problems} == {b"early", b"fine", b"late"} - representable
     assert all(problem.reason == OUT_OF_RANGE for problem in problems)
     assert problems, "the file system of temporary files knows no time beyond 2262"
-    assert directories(found)[b""].listing.attributes == b"9223372036.854775807"
+    assert directories(items)[b""].listing.attributes == b"9223372036.854775807"
 
 
 @pytest.mark.parametrize("name", ["missing", "file"])

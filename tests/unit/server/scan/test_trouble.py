@@ -1,4 +1,4 @@
-"""Trees that resist: unreadable, moving, deeper than a path can be, hostile."""
+"""Difficult trees: unreadable, changing, hostile, and deeper than a path can be."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ def scanner(request: pytest.FixtureRequest) -> Scanner:
 
 @pytest.fixture
 def open_path(short_path: Path) -> Path:
-    """A folder that a process without privileges can reach."""
+    """Make a folder that a process without privileges can reach."""
     short_path.chmod(0o755)
     return short_path
 
@@ -50,11 +50,11 @@ def test_unreadable_directories_stand_in_their_place(scanner: Scanner, open_path
         (open_path / path).mkdir(parents=True)
     (open_path / "b").chmod(0)
     scanner(open_path, ScanOptions())  # loads what the child may not load
-    found = as_nobody(lambda: scanner(open_path, ScanOptions()))
+    items = as_nobody(lambda: scanner(open_path, ScanOptions()))
     (open_path / "b").chmod(0o755)
-    assert unreadable(found) == {b"b": DENIED}
-    assert found[2] == Unreadable(RelPath(b"b"), DENIED)
-    assert list(directories(found)) == [b"", b"a", b"c"]
+    assert unreadable(items) == {b"b": DENIED}
+    assert items[2] == Unreadable(RelPath(b"b"), DENIED)
+    assert list(directories(items)) == [b"", b"a", b"c"]
 
 
 def test_what_cannot_be_looked_at_is_a_problem(scanner: Scanner, open_path: Path) -> None:
@@ -63,14 +63,14 @@ def test_what_cannot_be_looked_at_is_a_problem(scanner: Scanner, open_path: Path
     (open_path / "d/link").symlink_to("x")
     (open_path / "d").chmod(0o444)
     scanner(open_path, ScanOptions())
-    found = as_nobody(lambda: scanner(open_path, ScanOptions()))
+    items = as_nobody(lambda: scanner(open_path, ScanOptions()))
     (open_path / "d").chmod(0o755)
-    assert directories(found)[b"d"].problems == (
+    assert directories(items)[b"d"].problems == (
         Problem(RelPath(b"d/file"), DENIED),
         Problem(RelPath(b"d/link"), DENIED),
     )
-    assert directories(found)[b"d"].listing.leaves == b""
-    assert unreadable(found) == {b"d/below": DENIED}
+    assert directories(items)[b"d"].listing.leaves == b""
+    assert unreadable(items) == {b"d/below": DENIED}
 
 
 def test_an_unreadable_root_is_an_error(scanner: Scanner, open_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_an_unreadable_root_is_an_error(scanner: Scanner, open_path: Path) -> No
 
 def test_a_mount_point_is_an_empty_directory(scanner: Scanner) -> None:
     assert Path("/dev/pts").is_mount(), "this test needs Linux with /dev/pts"
-    options = ScanOptions(exclude=(b"/shm",))  # all temporary files of this machine may be there
+    options = ScanOptions(exclude=(b"/shm",))  # this machine's temporary files may be there
     pts = directories(scanner(Path("/dev"), options))[b"pts"]
     assert (pts.listing.leaves, pts.skipped) == (b"", 0)
     assert pts.listing.attributes
@@ -91,49 +91,49 @@ def test_a_mount_point_is_an_empty_directory(scanner: Scanner) -> None:
 
 
 def make_deep(root: Path, lengths: list[int]) -> list[bytes]:
-    """A chain of directories with a file and a subdirectory in each; the paths of the chain."""
-    here = os.open(root, os.O_RDONLY)
+    """Make a chain of directories, each with a file and a subdirectory; returns their paths."""
+    handle = os.open(root, os.O_RDONLY)
     paths = [b""]
     for length in lengths:
         name = b"d" * length
-        os.mkdir(name, dir_fd=here)
-        below = os.open(name, os.O_RDONLY, dir_fd=here)
-        os.close(here)
-        here = below
-        os.close(os.open(b"file", os.O_CREAT | os.O_WRONLY, dir_fd=here))
-        os.mkdir(b"empty", dir_fd=here)
+        os.mkdir(name, dir_fd=handle)
+        below = os.open(name, os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = below
+        os.close(os.open(b"file", os.O_CREAT | os.O_WRONLY, dir_fd=handle))
+        os.mkdir(b"empty", dir_fd=handle)
         paths.append(paths[-1] + b"/" + name if paths[-1] else name)
-    os.close(here)
+    os.close(handle)
     return paths
 
 
 def test_paths_beyond_the_limit_are_skipped(scanner: Scanner, short_path: Path) -> None:
     paths = make_deep(short_path, [255] * 20)
-    found = directories(scanner(short_path, ScanOptions()))
+    items = directories(scanner(short_path, ScanOptions()))
     fitting = [path for path in paths if len(path) <= PATH_BYTES]
     assert len(fitting) == 16 + 1
-    assert [path for path in found if not path.endswith(b"empty")] == fitting
-    assert [each.skipped for each in found.values() if each.skipped] == [3]
+    assert [path for path in items if not path.endswith(b"empty")] == fitting
+    assert [each.skipped for each in items.values() if each.skipped] == [3]
 
 
 def test_the_longest_path_is_listed(scanner: Scanner, short_path: Path) -> None:
     *_, longest = make_deep(short_path, [255] * 15 + [253, 1])
     assert len(longest) == PATH_BYTES
-    found = directories(scanner(short_path, ScanOptions()))
-    assert longest in found
-    assert found[longest].skipped == 2
-    assert found[longest].listing.leaves == b""
+    items = directories(scanner(short_path, ScanOptions()))
+    assert longest in items
+    assert items[longest].skipped == 2
+    assert items[longest].listing.leaves == b""
 
 
 def test_many_levels(short_path: Path) -> None:
     paths = make_deep(short_path, [1] * 700)
-    found = directories(scan_native(short_path, ScanOptions()))
-    assert set(paths) <= set(found)
+    items = directories(scan_native(short_path, ScanOptions()))
+    assert set(paths) <= set(items)
 
 
 @contextmanager
 def meanwhile(work: Callable[[], None]) -> Iterator[None]:
-    """`work` again and again in another process."""
+    """Run `work` repeatedly in another process during the block."""
     child = os.fork()
     if child == 0:
         try:
@@ -159,14 +159,14 @@ def test_a_directory_that_keeps_changing_is_given_up(tmp_path: Path) -> None:
         (tmp_path / "busy/x").unlink()
 
     with meanwhile(change):
-        found = scan_native(tmp_path, ScanOptions())
-        for _ in range(50):  # on a loaded machine nothing may change for the time of one reading
-            if unreadable(found):
+        items = scan_native(tmp_path, ScanOptions())
+        for _ in range(50):  # on a loaded machine a whole scan may pass without a change
+            if unreadable(items):
                 break
-            assert list(directories(found)) == [b"", b"busy", b"calm"]
-            found = scan_native(tmp_path, ScanOptions())
-    assert unreadable(found) == {b"busy": KEEPS_CHANGING}
-    assert list(directories(found)) == [b"", b"calm"]
+            assert list(directories(items)) == [b"", b"busy", b"calm"]
+            items = scan_native(tmp_path, ScanOptions())
+    assert unreadable(items) == {b"busy": KEEPS_CHANGING}
+    assert list(directories(items)) == [b"", b"calm"]
 
 
 def test_a_directory_swapped_for_a_symlink_is_not_followed(tmp_path: Path) -> None:
@@ -185,8 +185,8 @@ def test_a_directory_swapped_for_a_symlink_is_not_followed(tmp_path: Path) -> No
 
     with meanwhile(swap):
         for _ in range(200):
-            found = scan_native(root, ScanOptions(threads=2))
-            assert not [path for path in leaves(found) if path.endswith(b"secret")]
+            items = scan_native(root, ScanOptions(threads=2))
+            assert not [path for path in leaves(items) if path.endswith(b"secret")]
 
 
 def test_old_kernels_give_the_same(short_path: Path) -> None:
@@ -204,9 +204,9 @@ def test_large_and_wide_directories(tmp_path: Path, threads: int) -> None:
     for number in range(5000):
         (tmp_path / f"large/{number:0100d}").touch()
     options = ScanOptions(threads=threads)
-    found = scan_native(tmp_path, options)
-    assert found == scan_python(tmp_path, options)
-    assert len(directories(found)[b"large"].listing.leaves) > 512 * 1024
+    items = scan_native(tmp_path, options)
+    assert items == scan_python(tmp_path, options)
+    assert len(directories(items)[b"large"].listing.leaves) > 512 * 1024
 
 
 def test_a_scan_stopped_early_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -218,9 +218,9 @@ def test_a_scan_stopped_early_leaves_nothing_behind(tmp_path: Path) -> None:
 
     def stop_early() -> tuple[int, int]:
         for _ in range(20):
-            found = scan(tmp_path, ScanOptions(threads=8))
-            next(found)
-            del found
+            items = scan(tmp_path, ScanOptions(threads=8))
+            next(items)
+            del items
         until(lambda: count("/proc/self/task") == 1)  # the kernel lists one a little longer
         return count("/proc/self/task"), count("/proc/self/fd")
 
@@ -252,10 +252,10 @@ except ScanError as error:
 def test_no_memory_is_an_error_of_its_own(tmp_path: Path) -> None:
     for number in range(40_000):
         (tmp_path / f"{number:0100d}").touch()
-    # A fresh interpreter: this one may have enough memory to spare.  One arena: the C library
-    # sets aside 64 MiB of addresses for each thread, which would do.
+    # A new interpreter, because this one may have enough spare memory.  One arena, because the C
+    # library reserves 64 MiB of addresses for each thread, which would suffice.
     paths = os.pathsep.join(sys.path)
-    said = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", STARVED, tmp_path],
         env={**os.environ, "PYTHONPATH": paths, "MALLOC_ARENA_MAX": "1"},
         capture_output=True,
@@ -263,13 +263,13 @@ def test_no_memory_is_an_error_of_its_own(tmp_path: Path) -> None:
         timeout=60,
         text=True,
     )
-    assert "out of memory" in said.stdout
+    assert "out of memory" in done.stdout
 
 
 def test_a_signal_is_handled_while_a_scan_waits(tmp_path: Path) -> None:
-    """Python handles signals on its main thread alone, which must not be lost in the engine."""
+    """Python handles signals on its main thread only, which must not block in the engine."""
     handled = threading.Event()
-    seen: list[bool] = []
+    results: list[bool] = []
 
     class EndedError(Exception):
         pass
@@ -279,9 +279,9 @@ def test_a_signal_is_handled_while_a_scan_waits(tmp_path: Path) -> None:
         raise EndedError
 
     def slow_name(_: int) -> bytes:
-        if not seen:
+        if not results:
             os.kill(os.getpid(), signal.SIGUSR1)
-        seen.append(handled.wait(20))
+        results.append(handled.wait(20))
         return b"x"
 
     before = signal.signal(signal.SIGUSR1, end)
@@ -290,13 +290,13 @@ def test_a_signal_is_handled_while_a_scan_waits(tmp_path: Path) -> None:
             next(Scan(os.fsencode(tmp_path), ([], 2, True), (slow_name, slow_name)))
     finally:
         signal.signal(signal.SIGUSR1, before)
-    assert seen[0]
+    assert results[0]
 
 
 def test_an_error_of_a_look_up_is_handed_on(tmp_path: Path) -> None:
     def refuse(_: int) -> bytes:
-        raise LookupError("nobody answers")
+        raise LookupError("no answer")
 
-    found = Scan(os.fsencode(tmp_path), ([], 1, True), (refuse, refuse))
-    with pytest.raises(LookupError, match="nobody answers"):
-        next(found)
+    items = Scan(os.fsencode(tmp_path), ([], 1, True), (refuse, refuse))
+    with pytest.raises(LookupError, match="no answer"):
+        next(items)

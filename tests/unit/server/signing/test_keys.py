@@ -1,4 +1,4 @@
-"""The keys of a server: made once, rotated, revoked; killed anywhere, old or new."""
+"""The keys of a server: made once, rotated, revoked; consistent after any kill."""
 
 import shutil
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_the_first_version_has_the_key_that_signs(root: Path) -> None:
 def test_a_key_that_does_not_count_signs_nothing(root: Path) -> None:
     open_keys(root, signing(root))
     write_key(root / "key", key(2))
-    with pytest.raises(SigningError, match="not one of those that count"):
+    with pytest.raises(SigningError, match="not one of the trusted keys"):
         open_keys(root, signing(root))
 
 
@@ -49,11 +49,11 @@ def test_damaged_keys_are_told_of(root: Path) -> None:
 
 
 def test_a_new_key_is_its_owner_s_alone(tmp_path: Path) -> None:
-    public = make_key(tmp_path / "new", "somebody")
+    public = make_key(tmp_path / "new", "alice")
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o600
     assert open_keys(tmp_path, Signing(str(tmp_path / "new"))).signer.public == public
     with pytest.raises(SigningError, match="exists already"):
-        make_key(tmp_path / "new", "somebody")
+        make_key(tmp_path / "new", "alice")
 
 
 def test_a_rotation_replaces_the_key(root: Path) -> None:
@@ -70,9 +70,9 @@ def test_a_rotation_replaces_the_key(root: Path) -> None:
 def test_a_kept_key_is_revoked(root: Path) -> None:
     keys = rotate(root, signing(root), "new", keep=True)
     assert keys.chain.newest.keys == (keys.signer.public, key(1).public)
-    with pytest.raises(SigningError, match="the key that signs"):
+    with pytest.raises(SigningError, match="this key signs the commits"):
         revoke(root, signing(root), keys.signer.public)
-    with pytest.raises(SigningError, match="no such key"):
+    with pytest.raises(SigningError, match="not a trusted key"):
         revoke(root, signing(root), key(9).public)
     left = revoke(root, signing(root), key(1).public)
     assert left.chain.newest == Keys(3, (keys.signer.public,))
@@ -80,7 +80,7 @@ def test_a_kept_key_is_revoked(root: Path) -> None:
 
 
 def elsewhere(root: Path) -> Signing:
-    """A program signs, by the private keys that it has; the server has public ones."""
+    """Configure a program that signs with private keys; the server has the public ones."""
     public = (root / "key.pub").rename(root / "public")
     vault = root.parent / "vault"
     vault.mkdir()
@@ -99,11 +99,11 @@ def elsewhere(root: Path) -> Signing:
 
 
 def test_a_key_elsewhere_is_replaced_by_another_one_there(root: Path) -> None:
-    there = elsewhere(root)
-    open_keys(root, there)
-    keys = rotate(root, there, "new", to=root / "new.pub")
+    settings = elsewhere(root)
+    open_keys(root, settings)
+    keys = rotate(root, settings, "new", to=root / "new.pub")
     assert keys.chain.newest == Keys(2, (key(2).public,))
-    again = open_keys(root, there)
+    again = open_keys(root, settings)
     assert (again.signer.public, again.chain) == (key(2).public, keys.chain)
     again.signer.sign("git", b"a message")
     names = ["keys", "keys.lock", "new.pub", "public"]
@@ -111,50 +111,52 @@ def test_a_key_elsewhere_is_replaced_by_another_one_there(root: Path) -> None:
 
 
 def test_a_key_elsewhere_that_is_kept_may_come_back(root: Path) -> None:
-    there = elsewhere(root)
+    settings = elsewhere(root)
     shutil.copy(root / "public", root / "old.pub")
-    rotate(root, there, "new", to=root / "new.pub", keep=True)
-    keys = rotate(root, there, "new", to=root / "old.pub", keep=True)
+    rotate(root, settings, "new", to=root / "new.pub", keep=True)
+    keys = rotate(root, settings, "new", to=root / "old.pub", keep=True)
     assert keys.chain.newest == Keys(3, (key(1).public, key(2).public))
 
 
 def test_an_agent_s_key_is_replaced(
     root: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = Signing(str((root / "key.pub").rename(root / "public")))
+    settings = Signing(str((root / "key.pub").rename(root / "public")))
     new = write_key(root / "other", key(2))
     public = (root / "other.pub").rename(root / "new.pub")
     with agent(short_path, root / "key") as socket:
         monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
-        before = open_keys(root, there)
+        before = open_keys(root, settings)
         with pytest.raises(SigningError, match="exit code"):
-            rotate(root, there, "new", to=public)  # the agent does not have it
-        assert open_keys(root, there).chain == before.chain
+            rotate(root, settings, "new", to=public)  # the agent does not have it
+        assert open_keys(root, settings).chain == before.chain
     with agent(short_path, root / "key", new) as socket:
         monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
-        assert rotate(root, there, "new", to=public).chain.newest == Keys(2, (key(2).public,))
-        assert open_keys(root, there).signer.public == key(2).public
+        assert rotate(root, settings, "new", to=public).chain.newest == Keys(2, (key(2).public,))
+        assert open_keys(root, settings).signer.public == key(2).public
 
 
 def test_what_cannot_take_the_place_of_a_key(root: Path) -> None:
     write_key(root / "new", key(2))
-    with pytest.raises(SigningError, match="one that is made for it"):
+    with pytest.raises(SigningError, match="--to does not apply"):
         rotate(root, signing(root), "new", to=root / "new.pub")
-    there = Signing(str(root / "key.pub"), ("ssh-keygen", "-Y", "sign", "-n", "{namespace}", "-f"))
-    there = structs.replace(there, command=(*there.command, str(root / "key")))
-    before = open_keys(root, there)
+    settings = Signing(
+        str(root / "key.pub"), ("ssh-keygen", "-Y", "sign", "-n", "{namespace}", "-f")
+    )
+    settings = structs.replace(settings, command=(*settings.command, str(root / "key")))
+    before = open_keys(root, settings)
     with pytest.raises(SigningError) as caught:
-        rotate(root, there, "new")
+        rotate(root, settings, "new")
     assert "--to NEW.pub" in caught.value.hint
     for path, reason in (
         (root / "new", "not a public key"),
-        (root / "key.pub", "the key that signs"),
+        (root / "key.pub", "this key signs already"),
         (root / "new.pub", "signed by"),  # the command knows one key only
         (root / "none", "No such file"),
     ):
         with pytest.raises(SigningError, match=reason):
-            rotate(root, there, "new", to=path)
-    assert open_keys(root, there).chain == before.chain
+            rotate(root, settings, "new", to=path)
+    assert open_keys(root, settings).chain == before.chain
     assert not list(root.glob("*.next*"))
 
 
@@ -178,11 +180,11 @@ def test_a_rotation_that_is_killed_anywhere_leaves_the_old_or_the_new(
         shutil.copytree(saved, root)
         cut = supervise(CHANGING, turn, at(call.step, KILL))
         assert cut.killed, call
-        found = open_keys(root, own)
-        versions.add(found.chain.newest.version)
-        assert found.signer.public in found.chain.newest.keys
-        assert (found.signer.public == key(1).public) == (found.chain.newest.version == 1), call
-        if found.chain.newest.version == 1 or not is_elsewhere:
+        keys = open_keys(root, own)
+        versions.add(keys.chain.newest.version)
+        assert keys.signer.public in keys.chain.newest.keys
+        assert (keys.signer.public == key(1).public) == (keys.chain.newest.version == 1), call
+        if keys.chain.newest.version == 1 or not is_elsewhere:
             assert rotate(root, own, "next", to=to).chain.newest.version in (2, 3)
         assert not list(root.glob("*.next*")), call
     assert versions == {1, 2}

@@ -1,4 +1,4 @@
-"""Whatever signs: a file, an agent, a command; and all that can be wrong with them."""
+"""The signers: a file, an agent, a command; and their faults."""
 
 import socket
 import subprocess
@@ -25,7 +25,7 @@ def private(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def public(private: Path) -> Path:
-    """The public key alone: ssh-keygen would look for the private one beside it."""
+    """Write only the public key, since ssh-keygen would find a private one next to it."""
     return private.with_name("key.pub").rename(private.with_name("alone.pub"))
 
 
@@ -40,10 +40,10 @@ def refusal(path: Path, *command: str, timeout: float = 20.0) -> SigningError:
 
 def test_a_key_file_signs(private: Path) -> None:
     signer = open_signer(Signing(str(private)))
-    made = signer.sign("git", MESSAGE)
-    assert verify_signature("git", MESSAGE, made) == signer.public == key(1).public
+    signature = signer.sign("git", MESSAGE)
+    assert verify_signature("git", MESSAGE, signature) == signer.public == key(1).public
     allowed = allow(private.with_name("allowed"), signer.public)
-    assert ssh_keygen_accepts(allowed, "git", MESSAGE, made)
+    assert ssh_keygen_accepts(allowed, "git", MESSAGE, signature)
 
 
 def test_a_key_file_of_ssh_keygen_signs(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_key_file_of_ssh_keygen_signs(tmp_path: Path) -> None:
 def test_a_key_that_others_may_read_is_refused(private: Path, mode: int) -> None:
     private.chmod(mode)
     error = refusal(private)
-    assert "others may read" in error.message
+    assert "other users may read" in error.message
     assert "chmod 600" in error.hint
 
 
@@ -122,8 +122,8 @@ def test_a_command_signs(private: Path, public: Path) -> None:
     words = ("ssh-keygen", "-q", "-Y", "sign", "-n", "{namespace}", "-f", str(private))
     signing = Signing(str(public), words)
     for namespace in ("git", "huai-keys"):
-        made = open_signer(signing).sign(namespace, MESSAGE)
-        assert verify_signature(namespace, MESSAGE, made) == key(1).public
+        signature = open_signer(signing).sign(namespace, MESSAGE)
+        assert verify_signature(namespace, MESSAGE, signature) == key(1).public
 
 
 def test_a_command_is_told_the_key(public: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_command_is_told_the_key(public: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "said", "timeout"),
+    ("program", "reason", "timeout"),
     [
         ("", "not a signature", 60.0),
         ("print('no')", "not a signature", 60.0),
@@ -141,9 +141,9 @@ def test_a_command_is_told_the_key(public: Path) -> None:
     ],
 )
 def test_a_command_that_does_not_sign(
-    public: Path, program: str, said: str, timeout: float
+    public: Path, program: str, reason: str, timeout: float
 ) -> None:
-    assert said in refusal(public, sys.executable, "-c", program, timeout=timeout).message
+    assert reason in refusal(public, sys.executable, "-c", program, timeout=timeout).message
 
 
 def test_a_command_that_is_not_there(public: Path, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_command_with_another_key(public: Path, tmp_path: Path) -> None:
 
 
 def test_a_command_needs_no_private_key(private: Path) -> None:
-    assert "public key is enough" in refusal(private, "true").message
+    assert "must be a public one" in refusal(private, "true").message
 
 
 def test_spans_of_validity() -> None:

@@ -1,4 +1,4 @@
-"""Which rights are left on the folder of a private module."""
+"""The remaining rights on the folder of a private module."""
 
 import os
 from pathlib import Path

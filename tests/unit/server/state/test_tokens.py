@@ -1,4 +1,4 @@
-"""Tokens: what is kept of them, who may read it, and which are valid."""
+"""Tokens: their file, its permissions, and their validity."""
 
 import hashlib
 import os
@@ -26,15 +26,15 @@ from huai_server.state.tokens import (
 
 def test_what_is_kept_proves_a_token_and_does_not_tell_it(tmp_path: Path) -> None:
     token, text = new_token(tmp_path, ["m"], ["read"])
-    kept = tokens_path(tmp_path).read_text()
+    content = tokens_path(tmp_path).read_text()
     secret = text.removeprefix(f"huai_{token.id}_")
-    assert secret not in kept
-    assert hashlib.sha256(text.encode()).hexdigest() in kept
+    assert secret not in content
+    assert hashlib.sha256(text.encode()).hexdigest() in content
     assert Tokens(tmp_path).find(text) == token
 
 
 @pytest.mark.parametrize(("folder", "file"), [(0o700, 0o600), (0o2750, 0o640), (0o755, 0o640)])
-def test_nobody_else_may_read_what_is_kept(tmp_path: Path, folder: int, file: int) -> None:
+def test_other_users_may_not_read_the_tokens(tmp_path: Path, folder: int, file: int) -> None:
     tmp_path.chmod(folder)
     before = os.umask(0)
     try:
@@ -47,11 +47,11 @@ def test_nobody_else_may_read_what_is_kept(tmp_path: Path, folder: int, file: in
 
 
 def test_several_are_valid_until_each_is_revoked(tmp_path: Path) -> None:
-    known = Tokens(tmp_path)
+    tokens = Tokens(tmp_path)
     (old, first), (new, second) = (new_token(tmp_path, ["m"], ["read"]) for _ in range(2))
-    assert (known.find(first), known.find(second)) == (old, new)
+    assert (tokens.find(first), tokens.find(second)) == (old, new)
     assert revoke_token(tmp_path, old.id) == old
-    assert (known.find(first), known.find(second)) == (None, new)
+    assert (tokens.find(first), tokens.find(second)) == (None, new)
     with pytest.raises(UnknownTokenError):
         revoke_token(tmp_path, old.id)
 
@@ -59,40 +59,40 @@ def test_several_are_valid_until_each_is_revoked(tmp_path: Path) -> None:
 def test_one_expires_at_its_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     token, text = new_token(tmp_path, ["m"], ["read"], seconds=60)
     assert token.expires is not None
-    known = Tokens(tmp_path)
+    tokens = Tokens(tmp_path)
     monkeypatch.setattr(time, "time", lambda: token.expires - 0.5)
-    assert known.find(text) == token
+    assert tokens.find(text) == token
     monkeypatch.setattr(time, "time", lambda: token.expires)
-    assert known.find(text) is None
+    assert tokens.find(text) is None
 
 
 def test_another_secret_or_id_is_not_valid(tmp_path: Path) -> None:
     (token, text), (other, _) = (new_token(tmp_path, ["m"], ["read"]) for _ in range(2))
-    known = Tokens(tmp_path)
+    tokens = Tokens(tmp_path)
     changed = text[:-1] + ("A" if text[-1] != "A" else "B")
     swapped = text.replace(token.id, other.id)
     for wrong in (changed, swapped, text.replace(token.id, "0" * 12), text + "\n", "", "huai_"):
-        assert known.find(wrong) is None
+        assert tokens.find(wrong) is None
 
 
 @pytest.mark.parametrize("text", ["", "{}x", '{"tokens":[{"id":"x"}]}', '{"version":2}', "\xff"])
-def test_what_cannot_be_read_lets_nobody_in(tmp_path: Path, text: str) -> None:
+def test_an_unreadable_file_gives_no_access(tmp_path: Path, text: str) -> None:
     _, token = new_token(tmp_path, ["m"], ["read"])
-    known = Tokens(tmp_path)
-    assert known.find(token)
+    tokens = Tokens(tmp_path)
+    assert tokens.find(token)
     tokens_path(tmp_path).write_bytes(text.encode("latin-1"))
     with pytest.raises(ConfigError) as caught:
-        known.find(token)
+        tokens.find(token)
     assert token not in str(caught.value)
-    assert known.find(token) is None
+    assert tokens.find(token) is None
 
 
 def test_a_removed_module_is_opened_by_none(tmp_path: Path) -> None:
     new_token(tmp_path, ["gone"], ["read"])
-    both, _ = new_token(tmp_path, ["gone", "m"], ["read"])
+    remaining, _ = new_token(tmp_path, ["gone", "m"], ["read"])
     forget_module(tmp_path, "gone")
     (left,) = read_tokens(tmp_path)
-    assert (left.id, left.modules) == (both.id, ("m",))
+    assert (left.id, left.modules) == (remaining.id, ("m",))
 
 
 def test_plain_rsync_clients_get_private_modules_only_where_a_limit_says_who() -> None:
@@ -129,8 +129,8 @@ def test_no_log_has_an_encoded_token(tmp_path: Path) -> None:
     every = "".join(f"%{byte:02X}" for byte in text.encode())
     first = f"%68{text[1:]}"
     for line in (f"/a?x={every}&b=c", f"/a/{first}/b?b=c", f"/a?to%6ben={text[5:]}&b=c"):
-        shown = without_tokens(line)
-        assert text[18:] not in unquote(shown)
-        assert shown.startswith("/a")
-        assert shown.endswith("b=c")
+        masked = without_tokens(line)
+        assert text[18:] not in unquote(masked)
+        assert masked.startswith("/a")
+        assert masked.endswith("b=c")
     assert without_tokens("/a%20b?q=%7e") == "/a%20b?q=%7e"

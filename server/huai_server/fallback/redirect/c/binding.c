@@ -1,10 +1,10 @@
 /* Binding: a connection's process becomes the server of one module.
  *
- * rsyncd.conf says `path = FOLDER/NAME/.redirected`, which exists nowhere.  When the daemon's
- * process for a connection enters it, before it gives up root and is shut into a chroot, this
- * opens what it will need: the generation of the attr tree, locked against its deletion, the
- * real tree, and /proc, which tells the path of a descriptor even inside a chroot.  A daemon
- * without this library finds no such path, and serves nothing. */
+ * rsyncd.conf has `path = FOLDER/NAME/.redirected`, which does not exist.  When the daemon's
+ * process for a connection enters it, before it gives up root and enters a chroot, this opens
+ * the generation of the attr tree, locked against its deletion, the real tree, and /proc, which
+ * has the path of a descriptor even inside a chroot.  A daemon without this library does not
+ * find the path, and serves nothing. */
 
 #include "redirect.h"
 
@@ -17,10 +17,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* An update of the attr tree is over long before these have passed. */
+/* The attempts and pauses, which last much longer than an update of the attr tree. */
 enum { ATTEMPTS = 200, PAUSE_NS = 10 * 1000 * 1000 };
 
-/* Above what programs count on for themselves. */
+/* Above the descriptors that programs use themselves. */
 enum { FIRST_DESCRIPTOR = 200 };
 
 static int generation = -1;
@@ -52,16 +52,16 @@ static int descriptor_of(const char *path, int flags) {
     return high;
 }
 
-static bool beside(const char *folder, const char *name, huai_path *path) {
+static bool join_path(const char *folder, const char *name, huai_path *path) {
     int length = snprintf(path->text, sizeof path->text, "%s/%s", folder, name);
     return length > 0 && (size_t)length < sizeof path->text;
 }
 
-/* Whether the root of the generation has the time that the builder sealed it with. */
+/* Return true if the root of the generation has the time in its seal. */
 static bool is_sealed(const char *folder, const struct stat *root) {
     huai_path path;
     char seal[32];
-    if (!beside(folder, "seal", &path)) {
+    if (!join_path(folder, "seal", &path)) {
         return false;
     }
     long length = huai_system(SYS_readlinkat, (long)AT_FDCWD, path.text, seal,
@@ -73,24 +73,24 @@ static bool is_sealed(const char *folder, const struct stat *root) {
     char *end;
     errno = 0;
     long long expected = strtoll(seal, &end, 10);
-    long long found = (long long)root->st_mtim.tv_sec * 1000000000LL + root->st_mtim.tv_nsec;
-    return errno == 0 && *end == '\0' && expected == found;
+    long long actual = (long long)root->st_mtim.tv_sec * 1000000000LL + root->st_mtim.tv_nsec;
+    return errno == 0 && *end == '\0' && expected == actual;
 }
 
-/* Whether an update of the attr tree was interrupted: its mark is there, and nobody holds the lock on it.
- * What is listed then is neither old nor new. */
-static bool is_cut(const char *folder) {
+/* Return true if an update was interrupted: its mark exists and is not locked.
+ * Then the attr tree lists neither the old nor the new commit. */
+static bool is_interrupted(const char *folder) {
     huai_path path;
-    if (!beside(folder, "updating", &path)) {
+    if (!join_path(folder, "updating", &path)) {
         return true;
     }
     int mark = huai_open_at(AT_FDCWD, path.text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (mark < 0) {
         return errno != ENOENT;
     }
-    bool held = flock(mark, LOCK_SH | LOCK_NB) != 0;
+    bool is_locked = flock(mark, LOCK_SH | LOCK_NB) != 0;
     huai_close(mark);
-    return !held;
+    return !is_locked;
 }
 
 static bool is_current(const char *tree, const struct stat *root) {
@@ -99,28 +99,28 @@ static bool is_current(const char *tree, const struct stat *root) {
     return result == 0 && now.st_ino == root->st_ino && now.st_dev == root->st_dev;
 }
 
-/* The generation that is served now, locked, or -1: it is being changed or taken away. */
+/* Open and lock the served generation; -1 if it is being changed or deleted. */
 static int lock_generation(const char *folder) {
     huai_path tree;
     struct stat root;
-    if (!beside(folder, "tree", &tree)) {
+    if (!join_path(folder, "tree", &tree)) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    int found = descriptor_of(tree.text, O_RDONLY);
-    if (found < 0) {
+    int handle = descriptor_of(tree.text, O_RDONLY);
+    if (handle < 0) {
         return -1;
     }
-    if (is_cut(folder)) {
-        huai_close(found);
-        errno = EBUSY; /* until somebody repairs it, which is not waited for */
+    if (is_interrupted(folder)) {
+        huai_close(handle);
+        errno = EBUSY; /* do not wait for its repair */
         return -1;
     }
-    bool held = flock(found, LOCK_SH | LOCK_NB) == 0 && fstat(found, &root) == 0;
-    if (held && root.st_nlink > 0 && is_current(tree.text, &root) && is_sealed(folder, &root)) {
-        return found;
+    bool locked = flock(handle, LOCK_SH | LOCK_NB) == 0 && fstat(handle, &root) == 0;
+    if (locked && root.st_nlink > 0 && is_current(tree.text, &root) && is_sealed(folder, &root)) {
+        return handle;
     }
-    huai_close(found);
+    huai_close(handle);
     errno = EIO;
     return -1;
 }
@@ -128,9 +128,9 @@ static int lock_generation(const char *folder) {
 static int wait_for_generation(const char *folder) {
     const struct timespec pause = {0, PAUSE_NS};
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        int found = lock_generation(folder);
-        if (found >= 0 || errno != EIO) {
-            return found;
+        int handle = lock_generation(folder);
+        if (handle >= 0 || errno != EIO) {
+            return handle;
         }
         nanosleep(&pause, NULL);
     }
@@ -144,33 +144,33 @@ int huai_bind(const char *folder) {
         errno = EBUSY;
         return -1;
     }
-    if (!beside(folder, "real", &path)) {
+    if (!join_path(folder, "real", &path)) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    int real = huai_detached(descriptor_of(path.text, O_PATH));
-    int proc = huai_detached(descriptor_of("/proc", O_PATH));
-    int found = real < 0 || proc < 0 ? -1 : wait_for_generation(folder);
-    if (found < 0) {
-        int why = errno;
+    int real = huai_detach(descriptor_of(path.text, O_PATH));
+    int proc = huai_detach(descriptor_of("/proc", O_PATH));
+    int served = real < 0 || proc < 0 ? -1 : wait_for_generation(folder);
+    if (served < 0) {
+        int saved = errno;
         huai_close(real);
         huai_close(proc);
-        errno = why;
+        errno = saved;
         return -1;
     }
     real_root = real;
     processes = proc;
-    generation = found;
+    generation = served;
     return 0;
 }
 
-/* The path of an open file as this process sees it; false: it has none, or /proc is gone. */
+/* Get the path of an open file as this process sees it; false without a path or /proc. */
 bool huai_location(int descriptor, huai_path *path) {
     char link[40];
     snprintf(link, sizeof link, "self/fd/%d", descriptor);
     long length = huai_system(SYS_readlinkat, (long)processes, link, path->text,
                               (long)sizeof path->text - 1, 0L, 0L);
-    /* An absolute one, and not cut: "(unreachable)/…" lies outside of the chroot. */
+    /* It must be absolute and complete; "(unreachable)/…" is outside the chroot. */
     if (length <= 0 || (size_t)length >= PATH_MAX - 1 || path->text[0] != '/') {
         return false;
     }
@@ -182,7 +182,7 @@ bool huai_generation(huai_path *path) {
     return huai_location(generation, path);
 }
 
-/* Opens a file anew that is open for looking at only, as `flags` say. */
+/* Reopen a file with `flags` that was opened with O_PATH. */
 int huai_reopen(int descriptor, int flags) {
     char link[40];
     snprintf(link, sizeof link, "self/fd/%d", descriptor);

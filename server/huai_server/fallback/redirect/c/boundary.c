@@ -1,10 +1,10 @@
 /* The boundary of a module that is served without a chroot.
  *
- * A mirror's own symlinks may name any place, and rsync before 3.5 follows them: through
- * `out -> ../..` it would list folders, and tell sizes and times of files, that are not in the
- * module.  So what is looked at, entered or opened must lie in the attr tree once all symlinks
- * are followed.  Rsync's own business, by absolute paths, is let through; inside a chroot there
- * is nothing to ask. */
+ * A mirror's own symlinks may point anywhere, and rsync before 3.5 follows them: through
+ * `out -> ../..` it would list folders, and report sizes and times of files, outside the module.
+ * So a path that is opened, entered or looked up must be in the attr tree after following all
+ * symlinks.  Absolute paths, which rsync uses for its own files, are allowed; inside a chroot no
+ * check is needed. */
 
 #include "redirect.h"
 
@@ -12,15 +12,15 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* The folder that was asked for last, relative to the one that the process is in. */
-static char known[PATH_MAX];
+/* The folder that was checked last, relative to the working directory. */
+static char checked[PATH_MAX];
 
-/* The process goes to another folder: what is known is no longer. */
-void huai_elsewhere(void) {
-    known[0] = '\0';
+/* Forget the checked folder when the working directory changes. */
+void huai_forget_folder(void) {
+    checked[0] = '\0';
 }
 
-/* What of `path` lies below `base`, or NULL: it lies elsewhere. */
+/* Return the part of `path` below `base`, or NULL if it is not below. */
 const char *huai_below(const char *base, const char *path) {
     size_t length = strcmp(base, "/") == 0 ? 0 : strlen(base);
     if (strncmp(base, path, length) != 0 || path[length] != '/') {
@@ -29,7 +29,7 @@ const char *huai_below(const char *base, const char *path) {
     return path + length + 1;
 }
 
-/* Whether an open file or folder is the attr tree's root, or below it. */
+/* Return true if an open file or folder is the attr tree's root, or below it. */
 bool huai_within(int descriptor) {
     huai_path base;
     huai_path path;
@@ -38,17 +38,17 @@ bool huai_within(int descriptor) {
 }
 
 static bool leads_inside(int folder, const char *path) {
-    int kept = errno;
-    int found = huai_open_at(folder, path, O_PATH | O_CLOEXEC);
-    /* What is not there leads nowhere: the caller finds that out. */
-    bool inside = found < 0 || huai_within(found);
-    huai_close(found);
-    errno = kept;
+    int saved = errno;
+    int handle = huai_open_at(folder, path, O_PATH | O_CLOEXEC);
+    /* A missing path leads nowhere, which the caller's own call reports. */
+    bool inside = handle < 0 || huai_within(handle);
+    huai_close(handle);
+    errno = saved;
     return inside;
 }
 
-/* Whether `path` lies in the attr tree, or is none of the mirror's; `follow` the last name too. */
-bool huai_stays(int folder, const char *path, bool follow) {
+/* Return true if `path` is in the attr tree, or not of the mirror; `follow` the last name too. */
+bool huai_may_follow(int folder, const char *path, bool follow) {
     huai_path base;
     if (!huai_bound() || huai_confined() || path == NULL) {
         return true;
@@ -61,10 +61,10 @@ bool huai_stays(int folder, const char *path, bool follow) {
     }
     const char *slash = strrchr(path, '/');
     size_t length = slash == NULL ? 0 : (size_t)(slash - path);
-    if (length == 0 || length >= sizeof known) {
+    if (length == 0 || length >= sizeof checked) {
         return length == 0 || leads_inside(folder, path);
     }
-    if (folder == AT_FDCWD && strncmp(known, path, length) == 0 && known[length] == '\0') {
+    if (folder == AT_FDCWD && strncmp(checked, path, length) == 0 && checked[length] == '\0') {
         return true;
     }
     char above[PATH_MAX];
@@ -74,7 +74,7 @@ bool huai_stays(int folder, const char *path, bool follow) {
         return false;
     }
     if (folder == AT_FDCWD) {
-        memcpy(known, above, length + 1);
+        memcpy(checked, above, length + 1);
     }
     return true;
 }

@@ -1,11 +1,11 @@
-/* Confining: the chroot is a boundary for whoever takes over a connection's process, too.
+/* Confining: the chroot also limits an attacker who has taken over a connection's process.
  *
- * The process keeps descriptors of the real tree and of /proc, opened outside of its chroot: from
- * there `..` would lead to the machine's root.  Two things shut that way, each where it is to be
- * had.  A detached copy of a mount has nothing above its root; that takes CAP_SYS_ADMIN.
- * Landlock, from Linux 5.13 on and with no capability, lets the process open nothing but files
- * and folders of the attr tree, and files of the real tree.  Where neither is to be had, the chroot
- * holds rsync, and does not hold whoever has taken it over (FALLBACK.md). */
+ * The process keeps descriptors of the real tree and of /proc, opened outside its chroot, from
+ * which `..` would lead to the machine's root.  Two mechanisms prevent that, if available.  A
+ * detached copy of a mount has no parent above its root, and needs CAP_SYS_ADMIN.  Landlock, from
+ * Linux 5.13 on and without a capability, lets the process open only files and folders of the attr
+ * tree, and files of the real tree.  Without both, the chroot confines rsync, but not an attacker
+ * (FALLBACK.md). */
 
 #include "redirect.h"
 
@@ -21,7 +21,7 @@
 #define AT_RECURSIVE 0x8000
 #endif
 
-/* The same on every architecture; headers of older systems lack them. */
+/* Numbers that are the same on every architecture, and missing in older headers. */
 enum { OPEN_TREE = 428, CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446 };
 
 enum { OPEN_TREE_COPY = 1, RULESET_VERSION = 1, PATH_BENEATH = 1, NEVER_BELOW = 300 };
@@ -42,13 +42,13 @@ struct beneath {
 
 static bool confined = false;
 
-/* Whether this process is in its chroot for good. */
+/* Return true if this process has entered its chroot. */
 bool huai_confined(void) {
     return confined;
 }
 
-/* The same folder with nothing above it, in place of `descriptor`; or `descriptor` itself. */
-int huai_detached(int descriptor) {
+/* Replace `descriptor` by a detached copy of its folder; return `descriptor` if that fails. */
+int huai_detach(int descriptor) {
     if (descriptor < 0) {
         return descriptor;
     }
@@ -70,20 +70,20 @@ static uint64_t handled_by(long version) {
     return version >= 5 ? ALL_OF_5 : version >= 3 ? ALL_OF_3 : version == 2 ? ALL_OF_2 : ALL_OF_1;
 }
 
-static bool allow(long rules, int folder, uint64_t what) {
-    struct beneath rule = {what, folder};
+static bool allow(long rules, int folder, uint64_t rights) {
+    struct beneath rule = {rights, folder};
     return huai_system(ADD_RULE, rules, (long)PATH_BENEATH, &rule, 0L, 0L, 0L) == 0;
 }
 
-/* From here on this process opens nothing but what lies below `listed`, and files below `content`;
- * false: it has no Landlock. */
+/* Let this process open only files and folders below `listed`, and files below `content`; false
+ * without Landlock. */
 static bool restrict_to(int listed, int content) {
     long version = huai_system(CREATE_RULESET, 0L, 0L, (long)RULESET_VERSION, 0L, 0L, 0L);
     if (version < 1) {
         return false;
     }
-    struct ruleset wanted = {handled_by(version)};
-    long rules = huai_system(CREATE_RULESET, &wanted, (long)sizeof wanted, 0L, 0L, 0L, 0L);
+    struct ruleset ruleset = {handled_by(version)};
+    long rules = huai_system(CREATE_RULESET, &ruleset, (long)sizeof ruleset, 0L, 0L, 0L, 0L);
     if (rules < 0) {
         return false;
     }
@@ -95,17 +95,17 @@ static bool restrict_to(int listed, int content) {
     return restricted;
 }
 
-/* Called once the chroot is entered: nothing outside of it is needed any more. */
+/* Confine this process after it has entered the chroot, when it needs nothing outside. */
 void huai_confine(void) {
     confined = true;
     restrict_to(huai_generation_root(), huai_real_root());
 }
 
-/* For the service, before it starts rsync: 1 if a process that it starts can be confined by detached
- * mounts or by Landlock, 0 if not, -1 if that cannot be tried.  A child tries Landlock. */
+/* Test for the service whether detached mounts or Landlock, which a child tries, can confine a
+ * process: 1 if so, 0 if not, -1 if the test fails. */
 EXPORT int huai_can_confine(void) {
     int opened = huai_open_at(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int root = huai_detached(opened);
+    int root = huai_detach(opened);
     if (root != opened) {
         huai_close(root);
         return 1;

@@ -1,8 +1,8 @@
-/* Listing a directory as it is at one moment.
+/* Listing a directory in one consistent state.
  *
- * A tmpfs moves an entry that an update replaces to another place in its directory: whoever reads
- * on meets it twice or never, and a client would delete what it did not meet.  The kernel locks the
- * directory for one call, so that all names are read by one, however large its buffer has to be. */
+ * A tmpfs moves an entry that an update replaces to another position in its directory: a reader in
+ * progress gets it twice or never, and a client would delete a missing one.  The kernel locks the
+ * directory during a call, so one call with a large enough buffer reads all names. */
 
 #include "redirect.h"
 
@@ -12,70 +12,70 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A signal cuts a call short, and some file systems do so each time. */
+/* A signal shortens a call, and some file systems shorten every call. */
 enum { ATTEMPTS = 4 };
 
-/* The first buffer, and more than any entry takes. */
+/* The size of the first buffer, and more than that of any entry. */
 enum { SPACE = 1 << 16, ENTRY = 512 };
 
-/* The names that a stream has yet to give, as the kernel gave them; rsync has one thread. */
+/* The names of a stream in the kernel's format; rsync has one thread. */
 typedef struct listing {
     struct listing *next;
     DIR *stream;
     char *names;
     size_t length;
     size_t space;
-    size_t given;
+    size_t position;
 } listing;
 
 static listing *listings;
 
-static bool grow(listing *found) {
-    size_t space = found->space == 0 ? SPACE : 2 * found->space;
-    char *names = realloc(found->names, space);
+static bool grow(listing *list) {
+    size_t space = list->space == 0 ? SPACE : 2 * list->space;
+    char *names = realloc(list->names, space);
     if (names == NULL) {
         return false;
     }
-    found->names = names;
-    found->space = space;
+    list->names = names;
+    list->space = space;
     return true;
 }
 
-/* The names from where the descriptor is, after those that are here; their length, or -1. */
-static long read_on(int folder, listing *found) {
-    long count = huai_system(SYS_getdents64, (long)folder, found->names + found->length,
-                             (long)(found->space - found->length), 0L, 0L, 0L);
-    found->length += count > 0 ? (size_t)count : 0;
+/* Append the next names of the folder; returns their length, or -1. */
+static long read_more(int folder, listing *list) {
+    long count = huai_system(SYS_getdents64, (long)folder, list->names + list->length,
+                             (long)(list->space - list->length), 0L, 0L, 0L);
+    list->length += count > 0 ? (size_t)count : 0;
     return count;
 }
 
-static bool read_names(int folder, listing *found) {
+static bool read_names(int folder, listing *list) {
     long more = 1;
     int attempts = 0;
     while (more > 0) {
-        if (found->space - found->length < ENTRY && !grow(found)) {
+        if (list->space - list->length < ENTRY && !grow(list)) {
             return false;
         }
-        /* After the last attempt the rest is read as well. */
+        /* After the last attempt, read the rest by further calls. */
         if (attempts < ATTEMPTS) {
-            found->length = 0;
-            if (lseek(folder, 0, SEEK_SET) != 0 || read_on(folder, found) < 0) {
+            list->length = 0;
+            if (lseek(folder, 0, SEEK_SET) != 0 || read_more(folder, list) < 0) {
                 return false;
             }
-            attempts += found->space - found->length >= ENTRY;
+            attempts += list->space - list->length >= ENTRY;
         }
-        more = found->space - found->length < ENTRY ? 1 : read_on(folder, found);
+        more = list->space - list->length < ENTRY ? 1 : read_more(folder, list);
     }
     return more == 0;
 }
 
-static void forget(listing *found) {
-    int kept = errno;
-    if (found != NULL) {
-        free(found->names);
-        free(found);
+static void release(listing *list) {
+    int saved = errno;
+    if (list != NULL) {
+        free(list->names);
+        free(list);
     }
-    errno = kept;
+    errno = saved;
 }
 
 static listing **place_of(DIR *stream) {
@@ -96,30 +96,30 @@ EXPORT DIR *fdopendir(int folder) {
     if (!huai_bound()) {
         return next(folder);
     }
-    listing *found = calloc(1, sizeof *found);
-    DIR *stream = found != NULL && read_names(folder, found) ? next(folder) : NULL;
+    listing *list = calloc(1, sizeof *list);
+    DIR *stream = list != NULL && read_names(folder, list) ? next(folder) : NULL;
     if (stream == NULL) {
-        forget(found);
+        release(list);
         return NULL;
     }
-    found->stream = stream;
-    found->next = listings;
-    listings = found;
+    list->stream = stream;
+    list->next = listings;
+    listings = list;
     return stream;
 }
 
 static struct dirent *next_entry(DIR *stream, const char *symbol) {
-    listing *found = *place_of(stream);
-    if (found == NULL) {
+    listing *list = *place_of(stream);
+    if (list == NULL) {
         folder_reader next;
         *(void **)&next = huai_next(symbol);
         return next(stream);
     }
-    if (found->given >= found->length) {
+    if (list->position >= list->length) {
         return NULL;
     }
-    struct dirent *entry = (void *)(found->names + found->given);
-    found->given += entry->d_reclen;
+    struct dirent *entry = (void *)(list->names + list->position);
+    list->position += entry->d_reclen;
     return entry;
 }
 
@@ -127,17 +127,17 @@ EXPORT struct dirent *readdir(DIR *stream) {
     return next_entry(stream, "readdir");
 }
 
-/* With 64-bit files, and the kernel's own layout, these are the same. */
+/* With 64-bit files and the kernel's layout, both structures are the same. */
 EXPORT struct dirent64 *readdir64(DIR *stream) {
     return (struct dirent64 *)next_entry(stream, "readdir64");
 }
 
 EXPORT int closedir(DIR *stream) {
     listing **place = place_of(stream);
-    listing *found = *place;
-    if (found != NULL) {
-        *place = found->next;
-        forget(found);
+    listing *list = *place;
+    if (list != NULL) {
+        *place = list->next;
+        release(list);
     }
     folder_closer next;
     *(void **)&next = huai_next("closedir");

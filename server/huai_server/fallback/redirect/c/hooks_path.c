@@ -1,4 +1,4 @@
-/* Going into a module and looking at it, by the path in rsyncd.conf. */
+/* Hooks that enter a module and look up paths in it, by the path in rsyncd.conf. */
 
 #include "redirect.h"
 
@@ -20,11 +20,11 @@ EXPORT int chdir(const char *path) {
     if (huai_enter(AT_FDCWD, path, &space, &translated) != 0) {
         return -1;
     }
-    if (!huai_stays(AT_FDCWD, translated, true)) {
+    if (!huai_may_follow(AT_FDCWD, translated, true)) {
         errno = ENOENT;
         return -1;
     }
-    huai_elsewhere();
+    huai_forget_folder();
     return (int)huai_system(SYS_chdir, translated, 0L, 0L, 0L, 0L, 0L);
 }
 
@@ -36,66 +36,66 @@ EXPORT int chroot(const char *path) {
     }
     int result = (int)huai_system(SYS_chroot, translated, 0L, 0L, 0L, 0L, 0L);
     if (result == 0 && huai_bound()) {
-        int kept = errno;
+        int saved = errno;
         huai_confine();
-        errno = kept;
+        errno = saved;
     }
     return result;
 }
 
 EXPORT int fchdir(int folder) {
-    huai_elsewhere();
+    huai_forget_folder();
     return (int)huai_system(SYS_fchdir, (long)folder, 0L, 0L, 0L, 0L, 0L);
 }
 
-static int status_of(int folder, const char *path, struct stat *found, int flags) {
+static int status_of(int folder, const char *path, struct stat *status, int flags) {
     TRANSLATED(folder, path, -1)
-    if (!huai_stays(folder, translated, (flags & AT_SYMLINK_NOFOLLOW) == 0)) {
+    if (!huai_may_follow(folder, translated, (flags & AT_SYMLINK_NOFOLLOW) == 0)) {
         errno = ENOENT;
         return -1;
     }
-    return (int)huai_system(SYS_newfstatat, (long)folder, translated, found, (long)flags, 0L, 0L);
+    return (int)huai_system(SYS_newfstatat, (long)folder, translated, status, (long)flags, 0L, 0L);
 }
 
-EXPORT int stat(const char *path, struct stat *found) {
-    return status_of(AT_FDCWD, path, found, 0);
+EXPORT int stat(const char *path, struct stat *status) {
+    return status_of(AT_FDCWD, path, status, 0);
 }
 
-EXPORT int lstat(const char *path, struct stat *found) {
-    return status_of(AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW);
+EXPORT int lstat(const char *path, struct stat *status) {
+    return status_of(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
 }
 
-EXPORT int fstatat(int folder, const char *path, struct stat *found, int flags) {
-    return status_of(folder, path, found, flags);
+EXPORT int fstatat(int folder, const char *path, struct stat *status, int flags) {
+    return status_of(folder, path, status, flags);
 }
 
-/* With 64-bit files, and the kernel's own layout, these are the same. */
-EXPORT int stat64(const char *path, struct stat64 *found) {
-    return status_of(AT_FDCWD, path, (struct stat *)found, 0);
+/* With 64-bit files and the kernel's layout, both structures are the same. */
+EXPORT int stat64(const char *path, struct stat64 *status) {
+    return status_of(AT_FDCWD, path, (struct stat *)status, 0);
 }
 
-EXPORT int lstat64(const char *path, struct stat64 *found) {
-    return status_of(AT_FDCWD, path, (struct stat *)found, AT_SYMLINK_NOFOLLOW);
+EXPORT int lstat64(const char *path, struct stat64 *status) {
+    return status_of(AT_FDCWD, path, (struct stat *)status, AT_SYMLINK_NOFOLLOW);
 }
 
-EXPORT int fstatat64(int folder, const char *path, struct stat64 *found, int flags) {
-    return status_of(folder, path, (struct stat *)found, flags);
+EXPORT int fstatat64(int folder, const char *path, struct stat64 *status, int flags) {
+    return status_of(folder, path, (struct stat *)status, flags);
 }
 
-/* What binaries from before glibc 2.33 call instead. */
-EXPORT int __xstat(int version, const char *path, struct stat *found);
-EXPORT int __lxstat(int version, const char *path, struct stat *found);
-SAME_AS("__xstat") int __xstat64(int version, const char *path, struct stat *found);
-SAME_AS("__lxstat") int __lxstat64(int version, const char *path, struct stat *found);
+/* The functions that binaries from before glibc 2.33 call instead. */
+EXPORT int __xstat(int version, const char *path, struct stat *status);
+EXPORT int __lxstat(int version, const char *path, struct stat *status);
+SAME_AS("__xstat") int __xstat64(int version, const char *path, struct stat *status);
+SAME_AS("__lxstat") int __lxstat64(int version, const char *path, struct stat *status);
 
-int __xstat(int version, const char *path, struct stat *found) {
+int __xstat(int version, const char *path, struct stat *status) {
     (void)version;
-    return status_of(AT_FDCWD, path, found, 0);
+    return status_of(AT_FDCWD, path, status, 0);
 }
 
-int __lxstat(int version, const char *path, struct stat *found) {
+int __lxstat(int version, const char *path, struct stat *status) {
     (void)version;
-    return status_of(AT_FDCWD, path, found, AT_SYMLINK_NOFOLLOW);
+    return status_of(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
 }
 
 EXPORT int access(const char *path, int mode) {

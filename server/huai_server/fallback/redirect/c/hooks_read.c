@@ -1,4 +1,4 @@
-/* Every way in which rsync reads what it sends. */
+/* Hooks for all functions with which rsync reads content. */
 
 #include "redirect.h"
 
@@ -8,13 +8,13 @@
 
 static ssize_t read_from(int descriptor, void *buffer, size_t size) {
     ssize_t count = huai_system(SYS_read, (long)descriptor, buffer, (long)size, 0L, 0L, 0L);
-    return huai_still_listed(descriptor, buffer, count);
+    return huai_check_read(descriptor, buffer, count);
 }
 
 static ssize_t read_at(int descriptor, void *buffer, size_t size, off_t offset) {
     ssize_t count =
         huai_system(SYS_pread64, (long)descriptor, buffer, (long)size, (long)offset, 0L, 0L);
-    return huai_still_listed(descriptor, buffer, count);
+    return huai_check_read(descriptor, buffer, count);
 }
 
 EXPORT ssize_t read(int descriptor, void *buffer, size_t size) {
@@ -29,7 +29,7 @@ EXPORT ssize_t pread64(int descriptor, void *buffer, size_t size, off64_t offset
     return read_at(descriptor, buffer, size, offset);
 }
 
-/* Fortified builds know how large the buffer is. */
+/* The functions of fortified builds, which pass the size of the buffer. */
 EXPORT ssize_t __read_chk(int descriptor, void *buffer, size_t size, size_t space);
 EXPORT ssize_t __pread_chk(int descriptor, void *buffer, size_t size, off_t offset, size_t space);
 SAME_AS("__pread_chk")

@@ -1,7 +1,7 @@
-/* Opening: a regular file of the attr tree is a hole; its content comes from the real tree.
+/* Opening: a regular file of the attr tree is a hole, whose content comes from the real tree.
  *
- * Fails closed: what cannot be mapped, lies behind a symlink or is not what was listed does not
- * exist for the daemon, which then says "vanished". */
+ * Fails closed: a file that cannot be mapped, is behind a symlink or differs from the listing does
+ * not exist for the daemon, which reports "vanished". */
 
 #include "redirect.h"
 
@@ -17,7 +17,7 @@ bool huai_same_content(const struct stat *one, const struct stat *other) {
            one->st_mtim.tv_nsec == other->st_mtim.tv_nsec;
 }
 
-/* Whether an open would write into the attr tree: to be refused before it has done harm. */
+/* Return true if an open would write into the attr tree, and must be refused. */
 bool huai_refuses_write(int folder, const char *path, int flags) {
     bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
     if (!huai_bound() || (flags & O_PATH) != 0 || !writes) {
@@ -25,14 +25,14 @@ bool huai_refuses_write(int folder, const char *path, int flags) {
     }
     huai_path base;
     if (path[0] != '/') {
-        /* Descriptors of other folders are not in use once a module was entered. */
+        /* Inside a module rsync uses no descriptors of other folders. */
         (void)folder;
         return true;
     }
     return !huai_generation(&base) || huai_below(base.text, path) != NULL;
 }
 
-/* One component after the other, for kernels and sandboxes that have no openat2. */
+/* Open a path by components, for kernels and sandboxes without openat2. */
 static int walk(const char *path) {
     int folder = huai_real_root();
     for (;;) {
@@ -66,23 +66,23 @@ static int walk(const char *path) {
     return -1;
 }
 
-/* The file at `path` of the real tree, open for looking at only. */
+/* Open the file at `path` of the real tree with O_PATH. */
 static int look_up(const char *path) {
     struct open_how how;
     memset(&how, 0, sizeof how);
     how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-    long found = huai_system(SYS_openat2, (long)huai_real_root(), path, &how, (long)sizeof how,
-                             0L, 0L);
-    if (found < 0 && (errno == ENOSYS || errno == EPERM)) {
+    long handle = huai_system(SYS_openat2, (long)huai_real_root(), path, &how, (long)sizeof how,
+                              0L, 0L);
+    if (handle < 0 && (errno == ENOSYS || errno == EPERM)) {
         return walk(path);
     }
-    return (int)found;
+    return (int)handle;
 }
 
-/* The content of the listed file at `path`, or -1. */
-static int content_of(const char *path, const struct stat *listed, int flags) {
-    struct stat found;
+/* Open the content of the listed file at `path`; -1 if it differs. */
+static int open_content(const char *path, const struct stat *listed, int flags) {
+    struct stat actual;
     int handle = look_up(path);
     if (handle < 0) {
         if (errno != EACCES) {
@@ -90,7 +90,7 @@ static int content_of(const char *path, const struct stat *listed, int flags) {
         }
         return -1;
     }
-    if (fstat(handle, &found) != 0 || !huai_same_content(listed, &found)) {
+    if (fstat(handle, &actual) != 0 || !huai_same_content(listed, &actual)) {
         huai_close(handle);
         errno = ENOENT;
         return -1;
@@ -100,15 +100,15 @@ static int content_of(const char *path, const struct stat *listed, int flags) {
     return content;
 }
 
-static int refuse(int descriptor, int why) {
+static int refuse(int descriptor, int error) {
     huai_close(descriptor);
-    errno = why;
+    errno = error;
     return -1;
 }
 
-/* Puts the content under the number of `descriptor`, just opened with `flags`.
+/* Replace the file of `descriptor`, just opened with `flags`, by its content.
  *
- * Returns the number, or -1 with `errno`, and then nothing is open under it any more. */
+ * Returns `descriptor`, or closes it and returns -1 with `errno`. */
 int huai_redirect(int descriptor, int flags) {
     struct stat listed;
     huai_path base;
@@ -116,14 +116,14 @@ int huai_redirect(int descriptor, int flags) {
     if (descriptor < 0 || !huai_bound() || (flags & O_PATH) != 0) {
         return descriptor;
     }
-    int kept = errno;
+    int saved = errno;
     if (fstat(descriptor, &listed) != 0) {
         return refuse(descriptor, ENOENT);
     }
     if (!S_ISREG(listed.st_mode) || (flags & O_ACCMODE) != O_RDONLY) {
         return descriptor;
     }
-    /* Replaced since it was opened: its path would be another file's, or none. */
+    /* If it was replaced after opening, its path is another file's or missing. */
     if (listed.st_nlink == 0 || !huai_generation(&base) || !huai_location(descriptor, &path)) {
         return refuse(descriptor, ENOENT);
     }
@@ -131,20 +131,20 @@ int huai_redirect(int descriptor, int flags) {
     if (inside == NULL) {
         return refuse(descriptor, EACCES);
     }
-    int content = content_of(inside, &listed, flags);
+    int content = open_content(inside, &listed, flags);
     if (content < 0) {
         return refuse(descriptor, errno);
     }
     int flag = fcntl(descriptor, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
     if (huai_system(SYS_dup3, (long)content, (long)descriptor, (long)flag, 0L, 0L, 0L) < 0) {
-        int why = errno;
+        int error = errno;
         huai_close(content);
-        return refuse(descriptor, why);
+        return refuse(descriptor, error);
     }
     huai_close(content);
     if (!huai_watch(descriptor, &listed)) {
         return refuse(descriptor, EMFILE);
     }
-    errno = kept;
+    errno = saved;
     return descriptor;
 }

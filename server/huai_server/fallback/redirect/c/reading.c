@@ -1,15 +1,15 @@
 /* Reading: a file that changes while it is sent must not arrive.
  *
- * After each read the file's size and time are compared with what was listed.  If they are not
- * the same the read has failed, and rsync spoils the checksum of the whole file, so that the
- * client throws away what it has got. */
+ * After each read the file's size and time are compared with the listing.  If they differ, the
+ * read fails, and rsync invalidates the checksum of the whole file, so that the client discards
+ * it. */
 
 #include "redirect.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Rsync has few files open at a time; a descriptor beyond them is refused to be redirected. */
+/* Rsync opens few files at a time; a greater descriptor is not redirected. */
 enum { DESCRIPTORS = 4096 };
 
 static struct {
@@ -31,22 +31,22 @@ bool huai_watch(int descriptor, const struct stat *listed) {
     return true;
 }
 
-ssize_t huai_still_listed(int descriptor, void *buffer, ssize_t count) {
+ssize_t huai_check_read(int descriptor, void *buffer, ssize_t count) {
     struct stat now;
     if (count < 0 || descriptor < 0 || descriptor >= DESCRIPTORS || !watched[descriptor].used) {
         return count;
     }
-    int kept = errno;
-    bool known = fstat(descriptor, &now) == 0;
-    if (known && (now.st_dev != watched[descriptor].device ||
-                  now.st_ino != watched[descriptor].inode)) {
-        /* The number was given to something else since. */
+    int saved = errno;
+    bool ok = fstat(descriptor, &now) == 0;
+    if (ok && (now.st_dev != watched[descriptor].device ||
+               now.st_ino != watched[descriptor].inode)) {
+        /* The number belongs to another file now. */
         watched[descriptor].used = false;
-        errno = kept;
+        errno = saved;
         return count;
     }
-    if (known && huai_same_content(&now, &watched[descriptor].listed)) {
-        errno = kept;
+    if (ok && huai_same_content(&now, &watched[descriptor].listed)) {
+        errno = saved;
         return count;
     }
     memset(buffer, 0, (size_t)count);

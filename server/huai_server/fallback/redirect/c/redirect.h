@@ -1,4 +1,4 @@
-/* What the parts of the preload library know of each other; the idea stands in binding.c. */
+/* The functions that the parts of the preload library share; binding.c explains the design. */
 
 #ifndef HUAI_REDIRECT_H
 #define HUAI_REDIRECT_H
@@ -10,15 +10,15 @@
 #include <sys/types.h>
 
 #define EXPORT __attribute__((visibility("default")))
-/* Another name of a function in the same file. */
+/* A second name of a function in the same file. */
 #define SAME_AS(name) EXPORT __attribute__((alias(name)))
 
-/* A path that readlink gives, or that a hook was given. */
+/* A path from readlink, or an argument of a hook. */
 typedef struct {
     char text[2 * PATH_MAX];
 } huai_path;
 
-/* system.c: calls that never come back to the hooks of this library. */
+/* system.c: system calls that bypass the hooks of this library. */
 long huai_system(long number, ...);
 int huai_open_at(int folder, const char *path, int flags);
 int huai_close(int descriptor);
@@ -37,24 +37,24 @@ int huai_reopen(int descriptor, int flags);
 int huai_translate(int folder, const char *path, huai_path *space, const char **translated);
 int huai_enter(int folder, const char *path, huai_path *space, const char **translated);
 
-/* confining.c: what a process that was taken over could reach from inside its chroot. */
-int huai_detached(int descriptor);
+/* confining.c: limits for a hijacked process inside its chroot. */
+int huai_detach(int descriptor);
 void huai_confine(void);
 bool huai_confined(void);
 
 /* boundary.c: without a chroot, no symlink leads out of the attr tree. */
-void huai_elsewhere(void);
-bool huai_stays(int folder, const char *path, bool follow);
+void huai_forget_folder(void);
+bool huai_may_follow(int folder, const char *path, bool follow);
 bool huai_within(int descriptor);
 const char *huai_below(const char *base, const char *path);
 
-/* opening.c: content instead of a hole. */
+/* opening.c: open content instead of a hole. */
 bool huai_refuses_write(int folder, const char *path, int flags);
 int huai_redirect(int descriptor, int flags);
 
-/* reading.c: what was redirected must stay as it was. */
+/* reading.c: detect content that changes while it is read. */
 bool huai_watch(int descriptor, const struct stat *listed);
-ssize_t huai_still_listed(int descriptor, void *buffer, ssize_t count);
+ssize_t huai_check_read(int descriptor, void *buffer, ssize_t count);
 bool huai_same_content(const struct stat *one, const struct stat *other);
 
 #endif

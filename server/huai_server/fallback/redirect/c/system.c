@@ -1,6 +1,6 @@
-/* System calls by their numbers, and the functions that the hooks stand in front of.
+/* System calls by their numbers, and the functions behind the hooks.
  *
- * This library exports `open`, `read` and so on, and would find its own if it called them. */
+ * This library exports `open`, `read` and so on, so calling them by name would call itself. */
 
 #include "redirect.h"
 
@@ -20,7 +20,7 @@ void *huai_next(const char *symbol) {
 long huai_system(long number, ...) {
     static system_call next;
     if (next == NULL) {
-        /* ISO C knows no conversion from an object pointer to a function pointer. */
+        /* ISO C has no conversion from an object pointer to a function pointer. */
         *(void **)&next = huai_next("syscall");
     }
     va_list list;
@@ -42,8 +42,8 @@ int huai_open_at(int folder, const char *path, int flags) {
 }
 
 int huai_close(int descriptor) {
-    int kept = errno;
+    int saved = errno;
     int result = (int)huai_system(SYS_close, (long)descriptor, 0L, 0L, 0L, 0L, 0L);
-    errno = kept;
+    errno = saved;
     return result;
 }

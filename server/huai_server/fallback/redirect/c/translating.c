@@ -1,7 +1,7 @@
-/* Translating: `FOLDER/NAME/.redirected/…` means the generation that this process is bound to.
+/* Translating: `FOLDER/NAME/.redirected/…` becomes the generation that this process is bound to.
  *
- * Rsync 3.5 goes into a module one component after the other, and then the last one is a name
- * beside a descriptor: its path is put together again. */
+ * Rsync 3.5 enters a module component by component, and passes the last one as a name relative to
+ * a descriptor, from which the whole path is made again. */
 
 #include "redirect.h"
 
@@ -16,23 +16,23 @@
 /* The folder of the module that was entered. */
 static char module[PATH_MAX];
 
-/* The end of the folder in front of SERVED, or NULL: no such path. */
-static const char *served(const char *path) {
+/* Return the end of the folder before SERVED, or NULL if `path` does not contain it. */
+static const char *find_served(const char *path) {
     if (path == NULL || path[0] != '/') {
         return NULL;
     }
-    const char *found = strstr(path, SERVED);
-    while (found != NULL) {
-        char next = found[sizeof SERVED - 1];
+    const char *end = strstr(path, SERVED);
+    while (end != NULL) {
+        char next = end[sizeof SERVED - 1];
         if (next == '\0' || next == '/') {
-            return found;
+            return end;
         }
-        found = strstr(found + 1, SERVED);
+        end = strstr(end + 1, SERVED);
     }
     return NULL;
 }
 
-/* Only what the builder of attr trees made: a mirror may hold a folder of the same name. */
+/* Return true if `folder` is of an attr tree: a mirror may have a folder of the same name. */
 static bool is_module(const char *folder) {
     huai_path path;
     char target[2];
@@ -42,8 +42,8 @@ static bool is_module(const char *folder) {
                        0L, 0L) > 0;
 }
 
-static int replaced(const char *front, const char *rest, huai_path *space,
-                    const char **translated) {
+static int replace(const char *front, const char *rest, huai_path *space,
+                   const char **translated) {
     int length = snprintf(space->text, sizeof space->text, "%s%s", front, rest);
     if (length < 0 || (size_t)length >= sizeof space->text) {
         errno = ENAMETOOLONG;
@@ -53,8 +53,8 @@ static int replaced(const char *front, const char *rest, huai_path *space,
     return 0;
 }
 
-/* The whole path of a name beside `folder`, if it is the one that matters; else `path`. */
-static const char *completed(int folder, const char *path, huai_path *space) {
+/* Return the whole path of SERVED relative to `folder`; `path` itself for another name. */
+static const char *complete(int folder, const char *path, huai_path *space) {
     char link[40];
     if (folder == AT_FDCWD || path == NULL || strcmp(path, SERVED + 1) != 0) {
         return path;
@@ -69,12 +69,12 @@ static const char *completed(int folder, const char *path, huai_path *space) {
     return space->text;
 }
 
-static int translate(int beside, const char *given, huai_path *space, const char **translated,
+static int translate(int base_folder, const char *name, huai_path *space, const char **translated,
                      bool enters) {
-    huai_path whole;
-    const char *path = completed(beside, given, &whole);
-    const char *end = served(path);
-    *translated = given;
+    huai_path buffer;
+    const char *path = complete(base_folder, name, &buffer);
+    const char *end = find_served(path);
+    *translated = name;
     if (end == NULL) {
         return 0;
     }
@@ -89,21 +89,21 @@ static int translate(int beside, const char *given, huai_path *space, const char
     folder[length] = '\0';
     if (huai_bound()) {
         huai_path base;
-        /* Inside a chroot the same words are the mirror's own. */
+        /* Inside a chroot the same path belongs to the mirror. */
         if (strcmp(folder, module) != 0 || !huai_generation(&base) ||
             strcmp(base.text, "/") == 0) {
             return 0;
         }
-        return replaced(base.text, rest, space, translated);
+        return replace(base.text, rest, space, translated);
     }
     if (!is_module(folder)) {
         return 0;
     }
     if (!enters) {
         char tree[PATH_MAX + 8];
-        /* With a slash, so that it is a folder even for those who look at symlinks. */
+        /* With a slash, so that even lstat follows the symlink. */
         snprintf(tree, sizeof tree, "%s/tree/", folder);
-        return replaced(tree, rest, space, translated);
+        return replace(tree, rest, space, translated);
     }
     if (huai_bind(folder) != 0) {
         return -1;
@@ -114,15 +114,15 @@ static int translate(int beside, const char *given, huai_path *space, const char
         errno = EIO;
         return -1;
     }
-    return replaced(base.text, rest, space, translated);
+    return replace(base.text, rest, space, translated);
 }
 
-/* For a look at a path.  Returns 0 or -1 with `errno`; `translated` may be `path` itself. */
+/* Translate a path to look up.  Returns 0 or -1 with `errno`; `translated` may be `path` itself. */
 int huai_translate(int folder, const char *path, huai_path *space, const char **translated) {
     return translate(folder, path, space, translated, false);
 }
 
-/* For going into it, which binds the process. */
+/* Translate a path to enter, which binds the process. */
 int huai_enter(int folder, const char *path, huai_path *space, const char **translated) {
     return translate(folder, path, space, translated, true);
 }

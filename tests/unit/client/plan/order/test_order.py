@@ -9,7 +9,7 @@ from huai_schema.codec.publish_rules import own_rules
 from huai_schema.entries import Symlink
 from huai_schema.paths import ROOT, RelPath, ancestors
 from huai_server.export.dialects import NAMES, all_paths
-from huai_server.export.source import Wanted
+from huai_server.export.source import ExportRequest
 from tests.support.local_trees import at
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import Tree, directory, file, snapshot, tree_of
@@ -195,7 +195,7 @@ def test_what_is_there(padding: int) -> None:
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_downstreams_publish_exports_after_what_they_describe(dialect: str) -> None:
-    wanted = Wanted((dialect,), "m", "host.example", "", 0, (at(b"pool"),))
-    judge = order(grown(dict.fromkeys(all_paths(wanted), PAYLOAD), 0))
-    found = {path: judge.stage_of(path) for path in all_paths(wanted)}
+    request = ExportRequest((dialect,), "m", "host.example", "", 0, (at(b"pool"),))
+    judge = order(grown(dict.fromkeys(all_paths(request), PAYLOAD), 0))
+    found = {path: judge.stage_of(path) for path in all_paths(request)}
     assert min(found.values()) > PAYLOAD, found

@@ -1,4 +1,4 @@
-"""Image files: their records, and that they appear whole, equal and sealed, or not at all."""
+"""Image files: reproducible, sealed, and written as a whole or not at all."""
 
 import os
 import re
@@ -44,15 +44,15 @@ def test_it_is_what_it_says(tmp_path: Path) -> None:
 def test_every_damage_is_seen(tmp_path: Path) -> None:
     image, tree = tmp_path / "image", snapshot(TREE).tree
     make_image(TREE, image)
-    whole = image.read_bytes()
-    seal = whole.rindex(b"blake3 ") + 72
+    content = image.read_bytes()
+    seal = content.rindex(b"blake3 ") + 72
     for place in [*range(0, seal, 97), 1024, 1060, seal - 1]:
-        image.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        image.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
         assert damage(image, tree, OWNERS)
-    for size in (0, 1, 1200, BLOCK, len(whole) - BLOCK, seal - 1):
-        image.write_bytes(whole[:size])
+    for size in (0, 1, 1200, BLOCK, len(content) - BLOCK, seal - 1):
+        image.write_bytes(content[:size])
         assert damage(image, tree, OWNERS)
-    image.write_bytes(whole)
+    image.write_bytes(content)
     assert damage(image, tree, OWNERS) is None
 
 
@@ -64,15 +64,15 @@ def test_the_image_of_another_tree_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kind", "name"), [("user", b"www\xff"), ("group", b"a\tb")])
 def test_an_owner_with_another_number_now_is_seen(tmp_path: Path, kind: str, name: bytes) -> None:
     class Changed(Numbered):
-        def _uid(self, asked: bytes) -> int:
-            return super()._uid(asked) + (kind == "user" and asked == name)
+        def _uid(self, requested: bytes) -> int:
+            return super()._uid(requested) + (kind == "user" and requested == name)
 
-        def _gid(self, asked: bytes) -> int:
-            return super()._gid(asked) + (kind == "group" and asked == name)
+        def _gid(self, requested: bytes) -> int:
+            return super()._gid(requested) + (kind == "group" and requested == name)
 
     make_image(TREE, tmp_path / "image")
-    found = damage(tmp_path / "image", snapshot(TREE).tree, Changed())
-    assert re.fullmatch(f"the {kind} .* has another number now", found or "")
+    reason = damage(tmp_path / "image", snapshot(TREE).tree, Changed())
+    assert re.fullmatch(f"the {kind} .* has another id now", reason or "")
 
 
 def test_a_build_that_fails_leaves_what_was_there(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The native maker: what it makes of lines, what it refuses, and where it never goes."""
+"""The native maker: the entries it makes from lines, its errors, and its confinement."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ def apply(root: Path, fill: Fill, building: Path | None = None) -> None:
     records = Records(None)
     fill(records)
     with Maker(root, building) as maker:
-        maker.apply(records.take())
+        maker.apply(records.flush())
 
 
 def leaves(lines: bytes, path: bytes = b"") -> Fill:
@@ -100,8 +100,8 @@ def test_no_path_leads_out_whatever_the_kernel(
             return os.strerror(error.errno or 0)
         return "nothing was refused"
 
-    said = without_call(OPENAT2, work) if old_kernel else work()
-    assert said == os.strerror(errno.EXDEV)
+    reason = without_call(OPENAT2, work) if old_kernel else work()
+    assert reason == os.strerror(errno.EXDEV)
     assert os.listdir(tmp_path / "root") == ["d"]
 
 
@@ -129,9 +129,9 @@ def test_owners_as_lines_spell_them(tmp_path: Path) -> None:
     tree = tree_of(directory(b"d"), *entries)
     unowned = 0 if os.geteuid() == 0 else len(tree)
     assert SparseKind(tmp_path).make(tmp_path / "g", snapshot(tree), owners) == unowned
-    found = [os.stat(tmp_path / "g/d" / name) for name in sorted(os.listdir(tmp_path / "g/d"))]
+    statuses = [os.stat(tmp_path / "g/d" / name) for name in sorted(os.listdir(tmp_path / "g/d"))]
     if os.geteuid() == 0:
-        assert [(each.st_uid, each.st_gid) for each in found] == [(7, 8), (0, 9), (0, 0)]
+        assert [(each.st_uid, each.st_gid) for each in statuses] == [(7, 8), (0, 9), (0, 0)]
         assert owners.unknown == {r"user 'no\tbody knows'"}
 
 
@@ -179,7 +179,7 @@ def _move_there(records: Records) -> None:
 
 
 def changes_of(folder: Path) -> tuple[list[str], int, int]:
-    """What changes with a directory; its time of access does when it is listed here."""
+    """Return what changes with a directory, except its time of access."""
     status = folder.stat()
     return os.listdir(folder), status.st_mtime_ns, status.st_ctime_ns
 
@@ -202,7 +202,7 @@ def test_no_symlink_leads_out(tmp_path: Path, fill: Fill) -> None:
 
 
 def test_what_does_not_fit_is_an_error(tmp_path: Path) -> None:
-    """ext4 and others bend times without a word; a tmpfs holds this one."""
+    """ext4 and others silently clamp times; a tmpfs holds this one."""
     lines = b"a\t1\t-9000000000\n"
     try:
         apply(tmp_path, leaves(lines))
