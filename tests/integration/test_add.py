@@ -55,18 +55,20 @@ def test_a_relative_dest_is_made_absolute(
     assert added.events("added")[0]["dest"] == str(down.dest)
 
 
-def test_a_module_that_the_upstream_lacks_is_warned_of(place: Site, down: Downstream) -> None:
+def test_a_module_that_the_upstream_lacks_causes_a_warning(place: Site, down: Downstream) -> None:
     up = place.upstream()
     up.put(b"a")
     up.commit()
+    hint = f"did you mean '{up.name}'?"
     done = down.run("add", f"{up.name}x", place.url, str(down.dest))
-    assert done.code == 0
-    assert f"did you mean '{up.name}'?" in done.err
+    assert (done.code, hint in done.err) == (0, True), done
     done = down.run("add", "other", place.url, str(down.dest / "x"), "--upstream-name", up.name)
     assert "warning" not in done.err
     done = down.run("add", "gone", "http://127.0.0.1:1", f"{down.dest}2", "--json")
     assert done.code == 0
     assert "Connection refused" in done.events("added")[0]["warning"]
+    done = place.downstream(up, upstream_name=f"{up.name}x").sync()
+    assert (done.code, hint in done.err) == (ExitCode.UNKNOWN_MODULE, True), done
 
 
 def test_the_modules_of_an_upstream_are_listed(place: Site, down: Downstream) -> None:
@@ -74,10 +76,10 @@ def test_the_modules_of_an_upstream_are_listed(place: Site, down: Downstream) ->
     up.many(b"a", 3)
     up.commit()
     done = down.run("modules", place.url, "--json")
-    found = {event["name"]: event for event in done.events("served")}
-    assert found[up.name]["serial"] == 1
-    assert found[up.name]["entries"] == 5
-    assert found[empty.name]["serial"] is None
+    modules = {event["name"]: event for event in done.events("served")}
+    assert modules[up.name]["serial"] == 1
+    assert modules[up.name]["entries"] == 5
+    assert modules[empty.name]["serial"] is None
     assert f"{up.name}: serial 1, 5 entries" in down.run("modules", f"{place.url}/").out
     for url in (f"{place.url}/git/{up.name}.git", place.url):
         assert down.run("modules", url).code == 0
@@ -85,42 +87,31 @@ def test_the_modules_of_an_upstream_are_listed(place: Site, down: Downstream) ->
     assert down.run("modules", place.content_url.replace("rsync", "http")).code != 0
 
 
-def test_a_module_that_is_not_there_is_told_with_what_is(place: Site) -> None:
-    up = place.upstream()
-    up.put(b"a")
-    up.commit()
-    down = place.downstream(up, upstream_name=f"{up.name}x")
-    done = down.sync()
-    assert done.code == ExitCode.UNKNOWN_MODULE
-    assert f"did you mean '{up.name}'?" in done.err
-
-
-def test_tls_where_there_is_none_is_said_so(place: Site) -> None:
-    up = place.upstream()
-    down = place.downstream(up, url=place.url.replace("http:", "https:"))
+def test_tls_where_the_server_has_none_has_a_hint(place: Site) -> None:
+    down = place.downstream(place.upstream(), url=place.url.replace("http:", "https:"))
     done = down.sync()
     assert done.code == ExitCode.NETWORK
     assert f"did you mean {place.url}/" in done.err
     assert "_ssl.c" not in done.err
 
 
-def test_what_is_wrong_in_the_file_is_found_by_a_poll_with_nothing_new(place: Site) -> None:
-    """By every command; tests/unit/client/config/test_load.py has what can be wrong."""
+def test_a_mistake_in_the_file_is_found_by_a_poll_with_nothing_new(place: Site) -> None:
+    """By every command; tests/unit/client/config/test_load.py has the mistakes."""
     up = place.upstream()
     up.put(b"a")
     down = place.synced_downstream(up)
     file = down.root / "client.toml"
-    whole = file.read_text(encoding="utf-8")
-    for line, said, hint in (
+    text = file.read_text(encoding="utf-8")
+    for line, reason, hint in (
         ('trash = "7x"', "trash: '7x' is not a duration", 'trash = "7d"'),
         ('filter = ["nonsense"]', "filter: ", "rule"),
         ('rsync_options = ["--bogus"]', "rsync_options: rsync: --bogus: unknown", "rsync(1)"),
     ):
-        file.write_text(f"{whole}{line}\n", encoding="utf-8")
+        file.write_text(f"{text}{line}\n", encoding="utf-8")
         for command in ("sync", "plan", "doctor"):
             done = down.run(command, up.name)
             assert done.code == ExitCode.CONFIG, done
-            assert f"[modules.{up.name}]: {said}" in done.err + done.out
+            assert f"[modules.{up.name}]: {reason}" in done.err + done.out
             assert hint in done.err + done.out
             assert "hostile" not in done.err
 
@@ -155,7 +146,7 @@ def test_all_of_no_modules_is_no_success(down: Downstream) -> None:
         assert "huai-client add NAME URL DEST" in done.err
 
 
-def test_what_is_not_a_directory_is_refused_as_by_a_sync(down: Downstream) -> None:
+def test_a_dest_that_is_not_a_directory_is_refused_as_by_a_sync(down: Downstream) -> None:
     file, link = down.dest.with_name("file"), down.dest.with_name("link")
     file.touch()
     down.dest.mkdir()
@@ -166,15 +157,15 @@ def test_what_is_not_a_directory_is_refused_as_by_a_sync(down: Downstream) -> No
         assert not (down.root / "client.toml").exists()
 
 
-def test_a_missing_directory_is_warned_of(down: Downstream) -> None:
+def test_a_missing_directory_causes_a_warning(down: Downstream) -> None:
     done = down.run("add", "--no-check", "m", "http://h", str(down.dest))
     assert (done.code, f"mkdir -p {down.dest}" in done.err) == (0, True), done
     other = down.dest.with_name("other")
     done = down.run("add", "--no-check", "--json", "n", "http://h", str(other))
     assert "does not exist" in done.events("added")[0]["warning"]
-    there = down.dest.with_name("there")
-    there.mkdir()
-    assert down.run("add", "--no-check", "o", "http://h", str(there)).err == ""
+    existing = down.dest.with_name("existing")
+    existing.mkdir()
+    assert down.run("add", "--no-check", "o", "http://h", str(existing)).err == ""
 
 
 def test_the_upstream_is_asked_unless_told_otherwise(down: Downstream) -> None:

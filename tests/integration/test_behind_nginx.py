@@ -12,7 +12,7 @@ from tests.support.prepared import CLIENT, ran
 from tests.support.serving import Serving, serving
 
 FORGED, OTHER = "198.51.100.9", "127.0.0.2"
-"""The second is no trusted proxy, as any client."""
+"""The second one is the address of a client, not of a trusted proxy."""
 ZONE = """
 map $uri $huai_limited { default $binary_remote_addr; ~^/content/ ""; }
 limit_req_zone $huai_limited zone=huai:1m rate=1r/m;
@@ -41,7 +41,9 @@ def location(server: Serving) -> str:
     return f'proxy_pass {server.url}; proxy_set_header Connection ""; {forwarded}'
 
 
-def test_who_is_told_to_wait_for_long_does_not_ask_again(server: Serving, tmp_path: Path) -> None:
+def test_a_client_that_has_to_wait_for_long_does_not_ask_again(
+    server: Serving, tmp_path: Path
+) -> None:
     (tmp_path / "copy").mkdir()
     with nginx(tmp_path, location=f"{location(server)} {LIMIT} {BUSY}", outside=ZONE) as proxy:
         content = f"{proxy.url}/content/{NAME}"
@@ -49,11 +51,10 @@ def test_who_is_told_to_wait_for_long_does_not_ask_again(server: Serving, tmp_pa
         added = ("add", NAME, proxy.url, str(tmp_path / "copy"), "--content-url", content)
         assert ran(CLIENT, [*root, *added], ENVIRONMENT, SECONDS).returncode == 0
         done = ran(CLIENT, [*root, "sync", NAME], ENVIRONMENT, SECONDS)
-        asked = [line.split()[1] for line in proxy.requests if "/git/" in line]
-        content_asked = [httpx.get(f"{content}/{each}").status_code for each in range(5)]
-    assert asked == ["200", "429"]  # `add` looks whether the upstream has it
-    assert (done.returncode, content_asked) == (10, [200] * 5)
-    assert "HTTP 429" in done.stderr
+        statuses = [line.split()[1] for line in proxy.requests if "/git/" in line]
+        assert [httpx.get(f"{content}/{name}").status_code for name in range(5)] == [200] * 5
+    assert statuses == ["200", "429"]  # `add` looks whether the upstream has it
+    assert (done.returncode, "HTTP 429" in done.stderr) == (10, True)
 
 
 def test_a_forged_address_is_not_believed(server: Serving, tmp_path: Path) -> None:

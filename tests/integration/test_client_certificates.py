@@ -27,22 +27,22 @@ URL = f"https://{HOST}/tree"
 
 @dataclass
 class Scene:
-    """An upstream with a private module, and who knows what of it."""
+    """An upstream with a private module, and the files of those who may read it."""
 
     folder: Path
     server: Serving
     ca: tuple[Path, Path]
-    """Of clients."""
+    """That of the clients, with its key."""
     client: tuple[Path, Path]
 
     @property
-    def believed(self) -> tuple[str, str]:
-        """An option: who signed the certificate of the server."""
+    def trust(self) -> tuple[str, str]:
+        """The option with the authority of the server."""
         return "--tls-ca", str(self.folder / "certificate.pem")
 
     @property
-    def shown(self) -> tuple[str, str, str, str]:
-        """Options: certificate and key."""
+    def identity(self) -> tuple[str, str, str, str]:
+        """The options with the certificate and the key of the client."""
         return "--tls-certificate", str(self.client[0]), "--tls-key", str(self.client[1])
 
 
@@ -69,23 +69,22 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 @dataclass
 class Downstream:
-    """One that has this module alone."""
+    """A downstream of this module alone."""
 
     folder: Path
 
     def run(self, *arguments: str) -> Completed:
-        """huai-client, in an environment that names no authority."""
+        """Run huai-client, in an environment that names no authority."""
         return ran(CLIENT, ["--root", str(self.folder / "state"), *arguments], ENVIRONMENT, SECONDS)
 
     def add(self, url: str, *options: str) -> Completed:
-        """The module of the server at `url`, with content from there."""
+        """Add the module of the server at `url`, with content from there."""
         (self.folder / "copy").mkdir(exist_ok=True)
         content = ("--content-url", f"{url}/content/{NAME}")
         return self.run("add", NAME, url, str(self.folder / "copy"), *content, *options)
 
     @property
-    def copied(self) -> str:
-        """What came."""
+    def content(self) -> str:
         return (self.folder / "copy/file").read_text()
 
 
@@ -97,23 +96,23 @@ def down(tmp_path: Path) -> Downstream:
 def test_a_certificate_opens_metadata_content_and_attestations(
     scene: Scene, down: Downstream
 ) -> None:
-    assert down.add(scene.server.url, *scene.believed, *scene.shown).stderr == ""
+    assert down.add(scene.server.url, *scene.trust, *scene.identity).stderr == ""
     attesting = write_key(down.folder / "attest", key(1))
     with (down.folder / "state/client.toml").open("a") as file:
         file.write(f'[attest]\nkey = "{attesting}"\nurls = ["{URL}"]\n')
     done = down.run("sync", NAME)
-    assert (done.returncode, down.copied) == (0, "content"), done.stderr
+    assert (done.returncode, down.content) == (0, "content"), done.stderr
     assert "attest" not in done.stderr, done.stderr  # no complaint
     assert down.run("doctor", NAME).returncode == 0
     assert down.run("sync", NAME).returncode == 0
 
 
-def test_events_are_heard_with_a_certificate(scene: Scene, down: Downstream) -> None:
-    down.add(scene.server.url, *scene.believed, *scene.shown)
+def test_events_are_received_with_a_certificate(scene: Scene, down: Downstream) -> None:
+    down.add(scene.server.url, *scene.trust, *scene.identity)
     root = down.folder / "state"
     (source,) = sources([Mirror.of(root, NAME, load(root).module(NAME))])
-    heard = next(told for told in listen(source.urls[0], [NAME]) if told is not None)
-    assert heard.module == NAME
+    event = next(event for event in listen(source.urls[0], [NAME]) if event is not None)
+    assert event.module == NAME
 
 
 def test_without_one_nothing_is_opened(scene: Scene, down: Downstream) -> None:
@@ -121,7 +120,7 @@ def test_without_one_nothing_is_opened(scene: Scene, down: Downstream) -> None:
     done = down.run("sync", NAME)
     assert (done.returncode, "tls = {ca = FILE}" in done.stderr) == (10, True)
     down.run("remove", NAME)
-    down.add(scene.server.url, *scene.believed)
+    down.add(scene.server.url, *scene.trust)
     done = down.run("sync", NAME)
     assert (done.returncode, "401" in done.stderr) == (10, True), done.stderr
 
@@ -137,22 +136,22 @@ def test_static_files_behind_a_web_server_that_asks_for_certificates(
     tls = (scene.folder / "certificate.pem", scene.folder / "key.pem")
     asking = f"ssl_client_certificate {scene.ca[0]}; ssl_verify_client on;"
     with nginx(www, tls=tls, outside=asking) as proxy:
-        down.add(proxy.url, *scene.believed)
+        down.add(proxy.url, *scene.trust)
         done = down.run("sync", NAME)
         assert (done.returncode, "tls = {certificate = FILE" in done.stderr) == (10, True)
         down.run("remove", NAME)
-        down.add(proxy.url, *scene.believed, *scene.shown)
+        down.add(proxy.url, *scene.trust, *scene.identity)
         done = down.run("sync", NAME)
-        assert (done.returncode, down.copied) == (0, "content"), done.stderr
+        assert (done.returncode, down.content) == (0, "content"), done.stderr
         assert any("/static/head" in line for line in proxy.requests)
 
 
 def test_a_key_that_others_may_read_is_refused(scene: Scene, down: Downstream) -> None:
     scene.client[1].chmod(0o644)
-    done = down.add(scene.server.url, *scene.believed, *scene.shown)
+    done = down.add(scene.server.url, *scene.trust, *scene.identity)
     assert (done.returncode, "every user may read" in done.stderr) == (40, True)
     scene.client[1].chmod(0o600)
-    down.add(scene.server.url, *scene.believed, *scene.shown)
+    down.add(scene.server.url, *scene.trust, *scene.identity)
     assert down.run("sync", NAME).returncode == 0
     scene.client[1].chmod(0o644)
     done = down.run("sync", NAME)

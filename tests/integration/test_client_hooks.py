@@ -32,28 +32,38 @@ with open(sys.argv[1], "a") as log:
 
 
 class Recorder:
-    """A program that writes down each time that it is run."""
+    """A program that writes down each time that it is run, and scripts for hooks."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / "runs"
         self.program = folder / "record"
         self.program.write_text(RECORD)
         self.program.chmod(0o755)
-        self.log = folder / "runs"
 
-    def command(self, *words: str) -> tuple[str, ...]:
-        return (str(self.program), str(self.log), *words)
+    def script(self, text: str) -> str:
+        path = self.folder / "script"
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+        return str(path)
 
     def hooks(self, **settings: Any) -> Hooks:
-        """All hooks, or others as given."""
-        return Hooks(**{**{name: self.command(name) for name in NAMES}, **settings})
+        """Return hooks that record, except those of `settings`."""
+        recording = {name: (str(self.program), str(self.log), name) for name in NAMES}
+        return Hooks(**{**recording, **settings})
+
+    def sync(self, down: Downstream, **settings: Any) -> Ended:
+        """Sync with these hooks, and a log file."""
+        down.configure(hooks=self.hooks(**settings))
+        return down.sync("--log-file", str(self.folder / "log"))
 
     def runs(self) -> list[tuple[dict[str, str], dict[str, list[str]]]]:
-        """Variables and lists of each run since the last call."""
+        """Return variables and lists of each run since the last call."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         self.log.unlink(missing_ok=True)
-        found = [json.loads(line) for line in lines]
-        assert all(words == [variables["HUAI_HOOK"]] for variables, _, words in found)
-        return [(variables, lists) for variables, lists, _ in found]
+        records = [json.loads(line) for line in lines]
+        assert all(words == [variables["HUAI_HOOK"]] for variables, _, words in records)
+        return [(variables, lists) for variables, lists, _ in records]
 
     def names(self) -> list[str]:
         return [variables["HUAI_HOOK"] for variables, _ in self.runs()]
@@ -77,22 +87,22 @@ def down(place: Site, up: Upstream, recorder: Recorder) -> Downstream:
     return place.downstream(up, hooks=recorder.hooks())
 
 
-def script(folder: Path, text: str) -> str:
-    path = folder / "script"
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return str(path)
+@pytest.fixture
+def synced(down: Downstream, recorder: Recorder) -> Downstream:
+    down.synced()
+    recorder.runs()
+    return down
 
 
 def test_the_variables_are_described(down: Downstream, recorder: Recorder) -> None:
     down.synced()
-    found = {variables["HUAI_HOOK"]: set(variables) for variables, _ in recorder.runs()}
+    variables_of = {variables["HUAI_HOOK"]: set(variables) for variables, _ in recorder.runs()}
     tables: dict[str, set[str]] = {}
     for first, names, _ in rows(section("What a hook gets", PAGE))[1:]:
         group = tables.setdefault(first or list(tables)[-1], set())
         group.update(re.findall(r"`(\w+)`", names))
     everywhere, later, lists = tables["all"], tables["all but `before`"], tables["`on_change`"]
-    assert found == {
+    assert variables_of == {
         "before": everywhere,
         "on_change": everywhere | later | lists,
         "after": everywhere | later,
@@ -132,49 +142,43 @@ def test_a_run_that_changes_something(up: Upstream, down: Downstream, recorder: 
 
 
 def test_odd_names_and_a_renamed_directory(
-    up: Upstream, down: Downstream, recorder: Recorder
+    up: Upstream, synced: Downstream, recorder: Recorder
 ) -> None:
-    down.synced()
-    recorder.runs()
     odd = [b"a\nb", b" lead", b"-rf", b"q'\"$(x)`", b"\xff\xfe", b"tab\t", b"*"]
     for name in odd:
         up.put(name, b"1")
     up.many(b"big", 200)
     up.commit()
-    down.synced()
-    (_, lists) = recorder.runs()[1]
-    written = {os.fsencode(path) for path in lists["HUAI_WRITTEN_LIST"]}
-    assert {*odd, b"big"} <= written
+    synced.synced()
+    _, lists = recorder.runs()[1]
+    assert {*odd, b"big"} <= {os.fsencode(path) for path in lists["HUAI_WRITTEN_LIST"]}
     up.at(b"big").rename(up.at(b"large"))
     up.commit()
-    down.synced()
-    (variables, lists) = recorder.runs()[1]
+    synced.synced()
+    variables, lists = recorder.runs()[1]
     assert lists["HUAI_DELETED_LIST"] == ["big/", ""]
     assert lists["HUAI_WRITTEN_LIST"] == ["large/", ""]
     assert (variables["HUAI_DELETED"], variables["HUAI_WRITTEN"]) == ("1", "1")
 
 
-def test_a_poll_runs_those_of_each_run(down: Downstream, recorder: Recorder) -> None:
-    down.synced()
-    recorder.runs()
-    assert "nothing new" in down.sync().err
-    (_, _), (after, _) = recorder.runs()
+def test_a_poll_runs_those_of_each_run(synced: Downstream, recorder: Recorder) -> None:
+    assert "nothing new" in synced.sync().err
+    _, (after, _) = recorder.runs()
     assert (after["HUAI_HOOK"], after["HUAI_CHANGED"]) == ("after", "0")
-    assert after["HUAI_COMMIT"] == after["HUAI_COMMIT_BEFORE"] == down.state.applied
+    assert after["HUAI_COMMIT"] == after["HUAI_COMMIT_BEFORE"] == synced.state.applied
 
 
 def test_a_run_that_fails(down: Downstream, recorder: Recorder) -> None:
     down.configure(url="http://127.0.0.1:9")
     assert down.sync().code == 10
-    before, failure, after = recorder.runs()
-    assert [each[0]["HUAI_HOOK"] for each in (before, failure, after)] == [
-        *("before", "on_failure", "after")
-    ]
-    assert failure[0]["HUAI_EXIT_CODE"] == after[0]["HUAI_EXIT_CODE"] == "10"
-    assert "127.0.0.1:9" in failure[0]["HUAI_REASON"]
+    variables = [variables for variables, _ in recorder.runs()]
+    assert [each["HUAI_HOOK"] for each in variables] == ["before", "on_failure", "after"]
+    _, failure, after = variables
+    assert failure["HUAI_EXIT_CODE"] == after["HUAI_EXIT_CODE"] == "10"
+    assert "127.0.0.1:9" in failure["HUAI_REASON"]
 
 
-def test_a_run_that_fails_in_part_tells_of_what_it_changed(
+def test_a_run_that_fails_in_part_lists_its_changes(
     up: Upstream, down: Downstream, recorder: Recorder
 ) -> None:
     up.at(b"folder/1").unlink()
@@ -185,18 +189,18 @@ def test_a_run_that_fails_in_part_tells_of_what_it_changed(
     assert "folder/1" not in lists["HUAI_WRITTEN_LIST"]
 
 
-def test_nothing_is_run_where_nothing_is_done(down: Downstream, recorder: Recorder) -> None:
+def test_a_dry_run_runs_no_hook(down: Downstream, recorder: Recorder) -> None:
     assert down.sync("--dry-run").code == 0
     assert down.run("plan", down.name).code == 0
     assert recorder.names() == []
     assert not (down.dest / "folder").exists()
 
 
-def test_nothing_is_run_without_the_lock(
+def test_no_hook_is_run_without_the_lock(
     tmp_path: Path, down: Downstream, recorder: Recorder
 ) -> None:
     mark = tmp_path / "mark"
-    holding = script(tmp_path, f"echo >{mark}; while [ -e {mark} ]; do sleep 0.1; done")
+    holding = recorder.script(f"echo >{mark}; while [ -e {mark} ]; do sleep 0.1; done")
     down.configure(hooks=recorder.hooks(before=holding))
     process = down.spawn("sync", down.name)
     until(mark.exists)
@@ -207,9 +211,9 @@ def test_nothing_is_run_without_the_lock(
     assert recorder.names() == ["on_change", "after"]
 
 
-def test_a_hook_may_ask_but_not_sync(tmp_path: Path, down: Downstream, recorder: Recorder) -> None:
+def test_a_hook_may_ask_but_not_sync(down: Downstream, recorder: Recorder) -> None:
     text = shlex.join(CLIENT)
-    hook = script(tmp_path, f'{text} status "$HUAI_MODULE" && {text} sync "$HUAI_MODULE"')
+    hook = recorder.script(f'{text} status "$HUAI_MODULE" && {text} sync "$HUAI_MODULE"')
     down.configure(hooks=recorder.hooks(after=hook))
     done = down.process("sync", down.name)
     assert done.code == 56
@@ -217,79 +221,64 @@ def test_a_hook_may_ask_but_not_sync(tmp_path: Path, down: Downstream, recorder:
     assert "exit code 43" in done.err
 
 
-def failing(down: Downstream, recorder: Recorder, folder: Path, **settings: Any) -> Ended:
-    down.configure(hooks=recorder.hooks(**settings))
-    return down.sync("--log-file", str(folder / "log"))
-
-
 @pytest.mark.parametrize("failure", ["fail", "warn"])
 def test_a_failing_before_refuses_the_sync(
     tmp_path: Path, down: Downstream, recorder: Recorder, failure: str
 ) -> None:
-    refuse = script(tmp_path, "echo the disk is not mounted; exit 3")
-    done = failing(down, recorder, tmp_path, before=refuse, failure=failure)
+    refuse = recorder.script("echo the disk is not mounted; exit 3")
+    done = recorder.sync(down, before=refuse, failure=failure)
     assert done.code == 56
     assert "the hook before failed: exit code 3: the disk is not mounted" in done.err
     assert f"{down.name}: before: the disk is not mounted\n" in done.err
     (failed, _), (after, _) = recorder.runs()
     assert failed["HUAI_EXIT_CODE"] == after["HUAI_EXIT_CODE"] == "56"
     assert not (down.dest / "folder").exists()
-    log = (tmp_path / "log").read_text()
-    assert f"{down.name}: before: the disk is not mounted\n" in log
+    assert f"{down.name}: before: the disk is not mounted\n" in (tmp_path / "log").read_text()
     (status,) = down.run("status", down.name, "--json").events("module")
     assert status["last_code"] == 56
 
 
 @pytest.mark.parametrize("name", ["on_change", "after"])
 def test_one_that_fails_afterwards_undoes_nothing(
-    tmp_path: Path, down: Downstream, recorder: Recorder, name: str
+    down: Downstream, recorder: Recorder, name: str
 ) -> None:
-    broken = script(tmp_path, "exit 4")
-    done = failing(down, recorder, tmp_path, **{name: broken})
+    done = recorder.sync(down, **{name: recorder.script("exit 4")})
     assert done.code == 56
     assert f"the hook {name} failed: exit code 4" in done.err
     assert (down.dest / "folder" / "1").exists()
     assert down.state.applied is not None
-    assert recorder.names() == [each for each in ("before", "on_change", "after") if each != name]
+    assert recorder.names() == ["before", "after" if name == "on_change" else "on_change"]
     assert down.verify().code == 0
+    # Nor does the next run report the change again.
+    down.configure(hooks=recorder.hooks())
+    assert down.sync().code == 0
+    assert recorder.names() == ["before", "after"]
 
 
-def test_a_warning_if_that_is_wished(tmp_path: Path, down: Downstream, recorder: Recorder) -> None:
-    broken = script(tmp_path, "exit 4")
-    done = failing(down, recorder, tmp_path, after=broken, on_change=broken, failure="warn")
+def test_a_failure_may_be_a_warning(down: Downstream, recorder: Recorder) -> None:
+    broken = recorder.script("exit 4")
+    done = recorder.sync(down, after=broken, on_change=broken, failure="warn")
     assert done.code == 0
     assert "the hook after failed: exit code 4" in done.err
     assert "the hook on_change failed: exit code 4" in done.err
     assert recorder.names() == ["before"]
 
 
-def test_the_code_of_a_sync_that_failed_is_kept(
-    tmp_path: Path, down: Downstream, recorder: Recorder
-) -> None:
+def test_the_code_of_a_sync_that_failed_is_kept(down: Downstream, recorder: Recorder) -> None:
     down.configure(url="http://127.0.0.1:9")
-    done = failing(down, recorder, tmp_path, after=script(tmp_path, "exit 4"))
+    done = recorder.sync(down, after=recorder.script("exit 4"))
     assert done.code == 10
     assert "the hook after failed: exit code 4" in done.err
 
 
-def test_a_change_is_not_told_again_after_a_hook_that_failed(
-    tmp_path: Path, down: Downstream, recorder: Recorder
-) -> None:
-    failing(down, recorder, tmp_path, on_change=script(tmp_path, "exit 1"))
-    down.configure(hooks=recorder.hooks())
-    recorder.runs()
-    assert down.sync().code == 0
-    assert recorder.names() == ["before", "after"]
-
-
-def test_one_that_hangs_is_ended(tmp_path: Path, down: Downstream, recorder: Recorder) -> None:
-    hanging = script(tmp_path, "trap '' TERM; while :; do sleep 1; done")
-    done = failing(down, recorder, tmp_path, after=hanging, timeout="1s")
+def test_one_that_hangs_is_ended(down: Downstream, recorder: Recorder) -> None:
+    hanging = recorder.script("trap '' TERM; while :; do sleep 1; done")
+    done = recorder.sync(down, after=hanging, timeout="1s")
     assert done.code == 56
     assert "its time of 1 s was over" in done.err
 
 
-def test_one_that_is_missing_is_found_before_anything(down: Downstream) -> None:
+def test_one_that_is_missing_is_found_before_the_sync(down: Downstream) -> None:
     down.configure(hooks=Hooks(after="/nonexistent/hook"))
     done = down.sync()
     assert (done.code, down.state.applied) == (40, None)
@@ -297,8 +286,8 @@ def test_one_that_is_missing_is_found_before_anything(down: Downstream) -> None:
     assert "/nonexistent/hook" in done.err
 
 
-def test_one_that_went_away_fails(tmp_path: Path, down: Downstream) -> None:
-    program = script(tmp_path, "exit 0")
+def test_one_that_went_away_fails(down: Downstream, recorder: Recorder) -> None:
+    program = recorder.script("exit 0")
     down.configure(hooks=Hooks(before=program))
     down.synced()
     Path(program).unlink()
@@ -307,15 +296,12 @@ def test_one_that_went_away_fails(tmp_path: Path, down: Downstream) -> None:
     assert "cannot be started: No such file or directory" in done.err
 
 
-def test_json_has_nothing_that_a_hook_prints(
-    tmp_path: Path, down: Downstream, recorder: Recorder
-) -> None:
-    loud = script(tmp_path, "yes loud | head -n 200000; yes loud | head -n 100000 >&2; exit 2")
-    down.configure(hooks=recorder.hooks(after=loud))
+def test_json_has_no_output_of_a_hook(down: Downstream, recorder: Recorder) -> None:
+    loud = "yes loud | head -n 200000; yes loud | head -n 100000 >&2; exit 2"
+    down.configure(hooks=recorder.hooks(after=recorder.script(loud)))
     done = down.process("sync", down.name, "--json")
     assert done.code == 56
-    events = done.events("hook")
-    assert [(each["hook"], each["failure"]) for each in events] == [
+    assert [(event["hook"], event["failure"]) for event in done.events("hook")] == [
         *(("before", ""), ("on_change", ""), ("after", "exit code 2: loud"))
     ]
     assert [event["code"] for event in done.events("error")] == [56]
@@ -326,13 +312,13 @@ def test_a_signal_ends_the_hook_and_runs_no_other(
     tmp_path: Path, down: Downstream, recorder: Recorder, number: signal.Signals
 ) -> None:
     pid = tmp_path / "pid"
-    hanging = script(tmp_path, f"echo $$ >{pid}.new; mv {pid}.new {pid}; sleep 1000")
+    hanging = recorder.script(f"echo $$ >{pid}.new; mv {pid}.new {pid}; sleep 1000")
     down.configure(hooks=recorder.hooks(on_change=hanging))
     process = down.spawn("sync", down.name)
     until(pid.exists)
     process.send_signal(number)
     assert ended(process).code == 128 + number
-    assert not Path(f"/proc/{pid.read_text().strip()}").exists()
+    until(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())
     assert recorder.names() == ["before"]
     assert down.state.applied is not None
     down.configure(hooks=recorder.hooks())
@@ -354,28 +340,34 @@ def test_modules_in_parallel_run_each_their_own(place: Site, recorder: Recorder)
     client_config.add_module(first.root, second.name, module)
     done = first.process("sync", "--all", "--parallel", "2")
     assert done.code == 0, done
-    told = [(variables["HUAI_MODULE"], variables["HUAI_HOOK"]) for variables, _ in recorder.runs()]
+    runs = [variables for variables, _ in recorder.runs()]
     for down in downs:
-        own = [hook for name, hook in told if name == down.name]
+        own = [run["HUAI_HOOK"] for run in runs if run["HUAI_MODULE"] == down.name]
         assert own == ["before", "on_change", "after"]
 
 
-def test_no_folder_is_left_where_on_change_was_taken_out(
-    down: Downstream, recorder: Recorder
+@pytest.fixture
+def interrupted(down: Downstream) -> Path:
+    """The folder of the changes of an interrupted run."""
+    folder = down.state_file.parent / "changes" / "planned"
+    folder.mkdir(parents=True)
+    (folder / "deleted").write_bytes(b"a\0b\0a\0cut")
+    return folder
+
+
+def test_no_folder_is_left_without_on_change(
+    down: Downstream, interrupted: Path, recorder: Recorder
 ) -> None:
-    left = down.state_file.parent / "changes" / "planned"
-    left.mkdir(parents=True)
-    (left / "written").write_bytes(b"a\0b\0cut")
     down.configure(hooks=recorder.hooks(on_change=None))
     down.synced()
-    assert not left.parent.exists()
+    assert not interrupted.parent.exists()
     assert recorder.names() == ["before", "after"]
 
 
-def test_what_a_cut_run_left_is_told_once_each(down: Downstream, recorder: Recorder) -> None:
-    left = down.state_file.parent / "changes" / "planned"
-    left.mkdir(parents=True)
-    (left / "deleted").write_bytes(b"a\0b\0a\0cut")
+@pytest.mark.usefixtures("interrupted")
+def test_changes_of_an_interrupted_run_are_listed_once(
+    down: Downstream, recorder: Recorder
+) -> None:
     down.synced()
     variables, lists = recorder.runs()[1]
     assert lists["HUAI_DELETED_LIST"] == ["a", "b", ""]

@@ -1,10 +1,10 @@
-"""`huai-client watch`: a sync follows each commit, whatever happens to whom in between."""
+"""`huai-client watch`: a sync follows each commit, whichever process ends in between."""
 
 import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,44 +13,37 @@ import pytest
 from huai_client.config import load as client_config
 from huai_client.state.paths import module_places
 from huai_client.state.state import load
-from tests.support.client_watch import configure, watching
+from tests.support.client_watch import QUICK, Watching, configure, watching
 from tests.support.nginx import nginx
 from tests.support.processes import children, descendants, until
-from tests.support.upstream import (
-    SECONDS,
-    Downstream,
-    Site,
-    Upstream,
-    assert_equal,
-    serving,
-    site,
-)
+from tests.support.upstream import SECONDS, Downstream, Site, Upstream, assert_equal, serving, site
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Site]:
-    """A site for whoever stops its server."""
-    with site(tmp_path / "site") as made:
-        yield made
+    """A site for a test that stops its server."""
+    with site(tmp_path / "site") as own:
+        yield own
 
 
-def mirrored(place: Site, **settings: Any) -> tuple[Upstream, Downstream]:
+def mirrored(place: Site, config: str = QUICK, **settings: Any) -> tuple[Upstream, Downstream]:
     up = place.upstream()
     up.put(b"a", b"1")
     up.commit()
     down = place.downstream(up, **settings)
-    configure(down)
+    configure(down, config)
     return up, down
 
 
 def is_applied(up: Upstream, down: Downstream) -> Callable[[], bool]:
-    """Whether the downstream is at the newest commit."""
+    """Commit; return a function that is true if the downstream is at that commit."""
     commit = up.commit().head.commit
+    state = module_places(down.root, up.name).state
+    return lambda: load(state).applied == commit
 
-    def now() -> bool:
-        return load(module_places(down.root, up.name).state).applied == commit
 
-    return now
+def ended(processes: Iterable[int]) -> Callable[[], bool]:
+    return lambda: not any(Path(f"/proc/{process}").exists() for process in processes)
 
 
 def change(up: Upstream, down: Downstream, text: bytes) -> None:
@@ -73,7 +66,7 @@ def test_a_commit_is_synced_when_it_is_made(place: Site) -> None:
 
 
 def test_an_upstream_that_was_away_is_heard_again(own: Site) -> None:
-    """Killed, and started again; what was committed meanwhile comes too."""
+    """Killed, and started again; commits from meanwhile come too."""
     up, down = mirrored(own)
     with watching(down) as watch:
         watch.wait("subscribed")
@@ -102,15 +95,23 @@ def test_another_url_stands_in(own: Site) -> None:
         assert second.poll() is None
 
 
+def reload_damaged(watch: Watching, down: Downstream) -> None:
+    """Reload at a signal, while the configuration cannot be read."""
+    path = client_config.config_path(down.root)
+    before = path.read_bytes()
+    configure(down, "[modules\n")
+    watch.process.send_signal(signal.SIGHUP)
+    until(lambda: "stay as they were" in watch.errors)
+    path.write_bytes(before)
+
+
 def test_a_watcher_under_nohup_reloads_at_a_signal(place: Site) -> None:
     _, down = mirrored(place)
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with watching(down, PYTHONUNBUFFERED="1") as watch:  # a variable: a child of this process
             watch.wait("subscribed")
-            configure(down, "[modules\n")
-            watch.process.send_signal(signal.SIGHUP)
-            until(lambda: "stay as they were" in watch.errors)
+            reload_damaged(watch, down)
     finally:
         signal.signal(signal.SIGHUP, before)
 
@@ -120,16 +121,12 @@ def test_a_new_module_is_taken_at_a_signal(place: Site) -> None:
     other = place.upstream()
     other.put(b"x", b"1")
     other.commit()
+    dest = place.folder / f"dest-{other.name}"
+    dest.mkdir()
     with watching(down) as watch:
         watch.wait("subscribed")
         watch.wait("ended")
-        dest = place.folder / f"dest-{other.name}"
-        dest.mkdir()
-        configure(down, "[modules\n")
-        watch.process.send_signal(signal.SIGHUP)
-        until(lambda: "stay as they were" in watch.errors)
-        path = client_config.config_path(down.root)
-        path.write_text(path.read_text().removesuffix("[modules\n"))
+        reload_damaged(watch, down)
         module = client_config.Module(url=place.url, dest=str(dest))
         client_config.add_module(down.root, other.name, module)
         watch.process.send_signal(signal.SIGHUP)
@@ -139,8 +136,8 @@ def test_a_new_module_is_taken_at_a_signal(place: Site) -> None:
         change(other, Downstream(other.name, dest, down.root), b"22")
 
 
-def slow_hook(down: Downstream, folder: Path) -> Path:
-    """Let syncs wait before they begin; the file that is there as soon as one does."""
+def add_slow_hook(down: Downstream, folder: Path) -> Path:
+    """Let syncs wait before they begin; return the file that such a sync creates."""
     hook = folder / "hook"
     hook.write_text(f"#!/bin/sh\ntouch {folder}/begun\nexec sleep 1000\n")
     hook.chmod(0o755)
@@ -148,14 +145,14 @@ def slow_hook(down: Downstream, folder: Path) -> Path:
     return folder / "begun"
 
 
-def test_a_crash_of_a_sync_or_a_listener_ends_nothing_else(place: Site, tmp_path: Path) -> None:
+def test_a_crash_of_a_sync_or_a_listener_ends_no_other_process(place: Site, tmp_path: Path) -> None:
     _, down = mirrored(place)
-    begun = slow_hook(down, tmp_path)
+    begun = add_slow_hook(down, tmp_path)
     with watching(down) as watch:
         watch.wait("subscribed")
         until(begun.exists)
-        for each in children(watch.process.pid):
-            os.kill(each, signal.SIGKILL)
+        for child in children(watch.process.pid):
+            os.kill(child, signal.SIGKILL)
         watch.wait("ended", module=down.name, code=137, name=None)
         until(lambda: "ended (137); it is started again" in watch.errors)
         watch.wait("subscribed")
@@ -164,22 +161,22 @@ def test_a_crash_of_a_sync_or_a_listener_ends_nothing_else(place: Site, tmp_path
 
 def test_a_signal_ends_a_sync_that_runs(place: Site, tmp_path: Path) -> None:
     _, down = mirrored(place)
-    begun = slow_hook(down, tmp_path)
+    begun = add_slow_hook(down, tmp_path)
     with watching(down) as watch:
         until(begun.exists)
         below = descendants(watch.process.pid)
         assert len(below) > 2
         assert watch.end() == 143
-        until(lambda: not any(Path(f"/proc/{each}").exists() for each in below))
+        until(ended(below))
 
 
-def test_killed_nothing_of_it_stays(place: Site) -> None:
+def test_no_process_stays_after_a_kill(place: Site) -> None:
     up, down = mirrored(place)
     with watching(down) as watch:
         watch.wait("subscribed")
         below = descendants(watch.process.pid)
         watch.end(signal.SIGKILL)
-        until(lambda: not any(Path(f"/proc/{each}").exists() for each in below))
+        until(ended(below))
     with watching(down):
         change(up, down, b"22")
 
@@ -187,35 +184,31 @@ def test_killed_nothing_of_it_stays(place: Site) -> None:
 def test_an_upstream_without_events_is_polled(place: Site, tmp_path: Path) -> None:
     only_metadata = f"if ($uri ~ events) {{ return 404; }} proxy_pass {place.url};"
     with nginx(tmp_path, location=only_metadata) as proxy:
-        up = place.upstream()
-        up.put(b"a", b"1")
-        up.commit()
-        down = place.downstream(up, url=proxy.url)
-        configure(down, '\n[watch]\nspread = "0"\npoll = "1s"\n')
+        polling = '\n[watch]\nspread = "0"\npoll = "1s"\n'
+        up, down = mirrored(place, polling, url=proxy.url)
         with watching(down, up.name) as watch:
-            watch.wait("unsubscribed", message=f"{proxy.url}: tells of no commits")
+            message = f"{proxy.url}: tells of no commits"  # prose: the message of the program
+            watch.wait("unsubscribed", message=message)
             for text in (b"22", b"333"):
                 change(up, down, text)
             assert watch.count("subscribed") == 0
 
 
-def test_the_service_manager_hears_of_it(place: Site, short_path: Path) -> None:
+def test_the_service_manager_is_notified(place: Site, short_path: Path) -> None:
     _, down = mirrored(place)
+    path = str(short_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.settimeout(SECONDS)
-        manager.bind(str(short_path / "notify"))
-        said = b""
-        with watching(
-            down, NOTIFY_SOCKET=str(short_path / "notify"), WATCHDOG_USEC="1000000"
-        ) as watch:
-            while said.count(b"WATCHDOG=1") < 3:
-                said += manager.recv(1000) + b"\n"
+        manager.bind(path)
+        messages = b""
+        with watching(down, NOTIFY_SOCKET=path, WATCHDOG_USEC="1000000") as watch:
+            while messages.count(b"WATCHDOG=1") < 3:
+                messages += manager.recv(1000) + b"\n"
             assert watch.end() == 143
-        assert said.startswith(b"READY=1\n")
-        assert b"STATUS=watching 1 module" in said
-        rest = b""
-        while b"STOPPING=1" not in rest:
-            rest += manager.recv(1000)
+        assert messages.startswith(b"READY=1\n")
+        assert b"STATUS=watching 1 module" in messages
+        while b"STOPPING=1" not in messages:
+            messages += manager.recv(1000)
 
 
 def test_it_ends_quietly_at_any_moment(place: Site) -> None:

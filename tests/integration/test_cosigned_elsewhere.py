@@ -2,18 +2,15 @@
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from huai_server.static.newest import newest_published
 from huai_server.store.check import check_repository
 from huai_server.store.repository import Head, Repository
 from tests.support.committing import run_server
 from tests.support.keys import key, write_key
-from tests.support.upstream import Downstream, Upstream, rsync_differences, site
+from tests.support.upstream import Upstream, rsync_differences, site
 
 Ended = subprocess.CompletedProcess[str]
 
@@ -69,54 +66,47 @@ class Elsewhere:
 
     @property
     def head(self) -> Head:
-        found = self.repository.head()
-        assert found is not None
-        return found
+        head = self.repository.head()
+        assert head is not None
+        return head
 
     @property
     def waiting(self) -> int:
-        """The serial of the commit that waits; 0: none does."""
-        found = self.repository.pending()
-        return found[1].info.serial if found else 0
+        """The serial of the commit that waits, or 0."""
+        pending = self.repository.pending()
+        return pending[1].info.serial if pending else 0
 
 
-@pytest.fixture(name="pair")
-def signed_elsewhere(short_path: Path) -> Iterator[tuple[Elsewhere, Downstream]]:
+def test_a_commit_is_published_when_it_was_signed_elsewhere(short_path: Path) -> None:
     with site(short_path / "site") as place:
-        up = place.upstream()
-        found, keys = Elsewhere(up, short_path), (key(1).public, key(2).public)
-        down = place.downstream(up, verify="require", keys=keys, threshold=2)
+        tree = place.upstream()
+        up, keys = Elsewhere(tree, short_path), (key(1).public, key(2).public)
+        down = place.downstream(tree, verify="require", keys=keys, threshold=2)
         down.synced()
-        yield found, down
-
-
-def test_a_commit_is_published_when_it_was_signed_elsewhere(
-    pair: tuple[Elsewhere, Downstream],
-) -> None:
-    up, down = pair
-    assert "waits for 1 more of 2 signatures" in up.commit(b"22").stderr
-    assert (up.head.info.serial, up.waiting) == (1, 2)
-    assert down.synced()["serial"] == 1
-    status = up.server("status", up.up.name, code=0).stdout
-    assert "serial 1, committed" in status
-    assert ", serial 2 waits for signatures since" in status
-    assert json.loads(up.server("status", "--json", code=0).stdout)["pending"] == 2
-    request = up.write_request("request")
-    shown = run_server(up.operator, "key", "cosign", str(request), "--json")
-    event: dict[str, Any] = json.loads(shown.stdout)
-    assert (event["serial"], event["since"], event["signed"]) == (2, None, False)
-    assert event["totals"]["entries"] == 2
-    signature, _ = up.cosign(request)
-    assert newest_published(up.repository.path) == up.head.commit
-    up.attach(signature)
-    assert (up.head.info.serial, up.waiting) == (2, 0)
-    assert newest_published(up.repository.path) == up.head.commit
-    assert json.loads(up.server("status", "--json", code=0).stdout)["pending"] is None
-    assert down.synced()["serial"] == 2
-    assert rsync_differences(up.up, down) == ""
-    assert check_repository(up.up.name, up.repository).faults == ()
-    up.commit(b"333")
-    assert "not a signature of the commit with serial 3" in up.attach(signature, code=57).stderr
-    _, told = up.cosign(up.write_request("next"))
-    assert "since serial 2: 0 added, 1 changed, 0 removed" in told.stdout
-    assert "serial 3 was signed before" in up.cosign(request, code=57)[1].stderr
+        assert "waits for 1 more of 2 signatures" in up.commit(b"22").stderr
+        assert (up.head.info.serial, up.waiting) == (1, 2)
+        assert down.synced()["serial"] == 1
+        status = up.server("status", tree.name, code=0).stdout
+        assert "serial 1, committed" in status
+        assert ", serial 2 waits for signatures since" in status
+        assert json.loads(up.server("status", "--json", code=0).stdout)["pending"] == 2
+        request = up.write_request("request")
+        output = run_server(up.operator, "key", "cosign", str(request), "--json").stdout
+        event: dict[str, Any] = json.loads(output)
+        assert (event["serial"], event["since"], event["signed"]) == (2, None, False)
+        assert event["totals"]["entries"] == 2
+        signature, _ = up.cosign(request)
+        assert newest_published(up.repository.path) == up.head.commit
+        up.attach(signature)
+        assert (up.head.info.serial, up.waiting) == (2, 0)
+        assert newest_published(up.repository.path) == up.head.commit
+        assert json.loads(up.server("status", "--json", code=0).stdout)["pending"] is None
+        assert down.synced()["serial"] == 2
+        assert rsync_differences(tree, down) == ""
+        assert check_repository(tree.name, up.repository).faults == ()
+        up.commit(b"333")
+        error = up.attach(signature, code=57).stderr
+        assert "not a signature of the commit with serial 3" in error
+        _, done = up.cosign(up.write_request("next"))
+        assert "since serial 2: 0 added, 1 changed, 0 removed" in done.stdout
+        assert "serial 3 was signed before" in up.cosign(request, code=57)[1].stderr

@@ -43,31 +43,29 @@ def test_a_limit_of_a_directory_that_does_not_exist_is_warned_of(place: Site) ->
     assert ", 1 pointer in" in ended.err
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
-        (("--max-delete", "ten"), 40),
-        (("--max-delete-in", "/pool=ten"), 40),
-        (("--max-delete-in", "pool"), 40),
-        (("--bwlimit", "fast"), 1),
-        (("--bwlimit", "10m"), 0),
-        (("--bwlimit", "1.5MB"), 0),
-        (("-o", "streams=0"), 1),
-        (("-o", "streams"), 1),
-        (("-o", "dest=/srv"), 1),
-        (("-o", "batch_size=4x"), 1),
-        (("-o", "batch_size=4G", "-o", "timeout=60"), 0),
-    ],
-)
 def test_options_are_checked_also_where_nothing_is_new(
-    place: Site, options: tuple[str, ...], code: int
+    place: Site, subtests: pytest.Subtests
 ) -> None:
     up = place.upstream()
     up.put(b"a", b"text")
     down = place.synced_downstream(up)
-    ended = down.sync(*options)
-    assert ended.code == code
-    assert ("nothing new" in ended.err) == (code == 0)
+    for options, code in [
+        ("--max-delete ten", 40),
+        ("--max-delete-in /pool=ten", 40),
+        ("--max-delete-in pool", 40),
+        ("--bwlimit fast", 1),
+        ("--bwlimit 10m", 0),
+        ("--bwlimit 1.5MB", 0),
+        ("-o streams=0", 1),
+        ("-o streams", 1),
+        ("-o dest=/srv", 1),
+        ("-o batch_size=4x", 1),
+        ("-o batch_size=4G -o timeout=60", 0),
+    ]:
+        with subtests.test(options):
+            ended = down.sync(*options.split())
+            assert ended.code == code
+            assert ("nothing new" in ended.err) == (code == 0)
 
 
 def test_limits_when_it_is_put_off_and_when_it_is_due(place: Site) -> None:
@@ -81,7 +79,7 @@ def test_limits_when_it_is_put_off_and_when_it_is_due(place: Site) -> None:
         up.commit()
         down.synced()
         record = down.state_file.with_name("delayed")
-        older = [each._replace(since=each.since - 5) for each in delayed_record.load(record)]
+        older = [entry._replace(since=entry.since - 5) for entry in delayed_record.load(record)]
         delayed_record.save(record, older, now=1)
     # Each run by itself was within the limit, so all of it may go at once.
     down.configure(delete_after="0")

@@ -1,26 +1,17 @@
-"""Digests that the upstream adds later: a downstream takes them in and leaves its tree alone."""
+"""Digests that the upstream adds later: a downstream takes them and leaves its tree alone."""
 
 import json
 import os
 import re
-import signal
 import subprocess
-import time
+from pathlib import Path
 from typing import Any
 
 import httpx
 
 from tests.support import json_events
-from tests.support.upstream import (
-    ENVIRONMENT,
-    SECONDS,
-    SERVER,
-    Downstream,
-    Ended,
-    Site,
-    Upstream,
-    ended,
-)
+from tests.support.processes import until
+from tests.support.upstream import ENVIRONMENT, SECONDS, SERVER, Ended, Site, Upstream, ended
 
 LARGE = 64 << 20
 
@@ -41,96 +32,92 @@ def digest(up: Upstream, *arguments: str) -> Ended:
     return ended(process)
 
 
-def digested(up: Upstream) -> dict[str, Any]:
-    """The result of a run that has to go well."""
+def add_digests(up: Upstream) -> dict[str, Any]:
+    """Return the result of a run that has to succeed."""
     done = digest(up)
     assert done.code == 0, done
-    (found,) = map(json.loads, done.out.splitlines())
-    assert [*json_events.faults("huai-server", found)] == []
-    assert isinstance(found, dict)
-    return found
+    (event,) = map(json.loads, done.out.splitlines())
+    assert [*json_events.faults("huai-server", event)] == []
+    assert isinstance(event, dict)
+    return event
 
 
-def states(down: Downstream) -> dict[str, tuple[int, ...]]:
-    """What a rewritten, replaced or touched file or directory would not keep."""
-    found: dict[str, tuple[int, ...]] = {}
-    for path in [down.dest, *down.dest.rglob("*")]:
-        status = path.lstat()
-        found[str(path)] = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
-    return found
+def read_states(tree: Path) -> dict[str, tuple[int, ...]]:
+    """Return what a rewritten, replaced or touched file or directory would not keep."""
+    statuses = {str(path): path.lstat() for path in [tree, *tree.rglob("*")]}
+    return {
+        path: (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+        for path, status in statuses.items()
+    }
 
 
-def shown(place: Site, up: Upstream) -> tuple[bool, float]:
-    """Whether the page of a module tells of missing digests, and how many its metrics name."""
+def count_undigested(place: Site, up: Upstream) -> float:
+    """Return the number of the metrics; the page has a note if it is not 0."""
     page = httpx.get(f"{place.url}/modules/{up.name}", timeout=SECONDS).text
     metrics = httpx.get(f"{place.url}/metrics", timeout=SECONDS).text
-    named = re.search(rf'huai_module_undigested_files{{module="{up.name}"}} (.*)', metrics)
-    assert named
-    return "files without a digest" in page, float(named[1])
+    line = re.search(rf'huai_module_undigested_files{{module="{up.name}"}} (.*)', metrics)
+    assert line
+    assert ("files without a digest" in page) == (float(line[1]) > 0)
+    return float(line[1])
 
 
-def test_a_downstream_takes_in_digests_without_touching_its_tree(place: Site) -> None:
+def put_sparse(up: Upstream, path: bytes, size: int) -> None:
+    os.truncate(up.put(path), size)
+    os.utime(up.at(path), (1_000, 1_000))
+
+
+def test_a_downstream_takes_digests_without_touching_its_tree(place: Site) -> None:
     up = place.upstream(digest="later")
     up.many(b"many", 140)
     up.put(b"deep/er/file", b"content")
     os.link(up.at(b"deep/er/file"), up.at(b"deep/link"))
     up.at(b"symlink").symlink_to("deep")
     down = place.synced_downstream(up)
-    file = down.dest / "many/7"
-    before = states(down)
-    assert shown(place, up) == (True, 142.0)
-    found = digested(up)
-    assert shown(place, up) == (False, 0.0)
-    assert (found["changed"], found["missing"], found["hashed_files"]) == (True, 0, 141)
+    before = read_states(down.dest)
+    assert count_undigested(place, up) == 142
+    event = add_digests(up)
+    assert count_undigested(place, up) == 0
+    assert (event["changed"], event["missing"], event["hashed_files"]) == (True, 0, 141)
     assert down.plan() == []
     result = down.synced()
-    assert result["serial"] == found["serial"]
+    assert result["serial"] == event["serial"]
     assert result.get("summary", {}).get("fetches", 0) == result.get("received", 0) == 0
-    assert states(down) == before
+    assert read_states(down.dest) == before
     assert down.verify("--content").code == 0
+    file = down.dest / "many/7"
     status = file.stat()
     file.write_bytes(b"X" * status.st_size)
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert down.verify("--content").code != 0
 
 
-def test_a_killed_run_is_taken_up_where_it_was(place: Site) -> None:
+def test_a_killed_run_is_continued(place: Site) -> None:
     up = place.upstream(digest="later")
-    up.put(b"larger", b"")
-    os.truncate(up.at(b"larger"), 8 * LARGE)
-    os.utime(up.at(b"larger"), (1_000, 1_000))
+    put_sparse(up, b"larger", 8 * LARGE)
     up.put(b"small", b"s" * (LARGE // 16))
     up.commit()
     left = up.places.folder / "digests.left"
     # The rate lets the larger file, a batch by itself, take a minute.
     process = subprocess.Popen(command(up, "--rate", str(LARGE // 8)), env=ENVIRONMENT)
     try:
-        deadline = time.monotonic() + SECONDS
-        while not left.exists() or left.stat().st_size <= 16:
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: left.exists() and left.stat().st_size > 16)
+        assert process.poll() is None
     finally:
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
-    found = digested(up)
-    assert (found["changed"], found["missing"]) == (True, 0)
-    assert (found["hashed_files"], found["hashed_bytes"]) == (1, 8 * LARGE)
+    event = add_digests(up)
+    assert (event["changed"], event["missing"]) == (True, 0)
+    assert (event["hashed_files"], event["hashed_bytes"]) == (1, 8 * LARGE)
 
 
 def test_a_commit_is_not_kept_waiting(place: Site) -> None:
     up = place.upstream(digest="later")
     up.put(b"one", b"1" * 1000)
-    up.put(b"old", b"")
-    os.truncate(up.at(b"old"), LARGE + 1)
-    os.utime(up.at(b"old"), (1_000, 1_000))
+    put_sparse(up, b"old", LARGE + 1)
     up.commit()
-    left = up.places.folder / "digests.left"
     process = subprocess.Popen(command(up, "--rate", "1"), env=ENVIRONMENT)
     try:
-        while not left.exists():
-            assert process.poll() is None
-            time.sleep(0.01)
+        until((up.places.folder / "digests.left").exists)
         up.put(b"two", b"2")
         done = subprocess.run(
             [*SERVER, "--root", str(up.root), "commit", up.name, "--wait", str(SECONDS)],
@@ -147,16 +134,15 @@ def test_a_commit_is_not_kept_waiting(place: Site) -> None:
 
 def test_time_ends_the_reading_of_a_file(place: Site) -> None:
     up = place.upstream(digest="later")
-    up.put(b"large", b"")
-    os.truncate(up.at(b"large"), LARGE)
+    put_sparse(up, b"large", LARGE)
     up.commit()
     # At this rate the file takes years.
     done = digest(up, "--rate", "1", "--time", "1s")
     assert done.code == 41
-    (found,) = map(json.loads, done.out.splitlines())
-    assert (found["changed"], found["missing"], found["hashed_files"]) == (False, 1, 0)
-    assert [problem[0] for problem in found["problems"]] == ["large"]
-    assert digested(up)["missing"] == 0
+    (event,) = map(json.loads, done.out.splitlines())
+    assert (event["changed"], event["missing"], event["hashed_files"]) == (False, 1, 0)
+    assert [problem[0] for problem in event["problems"]] == ["large"]
+    assert add_digests(up)["missing"] == 0
 
 
 def test_bad_limits_are_refused(place: Site) -> None:

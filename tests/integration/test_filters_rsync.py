@@ -1,4 +1,4 @@
-"""Filter rules by hand, each against the real rsync: what is easily got wrong."""
+"""Filter rules by hand, each against the real rsync."""
 
 import subprocess
 
@@ -23,7 +23,7 @@ TABLE = {
     "anchored directory, its members": b"- /foo.d/*",
     "two components": b"- b/a",
     "two components, anchored": b"- /b/a",
-    "a slash in the middle is no anchor": b"- foo.d/x.c",
+    "a slash in the middle does not anchor": b"- foo.d/x.c",
     "star stops at a slash": b"- foo.d/*/bar",
     "two stars do not": b"- foo.d/**/bar",
     "two stars at the start": b"- **/a",
@@ -88,7 +88,8 @@ TABLE = {
     "case": b"- upper",
 }
 
-LISTS = {
+RULES = {
+    **{name: [rule] for name, rule in TABLE.items()},
     "first match wins": [b"+ foo", b"- foo*"],
     "only some": [b"+ /c/", b"+ /c/dists/***", b"- *"],
     "the parent is left out": [b"- /c/", b"+ /c/dists/***"],
@@ -113,29 +114,24 @@ DELETIONS = {
 }
 
 
-def parsed(rules: list[bytes], *, delete_excluded: bool = True) -> Rules:
+def parse(rules: list[bytes], *, delete_excluded: bool = True) -> Rules:
     parser = Parser(delete_excluded=delete_excluded)
     parser.list(rules, "rule")
     return Rules(parser.rules)
 
 
-@pytest.mark.parametrize("rule", TABLE.values(), ids=TABLE.keys())
-def test_one_rule(rule: bytes) -> None:
-    assert selected(TREE, parsed([rule])) == copied(TREE, *options_of([rule]))
-
-
-@pytest.mark.parametrize("rules", LISTS.values(), ids=LISTS.keys())
-def test_some_rules(rules: list[bytes]) -> None:
-    assert selected(TREE, parsed(rules)) == copied(TREE, *options_of(rules))
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
+def test_selected_paths(rules: list[bytes]) -> None:
+    assert selected(TREE, parse(rules)) == copied(TREE, *options_of(rules))
 
 
 @pytest.mark.parametrize("delete_excluded", [False, True])
-@pytest.mark.parametrize("rules", DELETIONS.values(), ids=DELETIONS.keys())
-def test_what_is_deleted(rules: list[bytes], delete_excluded: bool) -> None:
+@pytest.mark.parametrize("rules", DELETIONS.values(), ids=DELETIONS)
+def test_deleted_paths(rules: list[bytes], delete_excluded: bool) -> None:
     source = tree_of(b"foo.d/bar", b"bar/foo.o", b"b/a", b"c/new")
     option = b"--delete-excluded" if delete_excluded else b"--delete"
-    found = copied(source, option, *options_of(rules), onto=TREE)
-    assert left_over(source, TREE, parsed(rules, delete_excluded=delete_excluded)) == found
+    by_rsync = copied(source, option, *options_of(rules), onto=TREE)
+    assert left_over(source, TREE, parse(rules, delete_excluded=delete_excluded)) == by_rsync
 
 
 RULE_FILE = (
@@ -158,18 +154,19 @@ def test_a_merged_file_of_bare_patterns() -> None:
     for mark in (b".- ", b".+ ", b".-s ", b"merge,- "):
         with rule_file(PATTERN_FILE) as name:
             rules = [mark + name, b"- *.d"]
-            found = copied(TREE, *options_of(rules))
-            assert selected(TREE, Rules.parse(rules, {name: PATTERN_FILE}.__getitem__)) == found
+            read = {name: PATTERN_FILE}.__getitem__
+            assert selected(TREE, Rules.parse(rules, read)) == copied(TREE, *options_of(rules))
 
 
 def test_a_side_for_a_merged_file_and_the_files_in_it() -> None:
     with rule_file(b"- b\n- c/pool") as inner, rule_file(b"- foo*\n. " + inner) as outer:
         read = {inner: b"- b\n- c/pool", outer: b"- foo*\n. " + inner}.__getitem__
         for mark in (b".r ", b".s ", b".rs ", b". "):
-            found = copied(tree_of(b"c/x"), b"--delete", b"--filter=" + mark + outer, onto=TREE)
+            source = tree_of(b"c/x")
+            by_rsync = copied(source, b"--delete", b"--filter=" + mark + outer, onto=TREE)
             parser = Parser(read)
             parser.filter(mark + outer)
-            assert left_over(tree_of(b"c/x"), TREE, Rules(parser.rules)) == found
+            assert left_over(source, TREE, Rules(parser.rules)) == by_rsync
 
 
 def test_options_of_a_command_line() -> None:
@@ -196,7 +193,7 @@ def test_options_of_a_command_line() -> None:
         *(b"protect,r x", b" - x", b"\t", b"exclude\tx", b".-+ x", b"merge"),
     ],
 )
-def test_what_rsync_refuses(rule: bytes) -> None:
+def test_rules_that_rsync_refuses(rule: bytes) -> None:
     with pytest.raises(FilterError), rule_file(b"") as name:
         Parser(lambda _: b"").filter(rule.replace(b" x", b" " + name))
     with pytest.raises(subprocess.CalledProcessError):

@@ -18,19 +18,19 @@ SETTINGS: list[dict[str, Any]] = [
 
 
 def groups(tree: Path) -> set[frozenset[str]]:
-    """The names of each file, where there are several inside of the tree."""
-    found: dict[int, set[str]] = defaultdict(set)
+    """Return the names of each file with several of them in the tree."""
+    names_of: dict[int, set[str]] = defaultdict(set)
     for folder, below, files in os.walk(tree):
         below[:] = [name for name in below if name != ".~tmp~"]
         for name in files:
             path = Path(folder, name)
             if not path.is_symlink():
-                found[path.stat().st_ino].add(str(path.relative_to(tree)))
-    return {frozenset(names) for names in found.values() if len(names) > 1}
+                names_of[path.stat().st_ino].add(str(path.relative_to(tree)))
+    return {frozenset(names) for names in names_of.values() if len(names) > 1}
 
 
 def waiting(tree: Path, up: Upstream) -> set[str]:
-    """What stays for a while though the upstream has it no more."""
+    """Return the paths that stay for a while though the upstream removed them."""
     return {
         str(path.relative_to(tree))
         for path in tree.rglob("*")
@@ -38,8 +38,8 @@ def waiting(tree: Path, up: Upstream) -> set[str]:
     }
 
 
-def without(found: set[frozenset[str]], names: set[str]) -> set[frozenset[str]]:
-    return {rest for group in found if len(rest := group - names) > 1}
+def without(groups: set[frozenset[str]], names: set[str]) -> set[frozenset[str]]:
+    return {rest for group in groups if len(rest := group - names) > 1}
 
 
 def first(up: Upstream) -> None:
@@ -59,10 +59,7 @@ def first(up: Upstream) -> None:
 def second(up: Upstream) -> None:
     up.at(b"moves/a").rename(up.at(b"moves/z"))
     up.at(b"moves/b").rename(up.at(b"elsewhere"))
-    for name in (b"splits/c", b"splits/d"):
-        content = up.at(name).read_bytes()
-        up.at(name).unlink()
-        up.put(name, content)
+    split(up, b"splits/c")
     up.at(b"splits/d").unlink()
     link(up, b"splits/c", b"splits/d")
     up.at(b"merges/b").unlink()
@@ -73,16 +70,20 @@ def second(up: Upstream) -> None:
 
 
 def third(up: Upstream) -> None:
-    for name in (b"merges/a", b"alone/b"):
-        content = up.at(name).read_bytes()
-        up.at(name).unlink()
-        up.put(name, content)
+    split(up, b"merges/a")
+    split(up, b"alone/b")
     up.at(b"moves/z").rename(up.at(b"moves/a"))
     link(up, b"leads/b", b"leads/a")
 
 
 def link(up: Upstream, leader: bytes, name: bytes) -> None:
     up.at(name).hardlink_to(up.at(leader))
+
+
+def split(up: Upstream, name: bytes) -> None:
+    content = up.at(name).read_bytes()
+    up.at(name).unlink()
+    up.put(name, content)
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda each: "+".join(each) or "plain")
@@ -109,7 +110,7 @@ def test_groups_are_the_upstreams(place: Site, settings: dict[str, Any], digest:
 
 
 def test_duplicates_merge_aloud_and_part_again(place: Site) -> None:
-    """`duplicates = "hardlink"` shares inodes; without it everything is as the upstream has it."""
+    """`duplicates = "hardlink"` shares inodes; without it the groups are the upstream's."""
     up = place.upstream()
     first(up)
     down = place.synced_downstream(up, trash="7d", duplicates="hardlink")

@@ -57,14 +57,14 @@ class Upstream:
         )
 
     def part(self, name: str, code: int = 0, mode: int = 0o755) -> None:
-        """A program that says what it was told, and ends with `code`."""
-        told = "$0 $1 $HUAI_MODULE $HUAI_SERIAL_BEFORE-$HUAI_SERIAL $HUAI_CHANGED $HUAI_EXIT_CODE"
+        """Write a program that records its arguments and variables, and ends with `code`."""
+        line = "$0 $1 $HUAI_MODULE $HUAI_SERIAL_BEFORE-$HUAI_SERIAL $HUAI_CHANGED $HUAI_EXIT_CODE"
         part = self.parts / name
-        part.write_text(f'#!/bin/sh\necho "{told}" >>{self.ran}\nexit {code}\n')
+        part.write_text(f'#!/bin/sh\necho "{line}" >>{self.ran}\nexit {code}\n')
         part.chmod(mode)
 
-    def told(self) -> list[str]:
-        """What the programs said since the last time."""
+    def part_lines(self) -> list[str]:
+        """Return the lines of the programs since the last call."""
         if not self.ran.exists():
             return []
         lines = self.ran.read_text().replace(f"{self.parts}/", "").splitlines()
@@ -79,9 +79,9 @@ class Upstream:
 
 @pytest.fixture
 def upstream(tmp_path: Path) -> Upstream:
-    made = Upstream(tmp_path)
-    made.server("add", "m", str(made.tree))
-    return made
+    upstream = Upstream(tmp_path)
+    upstream.server("add", "m", str(upstream.tree))
+    return upstream
 
 
 def test_commits_the_module_that_is_named(upstream: Upstream) -> None:
@@ -89,56 +89,38 @@ def test_commits_the_module_that_is_named(upstream: Upstream) -> None:
     assert (done.returncode, done.stdout) == (0, "")
     assert "m: serial 1" in done.stderr
     assert upstream.serial() == 1
-
-
-def test_tunasync_names_the_mirror(upstream: Upstream) -> None:
-    variables = {"TUNASYNC_MIRROR_NAME": "m", "TUNASYNC_JOB_EXIT_STATUS": "success"}
-    assert upstream.hook(**variables).returncode == 0
-    assert upstream.serial() == 1
-
-
-def test_an_argument_wins_over_the_environment(upstream: Upstream) -> None:
+    # An argument wins over the environment.
+    (upstream.tree / "file").write_text("more\n")
     assert upstream.hook("m", TUNASYNC_MIRROR_NAME="another").returncode == 0
-    assert upstream.serial() == 1
+    assert upstream.serial() == 2
 
 
-def test_a_failed_update_is_not_committed(upstream: Upstream) -> None:
+def test_a_failed_update_of_tunasync_is_not_committed(upstream: Upstream) -> None:
     variables = {"TUNASYNC_MIRROR_NAME": "m", "TUNASYNC_JOB_EXIT_STATUS": "failure"}
     done = upstream.hook(**variables)
     assert done.returncode == 0
     assert "m: nothing is committed" in done.stderr
     assert "failure" in done.stderr
     assert upstream.serial() is None
+    assert upstream.hook(**variables | {"TUNASYNC_JOB_EXIT_STATUS": "success"}).returncode == 0
+    assert upstream.serial() == 1
 
 
-def test_passes_the_exit_code_on(upstream: Upstream) -> None:
-    done = upstream.hook("other")
-    assert done.returncode == 45
-    assert "other" in done.stderr
-
-
-def test_hands_further_options_to_commit(upstream: Upstream) -> None:
+def test_passes_options_and_the_exit_code_on(upstream: Upstream) -> None:
     (upstream.tree / "file").unlink()
     assert upstream.hook("m").returncode == 42
     assert upstream.hook("m", "--allow-empty").returncode == 0
 
 
-def test_a_name_is_never_taken_for_an_option(upstream: Upstream) -> None:
-    done = upstream.hook("--help")
-    assert done.returncode == 45
-    assert "--help" in done.stderr
-
-
-def test_wants_a_name(upstream: Upstream) -> None:
-    done = upstream.hook()
-    assert done.returncode == 1
-    assert "which module?" in done.stderr
-
-
-def test_says_that_the_program_is_missing(upstream: Upstream) -> None:
-    done = upstream.hook("m", HUAI_SERVER="")
-    assert done.returncode == 51
-    assert "huai-server: no such program; let HUAI_SERVER name it" in done.stderr
+def test_calls_that_fail(upstream: Upstream) -> None:
+    for arguments, variables, code, words in [
+        (["other"], {}, 45, "other"),
+        (["--help"], {}, 45, "--help"),
+        ([], {}, 1, "which module?"),
+        (["m"], {"HUAI_SERVER": ""}, 51, "huai-server: no such program; let HUAI_SERVER name it"),
+    ]:
+        done = upstream.hook(*arguments, **variables)
+        assert (done.returncode, words in done.stderr) == (code, True), done
 
 
 def test_finds_the_program_on_the_path(upstream: Upstream) -> None:
@@ -150,31 +132,31 @@ def test_finds_the_program_on_the_path(upstream: Upstream) -> None:
     assert upstream.serial() == 1
 
 
-def test_what_stands_in_the_folder_runs_after_the_commit(upstream: Upstream) -> None:
+def test_programs_of_the_folder_run_after_the_commit(upstream: Upstream) -> None:
     for name in ("20-last", "10-first"):
         upstream.part(name)
     upstream.part("10-first.dpkg-old")
     upstream.part("30-off", mode=0o644)
     (upstream.parts / "40-folder").mkdir()
     assert upstream.hook("m").returncode == 0
-    assert upstream.told() == ["10-first m m -1 1 0", "20-last m m -1 1 0"]
+    assert upstream.part_lines() == ["10-first m m -1 1 0", "20-last m m -1 1 0"]
     assert upstream.hook("m").returncode == 0
-    assert upstream.told() == ["10-first m m 1-1 0 0", "20-last m m 1-1 0 0"]
+    assert upstream.part_lines() == ["10-first m m 1-1 0 0", "20-last m m 1-1 0 0"]
 
 
-def test_one_that_fails_keeps_back_none_and_no_commit(upstream: Upstream) -> None:
+def test_one_that_fails_keeps_neither_others_nor_the_commit_back(upstream: Upstream) -> None:
     upstream.part("10-fails", code=3)
     upstream.part("20-last")
     done = upstream.hook("m")
     assert done.returncode == 56
     assert "10-fails ended with 3" in done.stderr
-    assert [line.split()[0] for line in upstream.told()] == ["10-fails", "20-last"]
+    assert [line.split()[0] for line in upstream.part_lines()] == ["10-fails", "20-last"]
     assert upstream.serial() == 1
 
 
-def test_none_runs_where_nothing_was_committed(upstream: Upstream) -> None:
+def test_none_runs_without_a_commit(upstream: Upstream) -> None:
     upstream.part("10-part")
     (upstream.tree / "file").unlink()
     assert upstream.hook("m").returncode == 42
     assert upstream.hook("m", TUNASYNC_JOB_EXIT_STATUS="failure").returncode == 0
-    assert upstream.told() == []
+    assert upstream.part_lines() == []

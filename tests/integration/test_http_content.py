@@ -1,4 +1,4 @@
-"""Content from a real nginx: whole files, the rest of files, and what it has not."""
+"""Content from a real nginx: whole files, the rest of files, and missing ones."""
 
 import os
 import resource
@@ -15,9 +15,10 @@ from huai_client.staging import Staging
 from huai_client.staging.names import hashed
 from huai_client.state.hosts import Hosts
 from huai_client.transfer import ConnectionBrokenError, TransferError, UpstreamRefusedError
+from huai_schema.entries import File
 from huai_schema.paths import RelPath
 from tests.support.certificate import make_certificate
-from tests.support.nginx import nginx
+from tests.support.nginx import Nginx, nginx
 from tests.support.rsyncd import rsync_daemon
 from tests.support.scripted_http import Question, Reply, scripted
 from tests.support.staged import ready
@@ -31,9 +32,18 @@ MIB = 1 << 20
 @pytest.fixture(name="certificate")
 def trusted_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """A certificate and its key, trusted as the metadata's HTTPS trusts."""
-    made = make_certificate(tmp_path)
-    monkeypatch.setenv("SSL_CERT_FILE", str(made[0]))
-    return made
+    certificate = make_certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    return certificate
+
+
+@pytest.fixture(name="file")
+def small_file(upstream: Path) -> File:
+    return put(upstream, b"a", b"1")
+
+
+def statuses(server: Nginx) -> list[str]:
+    return [line.split()[1] for line in server.requests]
 
 
 @pytest.mark.parametrize("protocol", ["HTTP/1.1", "HTTP/1.1 by TLS", "HTTP/2.0"])
@@ -47,15 +57,13 @@ def test_files_of_every_size(
     with nginx(upstream, tls=tls, http2=protocol == "HTTP/2.0") as server:
         outcome = down.fetch(files, server.url)
         assert outcome.complete
-        asked = server.requests
-    assert len(asked) == len(files) - 1, "nothing is asked for what has no content"
-    assert all(line.startswith(protocol[:8]) for line in asked)
+        assert len(server.requests) == len(files) - 1, "an empty file needs no request"
+        assert all(line.startswith(protocol[:8]) for line in server.requests)
     assert outcome.bytes_received > sum(file.size for file in files)
 
 
 def test_holes_stay_holes(upstream: Path, down: Downstream) -> None:
-    whole = upstream / "sparse"
-    with whole.open("wb") as opened:
+    with (upstream / "sparse").open("wb") as opened:
         opened.write(b"begin")
         opened.truncate(8 * MIB)
         opened.seek(4 * MIB)
@@ -96,7 +104,7 @@ def test_many_files_over_few_connections(
         assert len(server.requests) == 2500
 
 
-def test_what_is_broken_off_leaves_no_file_open(upstream: Path, down: Downstream) -> None:
+def test_a_fetch_that_ends_early_leaves_no_file_open(upstream: Path, down: Downstream) -> None:
     files = put_many(upstream, 20, 100_000)
     before = set(os.listdir("/proc/self/fd"))
     options = replace(TEST_OPTIONS, deadline=Deadline.after(1))
@@ -110,16 +118,16 @@ def test_few_files_may_be_open(
 ) -> None:
     files = put_many(upstream, 300, 100_000)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    here = len(os.listdir("/proc/self/fd"))
+    open_files = len(os.listdir("/proc/self/fd"))
     with nginx(upstream, tls=certificate, http2=True) as server:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (here + 60, limits[1]))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (open_files + 60, limits[1]))
         try:
             assert down.fetch(files, server.url).complete
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_what_is_missing_is_asked_of_the_next(upstream: Path, down: Downstream) -> None:
+def test_the_next_server_is_asked_for_missing_files(upstream: Path, down: Downstream) -> None:
     files = put_many(upstream, 20, 100)
     old = upstream.with_name("old")
     shutil.copytree(upstream, old)
@@ -129,8 +137,7 @@ def test_what_is_missing_is_asked_of_the_next(upstream: Path, down: Downstream) 
         assert down.fetch(files, [stale.url, server.url]).complete
         assert len(stale.requests) == 20
         assert [line.split()[-1] for line in server.requests] == ["/f/3", "/f/4"]
-    shutil.rmtree(down.root)
-    with nginx(old) as stale:
+        shutil.rmtree(down.root)
         outcome = down.fetch(files, stale.url)
     assert [file.path for file in outcome.missing] == [b"f/3"]
     assert [file.path for file in outcome.mismatched] == [b"f/4"]
@@ -150,20 +157,17 @@ def test_rsync_and_http_in_one_list(upstream: Path, down: Downstream, first: str
         assert len(server.requests) == (1 if first == "rsync" else 20)
 
 
-def test_what_may_not_be_read_is_refused(upstream: Path, down: Downstream) -> None:
+def test_forbidden_files_are_refused(upstream: Path, down: Downstream) -> None:
     files = put_many(upstream, 20, 100)
     with nginx(upstream, location="if ($uri = /f/7) { return 403; }") as server:
         outcome = down.fetch(files, server.url)
-    assert [each.file.path for each in outcome.refused] == [b"f/7"]
+    assert [refused.file.path for refused in outcome.refused] == [b"f/7"]
     assert len(outcome.arrived) == 19
     shutil.rmtree(down.root)
     with nginx(upstream, location="deny all;") as server:
         with pytest.raises(UpstreamRefusedError, match="HTTP 403"):
             down.fetch(files, server.url)
         assert len(server.requests) < 20
-
-
-# ---------------------------------------------------------------- without a digest
 
 
 def test_without_a_digest_size_and_time_decide(upstream: Path, down: Downstream) -> None:
@@ -177,7 +181,7 @@ def test_without_a_digest_size_and_time_decide(upstream: Path, down: Downstream)
     assert [file.path for file in outcome.mismatched] == [b"b"]
 
 
-def test_a_volatile_file_comes_as_it_is(upstream: Path, down: Downstream) -> None:
+def test_a_volatile_file_comes_with_its_new_size_and_time(upstream: Path, down: Downstream) -> None:
     old = [put(upstream, name, b"old", mtime=T0) for name in (b"newer", b"older", b"same", b"none")]
     put(upstream, b"newer", b"changed since", mtime=T0 + 5 * 10**9)
     put(upstream, b"older", b"older one", mtime=T0 - 5 * 10**9)
@@ -192,20 +196,16 @@ def test_a_volatile_file_comes_as_it_is(upstream: Path, down: Downstream) -> Non
     assert [file.path for file in outcome.kept] == [b"older"]
 
 
-# ---------------------------------------------------------------- the rest of a file
-
-
-def _beginning(down: Downstream, path: bytes, content: bytes) -> None:
-    """What an interrupted run left."""
+def put_beginning(down: Downstream, path: bytes, content: bytes) -> None:
+    """Write a file as an interrupted run leaves it."""
     with Staging(down.root) as staging:
-        folder = staging.root / "incoming" / "7"
-        place = folder / os.fsdecode(path)
+        place = staging.root / "incoming" / "7" / os.fsdecode(path)
         place.parent.mkdir(parents=True)
         place.write_bytes(content)
 
 
-def test_what_no_digest_proves_is_asked_for_as_a_whole(upstream: Path, down: Downstream) -> None:
-    """Even if what an interrupted run left has its size and time."""
+def test_a_file_without_a_digest_is_fetched_as_a_whole(upstream: Path, down: Downstream) -> None:
+    """Even if the file that an interrupted run left has its size and time."""
     file = put(upstream, b"plain", b"right\n", mtime=T0)._replace(digest=None)
     with Staging(down.root) as staging:
         left = staging.root / "partial" / os.fsdecode(hashed(file.path))
@@ -219,10 +219,10 @@ def test_what_no_digest_proves_is_asked_for_as_a_whole(upstream: Path, down: Dow
         assert ready(staging, file).read_bytes() == b"right\n"
 
 
-def test_the_rest_of_a_file_is_asked_for(upstream: Path, down: Downstream) -> None:
+def test_the_rest_of_a_file_is_fetched(upstream: Path, down: Downstream) -> None:
     content = os.urandom(3 * MIB)
     file = put(upstream, b"d/large", content)
-    _beginning(down, b"d/large", content[: 2 * MIB])
+    put_beginning(down, b"d/large", content[: 2 * MIB])
     with nginx(upstream) as server:
         outcome = down.fetch([file], server.url)
         assert outcome.complete
@@ -232,49 +232,29 @@ def test_the_rest_of_a_file_is_asked_for(upstream: Path, down: Downstream) -> No
     assert MIB < outcome.bytes_received < MIB + 2000
 
 
-def test_a_beginning_of_something_else_costs_one_more_request(
-    upstream: Path, down: Downstream
+def test_requests_for_the_rest_of_a_file(
+    upstream: Path, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     content = os.urandom(MIB)
-    file = put(upstream, b"large", content)
-    _beginning(down, b"large", os.urandom(1000))
-    with nginx(upstream) as server:
-        assert down.fetch([file], server.url).complete
-        assert [line.split()[1] for line in server.requests] == ["206", "200"]
-
-
-def test_all_of_a_file_without_its_time_is_not_asked_for(upstream: Path, down: Downstream) -> None:
-    content = os.urandom(MIB)
-    file = put(upstream, b"large", content, mtime=T0)
-    _beginning(down, b"large", content)
-    with nginx(upstream) as server:
-        assert down.fetch([file], server.url).complete
-        assert server.requests == []
-
-
-def test_a_server_without_ranges_sends_it_all(upstream: Path, down: Downstream) -> None:
-    content = os.urandom(MIB)
-    file = put(upstream, b"large", content)
-    _beginning(down, b"large", content[:1000])
-    with nginx(upstream, location="max_ranges 0;") as server:
-        assert down.fetch([file], server.url).complete
-        assert [line.split()[1] for line in server.requests] == ["200"]
-
-
-def test_without_a_digest_nothing_is_continued(upstream: Path, down: Downstream) -> None:
-    content = os.urandom(MIB)
-    file = put(upstream, b"large", content, mtime=T0)._replace(digest=None)
-    _beginning(down, b"large", content[:1000])
-    with nginx(upstream) as server:
-        assert down.fetch([file], server.url).complete
-        assert [line.split()[1:3] for line in server.requests] == [["200", '"-"']]
+    digested = put(upstream, b"large", content, mtime=T0)
+    for name, file, beginning, location, expected in [
+        ("the beginning of another", digested, os.urandom(1000), "", ["206", "200"]),
+        ("all but the time", digested, content, "", []),
+        ("no ranges", digested, content[:1000], "max_ranges 0;", ["200"]),
+        ("no digest", digested._replace(digest=None), content[:1000], "", ["200"]),
+    ]:
+        with subtests.test(name), nginx(upstream, location=location) as server:
+            down = Downstream(tmp_path / name)
+            put_beginning(down, b"large", beginning)
+            assert down.fetch([file], server.url).complete
+            assert statuses(server) == expected
 
 
 @pytest.mark.parametrize("bwlimit", [0, 200])
-def test_at_the_deadline_what_has_begun_is_kept(
+def test_a_partial_file_is_kept_at_the_deadline(
     upstream: Path, down: Downstream, bwlimit: int
 ) -> None:
-    """Where the server is slow, or `bwlimit` is low."""
+    """The server is slow, or `bwlimit` is low."""
     small = put(upstream, b"a", b"small")
     file = put(upstream, b"large", os.urandom(MIB))
     options = replace(TEST_OPTIONS, deadline=Deadline.after(2), bwlimit=bwlimit)
@@ -290,9 +270,6 @@ def test_at_the_deadline_what_has_begun_is_kept(
     assert 100_000 < first < MIB
 
 
-# ---------------------------------------------------------------- limits
-
-
 @pytest.mark.parametrize("http2", [False, True])
 def test_a_server_that_has_enough_for_now(
     upstream: Path, down: Downstream, certificate: tuple[Path, Path], http2: bool
@@ -303,29 +280,24 @@ def test_a_server_that_has_enough_for_now(
     options = replace(TEST_OPTIONS, hosts=Hosts(), patience=60)
     with nginx(upstream, tls=certificate, http2=http2, location=location, outside=zone) as server:
         assert down.fetch(files, server.url, options).complete
-        statuses = [line.split()[1] for line in server.requests]
-    assert statuses.count("200") == 60
-    assert "429" in statuses
+        assert statuses(server).count("200") == 60
+        assert "429" in statuses(server)
     assert len(down.listener.waits) == 1
 
 
-def test_connections_are_counted(upstream: Path, down: Downstream, tmp_path: Path) -> None:
-    """nginx lets one connection at a time have an answer, and so many are made."""
+def test_no_more_connections_than_allowed(upstream: Path, down: Downstream, tmp_path: Path) -> None:
+    """nginx refuses a request while another one runs."""
     files = put_many(upstream, 30, 20_000)
     zone = "limit_conn_zone $binary_remote_addr zone=one:1m;"
     options = replace(TEST_OPTIONS, hosts=Hosts(tmp_path), connections=1, patience=0)
     with nginx(upstream, location="limit_conn one 1; limit_rate 100k;", outside=zone) as server:
         assert down.fetch(files, server.url, options).complete
-        assert {line.split()[1] for line in server.requests} == {"200"}
+        assert {*statuses(server)} == {"200"}
 
 
-# ---------------------------------------------------------------- trust and logins
-
-
-def test_a_certificate_that_nobody_vouches_for(
-    upstream: Path, down: Downstream, tmp_path: Path
+def test_a_certificate_of_an_unknown_authority(
+    file: File, upstream: Path, down: Downstream, tmp_path: Path
 ) -> None:
-    file = put(upstream, b"a", b"1")
     with (
         nginx(upstream, tls=make_certificate(tmp_path)) as server,
         pytest.raises(UpstreamRefusedError, match="certificate"),
@@ -333,10 +305,9 @@ def test_a_certificate_that_nobody_vouches_for(
         down.fetch([file], server.url)
 
 
-def test_a_certificate_of_somebody_else(
-    upstream: Path, down: Downstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_certificate_of_another_host(
+    file: File, upstream: Path, down: Downstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = put(upstream, b"a", b"1")
     certificate = make_certificate(tmp_path, "DNS:other.example")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
     with nginx(upstream, tls=certificate) as server:
@@ -348,52 +319,46 @@ def test_a_certificate_of_somebody_else(
     assert "other names" in by_openssl.value.hint
 
 
-@pytest.mark.parametrize("to", ["plain", "secured"])
-def test_who_does_not_speak_what_is_asked(
-    upstream: Path, down: Downstream, certificate: tuple[Path, Path], to: str
+def test_a_server_that_speaks_the_other_scheme(
+    file: File, upstream: Path, down: Downstream, certificate: tuple[Path, Path]
 ) -> None:
-    file = put(upstream, b"a", b"1")
-    with nginx(upstream, tls=None if to == "plain" else certificate) as server:
-        url = server.url.replace("http:", "https:") if to == "plain" else f"http{server.url[5:]}"
-        if to == "plain":
-            with pytest.raises(ConnectionBrokenError) as caught:
-                down.fetch([file], url)
-            assert "TLS" in caught.value.hint
-        else:
-            assert [each.file for each in down.fetch([file], url).refused] == [file], "HTTP 400"
+    with nginx(upstream) as server, pytest.raises(ConnectionBrokenError) as caught:
+        down.fetch([file], server.url.replace("http:", "https:"))
+    assert "TLS" in caught.value.hint
+    with nginx(upstream, tls=certificate) as server:
+        outcome = down.fetch([file], server.url.replace("https:", "http:"))
+    assert [refused.file for refused in outcome.refused] == [file], "HTTP 400"
 
 
 def test_a_list_of_authorities_that_is_not_there(
+    file: File,
     upstream: Path,
     down: Downstream,
-    tmp_path: Path,
     certificate: tuple[Path, Path],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    file = put(upstream, b"a", b"1")
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "absent"))
+    monkeypatch.setenv("SSL_CERT_FILE", "/nonexistent")
     with nginx(upstream, tls=certificate) as server, pytest.raises(UpstreamRefusedError):
         down.fetch([file], server.url)
 
 
 def test_a_login_of_netrc(
-    upstream: Path, down: Downstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: File, upstream: Path, down: Downstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = put(upstream, b"a", b"1")
-    users = tmp_path / "users"
+    users, netrc = tmp_path / "users", tmp_path / "netrc"
     users.write_text("me:{PLAIN}secret\n")
+    netrc.write_text("machine 127.0.0.1 login me password secret\n")
     location = f"auth_basic closed; auth_basic_user_file {users};"
     with nginx(upstream, location=location) as server:
         with pytest.raises(UpstreamRefusedError, match="HTTP 401"):
             down.fetch([file], server.url)
-        netrc = tmp_path / "netrc"
-        netrc.write_text("machine 127.0.0.1 login me password secret\n")
         monkeypatch.setenv("NETRC", str(netrc))
         assert down.fetch([file], server.url).complete
 
 
-def test_a_token_of_the_file_of_headers(upstream: Path, down: Downstream, tmp_path: Path) -> None:
-    file = put(upstream, b"a", b"1")
+def test_a_token_of_the_file_of_headers(
+    file: File, upstream: Path, down: Downstream, tmp_path: Path
+) -> None:
     headers = tmp_path / "headers"
     headers.write_text("X-Token: secret\n")
     headers.chmod(0o600)
@@ -402,20 +367,17 @@ def test_a_token_of_the_file_of_headers(upstream: Path, down: Downstream, tmp_pa
         assert down.fetch([file], server.url, options).complete
 
 
-# ---------------------------------------------------------------- proxies
-
-
 def test_through_a_proxy(upstream: Path, down: Downstream, monkeypatch: pytest.MonkeyPatch) -> None:
     files = put_many(upstream, 5, 100)
-    asked = "http://mirror.invalid/m/"
+    url = "http://mirror.invalid/m/"
 
     def reply(question: Question) -> Reply:
-        return Reply(body=(upstream / question.path.removeprefix(asked)).read_bytes())
+        return Reply(body=(upstream / question.path.removeprefix(url)).read_bytes())
 
     with scripted(reply) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
-        assert down.fetch(files, asked).complete
-        assert all(question.path.startswith(asked) for question in proxy.questions)
+        assert down.fetch(files, url).complete
+        assert all(question.path.startswith(url) for question in proxy.questions)
 
 
 def test_through_a_tunnel(
@@ -434,28 +396,26 @@ def test_through_a_tunnel(
 
 
 def test_a_proxy_that_wants_a_login(
-    upstream: Path, down: Downstream, monkeypatch: pytest.MonkeyPatch
+    file: File, down: Downstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = put(upstream, b"a", b"1")
     page = b"<html>Please log in</html>"
     with scripted(lambda _: Reply("407 Proxy Authentication Required", (), page)) as proxy:
-        for name in ("http_proxy", "https_proxy"):
-            monkeypatch.setenv(name, proxy.url)
         for scheme in ("http", "https"):
+            monkeypatch.setenv(f"{scheme}_proxy", proxy.url)
             with pytest.raises(TransferError):
                 down.fetch([file], f"{scheme}://mirror.invalid/m")
 
 
 @pytest.mark.parametrize("scheme", ["http", "rsync"])
 def test_a_proxy_that_is_down_is_named(
-    upstream: Path, down: Downstream, monkeypatch: pytest.MonkeyPatch, scheme: str
+    file: File, down: Downstream, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     """With the variable that names it, for content and for metadata."""
     variable = "RSYNC_PROXY" if scheme == "rsync" else "http_proxy"
     monkeypatch.setenv(variable, "127.0.0.1:1")
-    with pytest.raises(TransferError, match=f"127.0.0.1:1 of {variable}: ") as found:
-        down.fetch([put(upstream, b"a", b"1")], f"{scheme}://mirror.invalid/m")
-    assert variable in found.value.hint
+    with pytest.raises(TransferError, match=f"127.0.0.1:1 of {variable}: ") as content:
+        down.fetch([file], f"{scheme}://mirror.invalid/m")
+    assert variable in content.value.hint
     if scheme == "http":
         with pytest.raises(UpstreamError, match=f"127.0.0.1:1 of {variable}: ") as head:
             find_newest(MetadataUrl("http://mirror.invalid/m.git"))

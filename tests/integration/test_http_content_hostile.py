@@ -1,10 +1,9 @@
-"""Web servers that do not send what was asked for: nothing of it is published, and it is said."""
+"""Web servers that send something else: none of it is published, and a message says so."""
 
 import os
 import shutil
 import socket
 import ssl
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,8 +33,8 @@ CONTENT = os.urandom(300_000)
 PAGE = b"<html>Please log in</html>"
 
 
-def wrong(content: bytes, at: int) -> bytes:
-    """Another byte at one place."""
+def spoil(content: bytes, at: int) -> bytes:
+    """Change one byte."""
     return content[:at] + bytes((content[at] ^ 1,)) + content[at + 1 :]
 
 
@@ -44,12 +43,13 @@ def file_of_the_upstream(upstream: Path) -> File:
     return put(upstream, b"d/file", CONTENT)
 
 
-def begin(down: Downstream, content: bytes) -> None:
-    """What an interrupted run left of the file."""
-    with Staging(down.root) as staging:
-        place = staging.root / "incoming" / "7" / "d" / "file"
-        place.parent.mkdir(parents=True)
-        place.write_bytes(content)
+def partial(range_: str, body: bytes, *, counted: bool = True) -> Reply:
+    headers = (f"Content-Range: bytes {range_}",) if range_ else ()
+    return Reply("206 Partial Content", headers, body, counted=counted)
+
+
+def copy_tree(upstream: Path) -> Path:
+    return Path(shutil.copytree(upstream, upstream.with_name("copy")))
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ def begin(down: Downstream, content: bytes) -> None:
         Reply(body=CONTENT[:-1], counted=False),
         Reply(body=CONTENT + b"x"),
         Reply(body=CONTENT + b"x" * 10**6, counted=False),
-        Reply(body=wrong(CONTENT, 150_000)),
+        Reply(body=spoil(CONTENT, 150_000)),
         Reply(body=bytes(len(CONTENT))),
         Reply(body=CONTENT, headers=("Content-Encoding: gzip",), counted=False),
         Reply(body=b"\x1f\x8b" + CONTENT[:1000], headers=("Content-Encoding: gzip",)),
-        Reply("206 Partial Content", ("Content-Range: bytes 0-299999/300000",), CONTENT),
-        Reply("206 Partial Content", (), CONTENT),
+        partial("0-299999/300000", CONTENT),
+        partial("", CONTENT),
         Reply("204 No Content"),
         Reply("304 Not Modified"),
         Reply("302 Found", ("Location: ftp://127.0.0.1/d/file",)),
@@ -78,7 +78,7 @@ def begin(down: Downstream, content: bytes) -> None:
         Reply("200 OK", tuple(f"X-{number}: {'y' * 90}" for number in range(500)), b"x" * 99),
     ],
 )
-def test_what_does_not_fit_is_not_taken(down: Downstream, file: File, reply: Reply) -> None:
+def test_a_wrong_file_is_not_taken(down: Downstream, file: File, reply: Reply) -> None:
     with scripted(lambda _: reply) as server:
         outcome = down.fetch([file], server.url)
     assert outcome.mismatched == [file]
@@ -131,42 +131,28 @@ def test_a_server_fails_at_one_file(upstream: Path, down: Downstream) -> None:
         Reply(body=CONTENT),
         Reply(body=CONTENT, counted=False),
         Reply("416 Range Not Satisfiable", ("Content-Range: bytes */7",)),
-        Reply("206 Partial Content", ("Content-Range: bytes 0-299999/300000",), CONTENT),
-        Reply("206 Partial Content", ("Content-Range: bytes 999-299999/300000",), CONTENT[999:]),
-        Reply("206 Partial Content", ("Content-Range: bytes 1000-2000/300000",), CONTENT[1000:]),
-        Reply("206 Partial Content", (), CONTENT[1000:]),
-        Reply(
-            "206 Partial Content",
-            ("Content-Range: bytes 1000-299999/300000",),
-            CONTENT[1000:] + b"more",
-            counted=False,
-        ),
+        partial("0-299999/300000", CONTENT),
+        partial("999-299999/300000", CONTENT[999:]),
+        partial("1000-2000/300000", CONTENT[1000:]),
+        partial("", CONTENT[1000:]),
+        partial("1000-299999/300000", CONTENT[1000:] + b"more", counted=False),
+        partial("1000-299999/300000", spoil(CONTENT, 200_000)[1000:]),
         Reply(
             "206 Partial Content",
             ("Content-Type: multipart/byteranges; boundary=x",),
             b"--x\r\nContent-Range: bytes 1000-299999/300000\r\n\r\n" + CONTENT[1000:],
         ),
-        Reply(
-            "206 Partial Content",
-            ("Content-Range: bytes 1000-299999/300000",),
-            wrong(CONTENT, 200_000)[1000:],
-        ),
     ],
 )
-def test_what_does_not_fit_a_range_costs_a_whole_request(
-    down: Downstream, file: File, reply: Reply
-) -> None:
-    def answer(question: Question) -> Reply:
-        return reply if question.first else Reply(body=CONTENT)
-
-    begin(down, CONTENT[:1000])
-    with scripted(answer) as server:
+def test_a_wrong_range_costs_a_whole_request(down: Downstream, file: File, reply: Reply) -> None:
+    with Staging(down.root) as staging:  # as an interrupted run leaves it
+        place = staging.root / "incoming" / "7" / "d" / "file"
+        place.parent.mkdir(parents=True)
+        place.write_bytes(CONTENT[:1000])
+    with scripted(lambda question: reply if question.first else Reply(body=CONTENT)) as server:
         assert down.fetch([file], server.url).complete
         assert server.questions[0].first == 1000
         assert len(server.questions) <= 2
-
-
-# ---------------------------------------------------------------- redirections
 
 
 def test_redirections_are_followed(upstream: Path, down: Downstream, file: File) -> None:
@@ -193,11 +179,7 @@ def test_a_circle_of_redirections_ends(down: Downstream, file: File) -> None:
 
 
 def test_no_redirection_leads_out_of_tls(
-    upstream: Path,
-    down: Downstream,
-    file: File,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    upstream: Path, down: Downstream, file: File, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     certificate, key = make_certificate(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
@@ -211,10 +193,7 @@ def test_no_redirection_leads_out_of_tls(
 
 
 def test_a_redirection_takes_no_login_along(
-    down: Downstream,
-    file: File,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    down: Downstream, file: File, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     netrc, headers = tmp_path / "netrc", tmp_path / "headers"
     netrc.write_text("machine 127.0.0.1 login me password secret\n")
@@ -222,63 +201,54 @@ def test_a_redirection_takes_no_login_along(
     headers.write_text("X-Token: secret\n")
     headers.chmod(0o600)
     options = replace(TEST_OPTIONS, http_headers=headers)
+    logins = {"x-token", "authorization"}
     with scripted(lambda _: Reply(body=CONTENT)) as other:
         location = (f"Location: {other.url}/d/file",)
         with scripted(lambda _: Reply("302 Found", location)) as server:
             assert down.fetch([file], server.url, options).complete
         (first,), (second,) = server.questions, other.questions
-        assert {"x-token", "authorization"} <= first.headers.keys()
-        assert not {"x-token", "authorization"} & second.headers.keys()
+        assert logins <= first.headers.keys()
+        assert not logins & second.headers.keys()
         shutil.rmtree(down.root)
-        named = ContentUrl.parse(other.url)
         with Staging(down.root) as staging:
-            fetch([file], [named], down.dest, staging, options, Recorder())
-        assert not {"x-token", "authorization"} & other.questions[1].headers.keys()
-
-
-# ---------------------------------------------------------------- mirrors that lie or lag
+            url = ContentUrl.parse(other.url)
+            fetch([file], [url], down.dest, staging, options, Recorder())
+        assert not logins & other.questions[1].headers.keys()
 
 
 def test_a_mirror_with_wrong_content_is_left_out(upstream: Path, down: Downstream) -> None:
     files = put_many(upstream, 400, 100)
-    lying = upstream.with_name("lying")
-    shutil.copytree(upstream, lying)
+    lying = copy_tree(upstream)
     for path in (lying / "f").iterdir():
-        path.write_bytes(wrong(path.read_bytes(), 50))
+        path.write_bytes(spoil(path.read_bytes(), 50))
     options = replace(TEST_OPTIONS, batch_files=100)
     with nginx(lying) as bad, nginx(upstream) as good:
         assert down.fetch(files, [bad.url, good.url], options).complete
         assert len(bad.requests) <= 250, "it was noticed early"
         assert len(good.requests) == 400
-    assert any("other content" in said and bad.url in said for said in down.listener.retries)
+    assert any("other content" in text and bad.url in text for text in down.listener.retries)
 
 
 def test_one_wrong_byte_of_one_file(upstream: Path, down: Downstream) -> None:
     files = put_many(upstream, 5, 200_000)
-    lying = upstream.with_name("lying")
-    shutil.copytree(upstream, lying)
-    (lying / "f/3").write_bytes(wrong((lying / "f/3").read_bytes(), 123_456))
+    lying = copy_tree(upstream)
+    (lying / "f/3").write_bytes(spoil((lying / "f/3").read_bytes(), 123_456))
     with nginx(lying) as bad:
         outcome = down.fetch(files, bad.url)
-    assert [file.path for file in outcome.mismatched] == [b"f/3"], "there is no other: it goes on"
+    assert [file.path for file in outcome.mismatched] == [b"f/3"], "the only mirror is used on"
     assert len(outcome.arrived) == 4
 
 
-def test_a_mirror_that_lags_serves_what_it_has(upstream: Path, down: Downstream) -> None:
+def test_the_current_files_of_a_mirror_that_lags_are_used(upstream: Path, down: Downstream) -> None:
     files = put_many(upstream, 100, 100)
-    stale = upstream.with_name("stale")
-    shutil.copytree(upstream, stale)
+    stale = copy_tree(upstream)
     for number in range(0, 100, 4):
         (stale / f"f/{number}").unlink()
-    for number in range(1, 100, 4):
-        (stale / f"f/{number}").write_bytes(b"an older one")
+        (stale / f"f/{number + 1}").write_bytes(b"an older one")
     with nginx(stale) as old, nginx(upstream) as good:
         assert down.fetch(files, [old.url, good.url]).complete
         assert len(good.requests) == 50
     assert down.listener.retries == []
-
-
-# ---------------------------------------------------------------- lines that break
 
 
 def test_connections_that_break_again_and_again(upstream: Path, down: Downstream) -> None:
@@ -290,15 +260,14 @@ def test_connections_that_break_again_and_again(upstream: Path, down: Downstream
 
 
 def test_a_file_that_changes_while_its_connection_breaks(down: Downstream, file: File) -> None:
-    """Its parts do not fit each other, which is no lie."""
+    """Its parts do not fit each other, and the mirror is not blamed."""
     cut = Reply(headers=("Content-Length: 300000",), body=CONTENT[:1000], counted=False)
 
     def reply(question: Question) -> Reply:
         if len(server.questions) == 1:
             return cut
         if question.first:
-            fields = ("Content-Range: bytes 1000-299999/300000",)
-            return Reply("206 Partial Content", fields, wrong(CONTENT, 2000)[1000:])
+            return partial("1000-299999/300000", spoil(CONTENT, 2000)[1000:])
         return Reply(body=CONTENT)
 
     with scripted(reply) as server:
@@ -308,12 +277,15 @@ def test_a_file_that_changes_while_its_connection_breaks(down: Downstream, file:
     assert down.listener.retries == []
 
 
-def test_a_server_that_says_nothing(upstream: Path, down: Downstream) -> None:
-    file = put(upstream, b"a", b"1")
-    options = replace(TEST_OPTIONS, timeout=1)
+def test_a_silent_server(down: Downstream, file: File) -> None:
+    options = replace(TEST_OPTIONS, timeout=1, retries=100)
     with silent() as line, pytest.raises(UnansweredError, match="does not answer"):
-        down.fetch([file], f"http://{line}", replace(options, retries=100))
+        down.fetch([file], f"http://{line}", options)
     assert down.listener.retries == [], "it is tried twice"
+    shutil.rmtree(down.root)
+    options = replace(TEST_OPTIONS, deadline=Deadline.after(1))
+    with silent() as line:
+        assert down.fetch([file], f"http://{line}", options).late == [file]
 
 
 def test_a_server_that_stops_in_the_middle(upstream: Path, down: Downstream) -> None:
@@ -330,9 +302,7 @@ def test_a_server_that_stops_in_the_middle(upstream: Path, down: Downstream) -> 
     assert first > 300_000
 
 
-def test_what_is_no_web_server(upstream: Path, down: Downstream) -> None:
-    file = put(upstream, b"a", b"1")
-
+def test_a_server_that_does_not_speak_http(down: Downstream, file: File) -> None:
     def talk(client: socket.socket) -> None:
         with client:
             client.recv(1000)
@@ -342,23 +312,9 @@ def test_what_is_no_web_server(upstream: Path, down: Downstream) -> None:
         down.fetch([file], f"http://127.0.0.1:{port}")
 
 
-def test_the_deadline_ends_a_silence(upstream: Path, down: Downstream) -> None:
-    file = put(upstream, b"a", b"1")
-    options = replace(TEST_OPTIONS, deadline=Deadline.after(1))
-    with silent() as line:
-        assert down.fetch([file], f"http://{line}", options).late == [file]
-
-
-def test_retry_after_is_obeyed(upstream: Path, down: Downstream) -> None:
-    file = put(upstream, b"a", b"1")
-    refusals = iter([Reply("503 Busy", ("Retry-After: 1",))])
-    guard = threading.Lock()
-
-    def reply(_: Question) -> Reply:
-        with guard:
-            return next(refusals, Reply(body=b"1"))
-
-    with scripted(reply) as server:
+def test_retry_after_is_obeyed(down: Downstream, file: File) -> None:
+    refusals = [Reply("503 Busy", ("Retry-After: 1",))]
+    with scripted(lambda _: refusals.pop() if refusals else Reply(body=CONTENT)) as server:
         assert down.fetch([file], server.url).complete
         assert len(server.questions) == 2
     assert len(down.listener.waits) == 1

@@ -1,10 +1,8 @@
-"""A source that says where its metadata are needs no configuration at all."""
+"""A source that announces its metadata needs no configuration at all."""
 
 import json
 import os
-import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,49 +16,43 @@ from tests.integration.test_fallback_serve import Site as FallbackSite
 from tests.integration.test_fallback_serve import serving as fallback_serving
 from tests.support.committing import NAME, run_server
 from tests.support.redirecting import contents
-from tests.support.rsync_calls import TUNASYNC, picture, program, run
-from tests.support.upstream import ENVIRONMENT, SERVER, Ended, Site, Upstream, serving
-
-
-def announced(up: Upstream, url: str) -> None:
-    """What the upstream's administrator does, once."""
-    command = [*SERVER, "--root", str(up.root), "announce", up.name, url]
-    subprocess.run(command, check=True, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-
-
-def asked(tmp_path: Path) -> tuple[dict[str, str], Callable[[], int]]:
-    """An environment in which it is counted how often rsync asks for the file."""
-    folder, log = tmp_path / "bin", tmp_path / "calls"
-    folder.mkdir()
-    wrapper = folder / "rsync"
-    real = shutil.which("rsync", path=ENVIRONMENT["PATH"])
-    wrapper.write_text(f'#!/bin/sh\necho "$*" >>{log}\nexec {real} "$@"\n')
-    wrapper.chmod(0o755)
-    path = f"{folder}{os.pathsep}{ENVIRONMENT['PATH']}"
-    return {"PATH": path}, lambda: log.read_text().count(f"/{FILE_NAME} ")
+from tests.support.rsync_calls import TUNASYNC, RecordedRsync, picture, program, run
+from tests.support.upstream import ENVIRONMENT, SERVER, Ended, Site, serving
 
 
 class Newcomer:
-    """Somebody who has a tree that rsync made, and wrote `huai-rsync` for `rsync`."""
+    """An administrator with a tree that rsync made, who writes `huai-rsync` for `rsync`."""
 
     def __init__(self, place: Site, folder: Path) -> None:
         self.up = place.upstream()
         self.up.many(b"pool", 5)
-        announced(self.up, place.url)
+        command = [*SERVER, "--root", str(self.up.root), "announce", self.up.name, place.url]
+        subprocess.run(command, check=True, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
         self.up.commit()
         self.source = f"{place.content_url}/{self.up.name}/"
         self.dest, self.root = folder / "copy", folder / "root"
         self.program = program(folder)
         assert run("rsync", "-a", self.source, str(self.dest), environment={}).code == 0
 
+    def publish(self, path: bytes) -> None:
+        self.up.put(path, b"content")
+        self.up.commit()
+
     def call(self, *options: str, source: str = "", **settings: str) -> Ended:
-        """`huai-rsync`."""
+        """Run `huai-rsync`."""
         environment = {"HUAI_CLIENT_ROOT": str(self.root), **settings}
         target = (source or self.source, f"{self.dest}/")
         return run(self.program, *options, *target, environment=environment)
 
+    def assert_by_rsync(self, *options: str, **settings: str) -> None:
+        """Run it; it leaves the work to rsync, and configures no module."""
+        ended = self.call(*TUNASYNC, *options, **settings)
+        assert ended.code == 0, ended
+        assert self.modules() == []
+        assert picture(self.dest) == picture(self.up.tree)
+
     def modules(self) -> list[str]:
-        """What stands in client.toml."""
+        """Return the modules of client.toml."""
         return list(load(self.root).modules)
 
 
@@ -72,12 +64,11 @@ def newcomer(place: Site, tmp_path: Path) -> Newcomer:
 def test_one_word_is_enough(newcomer: Newcomer) -> None:
     up = newcomer.up
     for number in range(3):
-        up.put(b"pool/new %d" % number, b"content")
-        up.commit()
+        newcomer.publish(b"pool/new %d" % number)
         ended = newcomer.call(*TUNASYNC, "-q")
         assert (ended.code, ended.out) == (0, "")
         assert picture(newcomer.dest) == picture(up.tree)
-        # Who decides what is deleted from now on is said, once.
+        # A message says once that huai decides what is deleted from now on.
         assert ("written into" in ended.err) is (number == 0)
         assert ended.err.count("\n") == (number == 0)
         assert newcomer.modules() == [up.name]
@@ -86,15 +77,13 @@ def test_one_word_is_enough(newcomer: Newcomer) -> None:
     assert load_state(module_places(newcomer.root, up.name).state).applied
 
 
-def test_what_the_call_leaves_out_becomes_the_filter(newcomer: Newcomer, tmp_path: Path) -> None:
+def test_the_rules_of_the_call_become_the_filter(newcomer: Newcomer, tmp_path: Path) -> None:
     (tmp_path / "list").write_text("/pool/1\n*.iso\n# no more\n")
-    own = newcomer.dest / "own.iso"
-    own.touch()
+    (newcomer.dest / "own.iso").touch()
     options = (*TUNASYNC, f"--exclude-from={tmp_path}/list", "--exclude", "[x]")
     for number in range(2):
-        newcomer.up.put(b"pool/new %d" % number, b"content")
-        newcomer.up.put(b"large %d.iso" % number, b"content")
-        newcomer.up.commit()
+        newcomer.publish(b"pool/new %d" % number)
+        newcomer.publish(b"large %d.iso" % number)
         ended = newcomer.call(*options)
         assert (ended.code, "the real rsync runs" in ended.err) == (0, False)
         assert sorted(os.listdir(newcomer.dest)) == [FILE_NAME, "own.iso", "pool"]
@@ -103,8 +92,7 @@ def test_what_the_call_leaves_out_becomes_the_filter(newcomer: Newcomer, tmp_pat
 
 
 def test_a_dry_run_configures_nothing(newcomer: Newcomer) -> None:
-    assert newcomer.call(*TUNASYNC, "-n").code == 0
-    assert newcomer.modules() == []
+    newcomer.assert_by_rsync("-n")
     assert os.listdir(newcomer.root / "modules") == []
 
 
@@ -118,15 +106,12 @@ def test_it_can_be_forbidden(newcomer: Newcomer) -> None:
 def test_a_first_copy_is_left_to_rsync(newcomer: Newcomer) -> None:
     for name in os.listdir(newcomer.dest):
         (newcomer.dest / name).rename(newcomer.root.parent / f"away-{name}")
-    assert newcomer.call(*TUNASYNC).code == 0
-    assert newcomer.modules() == []
-    assert picture(newcomer.dest) == picture(newcomer.up.tree)
+    newcomer.assert_by_rsync()
 
 
 def test_without_a_place_for_its_state_it_is_rsync(newcomer: Newcomer) -> None:
-    newcomer.root.write_text("no folder")
-    newcomer.up.put(b"pool/new", b"content")
-    newcomer.up.commit()
+    newcomer.root.write_text("a file in the place of the folder")
+    newcomer.publish(b"pool/new")
     ended = newcomer.call(*TUNASYNC)
     assert ended.code == 0, ended
     assert (newcomer.dest / "pool/new").exists()
@@ -135,24 +120,28 @@ def test_without_a_place_for_its_state_it_is_rsync(newcomer: Newcomer) -> None:
 def test_too_many_deletions_are_rsyncs_until_the_module_is_known(newcomer: Newcomer) -> None:
     for number in range(1100):
         (newcomer.dest / f"own {number}").touch()
-    assert newcomer.call(*TUNASYNC, HUAI_RSYNC_FALLBACK="no").code == 0
-    assert newcomer.modules() == []
-    assert picture(newcomer.dest) == picture(newcomer.up.tree)
+    newcomer.assert_by_rsync(HUAI_RSYNC_FALLBACK="no")
 
 
-def test_who_has_no_huai_is_asked_once_a_day(newcomer: Newcomer, tmp_path: Path) -> None:
-    """And by nobody but the daemon that the call names: no port of its host is tried."""
-    settings, times = asked(tmp_path)
-    source = f"{newcomer.source}pool/"
+def count_announcements(rsync: RecordedRsync) -> int:
+    """Count how often rsync fetched the file."""
+    words = (word for call in rsync.calls for word in call)
+    return sum(word.endswith(f"/{FILE_NAME}") for word in words)
+
+
+def test_a_source_without_huai_is_asked_once_a_day(newcomer: Newcomer, tmp_path: Path) -> None:
+    """Only the daemon that the call names is asked: no port of its host is tried."""
+    rsync = RecordedRsync(tmp_path)
+    settings = {"HUAI_RSYNC_EXPLAIN": "yes", **rsync.environment}
     for _ in range(2):
-        ended = newcomer.call(*TUNASYNC, source=source, HUAI_RSYNC_EXPLAIN="yes", **settings)
+        ended = newcomer.call(*TUNASYNC, source=f"{newcomer.source}pool/", **settings)
         assert ended.code == 0
         assert "no module has this destination" in ended.err
-    assert times() == 1
+    assert count_announcements(rsync) == 1
     assert newcomer.modules() == []
 
 
-def test_a_daemon_that_does_not_answer_says_nothing_of_the_file(newcomer: Newcomer) -> None:
+def test_a_daemon_that_is_down_is_asked_again(newcomer: Newcomer) -> None:
     ended = newcomer.call(*TUNASYNC, source="rsync://127.0.0.1:9/x/", HUAI_RSYNC_EXPLAIN="yes")
     assert ended.code == 10
     assert f"cannot be asked for {FILE_NAME}" in ended.err
@@ -160,7 +149,7 @@ def test_a_daemon_that_does_not_answer_says_nothing_of_the_file(newcomer: Newcom
 
 
 @pytest.mark.parametrize("text", [b"", b"huai-upstream 1\nurl ftp://x\nmodule m\n", b"x" * 5000])
-def test_a_file_that_is_none_leads_nowhere(newcomer: Newcomer, text: bytes) -> None:
+def test_a_damaged_file_leads_nowhere(newcomer: Newcomer, text: bytes) -> None:
     newcomer.up.put(FILE_NAME.encode(), text)
     assert newcomer.call(*TUNASYNC).err == ""
     assert newcomer.modules() == []
@@ -177,24 +166,23 @@ def test_the_administrator_may_name_the_upstream(newcomer: Newcomer, place: Site
 def test_the_password_goes_to_the_daemon_that_was_named(
     newcomer: Newcomer, place: Site, tmp_path: Path
 ) -> None:
-    """Whatever content URLs the metadata name beside it.
+    """Whatever other content URLs the metadata name.
 
     The rsyncs that fetch content are confined and cannot write down their calls; where they may
-    go is seen by what they brought, with another URL in the first place.
+    go is seen by the files they fetched, with another URL in the first place.
     """
     newcomer.up.change(content_urls=("rsync://elsewhere.example/x", newcomer.source))
-    newcomer.up.put(b"pool/new", b"content")
-    newcomer.up.commit()
+    newcomer.publish(b"pool/new")
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "secret").chmod(0o600)
-    settings, times = asked(tmp_path)
-    ended = newcomer.call(*TUNASYNC, f"--password-file={tmp_path}/secret", **settings)
+    rsync = RecordedRsync(tmp_path)
+    ended = newcomer.call(*TUNASYNC, f"--password-file={tmp_path}/secret", **rsync.environment)
     assert (ended.code, newcomer.modules()) == (0, [newcomer.up.name])
     assert (newcomer.dest / "pool/new").exists()
-    calls = (tmp_path / "calls").read_text().splitlines()
-    told = [call for call in calls if "--password-file" in call]
-    assert len(told) >= times() == 1
-    assert all(newcomer.source in call for call in told)
+    calls = [" ".join(call) for call in rsync.calls]
+    with_password = [call for call in calls if "--password-file" in call]
+    assert len(with_password) >= count_announcements(rsync) == 1
+    assert all(newcomer.source in call for call in with_password)
     assert "elsewhere" not in "".join(calls) + ended.err.replace(newcomer.source, "")
     assert place.content_url in newcomer.source
 
@@ -217,29 +205,28 @@ def test_the_name_alone_proves_nothing(newcomer: Newcomer, place: Site) -> None:
     assert os.listdir(newcomer.root / "modules") == []
 
 
-def test_the_fallback_daemon_hands_the_file_out(short_path: Path) -> None:
-    """It lists it from the attr tree, where it has no content, and reads it in the real one."""
+def test_the_fallback_daemon_serves_the_file(short_path: Path) -> None:
+    """The attr tree lists it, without its content, which is read in the real tree."""
     site = FallbackSite(short_path)
     with fallback_serving(site) as service, serving(site.root) as (_, url):
-        site.modules[NAME] += f'content_urls = ["{site.url}"]\n'
-        site.write()
-        # It names the port that the service had chosen itself, so the daemon is started anew.
+        site.modules[NAME] += f'content_urls = ["{site.url(NAME)}/"]'
+        site.configure()
+        # It names the port that the service had chosen itself, so the daemon starts again.
         assert service.stdout is not None
         while json.loads(service.stdout.readline())["type"] != "listening":
             pass
         assert run_server(site.root, "announce", NAME, url).returncode == 0
-        assert run_server(site.root, "commit", NAME).returncode == 0
-        announced_here = Announcement.of(url, NAME).encode()
-        assert (fallback_places(site.fallback, NAME).tree / FILE_NAME).read_bytes() == bytes(
-            len(announced_here)
-        )
+        site.commit()
+        announcement = Announcement.of(url, NAME).encode()
+        listed = fallback_places(site.fallback, NAME).tree / FILE_NAME
+        assert listed.read_bytes() == bytes(len(announcement))
         assert site.fetch().returncode == 0
-        assert (site.copy / FILE_NAME).read_bytes() == announced_here
+        assert (site.copy / FILE_NAME).read_bytes() == announcement
         (site.tree / "new").write_bytes(b"new")
-        assert run_server(site.root, "commit", NAME).returncode == 0
+        site.commit()
         root = short_path / "client"
         settings = {"HUAI_CLIENT_ROOT": str(root), "HUAI_RSYNC_FALLBACK": "no"}
-        words = (*TUNASYNC, site.url, f"{site.copy}/")
+        words = (*TUNASYNC, site.url(f"{NAME}/"), f"{site.copy}/")
         ended = run(program(short_path), *words, environment=settings)
         assert (ended.code, "written into" in ended.err) == (0, True), ended
         assert list(load(root).modules) == [NAME]

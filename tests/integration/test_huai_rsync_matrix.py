@@ -1,11 +1,12 @@
 """Command lines of real mirrors, each by `huai-rsync` and by rsync: adopt, change, nothing new.
 
 From the scripts and pages of those who call rsync, with files of theirs left out.  Nothing is
-configured: the source says itself where its metadata are.  Rule to keep: each line says who does
+configured: the source announces its metadata.  Rule to keep: each line names the program that does
 it, so that a call that goes to the real rsync by mistake is seen.
 """
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
@@ -36,10 +37,10 @@ UBUNTU = "--recursive --times --links --safe-links --hard-links --stats"
 class Line(NamedTuple):
     """One command line."""
 
-    who: str
+    program: str
     options: str
-    before: str = ""
-    """That of a first stage, once the tree is huai's."""
+    first_stage: str = ""
+    """Its options, once the tree is huai's."""
 
 
 LINES = {
@@ -86,7 +87,7 @@ LINES = {
 
 
 class Pair:
-    """One upstream, and what both programs make of it."""
+    """One upstream, and the trees that both programs make of it."""
 
     def __init__(self, place: Site, folder: Path) -> None:
         self.up = place.upstream()
@@ -94,33 +95,28 @@ class Pair:
         self.folder, self.program = folder, program(folder)
         self.trees = (folder / "huai", folder / "rsync")
         (folder / "tmp").mkdir()
-        put(self.up)
+        fill(self.up)
         self.up.put(FILE_NAME.encode(), Announcement.of(place.url, self.up.name).encode())
         self.up.commit()
         for tree in self.trees:
             subprocess.run(["rsync", "-aH", self.source, f"{tree}/"], check=True, env=ENVIRONMENT)
 
-    def both(self, options: str) -> tuple[Ended, Ended]:
-        """One call, by huai-rsync and by rsync."""
+    def call_both(self, options: str) -> tuple[Ended, Ended]:
+        """Make one call, by huai-rsync and by rsync."""
         settings = {"HUAI_CLIENT_ROOT": str(self.folder / "root"), "HUAI_RSYNC_EXPLAIN": "yes"}
-        mine, other = self.trees
-        target = (self.source, f"{mine}/")
-        ended = run(self.program, *self._words(options, mine), *target, environment=settings)
-        target = (self.source, f"{other}/")
-        return ended, run("rsync", *self._words(options, other), *target, environment=settings)
+        ended, real = (
+            run(command, *self._words(options, tree), self.source, f"{tree}/", environment=settings)
+            for command, tree in zip((self.program, Path("rsync")), self.trees, strict=True)
+        )
+        return ended, real
 
     def _words(self, options: str, tree: Path) -> list[str]:
-        names = {"TMP": str(self.folder / "tmp"), "LOG": f"{tree}.log"}
-        words = options.split()
-        for name, value in names.items():
-            words = [
-                value if word == name else word.replace(f"={name}", f"={value}") for word in words
-            ]
-        return words
+        text = re.sub(r"(?<=[ =])TMP\b", str(self.folder / "tmp"), options)
+        return re.sub(r"(?<=[ =])LOG\b", f"{tree}.log", text).split()
 
 
-def put(up: Upstream) -> None:
-    """A bit of everything."""
+def fill(up: Upstream) -> None:
+    """Put an entry of each kind."""
     up.many(b"pool", 6, size=500)
     up.put(b"dists/stable/Release", b"one")
     up.put(b"dists/stable/Packages", b"one")
@@ -130,11 +126,11 @@ def put(up: Upstream) -> None:
     up.put(b"README", b"read me", mode=0o664)
     up.at(b"latest").symlink_to("pool/1")
     os.link(up.at(b"pool/2"), up.at(b"pool/twin"))
-    settle(up, 10**9)
+    set_times(up, 10**9)
 
 
 def change(up: Upstream) -> None:
-    """What an update may be."""
+    """Update the upstream by a change of each kind."""
     up.put(b"pool/1", b"new content", mode=0o755)
     up.put(b"new/folder/file", b"new", mode=0o600)
     up.put(b"dists/stable/Release", b"another")
@@ -145,36 +141,34 @@ def change(up: Upstream) -> None:
     up.at(b"latest").unlink()
     up.at(b"latest").symlink_to("pool/5")
     os.link(up.at(b"pool/2"), up.at(b"pool/a third"))
-    settle(up, 1_100_000_000)
+    set_times(up, 1_100_000_000)
 
 
-def settle(up: Upstream, seconds: int) -> None:
-    """Give what changes a time: rsync does not see changes within one second."""
+def set_times(up: Upstream, seconds: int) -> None:
+    """Set the times of what changes: rsync does not see changes within one second."""
     for name in (b"latest", b"pool", b"dists/stable", b"project/trace", b""):
         os.utime(up.at(name), (seconds, seconds), follow_symlinks=False)
 
 
-def has(options: str, letter: str, long: str) -> bool:
-    """Whether an option stands in a line."""
-    words = options.split()
-    return long in words or any(
-        letter in word for word in words if word[0] == "-" and word[1] != "-"
-    )
+def keeps_hardlinks(options: str) -> bool:
+    return bool(re.search(r"(^| )(-[a-zA-Z]*H|--hard-links( |$))", options))
 
 
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_ends_as_with_rsync(name: str, place: Site, tmp_path: Path) -> None:
     line, pair = LINES[name], Pair(place, tmp_path)
-    links = has(line.options, "H", "--hard-links")
+    links = keeps_hardlinks(line.options)
     for step in (lambda _: None, change, lambda _: None):
         step(pair.up)
         pair.up.commit()
-        stages = (line.before, line.options) if step is change and line.before else (line.options,)
+        stages = [line.options]
+        if step is change and line.first_stage:
+            stages.insert(0, line.first_stage)
         for options in stages:
-            ended, real = pair.both(options)
+            ended, real = pair.call_both(options)
             assert (ended.code, real.code) == (0, 0), (options, ended)
             ran = "rsync" if "the real rsync runs" in ended.err else "huai"
-            assert ran == line.who, ended.err
+            assert ran == line.program, ended.err
         one, other = (picture(tree, links=links) for tree in pair.trees)
         assert one == other
     assert not os.listdir(tmp_path / "tmp")
@@ -186,7 +180,7 @@ def test_a_dry_run_into_an_empty_tree_is_rsyncs(place: Site, tmp_path: Path) -> 
     for tree in pair.trees:
         subprocess.run(["rm", "-r", tree], check=True)
         tree.mkdir()
-    ended, real = pair.both("-aHinv --delete")
+    ended, real = pair.call_both("-aHinv --delete")
     assert "holds nothing yet" in ended.err
     assert [os.listdir(tree) for tree in pair.trees] == [[], []]
     assert ended.out.splitlines()[:-2] == real.out.splitlines()[:-2]

@@ -2,8 +2,11 @@
 
 import json
 import os
+import shlex
 import socket
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Collection, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +24,35 @@ from tests.support.weak_network import silent
 Lines = list[dict[str, Any]]
 PROGRAM = "huai-client"
 PATHS = ("path", "source")
+NAMED = {"sync", "plan", "why", "log", "diff", "verify", "undo", "remove"}
+"""Commands that take the name of the module."""
 
 
-def lines(done: Ended, *codes: int) -> Lines:
-    """What a run printed, which ended with one of `codes` (default 0)."""
-    assert done.code in (codes or (0,)), done
-    return [json.loads(line) for line in done.out.splitlines()]
+def run(down: Downstream, *commands: str, codes: Collection[int] = (0,)) -> Iterator[Lines]:
+    """Yield the lines of each command, which has to end with one of `codes`."""
+    for words in map(shlex.split, commands):
+        name = [down.name] if words[0] in NAMED else []
+        yield parse(down.run(words[0], *name, *words[1:], "--json"), codes)
+
+
+def parse(ended: Ended, codes: Collection[int] = (0,)) -> Lines:
+    assert ended.code in codes, ended
+    return [json.loads(line) for line in ended.out.splitlines()]
+
+
+def read_until(process: subprocess.Popen[str], *words: str) -> str:
+    """Return the output of a process up to the line with the last of some words."""
+    assert process.stdout is not None
+    output = ""
+    while not all(word in output for word in words):
+        line = process.stdout.readline()
+        assert line, output
+        output += line
+    return output
 
 
 def grown(place: Site) -> Upstream:
-    """A module with something of every kind, and an rpm repository."""
+    """A module with an entry of every kind, and an rpm repository."""
     up = place.upstream()
     up.many(b"folder", 5)
     up.put(b"odd/\xff\n\\", b"odd")
@@ -42,8 +64,8 @@ def grown(place: Site) -> Upstream:
     return up
 
 
-def changed(up: Upstream) -> None:
-    """A commit that adds, changes, touches, moves and removes."""
+def change(up: Upstream) -> None:
+    """Add, change, touch, move and remove, in one commit."""
     up.put(b"added", b"added")
     up.put(b"repo/a.rpm", b"b" * 5000)
     up.put(b"repo/repodata/repomd.xml", b"<repomd> </repomd>")
@@ -57,98 +79,67 @@ def life(place: Site, folder: Path) -> Iterator[Lines]:
     """A module from its adding to its removal."""
     up = grown(place)
     down = place.downstream(up)
-    yield lines(down.run("remove", down.name, "--json"))
-    yield lines(down.run("add", down.name, place.url, str(folder), "--json"))
+    yield from run(down, "remove", f"add {down.name} {place.url} {folder}")
     down.dest = folder
-    yield lines(down.run("modules", place.url, "--json"))
-    yield lines(down.run("status", "--json"))
-    yield lines(down.run("plan", down.name, "--json"))
-    yield lines(down.run("plan", down.name, "--filter", "- *.rpm", "--json"))
-    yield lines(down.run("sync", down.name, "--json"))
-    yield lines(down.run("sync", down.name, "--json"))
-    yield lines(down.run("doctor", "--json"))
-    changed(up)
+    yield from run(down, f"modules {place.url}", "status", "plan", "plan --filter '- *.rpm'")
+    yield from run(down, "sync", "sync", "doctor")
+    change(up)
     down.configure(delete_after="1h")
-    (down.dest / "unknown").write_text("nobody knows")
-    yield lines(down.run("plan", down.name, "--json", "--adopt"))
-    yield lines(down.run("why", down.name, "added", "--json"))
-    yield lines(down.run("sync", down.name, "--json", "--adopt"))
-    yield lines(down.run("plan", down.name, "--json"))
-    yield lines(down.run("status", "--json"))
-    yield from explained(down)
-    yield from repaired(down)
-    yield lines(down.run("status", "--parts", "--json"))
+    (down.dest / "unknown").write_text("an extraneous file")
+    yield from run(down, "plan --adopt", "why added", "sync --adopt", "plan", "status")
+    yield from run(down, "log", "log repo/a.rpm", "diff previous..applied")
+    yield from run(down, "why repo/repodata/repomd.xml", "why folder/3", "why link", "why .")
+    yield from run(down, "why nonesuch", codes=[1])
+    (down.dest / "added").write_text("edited")
+    (down.dest / "folder" / "4").unlink()
+    (down.dest / "folder" / "0").chmod(0o640)
+    yield from run(down, "verify --content", codes=[47])
+    yield from run(down, "verify --repair", codes=[0, 47])
+    yield from run(down, "status --parts")
 
 
 def undone(place: Site, _: Path) -> Iterator[Lines]:
     """A sync that is taken back."""
     up = grown(place)
     down = place.downstream(up, trash="7d", hooks=Hooks(after="/bin/true"))
-    yield lines(down.run("sync", down.name, "--json"))
-    yield lines(down.run("verify", down.name, "--json"))
-    yield lines(down.run("why", down.name, "folder", "--json"))
-    changed(up)
-    yield lines(down.run("sync", down.name, "--json"))
-    yield lines(down.run("status", "--json"))
-    yield lines(down.run("undo", down.name, "--json"))
-    yield lines(down.run("status", "--json"))
-    yield lines(down.run("sync", down.name, "--json"))
-
-
-def explained(down: Downstream) -> Iterator[Lines]:
-    yield lines(down.run("log", down.name, "--json"))
-    yield lines(down.run("log", down.name, "repo/a.rpm", "--json"))
-    yield lines(down.run("diff", down.name, "previous..applied", "--json"))
-    for path in ("repo/repodata/repomd.xml", "folder/3", "link", "."):
-        yield lines(down.run("why", down.name, path, "--json"))
-    yield lines(down.run("why", down.name, "nonesuch", "--json"), 1)
-
-
-def repaired(down: Downstream) -> Iterator[Lines]:
-    """Damage of every kind, found and repaired."""
-    (down.dest / "added").write_text("edited")
-    (down.dest / "folder" / "4").unlink()
-    (down.dest / "folder" / "0").chmod(0o640)
-    yield lines(down.run("verify", down.name, "--content", "--json"), 47)
-    yield lines(down.run("verify", down.name, "--repair", "--json"), 0, 47)
+    yield from run(down, "sync", "verify", "why folder")
+    change(up)
+    yield from run(down, "sync", "status", "undo", "status", "sync")
 
 
 def filtered(place: Site, _: Path) -> Iterator[Lines]:
     """A part of a module."""
     down = place.downstream(grown(place), filter=("- *.rpm",))
-    yield lines(down.run("sync", down.name, "--json"))
-    yield lines(down.run("why", down.name, "repo/a.rpm", "--json"))
+    yield from run(down, "sync", "why repo/a.rpm")
 
 
 def refusals(place: Site, _: Path) -> Iterator[Lines]:
     """Errors of all sorts."""
     down = place.downstream(grown(place))
-    yield lines(down.run("sync", "nonesuch", "--json"), 45)
-    yield lines(down.run("sync", "--json"), 1)
-    yield lines(down.run("sync", down.name, "--no-such-option", "--json"), 1)
-    yield lines(down.run("completion", "bash", "--json"))
+    yield parse(down.run("sync", "nonesuch", "--json"), [45])
+    yield parse(down.run("sync", "--json"), [1])
+    yield from run(down, "sync --no-such-option", codes=[1])
+    yield from run(down, "completion bash")
     down.configure(dest=str(down.dest / "missing"))
-    yield lines(ended(down.spawn("sync", "--all", "--json")), 52)
+    yield parse(ended(down.spawn("sync", "--all", "--json")), [52])
 
 
 def trouble(place: Site, _: Path) -> Iterator[Lines]:
-    """Content that is not there, or not right, and upstreams that do not answer."""
+    """Content that is missing or wrong, and upstreams that do not answer."""
     up = grown(place)
     down = place.downstream(up, url=["http://127.0.0.1:9", place.url])
-    with silent() as nobody:
-        dead = place.downstream(
-            up, content_urls=("rsync://127.0.0.1:9/none", f"rsync://{nobody}/none")
-        )
-        yield lines(dead.run("sync", dead.name, "--max-time", "1s", "--json"), 30)
+    with silent() as host:
+        urls = ("rsync://127.0.0.1:9/none", f"rsync://{host}/none")
+        yield from run(place.downstream(up, content_urls=urls), "sync --max-time 1s", codes=[30])
     up.at(b"folder/3").unlink()
     stamp = up.at(b"folder/2").stat().st_mtime_ns
     up.put(b"folder/2", b"FOLDER/2 F", mtime=stamp)
-    yield lines(down.run("sync", down.name, "--json"), 24, 48)
-    yield lines(down.run("status", "--json"))
+    yield from run(down, "sync", codes=[24, 48])
+    yield from run(down, "status")
 
 
 def full(place: Site, _: Path) -> Iterator[Lines]:
-    """A daemon that has one place, which somebody else holds for a while."""
+    """A daemon for one client at a time, while another one is connected."""
     up = place.upstream()
     up.many(b"folder", 2, 2000)
     up.commit()
@@ -159,14 +150,9 @@ def full(place: Site, _: Path) -> Iterator[Lines]:
             other.sendall(b"@RSYNCD: 31.0\none\n")
             other.recv(1000)
             process = down.spawn("sync", down.name, "--json")
-            assert process.stdout is not None
-            told = ""
-            while "transfer-waiting" not in told:
-                line = process.stdout.readline()
-                assert line, told
-                told += line
+            output = read_until(process, "transfer-waiting")
         done = ended(process)
-        yield lines(done._replace(out=told + done.out))
+        yield parse(done._replace(out=output + done.out))
 
 
 def unproved(place: Site, _: Path) -> Iterator[Lines]:
@@ -175,47 +161,40 @@ def unproved(place: Site, _: Path) -> Iterator[Lines]:
     up.put(b"dists/s/Release", b"1")
     up.commit()
     failing = Proof(command="/bin/false")
-    down = place.downstream(up, proofs={"apt": failing})
-    yield lines(down.run("sync", down.name, "--json"), 58)
+    yield from run(place.downstream(up, proofs={"apt": failing}), "sync", codes=[58])
 
 
 def watched(place: Site, _: Path) -> Iterator[Lines]:
-    """An upstream that tells of a commit, and one that does not answer."""
-    up = grown(place)
-    down = place.downstream(up, url=["http://127.0.0.1:9", place.url])
+    """An upstream that sends an event of a commit, and one that does not answer."""
+    down = place.downstream(grown(place), url=["http://127.0.0.1:9", place.url])
     process = down.spawn("watch", "--json")
-    assert process.stdout is not None
-    told = ""
-    while '"ended"' not in told or '"told"' not in told:
-        line = process.stdout.readline()
-        assert line, told
-        told += line
+    output = read_until(process, '"ended"', '"told"')
     process.terminate()
     done = ended(process)
-    yield lines(done._replace(out=told + done.out), 143)
+    yield parse(done._replace(out=output + done.out), [143])
 
 
 def attested(place: Site, _: Path) -> Iterator[Lines]:
-    """A tree that is attested, to nobody."""
-    down = attesting(place, send=False).down
-    yield lines(down.run("sync", down.name, "--json"))
+    """A tree with an attestation that is not sent."""
+    yield from run(attesting(place, send=False).down, "sync")
 
 
 SCENES = (life, undone, filtered, refusals, trouble, full, unproved, watched, attested)
 
 
 def test_every_line_is_as_described_and_all_is_printed(place: Site, tmp_path: Path) -> None:
-    """One test: what the scenes print is long in the making."""
-    seen: Lines = []
+    """One test, since the scenes take long and are judged together."""
+    events: Lines = []
     for scene in SCENES:
         (folder := tmp_path / scene.__name__).mkdir()
-        seen += [event for printed in scene(place, folder) for event in printed]
-    assert sorted({fault for event in seen for fault in json_events.faults(PROGRAM, event)}) == []
-    assert set(json_events.events(PROGRAM)) - {event["type"] for event in seen} == set()
-    printed = {name for event in seen for name in json_events.occurring(event)}
+        events += chain.from_iterable(scene(place, folder))
+    assert sorted({fault for event in events for fault in json_events.faults(PROGRAM, event)}) == []
+    assert set(json_events.events(PROGRAM)) - {event["type"] for event in events} == set()
+    printed = {name for event in events for name in json_events.occurring(event)}
     assert json_events.described(PROGRAM) - printed == set()
     for kind in ("operation", "file-arrived", "delayed", "change"):  # no byte of a path is lost
-        paths = {event.get(name) or "" for event in seen if event["type"] == kind for name in PATHS}
+        selected = [event for event in events if event["type"] == kind]
+        paths = {event.get(name) or "" for event in selected for name in PATHS}
         assert b"odd/\xff\n\\" in {path.encode("utf-8", "surrogateescape") for path in paths}
 
 

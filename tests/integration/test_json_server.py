@@ -5,6 +5,8 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +32,9 @@ def run(root: Path, *arguments: str, code: int = 0) -> Lines:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def first_line(root: Path, *arguments: str) -> Lines:
-    """What a service says when it serves."""
+@contextmanager
+def service(root: Path, *arguments: str) -> Iterator[Iterator[dict[str, Any]]]:
+    """Run a service; yield its events as they come."""
     process = subprocess.Popen(
         server_command(root, *arguments, "--json"),
         env=server_environment(),
@@ -40,34 +43,24 @@ def first_line(root: Path, *arguments: str) -> Lines:
     )
     try:
         assert process.stdout is not None
-        return [json.loads(process.stdout.readline())]
+        yield map(json.loads, process.stdout)
     finally:
         process.terminate()
         process.communicate(timeout=SECONDS)
 
 
 def watched(root: Path, tree: Path) -> Lines:
-    """What a watcher says of one change."""
-    process = subprocess.Popen(
-        server_command(root, "watch", NAME, "--delay", "0", "--json"),
-        env=server_environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    found: Lines = []
-    try:
-        assert process.stdout is not None
-        for line in process.stdout:
-            found.append(json.loads(line))
-            kinds = [event["type"] for event in found]
+    """A watcher, until it has committed one change."""
+    with service(root, "watch", NAME, "--delay", "0") as events:
+        received: Lines = []
+        for event in events:
+            received.append(event)
+            kinds = [received_event["type"] for received_event in received]
             if kinds.count("in_step") == 1 and kinds[-1] == "in_step":
                 (tree / "changed").write_text("1")
             if kinds.count("in_step") > 1 and "behind" in kinds:
-                return found
-        raise AssertionError(found)
-    finally:
-        process.terminate()
-        process.communicate(timeout=SECONDS)
+                return received
+        raise AssertionError(received)
 
 
 def scrubbed(root: Path, tree: Path) -> Iterator[Lines]:
@@ -90,8 +83,8 @@ def probed(root: Path) -> Lines:
     head = read_head(module_places(root, NAME).repository)
     assert head is not None
     urls, now = ("http://127.0.0.1:9/",), int(time.time())
-    said = Attestation(NAME, "", head.info.serial, head.commit, now, partial=False, urls=urls)
-    text = said.signed(key(1).sign)
+    claim = Attestation(NAME, "", head.info.serial, head.commit, now, partial=False, urls=urls)
+    text = claim.signed(key(1).sign)
     holding = Holding(SignedAttestation.decode(text), text, now, LagHistory(now))
     write_holding(holding_place(mirrors_folder(root), NAME, "one"), holding)
     with (root / "server.toml").open("a") as file:
@@ -103,10 +96,10 @@ def probed(root: Path) -> Lines:
 def cosigned(root: Path, tree: Path) -> Iterator[Lines]:
     """A commit waits for the signature of a key that is elsewhere."""
     toml, second = root / "server.toml", write_key(root / "second", key(2))
-    alone = toml.read_text()
     more = f'threshold = 2\npending = true\n[[signing.cosigners]]\nkey = "{second}'
-    toml.write_text(f'{alone}{more}"\n')
-    both = toml.read_text()
+    alone = toml.read_text()
+    cosigned = f'{alone}{more}"\n'
+    toml.write_text(cosigned)
     yield run(root, "key", "configure")
     toml.write_text(f'{alone}{more}.pub"\ncommand = ["/bin/false"]\n')
     (tree / "signed").write_text("elsewhere")
@@ -117,7 +110,7 @@ def cosigned(root: Path, tree: Path) -> Iterator[Lines]:
     signature = str(root / "signature")
     yield run(operator, "key", "cosign", str(root / "request"), "--output", signature)
     yield run(root, "key", "attach", NAME, signature)
-    toml.write_text(both)
+    toml.write_text(cosigned)
 
 
 def relayed(root: Path, tree: Path, client: Path) -> Iterator[Lines]:
@@ -168,19 +161,20 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
     with (root / "server.toml").open("a") as file:
         file.write(f'\n[signing]\nkey = "{root / "key"}"\n')
     yield run(root, "key", "rotate", "--keep")
-    _, kept = shown = run(root, "key", "show")
-    yield shown
-    yield run(root, "key", "revoke", kept["key"])
+    keys = run(root, "key", "show")
+    yield keys
+    yield run(root, "key", "revoke", keys[1]["key"])
     yield run(root, "commit", NAME)
     yield from cosigned(root, tree)
     yield probed(root)
-    made = run(root, "token", "new", NAME, "--expires", "1d")
-    yield made
+    (token,) = run(root, "token", "new", NAME, "--expires", "1d")
+    yield [token]
     yield run(root, "token", "list")
-    yield run(root, "token", "revoke", made[0]["id"])
+    yield run(root, "token", "revoke", token["id"])
     yield run(root, "fallback", "check", NAME)
     yield run(root, "fallback", "conf", "--no-test")
-    yield first_line(root, "serve", "--port", "0")
+    with service(root, "serve", "--port", "0") as events:
+        yield [next(events)]
     yield watched(root, tree)
     yield run(root, "fallback", "remove", NAME)
     yield run(root, "remove", NAME, "--purge")
@@ -189,10 +183,10 @@ def life(root: Path, tree: Path) -> Iterator[Lines]:
 def test_every_line_is_as_described_and_all_is_printed(tmp_path: Path) -> None:
     root, tree = tmp_path / "state", tmp_path / "tree"
     tree.mkdir(mode=0o700)  # one of the warnings
-    seen = [event for printed in life(root, tree) for event in printed]
-    assert sorted({fault for event in seen for fault in json_events.faults(PROGRAM, event)}) == []
-    assert set(json_events.events(PROGRAM)) - {event["type"] for event in seen} == set()
-    printed = {name for event in seen for name in json_events.occurring(event)}
+    events = [*chain.from_iterable(life(root, tree))]
+    assert sorted({fault for event in events for fault in json_events.faults(PROGRAM, event)}) == []
+    assert set(json_events.events(PROGRAM)) - {event["type"] for event in events} == set()
+    printed = {name for event in events for name in json_events.occurring(event)}
     assert json_events.described(PROGRAM) - printed == set()
 
 

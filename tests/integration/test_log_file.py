@@ -1,9 +1,12 @@
-"""`--log-file`: what a run said, for those who were not there; rotated at any moment."""
+"""`--log-file`: the messages of a run, for a later reader; rotated at any moment."""
 
 import os
 import re
 import signal
 import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -37,31 +40,37 @@ def log(tmp_path: Path) -> Path:
 
 
 def texts(log: Path, name: str) -> list[str]:
-    """What the lines say, each of which has to be one, about that module."""
-    found = [LINE.fullmatch(line) for line in log.read_text().splitlines()]
-    assert all(match and match[3] == name for match in found)
-    return [match[4] for match in found if match]
+    """Return the messages of the lines, each of which has to be about that module."""
+    matches = [LINE.fullmatch(line) for line in log.read_text().splitlines()]
+    assert all(match and match[3] == name for match in matches)
+    return [match[4] for match in matches if match]
+
+
+@contextmanager
+def waiting(down: Downstream, *command: str) -> Iterator[subprocess.Popen[str]]:
+    """A client in the middle of a request to an upstream that does not answer."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(SECONDS)
+        down.configure(url=f"http://127.0.0.1:{silent.getsockname()[1]}")
+        process = down.spawn(*command)
+        with silent.accept()[0]:
+            yield process
 
 
 def test_it_holds_what_a_quiet_run_did_not_say(up: Upstream, down: Downstream, log: Path) -> None:
     assert down.sync("-q", "--log-file", str(log)) == (0, "", "")
-    planned, *others = texts(log, up.name)
-    assert planned.startswith("serial 1: 1 file to fetch")
-    assert re.fullmatch(r"received \d+ bytes, total file size 7 bytes", others[-1])
+    first, *_, last = texts(log, up.name)
+    assert first.startswith("serial 1: 1 file to fetch")
+    assert re.fullmatch(r"received \d+ bytes, total file size 7 bytes", last)
     assert down.sync("--json", "--log-file", str(log)).code == 0
     assert texts(log, up.name)[-1] == "nothing new, serial 1"
 
 
 def test_it_may_be_rotated_while_a_run_goes_on(up: Upstream, down: Downstream, log: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        silent.settimeout(SECONDS)
-        down.configure(url=f"http://127.0.0.1:{silent.getsockname()[1]}")
-        process = down.spawn("sync", up.name, "--log-file", str(log))
-        connection, _ = silent.accept()
-        with connection:
-            old = log.rename(log.with_suffix(".1"))
-            process.send_signal(signal.SIGTERM)
-            assert ended(process).code == 143
+    with waiting(down, "sync", up.name, "--log-file", str(log)) as process:
+        old = log.rename(log.with_suffix(".1"))
+        process.send_signal(signal.SIGTERM)
+        assert ended(process).code == 143
     assert old.read_text() == ""
     assert texts(log, up.name) == ["terminated; the next run continues from here"]
 
@@ -74,15 +83,10 @@ def test_a_failure_is_in_it(up: Upstream, down: Downstream, log: Path) -> None:
 
 
 def test_a_process_that_is_killed_is_in_it(up: Upstream, down: Downstream, log: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        silent.settimeout(SECONDS)
-        down.configure(url=f"http://127.0.0.1:{silent.getsockname()[1]}")
-        process = down.spawn("sync", "--all", "--log-file", str(log))
-        connection, _ = silent.accept()
-        with connection:
-            (child,) = children(process.pid)
-            os.kill(child, signal.SIGKILL)
-            assert ended(process).code == 137
+    with waiting(down, "sync", "--all", "--log-file", str(log)) as process:
+        (child,) = children(process.pid)
+        os.kill(child, signal.SIGKILL)
+        assert ended(process).code == 137
     assert texts(log, up.name) == ["137, it crashed"]
 
 
@@ -108,8 +112,7 @@ def test_the_sample_for_logrotate_calls_what_exists() -> None:
     assert isinstance(group, click.Group)
     command = group.get_command(click.Context(group), words[0])
     assert command is not None
-    known = {option for parameter in command.params for option in parameter.opts}
-    assert set(words[1:]) <= known
+    assert set(words[1:]) <= {option for parameter in command.params for option in parameter.opts}
     (pattern,) = re.findall(r"^(/\S+) \{$", text, re.MULTILINE)
     assert path.match(pattern)
     assert f"install -d -o huai -g huai -m 750 {path.parent}\n" in text

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -46,7 +47,7 @@ def program(folder: Path, name: str = "huai-rsync") -> Path:
 
 
 def run(command: str | Path, *arguments: str, environment: Mapping[str, str]) -> Ended:
-    """A program to its end; one that `program` made and nobody changed is prepared."""
+    """Run a program to its end; an unchanged one of `program` is prepared."""
     environment = {**ENVIRONMENT, **environment}
     if isinstance(command, Path) and _is_ours(command):
         done = prepared.ran(_HUAI_RSYNC, arguments, environment, SECONDS)
@@ -65,7 +66,7 @@ def run(command: str | Path, *arguments: str, environment: Mapping[str, str]) ->
 
 
 def _is_ours(command: Path) -> bool:
-    """Whether this is the script itself: not a link to it, as which it is another program."""
+    """True if this is the script itself: a link to it is another program."""
     return (
         not command.is_symlink() and command.is_file() and command.read_bytes() == _SCRIPT.encode()
     )
@@ -101,6 +102,38 @@ class Mirror:
         """The real rsync with the same options, into the twin."""
         return run("rsync", *options, self.source, f"{self.twin}/", environment={})
 
+    def call_both(self, *options: str) -> tuple[Ended, Ended]:
+        """Return how both programs ended with the same options; both have to succeed."""
+        ended, real = self.call(*options), self.real(*options)
+        assert (ended.code, real.code) == (0, 0), (ended, real)
+        return ended, real
+
+    def assert_equal(self, *, links: bool = True) -> None:
+        """Compare the two trees."""
+        assert picture(self.down.dest, links=links) == picture(self.twin, links=links)
+
+
+class RecordedRsync:
+    """A program to put first on PATH, which runs rsync and records its arguments."""
+
+    def __init__(self, folder: Path) -> None:
+        """Write it into a new folder `bin`."""
+        self.environment = {"PATH": f"{folder / 'bin'}{os.pathsep}{ENVIRONMENT['PATH']}"}
+        self._log = folder / "calls"
+        real = shutil.which("rsync", path=ENVIRONMENT["PATH"])
+        script = folder / "bin/rsync"
+        script.parent.mkdir()
+        script.write_text(
+            f'#!/bin/sh\n(printf "%s\\t" "$@"; echo) >>{self._log}\nexec {real} "$@"\n'
+        )
+        script.chmod(0o755)
+
+    @property
+    def calls(self) -> list[list[str]]:
+        """The arguments of each call."""
+        lines = self._log.read_text().splitlines() if self._log.exists() else []
+        return [line.split("\t")[:-1] for line in lines]
+
 
 def mirror(place: Site, folder: Path, up: Upstream | None = None) -> Mirror:
     """A new mirror of a new upstream, with empty trees."""
@@ -108,8 +141,8 @@ def mirror(place: Site, folder: Path, up: Upstream | None = None) -> Mirror:
     down = place.downstream(up)
     twin = folder / "twin"
     twin.mkdir()
-    for each in (down.dest, twin):
-        os.utime(each, (0, 0))  # a run that changes nothing leaves it
+    for tree in (down.dest, twin):
+        os.utime(tree, (0, 0))  # a run that changes nothing leaves it
     source = f"{place.content_url}/{up.name}/"
     return Mirror(up, down, program(folder), source, twin)
 
@@ -141,12 +174,12 @@ def _entries(top: Path, *, links: bool) -> Iterator[tuple[Any, ...]]:
 def closing(out: str) -> list[str]:
     """The last lines of rsync's talk, with what differs from run to run blanked out."""
     lines = out.splitlines()
-    kept = [re.sub(r"[0-9][0-9.,]*[KMG]?", "N", line) for line in lines[-2:]]
-    return [re.sub(r"\((?:reg|dir|link).*\)", "(…)", line) for line in kept]
+    blanked = [re.sub(r"[0-9][0-9.,]*[KMG]?", "N", line) for line in lines[-2:]]
+    return [re.sub(r"\((?:reg|dir|link).*\)", "(…)", line) for line in blanked]
 
 
 def figure(out: str, name: str) -> str:
-    """What stands behind `name:` in the statistics."""
-    found = re.search(rf"^{re.escape(name)}: (.*)$", out, re.MULTILINE)
-    assert found, out
-    return found[1]
+    """Return the value of `name:` in the statistics."""
+    match = re.search(rf"^{re.escape(name)}: (.*)$", out, re.MULTILINE)
+    assert match, out
+    return match[1]
