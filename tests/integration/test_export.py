@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from huai_program.locking import locked
+from huai_schema.codec.static_files import Static
 from huai_schema.errors import ExitCode
 from huai_server.state.paths import module_places
 from tests.support.committing import NAME, git, run_server
@@ -93,8 +94,8 @@ def test_the_metadata_of_a_commit_with_an_export_are_sound(root: Path, tree: Pat
     (tree / "d/399").write_text("changed")
     commit(root)
     assert run_server(root, "check", NAME).returncode == 0
-    step = list((repository(root) / "steps").glob("*.pack"))
-    assert len(step) == 1
+    head = Static.decode((repository(root) / "static/head").read_bytes(), "head")
+    assert head.newest == 2
     assert b"d/399" in (tree / "fullfilelist").read_bytes()
 
 

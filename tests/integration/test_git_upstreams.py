@@ -128,7 +128,7 @@ def test_what_is_refused_goes_and_is_not_fetched_again(up: Upstream, tmp_path: P
 
 
 def test_neither_static_files_nor_a_repository(tmp_path: Path) -> None:
-    with scripted() as script, pytest.raises(NotServedError, match="neither static files nor"):
+    with scripted() as script, pytest.raises(NotServedError, match="has no such module"):
         Repository(tmp_path / "copy").fetch(MetadataUrl(f"{script.url}/m.git"))
     with pytest.raises(UpstreamError, match="does not appear to be a git repository"):
         find_newest(MetadataUrl(str(tmp_path / "nothing")))

@@ -14,6 +14,7 @@ from huai_client.state import history
 from huai_client.state.lock import module_lock
 from huai_client.state.paths import ModulePlaces, module_places
 from tests.support.processes import children, until
+from tests.support.rewriting import Rewriting
 from tests.support.upstream import T0, Downstream, Site, Upstream
 
 NO_URL = "http://127.0.0.1:9"
@@ -404,8 +405,7 @@ def test_the_upstream_goes_back_to_a_commit_that_is_here(up: Upstream, place: Si
     first = down.state.applied
     update(up, down, b"a", b"three")
     up.put(b"a", b"one")
-    command = ["git", "--git-dir", up.places.repository, "update-ref", "refs/heads/main", first]
-    subprocess.run(command, check=True, timeout=30)
+    Rewriting(up.places.repository).point(str(first))
     assert down.sync().code == 46
     # What was refused is not the newest.
     assert diff(down, "applied..newest") == {}

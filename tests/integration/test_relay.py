@@ -13,6 +13,7 @@ from huai_server.config import load as server_config
 from huai_server.static.newest import is_published
 from tests.support.processes import until
 from tests.support.relaying import Relay, relaying
+from tests.support.rewriting import Rewriting
 from tests.support.upstream import ENVIRONMENT, SECONDS, Site, Upstream, assert_equal
 
 
@@ -205,8 +206,7 @@ def test_an_upstream_that_goes_back_is_refused_on_every_tier(tiers: Tiers) -> No
     is_handed_on(relay, tiers.publish())
     below = relay.downstream()
     below.synced()
-    repository = str(up.places.repository)
-    git("--git-dir", repository, "update-ref", "refs/heads/main", "main~1")
+    Rewriting(up.places.repository).point("main~1")
     up.put(b"a", b"1")
     assert relay.down.sync().code == 46
     relay.handed()

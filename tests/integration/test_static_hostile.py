@@ -131,7 +131,7 @@ def test_silence(script: Script, mirror: Mirror, down: Downstream) -> None:
         (Reply(b"<html>", content_type="text/html"), "not the file"),
         (Reply(b"", status=500), "HTTP 500"),
         (Reply(b"", status=404), "which is missing"),
-        (Reply(b"", status=302, location="file:///etc/passwd"), "file"),
+        (Reply(b"", status=302, location="file:///etc/passwd"), "no address of HTTP"),
         (Reply(b"", status=307, location="/elsewhere"), "which is missing"),
         (Reply(b"x" * 10_000), "not the file"),
     ],

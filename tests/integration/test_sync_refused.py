@@ -187,7 +187,7 @@ def test_a_plain_web_server(pair: tuple[Upstream, Downstream], *, synced: bool) 
         down.synced()
     with answering(PlainPages) as url:
         down.configure(url=url)
-        refused(down.sync(), 45, "neither static files nor")
+        refused(down.sync(), 45, "not a head of static files")
 
 
 def test_the_repository_of_another_module(place: Site, pair: tuple[Upstream, Downstream]) -> None:

@@ -1,5 +1,6 @@
 """Commits as no server makes them, written into a repository by real git."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -58,8 +59,9 @@ class Rewriting:
         self.point(self.write("commit", "\n".join(lines).encode()))
 
     def point(self, commit: str) -> None:
-        """Let the branch name a commit."""
+        """Let the branch name a commit, and leave it to git to serve it."""
         self._git("update-ref", BRANCH, commit)
+        shutil.rmtree(self._path / "static", ignore_errors=True)
 
     def _git(self, *arguments: str, stdin: bytes = b"") -> bytes:
         return subprocess.run(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from huai_native._native import PrivateKey
 from huai_schema.codec.signing import COSIGNED, NAMESPACE, Promise, join_commit, split_commit
+from huai_server.actions.publish import publish_after_commit
 from huai_server.commit.commit import commit_tree
 from huai_server.config import load as server_config
 from huai_server.config.tables import Signing
@@ -64,6 +65,7 @@ class SignedUpstream:
             self.up.put(b"new", content)
         module = server_config.load(self.up.root).module(self.up.name)
         commit_tree(self.up.name, module, self.up.places, keys=self.keys)
+        self._publish()
 
     def forge(
         self,
@@ -83,6 +85,7 @@ class SignedUpstream:
         seal = Seal(wanted, partial(_sign, signer), partial(_cosign, cosigners))
         root = bytes.fromhex(tree or head.tree)
         self.repository.commit(root, info, head, seal=seal, now=now)
+        self._publish()
 
     def replace(self, data: bytes) -> None:
         """Let the branch name these bytes as a commit."""
@@ -94,6 +97,11 @@ class SignedUpstream:
         head = self.head
         info = head.info._replace(serial=head.info.serial + 1)
         self.repository.commit(bytes.fromhex(head.tree), info, head)
+        self._publish()
+
+    def _publish(self) -> None:
+        config = server_config.load(self.up.root)
+        publish_after_commit(config, self.up.name, self.up.places)
 
     def resign(self, signer: PrivateKey) -> None:
         """The newest commit, with a signature of this key in the place of its own."""

@@ -60,8 +60,11 @@ def find_newest(
             timeout=timeout,
             deadline=deadline,
         )
-    except NotServedError:
-        return _ask_git(metadata, timeout, deadline)
+    except NotServedError as missing:
+        try:
+            return _ask_git(metadata, timeout, deadline)
+        except NotServedError:
+            raise missing from None
     if heads and heard.static:
         heads.set(metadata.address, KnownHead(heard.commit, heard.etag))
     return Newest(heard.commit, heard.found, heard.clock, heard.static)

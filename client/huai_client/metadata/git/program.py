@@ -189,12 +189,9 @@ def git_error(metadata: MetadataUrl, code: int, printed: bytes) -> HuaiError | O
 
     An `OSError` for a full disk.
     """
-    http = is_http(metadata.url)
     if code == _NO_SUCH_REF:
-        lacking = "neither static files nor a commit for git are there"  # or it is any page
-        said = lacking if http else "nothing is committed there yet"
         return NotServedError(
-            f"{metadata}: {said}",
+            f"{metadata}: nothing is committed there yet",
             hint="look at the URL, and run huai-server commit on the upstream",
         )
     text = printed.decode(errors="replace").replace(metadata.url, str(metadata))
@@ -207,8 +204,6 @@ def git_error(metadata: MetadataUrl, code: int, printed: bytes) -> HuaiError | O
             continue
         if issubclass(kind, FormatError):
             return kind(said, str(metadata))
-        if kind is NotServedError and http:
-            said = f"neither static files nor a git repository are there; {said}"
         return kind(f"{metadata}: {said}", hint=hint)
     return UpstreamError(f"{metadata}: {said}", hint=_URL_HINT)
 
