@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.archive import Signer, signing
 from tests.support.http_fixtures import Repository, Server, large_repository, running
+from tests.support.rsyncd import rsync_daemon
 from tests.support.short_waits import shorten
 from tests.support.transfers import Downstream
 from tests.support.upstream import Site, site
@@ -50,6 +51,13 @@ def upstream(tmp_path: Path) -> Path:
     folder = tmp_path / "upstream"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def url(upstream: Path) -> Iterator[str]:
+    """The tree `upstream`, as the module of an rsync daemon."""
+    with rsync_daemon({"m": upstream}) as daemon:
+        yield f"{daemon}/m"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`huai-server maintain` beside those who fetch, and as a command."""
+"""`huai-server maintain` while clients fetch, and as a command."""
 
 import json
 import os
@@ -15,6 +15,7 @@ from huai_server.config.retention import FOREVER
 from huai_server.http.git.upload_pack import Call, Git
 from huai_server.store.maintain import maintain
 from huai_server.store.replaced import KEPT
+from tests.support.background import background
 from tests.support.committing import NAME, Upstream, fsck, git, run_server
 from tests.support.pktline import FLUSH_PACKET, packet, split
 from tests.support.serving import Serving, serving
@@ -30,18 +31,18 @@ PIPE = 256 << 10
 @pytest.fixture
 def upstream(tmp_path: Path) -> Upstream:
     """Commits of many long names, which take some megabytes."""
-    made = Upstream(tmp_path)
-    made.configure(digest="off")
-    folder = made.tree / "d"
+    upstream = Upstream(tmp_path)
+    upstream.configure(digest="off")
+    folder = upstream.tree / "d"
     folder.mkdir()
     for number in range(FILES):
         (folder / f"{hash_of(number)}-{hash_of(number + FILES)}").touch()
-    made.commit()
+    upstream.commit()
     for number in range(COMMITS):
         for place in sorted(folder.iterdir())[number :: FILES // CHANGES]:
             os.utime(place, (1_600_000_000, 1_600_000_000 + number))
-        made.commit()
-    return made
+        upstream.commit()
+    return upstream
 
 
 def hash_of(number: int) -> str:
@@ -49,8 +50,8 @@ def hash_of(number: int) -> str:
     return blake2b(b"%d" % number, digest_size=30).hexdigest()
 
 
-def maintained(upstream: Upstream) -> None:
-    """Twice, so that what was replaced is gone from the disk as well."""
+def maintain_twice(upstream: Upstream) -> None:
+    """Maintain twice, so that what was replaced is gone from the disk as well."""
     assert maintain(upstream.places, FOREVER, now=NOW).plan.merged == COMMITS + 2
     assert maintain(upstream.places, FOREVER, now=NOW + KEPT).after.replaced.files == 0
 
@@ -72,7 +73,7 @@ def test_a_slow_fetch_outlives_it(upstream: Upstream, tmp_path: Path) -> None:
         process.stdin.write(wants + FLUSH_PACKET + packet(b"done\n"))
         process.stdin.close()
         begun = process.stdout.read(10_000)
-        maintained(upstream)
+        maintain_twice(upstream)
         answer = begun + process.stdout.read()
     assert process.returncode == 0
     assert len(answer) > PIPE, "it had been sent before"
@@ -96,32 +97,20 @@ def test_clones_while_it_runs_again_and_again(
     upstream: Upstream, server: Serving, tmp_path: Path
 ) -> None:
     """By git, from a server that has opened what goes, while commits are made as well."""
-    stop = threading.Event()
-    failed: list[BaseException] = []
 
-    def keep_order() -> None:
+    def keep_order(stop: threading.Event) -> None:
         number = 0
-        try:
-            while not stop.is_set():
-                maintain(upstream.places, FOREVER, now=NOW + number * KEPT, wait=60)
-                number += 1
-                upstream.write(f"more{number}")
-                upstream.commit(wait=60)
-        except BaseException as error:
-            failed.append(error)
-            raise
+        while not stop.is_set():
+            maintain(upstream.places, FOREVER, now=NOW + number * KEPT, wait=60)
+            number += 1
+            upstream.write(f"more{number}")
+            upstream.commit(wait=60)
 
-    keeper = threading.Thread(target=keep_order)
-    keeper.start()
-    try:
+    with background(keep_order):
         for number in range(6):
             copy = tmp_path / f"copy{number}"
             server.clone(copy)
             fsck(copy)
-    finally:
-        stop.set()
-        keeper.join()
-    assert not failed
     upstream.prove_sound()
 
 
@@ -130,9 +119,9 @@ def test_the_command(small: Upstream) -> None:
     for number in range(3):
         small.write(f"file{number}")
         small.commit()
-    told = run_server(root, "maintain", NAME, "--dry-run")
-    assert told.returncode == 0
-    assert "m: 5 packs would become one; 4 packs of " in told.stdout
+    dry_run = run_server(root, "maintain", NAME, "--dry-run")
+    assert dry_run.returncode == 0
+    assert "m: 5 packs would become one; 4 packs of " in dry_run.stdout
     done = run_server(root, "maintain", "--all")
     assert "m: 5 packs became one; 1 pack of " in done.stdout
     assert " that go soon" in done.stdout
@@ -150,21 +139,17 @@ def test_a_module_without_a_commit(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "empty: no commit yet\n")
 
 
-def test_a_commit_that_runs(small: Upstream) -> None:
+def test_it_fails_during_a_commit_and_by_wrong_arguments(small: Upstream) -> None:
     with locked(small.places.lock):
-        done = run_server(small.root, "maintain", NAME)
-    assert done.returncode == 43
-
-
-@pytest.mark.parametrize("arguments", [(), ("nosuch",), (NAME, "--wait", "-1"), (NAME, "--all")])
-def test_wrong_arguments(small: Upstream, arguments: tuple[str, ...]) -> None:
-    assert run_server(small.root, "maintain", *arguments).returncode in (1, 45)
+        assert run_server(small.root, "maintain", NAME).returncode == 43
+    for arguments in ((), ("nosuch",), (NAME, "--wait", "-1"), (NAME, "--all")):
+        assert run_server(small.root, "maintain", *arguments).returncode in (1, 45), arguments
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Upstream:
-    made = Upstream(tmp_path)
-    made.write("file")
-    made.commit()
-    run_server(made.root, "add", NAME, str(made.tree))
-    return made
+    upstream = Upstream(tmp_path)
+    upstream.write("file")
+    upstream.commit()
+    run_server(upstream.root, "add", NAME, str(upstream.tree))
+    return upstream

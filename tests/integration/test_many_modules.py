@@ -2,21 +2,18 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from huai_client.config import load as client_config
-from tests.support.upstream import Ended, Site
-
-if TYPE_CHECKING:
-    from tests.support.upstream import Downstream
+from tests.support.upstream import Downstream, Ended, Site
 
 NUMBER = 3
 
 
 class Mirror:
-    """A client with several modules, each with one file that nobody else has."""
+    """A client with several modules, each with one file that no other has."""
 
     def __init__(self, place: Site) -> None:
         self.downs: list[Downstream] = []
@@ -44,13 +41,7 @@ def mirror(place: Site) -> Mirror:
     return Mirror(place)
 
 
-@pytest.fixture
-def synced(mirror: Mirror) -> Mirror:
-    assert mirror.process("sync", "--all").code == 0
-    return mirror
-
-
-def test_plan_of_all_shows_each_under_its_name(mirror: Mirror) -> None:
+def test_plan_shows_each_under_its_name_and_no_other(mirror: Mirror) -> None:
     done = mirror.process("plan", "--all")
     assert done.code == 0, done
     for index, name in enumerate(mirror.names):
@@ -59,9 +50,6 @@ def test_plan_of_all_shows_each_under_its_name(mirror: Mirror) -> None:
             for line in done.out.splitlines()
         ), done
         assert not (mirror.downs[index].dest / f"only-{index}").exists()
-
-
-def test_plan_of_some_asks_no_other(mirror: Mirror) -> None:
     first, left_out, last = mirror.names
     events = mirror.events("plan", last, first, "--json")
     assert {event["module"] for event in events if event["type"] == "plan"} == {first, last}
@@ -70,34 +58,32 @@ def test_plan_of_some_asks_no_other(mirror: Mirror) -> None:
 
 
 def test_the_worst_code_of_plan_counts(mirror: Mirror) -> None:
-    gone, *_ = mirror.downs
-    gone.dest.rmdir()
+    first, *_ = mirror.downs
+    first.dest.rmdir()
     done = mirror.process("plan", "--all")
     assert done.code == 52, done
-    assert f"1 of {NUMBER} modules failed: {gone.name} (52" in done.err
+    assert f"1 of {NUMBER} modules failed: {first.name} (52" in done.err
     assert "only-1" in done.out
     assert "only-2" in done.out
 
 
-def test_verify_of_all_looks_at_each_and_ends_with_47(synced: Mirror) -> None:
-    assert synced.process("verify", "--all", "--content").code == 0
-    (synced.downs[1].dest / "only-1").write_bytes(b"changed")
-    done = synced.process("verify", "--all", "--content")
+def test_verify_of_all_looks_at_each_ends_with_47_and_mends(mirror: Mirror) -> None:
+    assert mirror.process("sync", "--all").code == 0
+    assert mirror.process("verify", "--all", "--content").code == 0
+    (mirror.downs[1].dest / "only-1").write_bytes(b"changed")
+    done = mirror.process("verify", "--all", "--content")
     assert done.code == 47, done
-    assert f"{synced.names[1]}: " in done.out
+    assert f"{mirror.names[1]}: " in done.out
     assert "only-1" in done.out
-    events = synced.events("verify", "--all", "--content", "--json")
+    events = mirror.events("verify", "--all", "--content", "--json")
     verified = {
         each["module"]: each["differences"] for each in events if each["type"] == "verified"
     }
-    assert verified == dict(zip(synced.names, (0, 1, 0), strict=True))
-
-
-def test_verify_mends_all(synced: Mirror) -> None:
-    for index, down in enumerate(synced.downs):
+    assert verified == dict(zip(mirror.names, (0, 1, 0), strict=True))
+    for index, down in enumerate(mirror.downs):
         (down.dest / f"only-{index}").write_bytes(b"changed")
-    assert synced.process("verify", *synced.names, "--repair").code == 0
-    for index, down in enumerate(synced.downs):
+    assert mirror.process("verify", *mirror.names, "--repair").code == 0
+    for index, down in enumerate(mirror.downs):
         assert (down.dest / f"only-{index}").read_bytes() == b"content"
 
 
@@ -112,11 +98,7 @@ def test_names_or_all_and_names_that_exist(mirror: Mirror, command: str) -> None
     assert not unknown.out
 
 
-@pytest.mark.parametrize("command", ["plan", "verify"])
-def test_all_of_no_modules_is_no_success(tmp_path: Path, place: Site, command: str) -> None:
-    up = place.upstream()
-    up.put(b"a")
-    up.commit()
-    down = place.downstream(up)
-    down.root = tmp_path / "empty"
-    assert down.process(command, "--all").code == 40
+def test_all_of_no_modules_is_an_error(tmp_path: Path) -> None:
+    down = Downstream("none", tmp_path, tmp_path / "empty")
+    for command in ("plan", "verify"):
+        assert down.process(command, "--all").code == 40

@@ -8,22 +8,20 @@ import pytest
 from huai_client.run.deadline import Deadline
 from huai_client.state.hosts import Hosts
 from huai_client.transfer import ConnectionBrokenError
-from tests.support.rsyncd import rsync_daemon
 from tests.support.transfers import TEST_OPTIONS, Downstream, put_many
 from tests.support.upstream import Site, Upstream, assert_equal
 from tests.support.weak_network import nobody, silent, trickling
 
 
-def test_time_is_up(upstream: Path, down: Downstream) -> None:
+def test_time_is_up(upstream: Path, down: Downstream, url: str) -> None:
     files = put_many(upstream, 10, 100_000)
     options = replace(TEST_OPTIONS, streams=1, batch_files=2, bwlimit=250)
-    with rsync_daemon({"m": upstream}) as url:
-        first = down.fetch(files, f"{url}/m", replace(options, deadline=Deadline.after(1.5)))
-        assert not first.complete
-        assert first.arrived
-        assert sorted([*first.arrived, *first.late]) == files
-        assert (first.missing, first.mismatched, down.listener.retries) == ([], [], [])
-        second = down.fetch(files, f"{url}/m", replace(options, bwlimit=0))
+    first = down.fetch(files, url, replace(options, deadline=Deadline.after(1.5)))
+    assert not first.complete
+    assert first.arrived
+    assert sorted([*first.arrived, *first.late]) == files
+    assert (first.missing, first.mismatched, down.listener.retries) == ([], [], [])
+    second = down.fetch(files, url, replace(options, bwlimit=0))
     assert second.arrived == files
     assert down.listener.totals[-1][0] == len(first.late)
     # Nothing was fetched twice, and of what was in flight only the rest.
@@ -68,14 +66,13 @@ class TestMaxTime:
         result = ended.events("sync")[0]
         late, total = result["late"], result["summary"]["fetches"]
         assert 0 < late < total
-        here = {path.name for path in down.dest.glob("pool/*")}
-        assert len(here) >= total - late - 2  # packages are shown, their index is not
-        assert here
+        published = {path.name for path in down.dest.glob("pool/*")}
+        assert len(published) >= max(1, total - late - 2)  # packages are shown, their index is not
         assert not (down.dest / "dists" / "stable" / "Release").exists()
         assert down.state.applied is None
         again = down.sync("--json")
         assert again.code == 0, again
-        assert again.events("planned")[0]["fetches"] == total - len(here)
+        assert again.events("planned")[0]["fetches"] == total - len(published)
         received = result["received"] + again.events("sync")[0]["received"]
         assert received < 12 * 100_000 + 60_000
         assert_equal(repository, down)
@@ -95,11 +92,6 @@ class TestMaxTime:
         assert down.sync("--max-time", "1h").code == 0
         assert_equal(repository, down)
 
-    def test_an_hour_is_enough(self, place: Site, repository: Upstream) -> None:
-        down = place.downstream(repository)
-        assert down.sync("--max-time", "1h").code == 0
-        assert down.sync("--max-time", "1h").code == 0
-
     def test_metadata_that_do_not_come_in_time(self, place: Site, repository: Upstream) -> None:
         repository.many(b"more", 300)
         repository.commit()
@@ -110,19 +102,20 @@ class TestMaxTime:
         assert "the metadata did not come in time" in ended.err
         assert [*down.dest.iterdir()] == []
 
-    def test_an_upstream_that_says_nothing(self, place: Site, repository: Upstream) -> None:
+    def test_from_a_silent_upstream_nothing_comes_in_time(
+        self, place: Site, repository: Upstream
+    ) -> None:
         with silent() as hole:
             down = place.downstream(repository, url=f"http://{hole}")
             assert down.sync("--max-time", "2").code == 30
 
-    def test_no_time_at_all(self, place: Site, repository: Upstream) -> None:
+    def test_values(self, place: Site, repository: Upstream, subtests: pytest.Subtests) -> None:
         down = place.downstream(repository)
+        for text in ("", "soon", "1y", "-1", "1.5h", "1h\n"):
+            with subtests.test(text=text):
+                assert down.sync("--max-time", text).code == 1
         ended = down.sync("--max-time", "0")
-        assert ended.code == 30
-        assert "time is up" in ended.err
+        assert (ended.code, "time is up" in ended.err) == (30, True)
         assert [*down.dest.iterdir()] == []
-
-    @pytest.mark.parametrize("text", ["", "soon", "1y", "-1", "1.5h", "1h\n"])
-    def test_what_is_no_time(self, place: Site, repository: Upstream, text: str) -> None:
-        down = place.downstream(repository)
-        assert down.sync("--max-time", text).code == 1
+        for _ in range(2):
+            assert down.sync("--max-time", "1h").code == 0

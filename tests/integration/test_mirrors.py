@@ -1,4 +1,4 @@
-"""Who holds what: real downstreams attest, and the API, lists and pages of `serve` tell of it."""
+"""Real downstreams attest what they hold, and the API, lists and pages of `serve` show it."""
 
 import urllib.error
 import urllib.request
@@ -18,8 +18,8 @@ HOSTS = ("a.example", "b.example", "c.example")
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A server with mirrors of its own."""
-    with site(tmp_path_factory.mktemp("mirrors") / "site") as found:
-        yield found
+    with site(tmp_path_factory.mktemp("mirrors") / "site") as place:
+        yield place
 
 
 @pytest.fixture(scope="module")
@@ -28,14 +28,22 @@ def three(own: Site) -> list[Attesting]:
     up = own.upstream()
     hosts = [(host, f"https://{host}/{up.name}", f"rsync://{host}/{up.name}") for host in HOSTS]
     allow(own, *((host, key(n), (host,)) for n, (host, *_) in enumerate(hosts, 1)))
-    made = [attesting(own, n, up, urls=tuple(urls)) for n, (_, *urls) in enumerate(hosts, 1)]
-    made[2].down.configure(filter=("- b",))
-    made[1].down.synced()
+    mirrors = [attesting(own, n, up, urls=tuple(urls)) for n, (_, *urls) in enumerate(hosts, 1)]
+    mirrors[2].down.configure(filter=("- b",))
+    mirrors[1].down.synced()
     up.put(b"b", b"second")
     up.commit()
-    for each in (made[0], made[2]):
-        each.down.synced()
-    return made
+    for number in (0, 2):
+        mirrors[number].down.synced()
+    return mirrors
+
+
+def refusal(one: Attesting, path: str) -> int:
+    """Return the status of a request that fails."""
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        one.get(path)
+    caught.value.close()
+    return caught.value.code
 
 
 def names(three: list[Attesting], path: str) -> list[str]:
@@ -45,29 +53,28 @@ def names(three: list[Attesting], path: str) -> list[str]:
 def test_the_freshest_comes_first_and_says_since_when(three: list[Attesting]) -> None:
     one = three[0]
     module = one.up.name
-    told = one.get(f"/api/v1/modules/{module}/mirrors")
-    assert told["serial"] == 2
-    first, third, second = told["mirrors"]
-    assert [each["mirror"] for each in (first, second, third)] == [*HOSTS]
-    said = one.signed.said
+    answer = one.get(f"/api/v1/modules/{module}/mirrors")
+    assert answer["serial"] == 2
+    first, third, second = answer["mirrors"]
+    assert [mirror["mirror"] for mirror in (first, second, third)] == [*HOSTS]
+    state = one.signed.said
     assert first == {
         "mirror": HOSTS[0],
         "serial": 2,
-        "commit": said.commit,
-        "time": said.time,
-        "since": said.time,
+        "commit": state.commit,
+        "urls": [*state.urls],
+        "time": state.time,
+        "since": state.time,
         "lag": {"now": 0, "p50": 0, "p90": 0, "p99": 0},
         "partial": False,
         "offered": True,
         "probe": None,
-        "urls": [*said.urls],
     }
     assert (second["serial"], second["offered"]) == (1, True)
     assert (third["partial"], third["offered"]) == (True, False)
     (in_all,) = (each for each in one.get("/api/v1/mirrors")["modules"] if each["module"] == module)
-    assert [each["mirror"] for each in in_all["mirrors"]] == [
-        each["mirror"] for each in told["mirrors"]
-    ]
+    order = [HOSTS[0], HOSTS[2], HOSTS[1]]
+    assert [mirror["mirror"] for mirror in in_all["mirrors"]] == order
 
 
 def test_lists_for_other_programs(three: list[Attesting]) -> None:
@@ -79,25 +86,24 @@ def test_lists_for_other_programs(three: list[Attesting]) -> None:
     assert lines[0][0] == urls[0]
     assert lines[0][2:5] == ["ok", str(one.signed.said.time), "s"]
     document = ET.fromstring(one.get(f"{base}/metalink/a"))  # noqa: S314 - our own server's
-    named = [each.text for each in document.iter("{urn:ietf:params:xml:ns:metalink}url")]
-    assert named[1:] == [f"{url}/a" for url in urls]
+    urls_of_metalink = [each.text for each in document.iter("{urn:ietf:params:xml:ns:metalink}url")]
+    assert urls_of_metalink[1:] == [f"{url}/a" for url in urls]
 
 
 def test_a_mirror_as_a_site(three: list[Attesting]) -> None:
     one, _, third = three
-    said, module = one.signed.said, one.up.name
-    found = one.get(f"/api/v1/mirrors/{HOSTS[0]}/mirrorz.json")
-    assert found["site"] == {"url": f"https://{HOSTS[0]}", "abbr": HOSTS[0]}
-    (mirror,) = found["mirrors"]
-    assert (mirror["cname"], mirror["url"], mirror["size"]) == (module, said.urls[0], "11")
-    assert mirror["status"] == f"S{said.time}"
+    state, module = one.signed.said, one.up.name
+    document = one.get(f"/api/v1/mirrors/{HOSTS[0]}/mirrorz.json")
+    assert document["site"] == {"url": f"https://{HOSTS[0]}", "abbr": HOSTS[0]}
+    (mirror,) = document["mirrors"]
+    assert (mirror["cname"], mirror["url"], mirror["size"]) == (module, state.urls[0], "11")
+    assert mirror["status"] == f"S{state.time}"
     (job,) = one.get(f"/api/v1/mirrors/{HOSTS[2]}/tunasync.json")
     assert (job["name"], job["last_update_ts"]) == (module, third.signed.said.time)
-    with pytest.raises(urllib.error.HTTPError):
-        one.get("/api/v1/mirrors/nope/tunasync.json")
+    assert refusal(one, "/api/v1/mirrors/nope/tunasync.json") == 404
 
 
-def test_whoever_has_an_answer_is_told_so(three: list[Attesting]) -> None:
+def test_an_unchanged_list_is_not_sent_again(three: list[Attesting]) -> None:
     url = f"{three[0].place.url}/api/v1/modules/{three[0].up.name}/mirrorlist"
     with urllib.request.urlopen(url, timeout=SECONDS) as answer:  # noqa: S310 (our own)
         etag = answer.headers["etag"]
@@ -110,8 +116,8 @@ def test_whoever_has_an_answer_is_told_so(three: list[Attesting]) -> None:
 
 def test_the_page_has_a_table_of_them(three: list[Attesting]) -> None:
     for language, title in (("en", "Mirrors"), ("zh", "镜像")):
-        found = parse(three[0].get(f"/modules/{three[0].up.name}?lang={language}"))
-        assert title in [each.text for each in found.all("h2")]
+        page = parse(three[0].get(f"/modules/{three[0].up.name}?lang={language}"))
+        assert title in [each.text for each in page.all("h2")]
     table = parse(three[0].get(f"/modules/{three[0].up.name}?lang=en")).all("tbody")[0]
     assert [row.one("th").text for row in table.all("tr")] == [HOSTS[0], HOSTS[2], HOSTS[1]]
     links = [each["href"] for each in table.all("a")]
@@ -120,31 +126,25 @@ def test_the_page_has_a_table_of_them(three: list[Attesting]) -> None:
     ]
 
 
-def test_who_is_too_far_behind_is_offered_to_nobody(three: list[Attesting], own: Site) -> None:
+def test_a_mirror_that_is_too_far_behind_is_not_offered(three: list[Attesting], own: Site) -> None:
     tables = [(host, key(n), (host,)) for n, host in enumerate(HOSTS, 1)]
     path = f"/api/v1/modules/{three[0].up.name}/mirrorlist"
-    both = three[0].get(path)
+    whole_list = three[0].get(path)
     allow(own, *tables, max_lag="0")
     assert three[0].get(path).splitlines() == [*three[0].signed.said.urls]
     allow(own, *tables[1:])  # revoked
     assert names(three, f"/api/v1/modules/{three[0].up.name}/mirrors") == [HOSTS[2], HOSTS[1]]
     allow(own, *tables)
-    assert three[0].get(path) == both
+    assert three[0].get(path) == whole_list
 
 
 def test_mirrors_of_a_private_module_are_private(three: list[Attesting]) -> None:
     one, module = three[0], three[0].up.name
     one.up.change(access="private")
     for path in ("mirrors", "mirrorlist", "mirmon"):
-        with pytest.raises(urllib.error.HTTPError) as caught:
-            one.get(f"/api/v1/modules/{module}/{path}")
-        caught.value.close()
-        assert caught.value.code == 401
-    told = one.get("/api/v1/mirrors")["modules"]
-    assert module not in [each["module"] for each in told]
+        assert refusal(one, f"/api/v1/modules/{module}/{path}") == 401
+    modules = one.get("/api/v1/mirrors")["modules"]
+    assert module not in [row["module"] for row in modules]
     assert one.post(one.again(time=one.signed.said.time + 1))[0] == 401
-    with pytest.raises(urllib.error.HTTPError) as caught:
-        one.get(f"/api/v1/mirrors/{HOSTS[0]}/tunasync.json")
-    caught.value.close()
-    assert caught.value.code == 404
+    assert refusal(one, f"/api/v1/mirrors/{HOSTS[0]}/tunasync.json") == 404
     one.up.change(access="public")

@@ -28,7 +28,7 @@ def remembered(root: Path) -> dict[str, str]:
     return {row[0]: row[4] for row in json.loads((root / "upstreams.json").read_text())}
 
 
-def test_who_is_down_is_asked_last_in_the_next_run(
+def test_an_upstream_that_is_down_is_asked_last_in_the_next_run(
     upstream: Path, down: Downstream, tmp_path: Path
 ) -> None:
     files = put_many(upstream, 2, 10)
@@ -45,23 +45,18 @@ def test_who_is_down_is_asked_last_in_the_next_run(
             assert len(down.listener.retries) == 1, "the silent one is not asked"
 
 
-def test_who_answers_again_is_good(upstream: Path, down: Downstream, tmp_path: Path) -> None:
+def test_an_upstream_that_answers_again_is_forgotten(
+    upstream: Path, down: Downstream, tmp_path: Path
+) -> None:
     hosts = Hosts(tmp_path)
     with rsync_daemon({"m": upstream}) as url:
         hosts.health.failed(url, "down")
         options = replace(TEST_OPTIONS, hosts=hosts)
-        assert down.fetch(put_many(upstream, 1, 10), f"{url}/m", options).complete
-    assert remembered(tmp_path) == {}
-
-
-def test_a_module_that_one_refuses_is_remembered_of_its_url(
-    upstream: Path, down: Downstream, tmp_path: Path
-) -> None:
-    options = replace(TEST_OPTIONS, hosts=Hosts(tmp_path))
-    with rsync_daemon({"m": upstream}) as url:
-        urls = [f"{url}/other", f"{url}/m"]
-        assert down.fetch(put_many(upstream, 1, 10), urls, options).complete
-        assert [*remembered(tmp_path)] == [f"{url}/other/"]
+        files = put_many(upstream, 2, 10)
+        assert down.fetch(files[:1], f"{url}/m", options).complete
+        assert remembered(tmp_path) == {}
+        assert down.fetch(files[1:], [f"{url}/other", f"{url}/m"], options).complete
+        assert [*remembered(tmp_path)] == [f"{url}/other/"], "a refused module, of its URL alone"
 
 
 def test_a_silent_one_gives_way(upstream: Path, down: Downstream, tmp_path: Path) -> None:
@@ -124,18 +119,20 @@ def test_one_that_drips_holds_no_file_while_another_idles(
 def test_what_the_other_one_lacks_comes_from_the_one_that_dripped(
     upstream: Path, down: Downstream, tmp_path: Path
 ) -> None:
-    """It is left once, and then asked again for what nobody else has."""
+    """It is left once, and then asked again for what no other upstream has."""
     (tmp_path / "empty").mkdir()
     files = put_many(upstream, 1, 1_000_000)
     options = replace(TEST_OPTIONS, timeout=1, retries=1)
-    asked: list[str] = []
+    requests: list[str] = []
 
     def talk(client: socket.socket) -> None:
         with client, suppress(OSError):
-            asked.append(client.recv(65_536).decode())
-            if len(asked) > 1:
+            requests.append(client.recv(65_536).decode())
+            if len(requests) > 1:
                 body = (upstream / os.fsdecode(files[0].path)).read_bytes()
-                first = int(asked[-1].lower().partition("range: bytes=")[2].partition("-")[0] or 0)
+                first = int(
+                    requests[-1].lower().partition("range: bytes=")[2].partition("-")[0] or 0
+                )
                 range_ = f"Content-Range: bytes {first}-{len(body) - 1}/{len(body)}\r\n"
                 status = f"206 P\r\n{range_}" if first else "200 OK\r\n"
                 client.sendall(
@@ -155,7 +152,7 @@ def test_what_the_other_one_lacks_comes_from_the_one_that_dripped(
 
 
 @pytest.mark.parametrize("transport", ["http", "rsync"])
-def test_an_internal_address_that_nobody_named_is_not_asked(
+def test_an_internal_address_that_is_not_configured_is_not_asked(
     upstream: Path, down: Downstream, transport: str
 ) -> None:
     """Unless a network is allowed, or a URL of client.toml is there as well."""
@@ -165,9 +162,9 @@ def test_an_internal_address_that_nobody_named_is_not_asked(
             url = stack.enter_context(nginx(upstream)).url
         else:
             url = f"{stack.enter_context(rsync_daemon({'m': upstream}))}/m"
-        with pytest.raises(UpstreamRefusedError, match="address of this machine") as found:
+        with pytest.raises(UpstreamRefusedError, match="address of this machine") as caught:
             down.fetch(files, url, replace(TEST_OPTIONS, reach=Reach()), own=False)
-        assert "allow_networks" in found.value.hint
+        assert "allow_networks" in caught.value.hint
         for file, reach in zip(
             files, (Reach(("http://127.0.0.1/",)), Reach((), ("127.0.0.0/8",))), strict=True
         ):
@@ -192,11 +189,7 @@ def test_no_redirection_leads_inside(upstream: Path, down: Downstream) -> None:
 @pytest.mark.parametrize("variable", ["http_proxy", "all_proxy", "HTTP_PROXY"])
 @pytest.mark.parametrize("without", ["127.0.0.1", "127.0.0.0/8", "*", ""])
 def test_no_redirection_leads_inside_past_a_proxy(
-    upstream: Path,
-    down: Downstream,
-    monkeypatch: pytest.MonkeyPatch,
-    variable: str,
-    without: str,
+    upstream: Path, down: Downstream, monkeypatch: pytest.MonkeyPatch, variable: str, without: str
 ) -> None:
     """Whichever hosts libcurl would ask without it."""
     files = put_many(upstream, 2, 10)
@@ -206,7 +199,7 @@ def test_no_redirection_leads_inside_past_a_proxy(
             if "invalid" in question.path:
                 where = inside.url + question.path.removeprefix("http://mirror.invalid")
                 return Reply("302 Found", (f"Location: {where}",))
-            return Reply("403 Forbidden")  # a proxy that asks nobody inside
+            return Reply("403 Forbidden")  # a proxy that asks no internal address
 
         with scripted(lead) as proxy:
             monkeypatch.setenv(variable, proxy.url)

@@ -1,4 +1,4 @@
-"""What is shared: an upstream's connections, by all who want them, and a module's bandwidth."""
+"""An upstream's connections, shared by all clients, and a module's bandwidth."""
 
 import fcntl
 import signal
@@ -27,7 +27,7 @@ from tests.support.upstream import SECONDS, Site, ended
 def fetch_at_once(
     downs: list[Downstream], files: list[File], url: str, options: list[TransferOptions]
 ) -> list[Outcome]:
-    """As many transfers at a time."""
+    """Run as many transfers at a time."""
     outcomes: list[Outcome] = []
 
     def fetch(down: Downstream, own: TransferOptions) -> None:
@@ -45,24 +45,14 @@ def fetch_at_once(
 def test_runs_of_one_client_share_the_connections_to_a_host(upstream: Path, tmp_path: Path) -> None:
     files = put_many(upstream, 8, 100_000)
     downs = [Downstream(tmp_path / f"dest{number}") for number in range(2)]
-    options = [
-        replace(
-            TEST_OPTIONS,
-            streams=2,
-            batch_files=2,
-            bwlimit=1000,
-            connections=1,
-            hosts=Hosts(tmp_path),
-        )
-        for _ in downs
-    ]
+    own = replace(TEST_OPTIONS, streams=2, batch_files=2, bwlimit=1000, connections=1)
+    options = [replace(own, hosts=Hosts(tmp_path)) for _ in downs]
     with rsync_daemon({"m": upstream}, max_connections="1") as url:
         outcomes = fetch_at_once(downs, files, f"{url}/m", options)
     assert [outcome.arrived for outcome in outcomes] == [files, files]
     # Each says once that it waits, and none was ever turned away.
-    said = {"127.0.0.1: all 1 connections are in use here"}
-    assert [set(down.listener.waits) for down in downs] == [said, said]
-    assert [len(down.listener.waits) for down in downs] == [1, 1]
+    waits = ["127.0.0.1: all 1 connections are in use here"]
+    assert [down.listener.waits for down in downs] == [waits, waits]
     assert [down.listener.retries for down in downs] == [[], []]
 
 
@@ -88,11 +78,11 @@ def test_a_full_one_gives_way_to_another(upstream: Path, down: Downstream, tmp_p
     with (
         rsync_daemon({"m": upstream}, max_connections="1") as full,
         rsync_daemon({"m": upstream}) as other,
-        held(f"{full}/m"),
+        idle_connection(f"{full}/m"),
     ):
         options = replace(TEST_OPTIONS, hosts=Hosts(tmp_path))
         assert down.fetch(files, [f"{full}/m", f"{other}/m"], options).complete
-        assert not (tmp_path / "upstreams.json").exists()  # being full is no failure
+        assert not (tmp_path / "upstreams.json").exists()  # a full upstream has not failed
         with pytest.raises(UpstreamFullError):
             down.fetch(put_many(upstream, 3, 10), f"{full}/m", replace(options, patience=0.2))
 
@@ -104,20 +94,20 @@ def test_how_long_to_stand_in_line(place: Site) -> None:
     with rsync_daemon({up.name: up.tree}, max_connections="1") as full:
         url = f"{full}/{up.name}"
         down = place.downstream(up, content_urls=(url,), queue_time="1s")
-        with held(url):
+        with idle_connection(url):
             given_up = down.sync("--json")
             assert given_up.code == 10
             assert "max connections (1) reached" in given_up.events("error")[0]["message"]
             assert len(given_up.events("transfer-waiting")) == 1
             down.configure(queue_time="1h")
             waits = down.spawn("sync", down.name, "--json")
-            told = read_until(waits, "max connections (1) reached")
-        assert ended(waits).code == 0, told
+            output = read_until(waits, "max connections (1) reached")
+        assert ended(waits).code == 0, output
 
 
 @contextmanager
-def held(url: str) -> Iterator[None]:
-    """Somebody has a connection to a daemon's module, and asks for nothing."""
+def idle_connection(url: str) -> Iterator[None]:
+    """Hold a connection to a daemon's module, and ask for nothing."""
     host, _, module = url.removeprefix("rsync://").partition("/")
     address, _, port = host.partition(":")
     with (
@@ -133,16 +123,15 @@ def held(url: str) -> Iterator[None]:
 
 @pytest.mark.parametrize("streams", [1, 3])
 def test_streams_that_share_a_bandwidth_bring_everything(
-    upstream: Path, down: Downstream, streams: int
+    upstream: Path, down: Downstream, streams: int, url: str
 ) -> None:
     files = put_many(upstream, 6, 100_000)
     options = replace(TEST_OPTIONS, streams=streams, batch_files=1, bwlimit=300)
-    with rsync_daemon({"m": upstream}) as url:
-        assert down.fetch(files, f"{url}/m", options).complete
+    assert down.fetch(files, url, options).complete
 
 
-def _taken(place: Path) -> bool:
-    """Whether somebody has the place for a connection."""
+def _is_locked(place: Path) -> bool:
+    """Return True if a process has the lock of a connection."""
     if not place.exists():
         return False
     with place.open() as file:
@@ -172,25 +161,25 @@ def test_processes_share_the_connections_to_a_host(place: Site, *, killed: bool)
         client_config.add_module(first.root, second.name, msgspec.structs.replace(module, **own))
         early = first.spawn("sync", first.name, "--json")
         try:
-            until(lambda: _taken(first.root / "hosts" / "127.0.0.1" / "0"))
+            until(lambda: _is_locked(first.root / "hosts" / "127.0.0.1" / "0"))
             early.send_signal(signal.SIGSTOP)  # so that it is not done before the other asks
             late = second.spawn("sync", second.name, "--json")
-            told = read_until(late, "all 1 connections are in use here")
+            output = read_until(late, "all 1 connections are in use here")
             early.send_signal(signal.SIGKILL if killed else signal.SIGCONT)
             done = ended(late)
         finally:
             left = ended(early)
     assert left.code == (-signal.SIGKILL if killed else 0)
     assert done.code == 0, done
-    assert "max connections" not in told + done.out + done.err
+    assert "max connections" not in output + done.out + done.err
 
 
 def read_until(process: subprocess.Popen[str], words: str) -> str:
-    """What it says, up to the line with these words."""
+    """Return what it prints up to the line with these words."""
     assert process.stdout is not None
-    said = ""
+    output = ""
     for line in process.stdout:
-        said += line
+        output += line
         if words in line:
-            return said
-    raise AssertionError(said)
+            return output
+    raise AssertionError(output)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
 
 import pytest
 
@@ -37,7 +37,7 @@ def replica(up: Upstream, folder: Path) -> Iterator[str]:
 
 
 def remembered(down: Downstream) -> list[str]:
-    """Of whom the client knows that they failed."""
+    """The upstreams that the client knows to have failed."""
     path = down.root / "upstreams.json"
     return [row[0] for row in json.loads(path.read_text())] if path.exists() else []
 
@@ -97,32 +97,22 @@ def test_a_module_that_one_does_not_have(place: Site, up: Upstream, tmp_path: Pa
 
 def test_one_that_is_behind(place: Site, up: Upstream, tmp_path: Path) -> None:
     down = place.downstream(up)
-    with replica(up, tmp_path) as stale:
-        up.put(b"new", b"1")
-        up.commit()
-        down.synced()
-        down.configure(url=(stale, place.url))
-        ended = down.sync()
-        assert ended.code == 0, ended
-        assert f"{stale}/git/{up.name}.git: has nothing newer" in ended.err
-        up.put(b"newer", b"1")
-        up.commit()
-        assert down.synced()["serial"] == 3
-        assert_equal(up, down)
-
-
-def test_one_that_is_behind_makes_no_poll_dear(place: Site, up: Upstream, tmp_path: Path) -> None:
-    down = place.downstream(up)
     with replica(up, tmp_path) as stale, counting(stale) as counted:
         up.put(b"new", b"1")
         up.commit()
         down.synced()
         down.configure(url=(counted.url, place.url))
-        assert down.sync().code == 0
-        asked = len(counted.requests)
-        assert asked >= 1
+        ended = down.sync()
+        assert ended.code == 0, ended
+        assert f"{counted.url}/git/{up.name}.git: has nothing newer" in ended.err
+        requests = len(counted.requests)
+        assert requests >= 1
         assert loaded(down) == "[]\n"
-        assert len(counted.requests) == asked
+        assert len(counted.requests) == requests, "it makes no poll dear"
+        up.put(b"newer", b"1")
+        up.commit()
+        assert down.synced()["serial"] == 3
+        assert_equal(up, down)
 
 
 def test_all_are_behind(place: Site, up: Upstream, tmp_path: Path) -> None:
@@ -155,6 +145,11 @@ def test_an_upstream_that_says_when_to_come_back(place: Site, up: Upstream) -> N
         assert ended.code == 0, ended
         assert weak.asked > 1
         assert_equal(up, down)
+    with busy(place.url) as weak:
+        down = place.downstream(up, url=weak.url)
+        weak.refusals, weak.retry_after = 9, "soon"
+        assert down.sync().code == 10
+        assert weak.asked == 3
 
 
 @pytest.mark.parametrize(
@@ -173,15 +168,7 @@ def test_too_long_a_pause_ends_the_run(place: Site, up: Upstream, status: int, a
         assert before <= row[3] - 3600 <= time.time()
 
 
-def test_a_busy_upstream_is_asked_three_times(place: Site, up: Upstream) -> None:
-    with busy(place.url) as weak:
-        down = place.downstream(up, url=weak.url)
-        weak.refusals, weak.retry_after = 9, "soon"
-        assert down.sync().code == 10
-        assert weak.asked == 3
-
-
-def test_what_an_upstream_says_is_nothing_for_a_terminal_to_obey(place: Site, up: Upstream) -> None:
+def test_the_words_of_an_upstream_are_escaped_for_a_terminal(place: Site, up: Upstream) -> None:
     with busy(place.url) as weak:
         down = place.downstream(up, url=weak.url)
         weak.refusals, weak.retry_after, weak.reason = 9, "99", "\x1b[31mred\x07 \x9b" + "x" * 999
@@ -192,22 +179,17 @@ def test_what_an_upstream_says_is_nothing_for_a_terminal_to_obey(place: Site, up
         assert "\x1b" not in down.run("status").out
 
 
-def test_a_silent_one(place: Site, up: Upstream) -> None:
-    with silent() as hole:
-        down = place.downstream(up, url=(f"http://{hole}", place.url), timeout=1)
+@pytest.mark.parametrize(
+    ("weakness", "reason"),
+    [(silent, "no answer in time"), (lambda url: trickling(url, 40), "sends too slowly")],
+    ids=["silent", "slow"],
+)
+def test_one_that_gives_way(place: Site, up: Upstream, weakness: Any, reason: str) -> None:
+    with weakness(*([] if weakness is silent else [place.url])) as first:
+        down = place.downstream(up, url=(f"http://{first}", place.url), timeout=1)
         ended = down.sync()
         assert ended.code == 0, ended
-        assert "no answer in time" in ended.err
-
-
-def test_a_trickle(place: Site, up: Upstream) -> None:
-    split = urlsplit(place.url)
-    with trickling(place.url, 40) as slow:
-        assert slow != split.netloc
-        down = place.downstream(up, url=(f"http://{slow}", place.url), timeout=1)
-        ended = down.sync()
-        assert ended.code == 0, ended
-        assert "sends too slowly" in ended.err
+        assert reason in ended.err
 
 
 def test_a_line_that_is_slow_and_good_enough(place: Site, up: Upstream) -> None:
@@ -292,27 +274,17 @@ def test_add_writes_all_urls_and_status_shows_who_fails(
         assert down.sync().code == 0
         assert f"upstream http://{dead}: fails since" in down.run("status").out
     failing = down.run("status", "--json").events("failing")
-    assert [each["service"] for each in failing] == [f"http://{dead}"]
+    assert [event["service"] for event in failing] == [f"http://{dead}"]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "url = []",
-        "url = [1]",
-        "url = 1",
-        "connections = -1",
-        'queue_time = "long"',
-        "queue_time = -9",
-    ],
-)
-def test_what_cannot_be_configured(place: Site, up: Upstream, line: str) -> None:
-    down = place.downstream(up)
-    path = down.root / "client.toml"
-    text = path.read_text()
-    if line.startswith("url"):
-        text = "\n".join(each for each in text.splitlines() if not each.startswith("url"))
-    path.write_text(f"{text}\n{line}\n")
-    ended = down.sync()
-    assert ended.code == 40, ended
-    assert "client.toml" in ended.err
+def test_what_cannot_be_configured(place: Site, up: Upstream, subtests: pytest.Subtests) -> None:
+    path = (down := place.downstream(up)).root / "client.toml"
+    lines = path.read_text().splitlines()
+    wrong = ("url = []", "url = [1]", "url = 1", "connections = -1", 'queue_time = "long"')
+    for line in (*wrong, "queue_time = -9"):
+        with subtests.test(line=line):
+            kept_lines = [old for old in lines if old.split()[:1] != line.split()[:1]]
+            path.write_text("\n".join([*kept_lines, line, ""]))
+            ended = down.sync()
+            assert ended.code == 40, ended
+            assert "client.toml" in ended.err

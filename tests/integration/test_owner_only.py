@@ -3,7 +3,6 @@
 import base64
 import os
 import stat
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +12,9 @@ import pytest
 from huai_program.configuration import ConfigError
 from huai_server.config.load import load
 from tests.support.answering import QuietHandler, answering
+from tests.support.processes import run_program
 from tests.support.unprivileged import run_unprivileged
-from tests.support.upstream import ENVIRONMENT, SECONDS, SERVER, Downstream, Site
+from tests.support.upstream import ENVIRONMENT, SERVER, Downstream, Site
 
 LOGIN = "http://someone:hidden-word@127.0.0.1:1"
 
@@ -70,43 +70,41 @@ def test_state_and_configuration_of_the_server(tmp_path: Path) -> None:
     tree.mkdir()
     (tree / "a").touch()
     for command in (["add", "m", str(tree)], ["commit", "m"]):
-        subprocess.run(
-            [*SERVER, "--root", str(root), *command], env=ENVIRONMENT, timeout=SECONDS, check=True
-        )
+        run_program(*SERVER, "--root", root, *command, env=ENVIRONMENT, check=True)
     assert mode(root) == 0o700
     assert mode(root / "modules" / "m" / "lock") == 0o600
     assert mode(root / ".server.toml.lock") == 0o600
 
 
-def reads_a_state_of_somebody_else(folder: Path) -> None:
+def read_a_state_of_another_user(folder: Path) -> None:
     with pytest.raises(ConfigError) as refused:
         load(folder / "root")
     assert f"{folder}/root belongs to " in refused.value.hint
     assert ", and this is " in refused.value.hint
 
 
-def test_who_may_not_read_the_state_is_told_whose_it_is(tmp_path: Path) -> None:
+def test_a_user_who_may_not_read_the_state_learns_its_owner(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "server.toml").touch()
     (tmp_path / "root").chmod(0o700 if os.geteuid() == 0 else 0)
     for above in list(tmp_path.parents)[:-1]:
         if above.stat().st_uid == os.geteuid():
             above.chmod(above.stat().st_mode | 0o011)
-    run_unprivileged(reads_a_state_of_somebody_else, tmp_path)
+    run_unprivileged(read_a_state_of_another_user, tmp_path)
 
 
 @contextmanager
 def asking_for_a_login() -> Iterator[tuple[str, list[str]]]:
-    """A server that lets nobody in, and what it was told."""
-    heard: list[str] = []
+    """Serve 401 to every request; yield the logins that were sent."""
+    logins: list[str] = []
 
     class Handler(QuietHandler):
         def do_GET(self) -> None:
-            heard.append(self.headers.get("Authorization", ""))
+            logins.append(self.headers.get("Authorization", ""))
             self.send_error(401)
 
     with answering(Handler) as url:
-        yield url, heard
+        yield url, logins
 
 
 def test_a_login_may_stand_in_a_netrc(
@@ -117,11 +115,11 @@ def test_a_login_may_stand_in_a_netrc(
     file.chmod(0o600)
     monkeypatch.setenv("NETRC", str(file))
     up = place.upstream()
-    with asking_for_a_login() as (url, heard):
+    with asking_for_a_login() as (url, logins):
         done = place.downstream(up, url=url).sync()
     assert done.code == 10
     assert ".netrc" in done.err
-    assert set(heard) == {f"Basic {base64.b64encode(b'someone:hidden-word').decode()}"}
+    assert set(logins) == {f"Basic {base64.b64encode(b'someone:hidden-word').decode()}"}
 
 
 def test_no_message_and_no_event_shows_a_password(place: Site) -> None:
@@ -132,8 +130,5 @@ def test_no_message_and_no_event_shows_a_password(place: Site) -> None:
             done = down.run(command, up.name, *form)
             assert "hidden-word" not in done.out + done.err, command
     for path in down.root.rglob("*"):
-        assert (
-            path.name == "client.toml"
-            or not path.is_file()
-            or (b"hidden-word" not in path.read_bytes())
-        )
+        if path.is_file() and path.name != "client.toml":
+            assert b"hidden-word" not in path.read_bytes(), path

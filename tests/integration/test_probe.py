@@ -1,4 +1,4 @@
-"""Probes of real mirrors, by HTTP and rsync: who serves another byte is named, and no other."""
+"""Probes of real mirrors, by HTTP and rsync: one that serves another byte is named, no other."""
 
 import json
 from collections.abc import Iterator
@@ -25,18 +25,18 @@ class Files(QuietHandler, SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A server with mirrors of its own."""
-    with site(tmp_path_factory.mktemp("probe") / "site") as found:
-        yield found
+    with site(tmp_path_factory.mktemp("probe") / "site") as place:
+        yield place
 
 
 @pytest.fixture
 def up(own: Site) -> Upstream:
-    made = own.upstream()
+    up = own.upstream()
     for name in (b"a", b"d/odd [name]?", b"d/e/f"):
-        made.put(name, b"content of " + name)
-    made.at(b"link").symlink_to("a")
-    made.commit()
-    return made
+        up.put(name, b"content of " + name)
+    up.at(b"link").symlink_to("a")
+    up.commit()
+    return up
 
 
 @pytest.fixture
@@ -53,24 +53,24 @@ def two(own: Site, up: Upstream, tmp_path: Path) -> Iterator[tuple[Attesting, At
         rsync_host = daemon.split("/")[2]
         urls = {1: (f"{first}/",), 2: (f"{second}/", f"{daemon}/m")}
         hosts = {1: (first.split("/")[2],), 2: (second.split("/")[2], rsync_host)}
-        made = []
+        mirrors = []
         for number, folder in enumerate(folders, 1):
             allow_all[number] = (f"m-{number}", key(number), hosts[number])
             one = attesting(own, number, up, urls=urls[number])
             one.down.configure(dest=str(folder))
             one.down.dest = folder
-            made.append(one)
+            mirrors.append(one)
         allow(own, *allow_all.values(), internal=True)
-        for one in made:
+        for one in mirrors:
             one.down.synced()
-        yield made[0], made[1]
+        yield mirrors[0], mirrors[1]
 
 
 allow_all: dict[int, tuple[str, Any, tuple[str, ...]]] = {}
 
 
 def probe(one: Attesting) -> tuple[int, dict[str, dict[str, Any]]]:
-    """Exit code of `huai-server probe`, and what it says by mirror."""
+    """Return the exit code of `huai-server probe`, and its events by mirror."""
     words = ["--root", str(one.up.root), "probe", one.up.name, "--json"]
     done = prepared.ran(prepared.SERVER, words, ENVIRONMENT, SECONDS)
     events = [json.loads(line) for line in done.stdout.splitlines()]
@@ -78,40 +78,41 @@ def probe(one: Attesting) -> tuple[int, dict[str, dict[str, Any]]]:
     return done.returncode, {each["mirror"]: each for each in events}
 
 
-def shown(one: Attesting) -> dict[str, tuple[str, bool]]:
-    told = one.get(f"/api/v1/modules/{one.up.name}/mirrors")["mirrors"]
-    return {each["mirror"]: (each["probe"]["verdict"], each["offered"]) for each in told}
+def verdicts(one: Attesting) -> dict[str, tuple[str, bool]]:
+    """Return the verdict on each mirror as the API shows it, and True if it is offered."""
+    mirrors = one.get(f"/api/v1/modules/{one.up.name}/mirrors")["mirrors"]
+    return {each["mirror"]: (each["probe"]["verdict"], each["offered"]) for each in mirrors}
 
 
 def test_the_mirror_that_serves_another_byte_is_named(two: tuple[Attesting, Attesting]) -> None:
     one, other = two
-    code, said = probe(one)
-    assert (code, {name: each["verdict"] for name, each in said.items()}) == (
+    code, events = probe(one)
+    assert (code, {name: each["verdict"] for name, each in events.items()}) == (
         0,
         {"m-1": "good", "m-2": "good"},
     )
-    assert [each["files"] for each in said.values()] == [3, 6]  # at each URL
+    assert [each["files"] for each in events.values()] == [3, 6]  # at each URL
     place = other.down.dest / "d" / "e" / "f"
     content = place.read_bytes()
     place.write_bytes(content[:-1] + b"X")
-    code, said = probe(one)
-    assert (code, said["m-1"]["verdict"], said["m-2"]["verdict"]) == (48, "good", "lies")
-    assert (said["m-2"]["path"], said["m-2"]["reason"]) == ("d/e/f", "other content")
-    assert shown(one) == {"m-1": ("good", True), "m-2": ("lies", False)}
+    code, events = probe(one)
+    assert (code, events["m-1"]["verdict"], events["m-2"]["verdict"]) == (48, "good", "lies")
+    assert (events["m-2"]["path"], events["m-2"]["reason"]) == ("d/e/f", "other content")
+    assert verdicts(one) == {"m-1": ("good", True), "m-2": ("lies", False)}
     assert "d/e/f" in one.get(f"/modules/{one.up.name}?lang=en")
     assert one.get(f"/api/v1/modules/{one.up.name}/mirrorlist").splitlines() == [
         *one.signed.said.urls
     ]
     place.unlink()
-    code, said = probe(one)
-    assert (code, said["m-2"]["verdict"]) == (47, "stale")  # it was not good before
+    code, events = probe(one)
+    assert (code, events["m-2"]["verdict"]) == (47, "stale")  # it was not good before
     place.write_bytes(content)
     assert probe(one)[1]["m-2"]["verdict"] == "good"
     place.unlink()
     assert [probe(one)[0] for _ in range(2)] == [0, 47]
     place.write_bytes(content)
     assert probe(one)[0] == 0
-    assert shown(one)["m-2"] == ("good", True)
+    assert verdicts(one)["m-2"] == ("good", True)
 
 
 def test_a_mirror_that_goes_on_meanwhile_does_not_lie(two: tuple[Attesting, Attesting]) -> None:
@@ -119,8 +120,8 @@ def test_a_mirror_that_goes_on_meanwhile_does_not_lie(two: tuple[Attesting, Atte
     one.up.put(b"a", b"another one", mtime=None)
     one.up.commit()
     (one.down.dest / "a").write_bytes(b"another one")  # and has not attested it yet
-    code, said = probe(one)
-    assert (code, said["m-1"]["verdict"], said["m-1"]["files"]) == (0, "good", 2)
+    code, events = probe(one)
+    assert (code, events["m-1"]["verdict"], events["m-1"]["files"]) == (0, "good", 2)
 
 
 def test_addresses_of_this_network_are_not_asked(
@@ -128,11 +129,11 @@ def test_addresses_of_this_network_are_not_asked(
 ) -> None:
     one, _ = two
     allow(own, *allow_all.values())
-    code, said = probe(one)
+    code, events = probe(one)
     assert code == 0
-    assert {each["verdict"] for each in said.values()} == {"unreachable"}
-    assert "an address of this network" in said["m-1"]["reason"]
-    assert shown(one)["m-1"] == ("unreachable", True)
+    assert {each["verdict"] for each in events.values()} == {"unreachable"}
+    assert "an address of this network" in events["m-1"]["reason"]
+    assert verdicts(one)["m-1"] == ("unreachable", True)
     # A timer alarms of what lasts.
     assert probe(one)[0] == 10
     quiet = ["--root", str(one.up.root), "probe", one.up.name, "--quiet"]
@@ -143,5 +144,5 @@ def test_addresses_of_this_network_are_not_asked(
 
 def test_a_run_keeps_to_its_bytes(two: tuple[Attesting, Attesting], own: Site) -> None:
     allow(own, *allow_all.values(), internal=True, probe_bytes=30, probe_files=2)
-    _, said = probe(two[0])
-    assert all(0 < each["files"] <= 2 for each in said.values())
+    _, events = probe(two[0])
+    assert all(0 < each["files"] <= 2 for each in events.values())

@@ -1,4 +1,4 @@
-"""Random trees, changes and own files: what is protected stays as it is, all else is in step.
+"""Random trees, changes and own files: what is protected stays unchanged, all else is in step.
 
 rsync with the same patterns as excludes is the oracle.
 """
@@ -6,12 +6,13 @@ rsync with the same patterns as excludes is the oracle.
 import os
 import random
 import shutil
-import subprocess
+import stat
 from pathlib import Path
 
 import pytest
 
-from tests.support.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream, rsync_would
+from tests.support.processes import run_program
+from tests.support.upstream import ENVIRONMENT, Downstream, Site, Upstream, rsync_would
 
 NAMES = ("a", "b", "own", "x.local")
 PATTERNS = ("*.local", "/own", "/a/b", "/b/**/own", "own/", "a/b/")
@@ -56,7 +57,7 @@ def remove(path: Path) -> None:
 
 
 def protected(tree: Path, patterns: tuple[str, ...]) -> set[str]:
-    """What rsync leaves out of a tree by these patterns: their paths, as it says them."""
+    """Return the paths that rsync leaves out of a tree by these patterns."""
     command = ["rsync", "-rl", "--list-only", "--exclude=/.~tmp~"]
     return listed([*command, f"{tree}/"]) - listed([*command, *excludes(patterns), f"{tree}/"])
 
@@ -66,28 +67,25 @@ def excludes(patterns: tuple[str, ...]) -> list[str]:
 
 
 def listed(command: list[str]) -> set[str]:
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=ENVIRONMENT, timeout=SECONDS, check=True
-    )
+    done = run_program(*command, env=ENVIRONMENT, check=True)
     return {line.split(None, 4)[4].split(" -> ")[0] for line in done.stdout.splitlines()}
 
 
 def identities(down: Downstream, paths: set[str]) -> dict[str, tuple[int, ...]]:
-    """Of leaves all that a change would change; of directories that they are the same."""
-    found: dict[str, tuple[int, ...]] = {}
+    """Return all that a change of a leaf would change; of directories, the inode."""
+    values: dict[str, tuple[int, ...]] = {}
     for path in paths:
         status = os.lstat(down.dest / path)
-        directory = (down.dest / path).is_dir() and not (down.dest / path).is_symlink()
-        found[path] = (status.st_ino, 0 if directory else status.st_ctime_ns)
-    return found
+        values[path] = (status.st_ino, 0 if stat.S_ISDIR(status.st_mode) else status.st_ctime_ns)
+    return values
 
 
 def left_to_do(up: Upstream, down: Downstream, patterns: tuple[str, ...]) -> set[str]:
     """The paths in which rsync would still change something."""
     options = ["-ancil", "--delete", "--exclude=/.~tmp~", *excludes(patterns)]
     # 23: a directory that holds something excluded does not make way.
-    said = rsync_would(up, down, *options, accept=(0, 23))
-    lines = [line.split(None, 1) for line in said.splitlines() if line[:2] != "ca"]
+    changes = rsync_would(up, down, *options, accept=(0, 23))
+    lines = [line.split(None, 1) for line in changes.splitlines() if line[:2] != "ca"]
     return {path.split(" -> ")[0].rstrip("/") for _, path in lines}
 
 

@@ -1,4 +1,4 @@
-"""Static files in a bucket of a real S3 server, which a real web server in front hands out."""
+"""Static files in a bucket of a real S3 server, which a real web server in front serves."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from tests.support.committing import NAME, git, server_environment
 from tests.support.interrupting_proxy import Moment, interrupting
 from tests.support.nginx import Nginx
 from tests.support.prepared import Started
-from tests.support.processes import SECONDS
+from tests.support.processes import SECONDS, run_program
 from tests.support.static_files import Publisher
 from tests.support.upstream import Site, assert_equal
 
@@ -49,14 +49,14 @@ def web(bucket: Bucket) -> Iterator[Nginx]:
 
 @pytest.fixture
 def publisher(tmp_path: Path) -> Publisher:
-    made = Publisher(tmp_path)
-    made.upstream.configure(block_index=128 << 10)
-    made.change(*range(40))
-    return made
+    publisher = Publisher(tmp_path)
+    publisher.upstream.configure(block_index=128 << 10)
+    publisher.change(*range(40))
+    return publisher
 
 
 def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`huai-server`, which never says the secret."""
+    """Run `huai-server`, which never prints the secret."""
     words = ["--root", str(root), *arguments]
     done = prepared.ran(prepared.SERVER, words, ENVIRONMENT, SECONDS)
     assert "Traceback" not in done.stderr, done.stderr
@@ -65,7 +65,7 @@ def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def configure(publisher: Publisher, to: str, endpoint: str) -> Path:
-    """The state root of a server.toml that says where to."""
+    """Write a server.toml that names the bucket; return its state root."""
     root = publisher.upstream.root
     path = publisher.upstream.module.path
     (root / "server.toml").write_text(
@@ -80,8 +80,8 @@ def fetch(web: Nginx, folder: Path) -> str:
     repository = Repository(folder)
     commit = repository.fetch(MetadataUrl.of(web.url, NAME)).id
     repository.keep([commit])
-    said = git(folder, "fsck", "--full", "--strict", "--no-dangling").splitlines()
-    assert not [line for line in said if not line.startswith("notice: ")], said
+    report = git(folder, "fsck", "--full", "--strict", "--no-dangling").splitlines()
+    assert not [line for line in report if not line.startswith("notice: ")], report
     return commit
 
 
@@ -90,7 +90,6 @@ def address(web: Nginx, name: str) -> str:
 
 
 def test_a_downstream_syncs_from_there(place: Site, bucket: Bucket, web: Nginx) -> None:
-    """Nothing new is one request without a body."""
     up = place.upstream()
     config = up.root / "server.toml"
     config.write_text(f'{config.read_text()}\n[static]\nendpoint = "{bucket.endpoint}"\n')
@@ -98,31 +97,31 @@ def test_a_downstream_syncs_from_there(place: Site, bucket: Bucket, web: Nginx) 
     for number in range(3):
         up.many(b"d%d" % number, 20)
         up.commit()
-        said = run(up.root, "publish", up.name, "--to", bucket.to, "--json")
-        assert said.returncode == 0, said
-        assert json.loads(said.stdout)["to"] == bucket.to
+        done = run(up.root, "publish", up.name, "--to", bucket.to, "--json")
+        assert done.returncode == 0, done
+        assert json.loads(done.stdout)["to"] == bucket.to
         down.synced()
         assert_equal(up, down)
     before = len(web.requests)
     assert down.sync().code == 0
-    (asked,) = web.requests[before:]
-    assert asked.split()[1] == "304"
-    assert asked.endswith("/static/head")
+    (request,) = web.requests[before:]  # nothing new is one request without a body
+    assert request.split()[1] == "304"
+    assert request.endswith("/static/head")
 
 
 def test_each_commit_publishes(publisher: Publisher, bucket: Bucket, web: Nginx) -> None:
     """With the large files' block indices, and caching as the kind of file allows."""
     root = configure(publisher, bucket.to, bucket.endpoint)
     (publisher.upstream.tree / "large").write_bytes(os.urandom(300_000))
-    said = run(root, "commit", NAME)
-    assert said.returncode == 0, said
-    assert f"{bucket.to}: serial 2, " in said.stdout
+    done = run(root, "commit", NAME)
+    assert done.returncode == 0, done
+    assert f"{bucket.to}: serial 2, " in done.stdout
     head = httpx.get(address(web, "static/head"))
     static = Static.decode(head.content, "head")
     assert static.newest == 2
     (index,) = (publisher.upstream.places.repository / "blocks").glob("??/*")
-    found = httpx.get(address(web, f"blocks/{index.parent.name}/{index.name}"))
-    assert found.content == index.read_bytes()
+    response = httpx.get(address(web, f"blocks/{index.parent.name}/{index.name}"))
+    assert response.content == index.read_bytes()
     for step in static.steps:
         pack = httpx.get(address(web, f"static/{step.file.pack}"))
         assert len(pack.content) == step.file.size
@@ -135,7 +134,7 @@ def test_each_commit_publishes(publisher: Publisher, bucket: Bucket, web: Nginx)
 
 
 def target(bucket: Bucket, folder: Path) -> Target:
-    """As `publish` opens it; the environment has the credentials."""
+    """Open a bucket as `publish` does; the environment has the credentials."""
     place = bucket_place(bucket.to)
     return Target(place, NAME, endpoint=bucket.endpoint, drafts=folder)
 
@@ -176,8 +175,8 @@ def test_what_is_not_needed_goes(
     assert publisher.publish(opened, now=now).removed == 0  # seen to be unused
     assert publisher.publish(opened, now=now + GRACE).removed > 0
     static = Static.decode(httpx.get(address(web, "static/head")).content, "head")
-    named = {f"static/{step.file.pack}" for step in static.steps}
-    assert opened.names("static/packs").keys() == named
+    packs = {f"static/{step.file.pack}" for step in static.steps}
+    assert opened.names("static/packs").keys() == packs
     assert fetch(web, tmp_path / "copy") == publisher.upstream.head.commit
 
 
@@ -191,19 +190,19 @@ def test_a_run_that_is_killed_leaves_what_can_be_read(
     """Before and after each change of the bucket; the next run finishes it."""
     old = publisher.upstream.head.commit
     buckets = [s3.bucket() for _ in range(5)]
-    for each in buckets:
-        root = configure(publisher, each.to, each.endpoint)
+    for bucket in buckets:
+        root = configure(publisher, bucket.to, bucket.endpoint)
         assert run(root, "publish", NAME).returncode == 0
     (publisher.upstream.tree / "large").write_bytes(os.urandom(300_000))
     new = publisher.change(1, 2)
     amid, killed = 0, True
-    for number, each in enumerate(buckets):
-        killed = kill_at(publisher, each, Moment(number, done))
-        with each.web() as web:
-            seen = fetch(web, tmp_path / f"copy{number}")
-            assert seen in (old, new)
-            amid += killed and seen == old
-            root = configure(publisher, each.to, each.endpoint)
+    for number, bucket in enumerate(buckets):
+        killed = kill_at(publisher, bucket, Moment(number, done))
+        with bucket.web() as web:
+            commit = fetch(web, tmp_path / f"copy{number}")
+            assert commit in (old, new)
+            amid += killed and commit == old
+            root = configure(publisher, bucket.to, bucket.endpoint)
             assert run(root, "publish", NAME).returncode == 0
             assert fetch(web, tmp_path / f"copy{number}") == new
         assert not list(publisher.upstream.places.drafts.iterdir())
@@ -212,7 +211,7 @@ def test_a_run_that_is_killed_leaves_what_can_be_read(
 
 
 def kill_at(publisher: Publisher, bucket: Bucket, moment: Moment) -> bool:
-    """Kill a publish at a moment; whether it came to that."""
+    """Kill a publish at a moment; return False if it ended before."""
     started: list[Started] = []
 
     def verdict(now: Moment) -> bool:
@@ -256,46 +255,36 @@ def test_a_service_that_fails(
 
 def test_a_service_that_never_answers(publisher: Publisher, bucket: Bucket) -> None:
     """A signal ends the wait for it."""
-    asked, over = Event(), Event()
+    requested, over = Event(), Event()
 
     def verdict(_: Moment) -> bool:
-        asked.set()
+        requested.set()
         return over.wait(SECONDS)
 
     with interrupting(bucket.endpoint, verdict) as proxy:
         root = configure(publisher, bucket.to, proxy)
-        process = Started(
-            prepared.SERVER,
-            ["--root", str(root), "publish", NAME],
-            ENVIRONMENT,
-            stderr=subprocess.DEVNULL,
-        )
-        assert asked.wait(SECONDS)
+        words = ["--root", str(root), "publish", NAME]
+        process = Started(prepared.SERVER, words, ENVIRONMENT, stderr=subprocess.DEVNULL)
+        assert requested.wait(SECONDS)
         process.terminate()
         assert process.wait(SECONDS) == 143
         over.set()
 
 
-def test_a_bucket_that_is_not_there(publisher: Publisher, bucket: Bucket) -> None:
+def test_a_bucket_or_a_library_that_is_missing(publisher: Publisher, bucket: Bucket) -> None:
     root = configure(publisher, "s3://no-such-bucket/x", bucket.endpoint)
     failed = run(root, "publish", NAME)
     if bucket.complete:
         assert failed.returncode == 52
-        assert "s3://no-such-bucket/x: there is no such bucket" in failed.stderr
+        reason = "there is no such bucket"  # prose: the product's words
+        assert f"s3://no-such-bucket/x: {reason}" in failed.stderr
     failed = run(root, "publish", NAME, "--to", "s3://x//y")
     assert failed.returncode == 52
     assert "s3://x//y: not the address of a bucket" in failed.stderr
-
-
-def test_without_the_library(publisher: Publisher, bucket: Bucket) -> None:
-    root = configure(publisher, bucket.to, bucket.endpoint)
-    code = (
-        "import sys; sys.modules['obstore'] = None; from huai_server.__main__ import main; main()"
-    )
+    hide = "import sys; sys.modules['obstore'] = None"
+    code = f"{hide}; from huai_server.__main__ import main; main()"
     command = [sys.executable, "-c", code, "--root", str(root), "publish", NAME]
-    done = subprocess.run(
-        command, env=ENVIRONMENT, capture_output=True, text=True, timeout=SECONDS, check=False
-    )
+    done = run_program(*command, env=ENVIRONMENT)
     assert done.returncode == 51, done.stderr
     assert "obstore is not installed" in done.stderr
     assert "huai[s3]" in done.stderr

@@ -21,7 +21,7 @@ from tests.support.upstream import Downstream, Site, assert_equal
 
 ROUNDS = 6
 NAMING = ("link", "mkdir", "rename", "symlink", "unlink")
-"""What changes a name."""
+"""The system calls that change a name."""
 
 
 @pytest.fixture(name="archive")
@@ -61,7 +61,7 @@ class Crowd:
 
 
 def sync_under(down: Downstream, decide: Callable[[Call], None]) -> None:
-    """A sync, with something to do before each change of a name."""
+    """Sync, and call `decide` before each change of a name."""
     outcome = supervise(NAMING, lambda: int(down.observed().exit_code), decide)
     assert outcome.result == ExitCode.OK
 
@@ -161,27 +161,24 @@ def test_readers_in_real_time(place: Site, archive: Archive) -> None:
     assert len(finished) > ROUNDS
 
 
-def test_how_long_the_mixed_window_was_is_told(place: Site, archive: Archive) -> None:
+def test_the_plan_shows_repositories_and_a_sync_its_mixed_window(
+    place: Site, archive: Archive
+) -> None:
     down = place.downstream(archive.up)
+    ended = down.run("plan", down.name, "--json")
+    profiles = {event["path"]: event["profile"] for event in ended.events("repository")}
+    assert profiles == {"debian": "apt", "rpm": "rpm"}
+    assert "apt repository: debian (dists/*/InRelease)" in down.run("plan", down.name).err
     down.synced()
     archive.change()
     ended = down.sync("--json")
     result = ended.events("sync")[0]
-    assert [each["stage"] for each in result["published"]] == ["payload", "indices", "pointers"]
-    assert all(each["milliseconds"] > 0 and each["changes"] for each in result["published"])
-    assert (
-        0 < result["mixed_milliseconds"] < sum(each["milliseconds"] for each in result["published"])
-    )
+    stages = result["published"]
+    assert [stage["stage"] for stage in stages] == ["payload", "indices", "pointers"]
+    assert all(stage["milliseconds"] > 0 and stage["changes"] for stage in stages)
+    assert 0 < result["mixed_milliseconds"] < sum(stage["milliseconds"] for stage in stages)
     archive.change()
     assert " pointers in " in down.sync().err
-
-
-def test_the_plan_lists_what_was_recognised(place: Site, archive: Archive) -> None:
-    down = place.downstream(archive.up)
-    ended = down.run("plan", down.name, "--json")
-    found = {event["path"]: event["profile"] for event in ended.events("repository")}
-    assert found == {"debian": "apt", "rpm": "rpm"}
-    assert "apt repository: debian (dists/*/InRelease)" in down.run("plan", down.name).err
 
 
 def stage_of(result: SyncResult, path: bytes) -> str:

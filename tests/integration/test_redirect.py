@@ -12,24 +12,29 @@ from pathlib import Path
 import pytest
 
 from huai_server.fallback.redirect import preload_library
+from tests.support.background import background
 from tests.support.processes import until
 from tests.support.redirecting import SECONDS, Stage, contents, is_held
 from tests.support.rsyncd import CHROOTS
 
 BIG = 4 << 20
 ODD = "odd \n [name]* \udcff"
+OPTIONS = (
+    *("", "--checksum", "--no-inc-recursive", "-H", "-S", "-z", "-HX --append-verify"),
+    *("--inplace", "--copy-links", "-F", "--whole-file -I"),
+)
 
 
 @pytest.fixture
 def stage(short_path: Path) -> Stage:
-    made = Stage(short_path)
-    made.write("small", b"small")
-    made.write("folder/big", os.urandom(BIG))
-    made.write(f"folder/{ODD}", b"odd")
-    made.write("folder/empty", b"")
-    os.link(made.real / "small", made.real / "folder/linked")
-    (made.real / "link").symlink_to("small")
-    return made
+    stage = Stage(short_path)
+    stage.write("small", b"small")
+    stage.write("folder/big", os.urandom(BIG))
+    stage.write(f"folder/{ODD}", b"odd")
+    stage.write("folder/empty", b"")
+    os.link(stage.real / "small", stage.real / "folder/linked")
+    (stage.real / "link").symlink_to("small")
+    return stage
 
 
 @pytest.fixture
@@ -40,31 +45,17 @@ def memory_path() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("chroot", CHROOTS)
-@pytest.mark.parametrize(
-    "options",
-    [
-        [],
-        ["--checksum"],
-        ["--no-inc-recursive"],
-        ["-H"],
-        ["-S"],
-        ["-z"],
-        ["-HX", "--append-verify"],
-        ["--inplace"],
-        ["--copy-links"],
-        ["-F"],
-        ["--whole-file", "-I"],
-    ],
-    ids=" ".join,
-)
-def test_the_content_is_the_real_one(stage: Stage, chroot: str, options: list[str]) -> None:
+def test_the_content_is_the_real_one(stage: Stage, chroot: str, subtests: pytest.Subtests) -> None:
     stage.list_it()
     with stage.daemon(use_chroot=chroot) as url:
-        for _ in range(2):
-            done = stage.fetch(url, *options)
-            assert (done.returncode, done.stderr) == (0, "")
-    copied = contents(stage.copy)
-    assert {name: copied[name] for name in contents(stage.real)} == contents(stage.real)
+        for options in OPTIONS:
+            with subtests.test(options=options):
+                for _ in range(2):
+                    done = stage.fetch(url, *options.split())
+                    assert (done.returncode, done.stderr) == (0, "")
+                copied = contents(stage.copy)
+                assert {name: copied[name] for name in contents(stage.real)} == contents(stage.real)
+                shutil.rmtree(stage.copy)
 
 
 def test_named_files_wildcards_and_filter_files(stage: Stage, tmp_path: Path) -> None:
@@ -74,38 +65,37 @@ def test_named_files_wildcards_and_filter_files(stage: Stage, tmp_path: Path) ->
     names = tmp_path / "names"
     names.write_bytes(b"folder/big\0small\0")
     with stage.daemon() as url:
-        assert stage.fetch(url, "--from0", f"--files-from={names}").returncode == 0
-        assert set(contents(stage.copy)) == {"folder/big", "small"}
-        shutil.rmtree(stage.copy)
-        # The list, and the filter, are content that the server reads.
-        assert stage.fetch(url, "--files-from=:list").returncode == 0
-        assert set(contents(stage.copy)) == {"folder/big", "small"}
-        shutil.rmtree(stage.copy)
+        for source, options, expected in (
+            (url, ["--from0", f"--files-from={names}"], {"folder/big", "small"}),
+            # The list, and the filter, are content that the server reads.
+            (url, ["--files-from=:list"], {"folder/big", "small"}),
+            (f"{url}sm*", [], {"small"}),
+        ):
+            assert stage.fetch(source, *options).returncode == 0
+            assert set(contents(stage.copy)) == expected
+            shutil.rmtree(stage.copy)
         assert stage.fetch(url, "-F").returncode == 0
         assert "folder/big" not in contents(stage.copy)
-        shutil.rmtree(stage.copy)
-        assert stage.fetch(f"{url}sm*").returncode == 0
-        assert set(contents(stage.copy)) == {"small"}
 
 
-def _delete(path: Path) -> None:
+def delete(path: Path) -> None:
     path.unlink()
 
 
-def _shorten(path: Path) -> None:
+def shorten(path: Path) -> None:
     os.truncate(path, BIG // 2)
 
 
-def _lengthen(path: Path) -> None:
+def lengthen(path: Path) -> None:
     os.truncate(path, BIG * 2)
 
 
-def _replace_with_equal_size(path: Path) -> None:
+def replace_with_equal_size(path: Path) -> None:
     path.unlink()
     path.write_bytes(os.urandom(BIG))
 
 
-def _replace_with_symlink(path: Path) -> None:
+def replace_with_symlink(path: Path) -> None:
     times = path.stat()
     elsewhere = path.parents[2] / "elsewhere"
     elsewhere.write_bytes(os.urandom(BIG))
@@ -114,21 +104,21 @@ def _replace_with_symlink(path: Path) -> None:
     path.symlink_to(elsewhere)
 
 
-def _replace_with_directory(path: Path) -> None:
+def replace_with_directory(path: Path) -> None:
     path.unlink()
     path.mkdir()
 
 
-def _replace_with_fifo(path: Path) -> None:
+def replace_with_fifo(path: Path) -> None:
     path.unlink()
     os.mkfifo(path)
 
 
-def _make_unreadable(path: Path) -> None:
+def make_unreadable(path: Path) -> None:
     path.chmod(0)
 
 
-def _symlink_above(path: Path) -> None:
+def symlink_above(path: Path) -> None:
     moved = path.parents[2] / "moved"
     path.parent.rename(moved)
     path.parent.symlink_to(moved)
@@ -138,17 +128,17 @@ def _symlink_above(path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        _delete,
-        _shorten,
-        _lengthen,
-        _replace_with_equal_size,
-        _replace_with_symlink,
-        _replace_with_directory,
-        _replace_with_fifo,
-        _make_unreadable,
-        _symlink_above,
+        delete,
+        shorten,
+        lengthen,
+        replace_with_equal_size,
+        replace_with_symlink,
+        replace_with_directory,
+        replace_with_fifo,
+        make_unreadable,
+        symlink_above,
     ],
-    ids=lambda change: change.__name__.strip("_"),
+    ids=lambda change: change.__name__,
 )
 def test_what_is_not_as_listed_is_not_sent(
     stage: Stage, chroot: str, change: Callable[[Path], None]
@@ -163,21 +153,24 @@ def test_what_is_not_as_listed_is_not_sent(
     assert copied["small"] == b"small"
 
 
+def start_fetch(stage: Stage, url: str, rate: int) -> subprocess.Popen[str]:
+    """Start a client that fetches at `rate` kB/s."""
+    limit = f"--bwlimit={rate}"
+    command = ["rsync", "-a", "--no-o", "--no-g", limit, url, f"{stage.copy}/"]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
 def test_a_file_that_changes_while_it_is_sent_does_not_arrive(stage: Stage) -> None:
     path = stage.write("slow", os.urandom(BIG))
     stage.list_it()
     with stage.daemon() as url:
-        client = subprocess.Popen(
-            ["rsync", "-a", "--no-o", "--no-g", "--bwlimit=1000", f"{url}slow", f"{stage.copy}/"],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        client = start_fetch(stage, f"{url}slow", 1000)
         until(lambda: any(stage.copy.glob(".slow.*")))
         with path.open("r+b") as file:  # in place, the size stays
             file.seek(BIG - 4096)
             file.write(b"x" * 4096)
-        said = client.communicate(timeout=SECONDS)[1]
-    assert client.returncode in (23, 24), said
+        errors = client.communicate(timeout=SECONDS)[1]
+    assert client.returncode in (23, 24), errors
     assert not (stage.copy / "slow").exists()
 
 
@@ -215,11 +208,11 @@ def test_without_the_library_there_is_no_module(stage: Stage, tmp_path: Path) ->
 
 def test_an_emptied_attr_tree_is_refused(stage: Stage) -> None:
     generation = stage.list_it()
-    for each in generation.iterdir():
-        if each.is_dir() and not each.is_symlink():
-            shutil.rmtree(each)
+    for path in generation.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
         else:
-            each.unlink()
+            path.unlink()
     with stage.daemon() as url:
         done = stage.fetch(url)
     assert done.returncode == 5, done.stderr
@@ -232,19 +225,15 @@ def test_a_client_finishes_on_the_generation_that_it_began_with(stage: Stage) ->
     before = contents(stage.real)
     old = stage.list_it()
     with stage.daemon() as url:
-        client = subprocess.Popen(
-            ["rsync", "-a", "--no-o", "--no-g", "--bwlimit=2000", url, f"{stage.copy}/"],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        client = start_fetch(stage, url, 2000)
         until((stage.copy / "many/00").exists)
         client.send_signal(signal.SIGSTOP)
         stage.write("new", b"new")
         stage.list_it("2")
         assert is_held(old)
         client.send_signal(signal.SIGCONT)
-        said = client.communicate(timeout=SECONDS)[1]
-        assert (client.returncode, said) == (0, "")
+        errors = client.communicate(timeout=SECONDS)[1]
+        assert (client.returncode, errors) == (0, "")
         assert contents(stage.copy) == before
         assert not is_held(old)
         assert stage.fetch(url).returncode == 0
@@ -258,23 +247,16 @@ def test_no_listing_lacks_a_name_that_is_replaced_meanwhile(memory_path: Path) -
     many = stage.list_it() / "many"
     for number in range(1, 20_000):
         (many / str(number)).touch()
-    over = threading.Event()
 
-    def replace() -> None:
+    def replace(stop: threading.Event) -> None:
         new = memory_path / "new"
-        while not over.is_set():
+        while not stop.is_set():
             for number in range(0, 20_000, 7):
                 new.touch()
                 new.rename(many / str(number))
 
-    thread = threading.Thread(target=replace)
-    with stage.daemon() as url:
-        thread.start()
-        try:
-            listings = [stage.fetch(f"{url}many/", "--list-only") for _ in range(10)]
-        finally:
-            over.set()
-            thread.join()
+    with stage.daemon() as url, background(replace):
+        listings = [stage.fetch(f"{url}many/", "--list-only") for _ in range(10)]
     for done in listings:
         assert (done.returncode, done.stderr) == (0, "")
         assert len(done.stdout.splitlines()) == 20_001

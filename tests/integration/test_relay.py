@@ -1,7 +1,6 @@
-"""A mirror as an upstream: it hands on what it applied, as it is, and nothing else."""
+"""A mirror as an upstream: it relays the commits that it applied, unchanged, and nothing else."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,10 @@ import pytest
 from huai_server.actions import modules
 from huai_server.config import load as server_config
 from huai_server.static.newest import is_published
-from tests.support.processes import until
+from tests.support.processes import run_program, until
 from tests.support.relaying import Relay, relaying
 from tests.support.rewriting import Rewriting
-from tests.support.upstream import ENVIRONMENT, SECONDS, Site, Upstream, assert_equal
+from tests.support.upstream import ENVIRONMENT, Site, Upstream, assert_equal
 
 
 class Tiers:
@@ -43,56 +42,57 @@ def tiers(place: Site, tmp_path: Path) -> Iterator[Tiers]:
 
 
 def git(*arguments: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments], env=ENVIRONMENT, capture_output=True, timeout=SECONDS, check=False
-    )
+    done = run_program("git", *arguments, env=ENVIRONMENT)
     assert done.returncode == 0, done
-    return done.stdout.decode().strip()
+    return done.stdout.strip()
 
 
-def is_handed_on(relay: Relay, serial: int) -> None:
+def wait_for_serial(relay: Relay, serial: int) -> None:
     until(lambda: relay.serial == serial and is_published(relay.places.repository))
 
 
-def test_what_was_applied_is_served_as_it_is(tiers: Tiers) -> None:
+def test_commits_that_were_applied_are_served_unchanged(tiers: Tiers) -> None:
     up, relay = tiers.up, tiers.relay
-    is_handed_on(relay, 1)
+    wait_for_serial(relay, 1)
     for number in range(3):
         up.put(b"a", b"%d" % number)
-        is_handed_on(relay, tiers.publish())
-    here, there = str(up.places.repository), str(relay.places.repository)
-    assert git("--git-dir", here, "log", "--format=raw") == git(
-        "--git-dir", there, "log", "--format=raw", "-3"
-    ) + "\n\n" + git("--git-dir", here, "log", "--format=raw", "-1", "main~3")
+        wait_for_serial(relay, tiers.publish())
+
+    def log(repository: Path, *options: str) -> str:
+        return git("--git-dir", str(repository), "log", "--format=raw", *options)
+
+    upstream = up.places.repository
+    oldest = log(upstream, "-1", "main~3")
+    assert log(upstream) == f"{log(relay.places.repository, '-3')}\n\n{oldest}"
     checked = relay.run("check", tiers.name, "--json")
     assert checked.code == 0, checked
 
 
 def test_a_downstream_of_it_is_served_all_and_then_steps(tiers: Tiers) -> None:
     relay = tiers.relay
-    is_handed_on(relay, 1)
+    wait_for_serial(relay, 1)
     tiers.up.at(b"folder").rename(tiers.up.tree / "elsewhere")  # so that nothing comes from there
-    below = relay.downstream(content_urls=(relay.content_url,))
+    below = relay.downstream()
     below.synced()
     assert below.verify("--content").code == 0
     (tiers.up.tree / "elsewhere").rename(tiers.up.at(b"folder"))
     tiers.up.put(b"folder/new", b"new")
-    is_handed_on(relay, tiers.publish())
+    wait_for_serial(relay, tiers.publish())
     below.synced()
     assert_equal(tiers.up, below)
 
 
 def test_commits_that_the_mirror_missed_are_gaps(tiers: Tiers, tmp_path: Path) -> None:
     relay = tiers.relay
-    is_handed_on(relay, 1)
+    wait_for_serial(relay, 1)
     below = relay.downstream()
     below.synced()
     for serial in (3, 5):
-        for each in range(2):
-            tiers.up.put(b"a", b"%d, %d" % (serial, each))
+        for number in range(2):
+            tiers.up.put(b"a", b"%d, %d" % (serial, number))
             tiers.up.commit()
         relay.down.synced()
-        is_handed_on(relay, serial)
+        wait_for_serial(relay, serial)
     assert [head.info.serial for head in relay.repository.history()] == [5, 3, 1]
     below.synced()
     assert_equal(tiers.up, below)
@@ -109,7 +109,7 @@ def test_commits_that_the_mirror_missed_are_gaps(tiers: Tiers, tmp_path: Path) -
     assert_equal(tiers.up, fresh)
 
 
-def test_plain_files_of_it_are_handed_out_too(tiers: Tiers, tmp_path: Path) -> None:
+def test_plain_files_of_it_are_served_too(tiers: Tiers, tmp_path: Path) -> None:
     relay = tiers.relay
     (tmp_path / "static").mkdir()
     config = relay.root / "server.toml"
@@ -118,7 +118,7 @@ def test_plain_files_of_it_are_handed_out_too(tiers: Tiers, tmp_path: Path) -> N
     head = tmp_path / "static" / "git" / f"{tiers.name}.git" / "static" / "head"
     for number in range(3):
         tiers.up.put(b"folder/new", b"%d" % number)
-        is_handed_on(relay, tiers.publish())
+        wait_for_serial(relay, tiers.publish())
         until(lambda: head.exists() and f"\t{relay.serial}\n" in head.read_text())
         assert f"content\t{relay.content_url}\n" in head.read_text()
         below.synced()
@@ -134,7 +134,7 @@ def test_plain_files_of_it_are_handed_out_too(tiers: Tiers, tmp_path: Path) -> N
         ({"protect": ("*.local",)}, "protect has '*.local', which may leave out a part"),
     ],
 )
-def test_a_part_of_a_mirror_is_not_handed_on(
+def test_a_part_of_a_mirror_is_not_relayed(
     place: Site, tmp_path: Path, settings: dict[str, Any], reason: str
 ) -> None:
     up = place.upstream()
@@ -155,7 +155,7 @@ def test_a_path_that_is_only_here_may_be_protected(place: Site, tmp_path: Path) 
     (down.dest / "trace" / "mirror.example").write_text("mine")
     down.synced()
     with relaying(down, tmp_path) as relay:
-        is_handed_on(relay, 1)
+        wait_for_serial(relay, 1)
 
 
 def test_a_client_that_wrote_no_record_yet_is_relayed_by_its_state(
@@ -167,29 +167,17 @@ def test_a_client_that_wrote_no_record_yet_is_relayed_by_its_state(
     record = down.state_file.with_name("applied")
     record.unlink()
     with relaying(down, tmp_path) as relay:
-        is_handed_on(relay, 1)
+        wait_for_serial(relay, 1)
         up.put(b"a", b"2")
         up.commit()
         down.synced()
         assert record.exists()
-        is_handed_on(relay, 2)
+        wait_for_serial(relay, 2)
 
 
-def test_a_mirror_that_becomes_a_part_stays_at_what_was_handed_on(tiers: Tiers) -> None:
-    relay = tiers.relay
-    is_handed_on(relay, 1)
-    relay.down.configure(filter=("- folder/",))
-    tiers.up.put(b"a", b"2")
-    tiers.publish()
-    assert relay.relayed().code == 47
-    assert relay.serial == 1
-    event = json.loads(relay.run("status", tiers.name, "--json").out)
-    assert "a filter leaves out a part" in event["relay"]["problem"]
-
-
-def test_what_was_not_published_is_not_handed_on(tiers: Tiers) -> None:
+def test_a_commit_that_was_not_published_is_not_relayed(tiers: Tiers) -> None:
     relay, up = tiers.relay, tiers.up
-    is_handed_on(relay, 1)
+    wait_for_serial(relay, 1)
     up.put(b"gone", b"soon")
     up.commit()
     up.at(b"gone").unlink()
@@ -197,13 +185,21 @@ def test_what_was_not_published_is_not_handed_on(tiers: Tiers) -> None:
     relay.handed()
     assert relay.serial == 1
     up.commit()
-    is_handed_on(relay, tiers.publish())
+    serial = tiers.publish()
+    wait_for_serial(relay, serial)
+    relay.down.configure(filter=("- folder/",))
+    up.put(b"a", b"2")
+    tiers.publish()
+    assert relay.relayed().code == 47
+    assert relay.serial == serial, "a mirror that becomes a part stays at its last whole commit"
+    event = json.loads(relay.run("status", tiers.name, "--json").out)
+    assert "a filter leaves out a part" in event["relay"]["problem"]
 
 
 def test_an_upstream_that_goes_back_is_refused_on_every_tier(tiers: Tiers) -> None:
     up, relay = tiers.up, tiers.relay
     up.put(b"a", b"2")
-    is_handed_on(relay, tiers.publish())
+    wait_for_serial(relay, tiers.publish())
     below = relay.downstream()
     below.synced()
     Rewriting(up.places.repository).point("main~1")
@@ -226,12 +222,12 @@ def test_an_upstream_that_goes_back_is_refused_on_every_tier(tiers: Tiers) -> No
 def test_another_module_of_that_name_is_refused(tiers: Tiers) -> None:
     up, relay = tiers.up, tiers.relay
     up.put(b"a", b"2")
-    is_handed_on(relay, tiers.publish())
+    wait_for_serial(relay, tiers.publish())
     module = server_config.load(up.root).module(up.name)
     modules.remove(up.root, up.name, purge=True)
     modules.add(up.root, up.name, module)
-    for each in range(4):
-        up.put(b"a", b"new %d" % each)
+    for number in range(4):
+        up.put(b"a", b"new %d" % number)
         up.commit()
     relay.down.synced("--accept-rollback")
     done = relay.relayed()
@@ -239,9 +235,8 @@ def test_another_module_of_that_name_is_refused(tiers: Tiers) -> None:
     assert relay.serial == 2
 
 
-@pytest.mark.parametrize("command", ["commit", "digest", "scrub", "watch"])
-def test_no_commits_of_its_own(tiers: Tiers, command: str) -> None:
-    done = tiers.relay.run(command, tiers.name)
-    assert (done.code, "its commits are made upstream" in done.err) == (40, True), done
-    if command != "watch":
-        assert tiers.relay.run(command, "--all").code == 0
+def test_no_commits_of_its_own(tiers: Tiers) -> None:
+    for command in ("commit", "digest", "scrub", "watch"):
+        done = tiers.relay.run(command, tiers.name)
+        assert (done.code, "its commits are made upstream" in done.err) == (40, True), done
+        assert command == "watch" or tiers.relay.run(command, "--all").code == 0

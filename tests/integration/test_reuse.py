@@ -1,4 +1,4 @@
-"""What is here already is not transferred: moves, copies, twins, other modules."""
+"""Content that is here already is not transferred: moves, copies, twins, other modules."""
 
 import os
 from pathlib import Path
@@ -22,15 +22,11 @@ def upstream(place: Site) -> Upstream:
     return up
 
 
-def synced(up: Upstream, place: Site, **settings: Any) -> Downstream:
-    return place.synced_downstream(up, **settings)
-
-
-def either(result: dict[str, Any]) -> dict[str, int]:
-    """What was reused; where the file system makes reflinks, there are no copies."""
-    found: dict[str, int] = dict(result["reused"])
-    found["copied"] += found.pop("cloned")
-    return found
+def count_reused(result: dict[str, Any]) -> dict[str, int]:
+    """Return what was reused; where the file system makes reflinks, there are no copies."""
+    counts: dict[str, int] = dict(result["reused"])
+    counts["copied"] += counts.pop("cloned")
+    return counts
 
 
 def reused(up: Upstream, down: Downstream, *, files: int, **how: int) -> dict[str, Any]:
@@ -41,7 +37,7 @@ def reused(up: Upstream, down: Downstream, *, files: int, **how: int) -> dict[st
     assert result["summary"]["fetches"] == 0
     assert result["summary"]["reused"] == files
     expected = {"files": files, "linked": 0, "copied": 0, "bytes": result["reused"]["bytes"], **how}
-    assert either(result) == expected
+    assert count_reused(result) == expected
     assert result["reused"]["bytes"] == result["summary"]["reused_bytes"]
     assert result["received"] == 0
     return result
@@ -57,19 +53,15 @@ def move(up: Upstream, old: bytes, new: bytes) -> None:
 
 
 def test_a_moved_file_keeps_its_inode(up: Upstream, place: Site) -> None:
-    down = synced(up, place)
+    down = place.synced_downstream(up)
     before = inode(down.dest / "a/large")
     move(up, b"a/large", b"b/c/renamed")
     result = reused(up, down, files=1, linked=1)
     assert result["reused"]["bytes"] == len(LARGE)
     assert inode(down.dest / "b/c/renamed") == before
     assert not (down.dest / "a/large").exists()
-
-
-def test_a_move_with_other_times_or_modes_is_a_copy(up: Upstream, place: Site) -> None:
-    """The old name is public until the end: nothing may happen to its inode."""
-    down = synced(up, place)
-    move(up, b"a/large", b"b/large")
+    # With other times or modes it is a copy: until the end the old name is public.
+    move(up, b"b/c/renamed", b"b/large")
     os.utime(up.at(b"b/large"), ns=(T0 + 1, T0 + 1))
     move(up, b"a/small", b"b/small")
     up.at(b"b/small").chmod(0o600)
@@ -78,7 +70,7 @@ def test_a_move_with_other_times_or_modes_is_a_copy(up: Upstream, place: Site) -
 
 def test_two_files_change_places(up: Upstream, place: Site) -> None:
     up.put(b"a/other", LARGE[::-1])
-    down = synced(up, place)
+    down = place.synced_downstream(up)
     first, second = inode(down.dest / "a/large"), inode(down.dest / "a/other")
     up.at(b"a/large").rename(up.at(b"t"))
     up.at(b"a/other").rename(up.at(b"a/large"))
@@ -91,7 +83,7 @@ def test_two_files_change_places(up: Upstream, place: Site) -> None:
 
 def test_one_file_moves_to_several_places(up: Upstream, place: Site) -> None:
     """One gets the inode, the others copies: they are no hardlinks."""
-    down = synced(up, place)
+    down = place.synced_downstream(up)
     for name in (b"b/1", b"b/2", b"b/3"):
         up.put(name, LARGE)
     up.at(b"a/large").unlink()
@@ -100,14 +92,14 @@ def test_one_file_moves_to_several_places(up: Upstream, place: Site) -> None:
 
 
 def test_a_copy_of_a_file_that_stays(up: Upstream, place: Site) -> None:
-    down = synced(up, place)
+    down = place.synced_downstream(up)
     up.put(b"copy/large", LARGE)
     reused(up, down, files=1, copied=1)
     assert (down.dest / "copy/large").stat().st_nlink == 1
 
 
 def test_duplicates_as_hardlinks(up: Upstream, place: Site) -> None:
-    down = synced(up, place, duplicates="hardlink")
+    down = place.synced_downstream(up, duplicates="hardlink")
     up.put(b"copy/large", LARGE)
     up.put(b"copy/other-time", LARGE, mtime=T0 + 1)
     reused(up, down, files=2, linked=1, copied=1)
@@ -121,7 +113,13 @@ def test_duplicates_as_hardlinks(up: Upstream, place: Site) -> None:
 
 
 def test_twins_come_once(up: Upstream, place: Site) -> None:
-    down = synced(up, place)
+    up.put(b"b/large", LARGE)
+    up.commit()
+    down = place.downstream(up)
+    result = down.synced()
+    assert_equal(up, down)
+    assert count_reused(result)["copied"] == 1
+    assert result["received"] < len(LARGE) + LITTLE
     new = os.urandom(300_000)
     for name in (b"t/1", b"t/2", b"t/3"):
         up.put(name, new)
@@ -129,26 +127,20 @@ def test_twins_come_once(up: Upstream, place: Site) -> None:
     result = down.synced()
     assert_equal(up, down)
     assert result["summary"]["fetches"] == 1
-    assert either(result)["copied"] == 2
+    assert count_reused(result)["copied"] == 2
     assert result["received"] < len(new) + LITTLE
 
 
-def test_a_first_sync_with_twins(up: Upstream, place: Site) -> None:
-    up.put(b"b/large", LARGE)
-    up.commit()
-    down = place.downstream(up)
-    result = down.synced()
-    assert_equal(up, down)
-    assert either(result)["copied"] == 1
-    assert result["received"] < len(LARGE) + LITTLE
+def spoil(place: Path) -> None:
+    """Give a file other content of the same size and time."""
+    place.write_bytes(LARGE[::-1])
+    os.utime(place, ns=(T0, T0))
 
 
 def test_what_was_changed_here_is_not_believed(up: Upstream, place: Site) -> None:
     """Size and time as before, content not: the time of the last change gives it away."""
-    down = synced(up, place)
-    place_here = down.dest / "a/large"
-    place_here.write_bytes(LARGE[::-1])
-    os.utime(place_here, ns=(T0, T0))
+    down = place.synced_downstream(up)
+    spoil(down.dest / "a/large")
     # As if the last sync were long ago.
     state = down.state_file.read_text().replace(f'"time": {down.state.time}', '"time": 1')
     down.state_file.write_text(state)
@@ -162,10 +154,8 @@ def test_what_was_changed_here_is_not_believed(up: Upstream, place: Site) -> Non
 
 
 def test_always_by_digest(up: Upstream, place: Site) -> None:
-    down = synced(up, place, reuse_check="digest")
-    place_here = down.dest / "a/large"
-    place_here.write_bytes(LARGE[::-1])
-    os.utime(place_here, ns=(T0, T0))
+    down = place.synced_downstream(up, reuse_check="digest")
+    spoil(down.dest / "a/large")
     move(up, b"a/large", b"b/large")
     move(up, b"a/small", b"b/small")
     up.commit()
@@ -176,7 +166,7 @@ def test_always_by_digest(up: Upstream, place: Site) -> None:
 
 @pytest.mark.parametrize("kind", ["gone", "shorter", "symlink", "folder-symlink"])
 def test_a_source_that_is_another_now(up: Upstream, place: Site, kind: str) -> None:
-    down = synced(up, place)
+    down = place.synced_downstream(up)
     large = down.dest / "a/large"
     if kind == "shorter":
         large.write_bytes(LARGE[:1000])
@@ -199,7 +189,7 @@ def test_without_digests_a_move_has_to_be_plain(place: Site) -> None:
     up.put(b"a/renamed", LARGE[:-1])
     up.put(b"x/one", LARGE[:-2])
     up.put(b"y/one", LARGE[:-2])
-    down = synced(up, place)
+    down = place.synced_downstream(up)
     move(up, b"a/large", b"b/large")
     move(up, b"a/renamed", b"b/other-name")
     move(up, b"x/one", b"z/one")
@@ -213,7 +203,7 @@ def test_without_digests_a_move_has_to_be_plain(place: Site) -> None:
 
 
 def test_from_another_module(up: Upstream, place: Site) -> None:
-    down = synced(up, place)
+    down = place.synced_downstream(up)
     sibling = place.upstream()
     sibling.put(b"mine/large", LARGE, mtime=T0 + 9)
     sibling.commit()
@@ -225,40 +215,31 @@ def test_from_another_module(up: Upstream, place: Site) -> None:
     (down.root / "client.toml").write_text(
         f'{down_config}\n{own_config}\nreuse_from = ["{up.name}"]\n'
     )
-    both = Downstream(sibling.name, dest, down.root)
-    result = both.synced()
-    assert_equal(sibling, both)
-    assert either(result)["copied"] == 1
+    second = Downstream(sibling.name, dest, down.root)
+    result = second.synced()
+    assert_equal(sibling, second)
+    assert count_reused(result)["copied"] == 1
     assert result["received"] == 0
     assert (dest / "mine/large").stat().st_nlink == 1
-
-
-def test_a_module_to_reuse_from_that_is_not_there(up: Upstream, place: Site) -> None:
-    up.commit()
-    down = place.downstream(up, reuse_from=("nobody",))
+    down.configure(reuse_from=("nonesuch",))
     done = down.sync()
     assert done.code == 40
-    assert "reuse_from: no other module 'nobody'" in done.err
+    assert "reuse_from: no other module 'nonesuch'" in done.err
 
 
 def test_files_of_a_hardlink_group_move(up: Upstream, place: Site) -> None:
     up.at(b"a/second").hardlink_to(up.at(b"a/large"))
-    down = synced(up, place)
+    down = place.synced_downstream(up)
     before = inode(down.dest / "a/large")
     move(up, b"a/large", b"b/large")
     move(up, b"a/second", b"b/second")
     reused(up, down, files=1, linked=1)
     assert inode(down.dest / "b/large") == inode(down.dest / "b/second") == before
-
-
-def test_one_of_a_hardlink_group_leaves_it(up: Upstream, place: Site) -> None:
-    """It may not take the inode that the others still have."""
-    up.at(b"a/second").hardlink_to(up.at(b"a/large"))
-    down = synced(up, place)
-    up.at(b"a/second").unlink()
-    up.put(b"b/second", LARGE)
+    # One that leaves the group may not take the inode that the others still have.
+    up.at(b"b/second").unlink()
+    up.put(b"c/second", LARGE)
     reused(up, down, files=1, copied=1)
-    assert (down.dest / "b/second").stat().st_nlink == 1
+    assert (down.dest / "c/second").stat().st_nlink == 1
 
 
 def test_a_sparse_file_stays_sparse(up: Upstream, place: Site) -> None:
@@ -267,7 +248,7 @@ def test_a_sparse_file_stays_sparse(up: Upstream, place: Site) -> None:
         sparse.seek(15 << 20)
         sparse.write(b"middle")
     os.utime(up.at(b"sparse"), ns=(T0, T0))
-    down = synced(up, place)
+    down = place.synced_downstream(up)
     move(up, b"sparse", b"moved")
     os.utime(up.at(b"moved"), ns=(T0 + 1, T0 + 1))
     reused(up, down, files=1, copied=1)
@@ -275,21 +256,21 @@ def test_a_sparse_file_stays_sparse(up: Upstream, place: Site) -> None:
 
 
 def test_the_plan_says_from_where(up: Upstream, place: Site) -> None:
-    down = synced(up, place)
+    down = place.synced_downstream(up)
     move(up, b"a/large", b"b/large")
     up.commit()
     done = down.run("plan", down.name)
     assert "reuse      b/large  (from a/large, 300,000 bytes, payload)" in done.out
     assert "1 file that is here already (293.0 KiB)" in done.out
-    said = down.sync()
-    assert "reused 1 file (293.0 KiB): 1 linked" in said.err
-    assert "Total bytes received: 0\n" in said.out
+    done = down.sync()
+    assert "reused 1 file (293.0 KiB): 1 linked" in done.err
+    assert "Total bytes received: 0\n" in done.out
 
 
 def test_old_names_that_wait_do_not_get_the_attributes_of_new_ones(
     up: Upstream, place: Site
 ) -> None:
-    down = synced(up, place, delete_after="1h")
+    down = place.synced_downstream(up, delete_after="1h")
     move(up, b"a/large", b"b/large")
     up.commit()
     down.synced()
@@ -303,7 +284,7 @@ def test_old_names_that_wait_do_not_get_the_attributes_of_new_ones(
 
 def test_back_from_hardlinks_to_copies(up: Upstream, place: Site) -> None:
     up.put(b"b/large", LARGE)
-    down = synced(up, place, duplicates="hardlink")
+    down = place.synced_downstream(up, duplicates="hardlink")
     assert inode(down.dest / "a/large") == inode(down.dest / "b/large")
     down.configure(duplicates="copy")
     assert down.verify().code == 47
@@ -316,11 +297,9 @@ def test_back_from_hardlinks_to_copies(up: Upstream, place: Site) -> None:
 def test_repair_reads_what_it_mends_with(up: Upstream, place: Site) -> None:
     up.put(b"b/large", LARGE)
     up.put(b"c/large", LARGE)
-    down = synced(up, place)
+    down = place.synced_downstream(up)
     for name in ("a/large", "b/large"):
-        broken = down.dest / name
-        broken.write_bytes(LARGE[::-1])
-        os.utime(broken, ns=(T0, T0))
+        spoil(down.dest / name)
     done = down.verify("--content", "--repair")
     assert done.code == 0, done
     assert_equal(up, down)

@@ -43,20 +43,19 @@ class History:
         when = T0 + self._random.randrange(2)
         self.up.put(self._new(), self._random.choice(CONTENTS), mtime=when)
 
-    def _move(self, path: Path) -> None:
+    def _target(self) -> Path:
         target = self.up.at(self._new())
         target.parent.mkdir(parents=True, exist_ok=True)
-        path.rename(target)
+        return target
+
+    def _move(self, path: Path) -> None:
+        path.rename(self._target())
 
     def _copy(self, path: Path) -> None:
-        target = self.up.at(self._new())
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(path, target)
+        shutil.copy2(path, self._target())
 
     def _link(self, path: Path) -> None:
-        target = self.up.at(self._new())
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.hardlink_to(path)
+        self._target().hardlink_to(path)
 
     def _swap(self, path: Path) -> None:
         other = self._random.choice(self._files())
@@ -83,11 +82,8 @@ class History:
 
     def step(self) -> None:
         """Some changes, and a commit."""
-        ways = (
-            [self._move] * 5
-            + [self._copy] * 3
-            + [self._link, self._swap, self._chmod, self._touch, self._rewrite, self._remove]
-        )
+        ways = [self._move] * 5 + [self._copy] * 3
+        ways += [self._link, self._swap, self._chmod, self._touch, self._rewrite, self._remove]
         for _ in range(self._random.randint(1, 8)):
             self._random.choice(ways)(self._random.choice(self._files()))
             if len(self._files()) < 8:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.committing import NAME, Upstream, run_server, server_command, server_environment
+from tests.support.processes import run_program
 from tests.support.rsyncd import rsync_daemon
 
 HOOK = Path(__file__).parents[2] / "hooks" / "rsync-and-commit"
@@ -52,31 +53,24 @@ class Mirror:
     def log(self) -> Path:
         return self.upstream.root / "logs" / NAME
 
-    def update(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    def update(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         variables = {
             **server_environment(),
             "HUAI_SERVER": str(self.program),
             "HUAI_ROOT": str(self.upstream.root),
             **environment,
         }
-        return subprocess.run(
-            [HOOK, *arguments],
-            env=variables,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return run_program(HOOK, *arguments, env=variables)
 
-    def by_list(self, *options: str) -> "subprocess.CompletedProcess[str]":
+    def by_list(self, *options: str) -> subprocess.CompletedProcess[str]:
         source, tree = f"{self.source}/", f"{self.upstream.tree}/"
         return self.update(NAME, "--", "rsync", "-aH", "--delete", *options, source, tree)
 
     def check(self) -> None:
-        """The list named all that changed."""
+        """Prove that the list named all that changed."""
         assert not self.log.exists()
-        whole = self.upstream.commit()
-        assert (whole.changed, whole.missed) == (False, 0)
+        scan = self.upstream.commit()
+        assert (scan.changed, scan.missed) == (False, 0)
         self.upstream.prove_sound()
 
 
@@ -87,11 +81,11 @@ def mirror(short_path: Path) -> Mirror:
 
 
 def test_names_that_rsync_spells_in_its_own_way(mirror: Mirror) -> None:
-    here = os.fsencode(mirror.source)
+    source = os.fsencode(mirror.source)
     for name in ODD:
         (mirror.source / os.fsdecode(name)).write_bytes(name)
-        os.symlink(b"to -> " + name, here + b"/s" + name)
-    os.link(here + b"/x => y", here + b"/z => hard")
+        os.symlink(b"to -> " + name, source + b"/s" + name)
+    os.link(source + b"/x => y", source + b"/z => hard")
     (mirror.source / "d").mkdir()
     (mirror.source / "d" / "in").write_text("in")
     assert mirror.by_list().returncode == 0
@@ -99,7 +93,7 @@ def test_names_that_rsync_spells_in_its_own_way(mirror: Mirror) -> None:
     mirror.check()
     (mirror.source / "d" / "in").chmod(0o600)
     for name in ODD:
-        os.unlink(here + b"/s" + name)
+        os.unlink(source + b"/s" + name)
         (mirror.source / os.fsdecode(name)).write_bytes(name + b"changed")
     assert mirror.by_list().returncode == 0
     mirror.check()
@@ -133,7 +127,7 @@ def test_tunasync_calls_it_as_rsync_and_names_no_mirror(mirror: Mirror) -> None:
 
 
 def archive(source: Path, version: int) -> None:
-    """What such a job mirrors: the packages and the index of one version alone."""
+    """Write what such a job mirrors: the packages and the index of one version alone."""
     shutil.rmtree(source)
     for path in (f"pool/p_{version}.deb", "dists/s/Release", "dists/s/i18n/Translation-en"):
         (source / path).parent.mkdir(parents=True, exist_ok=True)
@@ -158,14 +152,12 @@ def test_each_stage_of_a_two_stage_job_is_committed(mirror: Mirror) -> None:
     mirror.check()
 
 
-def test_options_alone_are_no_call_of_rsync(mirror: Mirror) -> None:
+def test_a_partial_update_is_committed_and_its_code_passed_on(mirror: Mirror) -> None:
+    """Options alone are a wrong call, and leave nothing."""
     done = mirror.update("--version")
     assert (done.returncode, done.stdout) == (1, "")
     assert "usage: " in done.stderr
     assert not mirror.log.parent.exists()
-
-
-def test_a_partial_update_is_committed_and_its_code_passed_on(mirror: Mirror) -> None:
     (mirror.source / "good").write_text("good")
     tree = f"{mirror.upstream.tree}/"
     sources = (f"{mirror.source}/good", f"{mirror.source}/missing")
@@ -190,7 +182,7 @@ def test_what_a_failed_update_changed_is_committed_with_the_next(mirror: Mirror)
     mirror.check()
 
 
-def test_a_commit_that_fails_keeps_the_log(mirror: Mirror) -> None:
+def test_a_commit_that_fails_keeps_the_log_and_a_program_after_it_does_not(mirror: Mirror) -> None:
     (mirror.source / "one").write_text("1")
     lists = mirror.upstream.root / "server.toml"
     text = lists.read_text()
@@ -199,14 +191,11 @@ def test_a_commit_that_fails_keeps_the_log(mirror: Mirror) -> None:
     lists.write_text(text)
     assert mirror.by_list().returncode == 0
     mirror.check()
-
-
-def test_a_program_that_fails_after_the_commit_keeps_no_log(mirror: Mirror) -> None:
     parts = mirror.source.parent / "parts"
     parts.mkdir()
     (parts / "fails").write_text("#!/bin/sh\nexit 1\n")
     (parts / "fails").chmod(0o755)
-    (mirror.source / "one").write_text("1")
+    (mirror.source / "two").write_text("2")
     arguments = ("rsync", "-a", f"{mirror.source}/", f"{mirror.upstream.tree}/")
     assert mirror.update(NAME, "--", *arguments, HUAI_POST_SYNC_D=str(parts)).returncode == 56
     mirror.check()

@@ -19,6 +19,7 @@ from tests.support.committing import (
     server_command,
     server_environment,
 )
+from tests.support.processes import run_program
 from tests.support.serving import serving
 from tests.support.unprivileged import NOBODY, program_as_nobody
 
@@ -53,13 +54,6 @@ def test_git_clones_what_was_committed(root: Path, tmp_path: Path) -> None:
         assert server.stop() == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_well(root: Path, number: int) -> None:
-    with serving(root) as server:
-        assert server.get("/healthz")["status"] == "ok"
-        assert server.stop(number) == 0
-
-
 def test_a_module_added_meanwhile_appears_and_goes(root: Path, tmp_path: Path) -> None:
     with serving(root) as server:
         assert set(server.modules()) == {NAME}
@@ -70,6 +64,8 @@ def test_a_module_added_meanwhile_appears_and_goes(root: Path, tmp_path: Path) -
         assert server.clone(tmp_path / "n", "n") == head(root, "n")
         run_server(root, "remove", NAME)
         assert set(server.modules()) == {"n"}
+        assert server.get("/healthz")["status"] == "ok"
+        assert server.stop(signal.SIGINT) == 0
 
 
 def replace_config(root: Path, text: str) -> None:
@@ -86,9 +82,9 @@ def test_a_broken_configuration_changes_nothing(root: Path, tmp_path: Path) -> N
         for _ in range(3):
             assert set(server.modules()) == {NAME}
         assert server.clone(tmp_path / "one") == head(root)
-        said = server.log.read_text()
-        assert said.count("the modules stay as they were") == 1
-        assert "server.toml" in said
+        log = server.log.read_text()
+        assert log.count("the modules stay as they were") == 1
+        assert "server.toml" in log
         replace_config(root, good.replace("[modules.m]", "[modules.other]"))
         assert set(server.modules()) == {"other"}
 
@@ -120,62 +116,51 @@ def test_another_user_may_serve_where_the_root_lets_them(short_path: Path, tmp_p
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user_is_told_whose_the_root_is(root: Path) -> None:
+def test_another_user_learns_who_owns_the_root(root: Path) -> None:
     command = server_command(root, "serve", "--port", "0", "--json")
     command[2] = program_as_nobody("huai_server")
-    done = subprocess.run(
-        command,
-        env=server_environment(),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    done = run_program(*command, env=server_environment())
     assert done.returncode == 40, done
-    said = json.loads(done.stdout)
-    assert (said["type"], said["name"]) == ("error", "CONFIG")
-    assert f"{root} belongs to " in said["hint"]
+    error = json.loads(done.stdout)
+    assert (error["type"], error["name"]) == ("error", "CONFIG")
+    assert f"{root} belongs to " in error["hint"]
 
 
 def test_a_port_in_use_is_a_clear_error(root: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
         done = run_server(root, "serve", "--port", str(port))
     assert done.returncode == 40
     assert f"127.0.0.1:{port}" in done.stderr
     assert "in use" in done.stderr
 
 
-@pytest.mark.parametrize("host", ["nonsense.invalid", "192.0.2.1", "a..b", "a\0b"])
-def test_an_address_that_cannot_be(root: Path, host: str) -> None:
-    config_path(root).write_text(f"[listen]\nhost = {json.dumps(host)}\nport = 0\n")
-    done = run_server(root, "serve")
-    assert done.returncode == 40
-    assert done.stderr
+def test_an_address_that_cannot_be(root: Path) -> None:
+    for host in ("nonsense.invalid", "192.0.2.1", "a..b", "a\0b"):
+        config_path(root).write_text(f"[listen]\nhost = {json.dumps(host)}\nport = 0\n")
+        done = run_server(root, "serve")
+        assert done.returncode == 40, host
+        assert done.stderr
 
 
-def test_the_log_of_requests_is_asked_for(root: Path) -> None:
+def test_requests_are_logged_if_they_are_wrong_or_all_is_to_be_logged(root: Path) -> None:
     with serving(root) as server:
         server.get("/healthz")
         assert "GET /healthz" not in server.log.read_text()
+        with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
+            connection.sendall(b"\x16\x03\x01 this is TLS\r\n\r\n")
+            assert connection.recv(1000).startswith(b"HTTP/1.1 400")
+        assert "127.0.0.1: Invalid HTTP request" in server.log.read_text()
     text = config_path(root).read_text()
     config_path(root).write_text(f"[listen]\naccess_log = true\n{text}")
     with serving(root) as server:
-        told = "X-Forwarded-For: 192.0.2.7\r\nUser-Agent: huai-client/1"  # which is not logged
-        head = f"GET /healthz?%1b HTTP/1.1\r\nHost: x\r\n{told}\r\n\r\n"
+        more = "X-Forwarded-For: 192.0.2.7\r\nUser-Agent: huai-client/1"  # which is not logged
+        head = f"GET /healthz?%1b HTTP/1.1\r\nHost: x\r\n{more}\r\n\r\n"
         with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
             connection.sendall(head.encode())
             assert connection.recv(1000).startswith(b"HTTP/1.1 200")
         (line,) = server.log.read_text().splitlines()
     assert re.fullmatch(r'[0-9T:+-]{24} 192\.0\.2\.7:0 - "GET /healthz\?%1b HTTP/1.1" 200', line)
-
-
-def test_what_is_no_http_is_logged_with_its_address(root: Path) -> None:
-    with serving(root) as server:
-        with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
-            connection.sendall(b"\x16\x03\x01 this is TLS\r\n\r\n")
-            assert connection.recv(1000).startswith(b"HTTP/1.1 400")
-        assert "127.0.0.1: Invalid HTTP request" in server.log.read_text()
 
 
 def test_an_address_of_version_6_has_brackets(root: Path) -> None:

@@ -27,17 +27,17 @@ class SignedUpstream(Upstream):
         self.root.mkdir()
         self.signing = Signing(str(write_key(self.root / "key", key(1))))
 
-    def signed(self) -> None:
+    def commit_signed(self) -> None:
         """Commit the tree."""
         keys = open_keys(self.root, self.signing)
         commit_tree(NAME, self.module, self.places, keys=keys)
 
     def promise(self) -> Promise:
-        """What the newest commit promises."""
+        """Return the promise of the newest commit."""
         return Promise.decode(self.git("log", "-1", "--format=%B", "main") + "\n")
 
     def prove(self, *public: str) -> None:
-        """In the eyes of git and of the oracle."""
+        """Prove the newest commit with git and the oracle."""
         self.prove_sound()
         allowed = allow(self.root / "allowed", *public)
         assert git_accepts(self.places.repository, allowed)
@@ -47,16 +47,16 @@ class SignedUpstream(Upstream):
 
 @pytest.fixture
 def upstream(tmp_path: Path) -> SignedUpstream:
-    found = SignedUpstream(tmp_path)
+    upstream = SignedUpstream(tmp_path)
     for number in range(300):
-        found.write(f"d{number % 3}/f{number}", str(number))
-    return found
+        upstream.write(f"d{number % 3}/f{number}", str(number))
+    return upstream
 
 
 def test_each_commit_is_signed(upstream: SignedUpstream) -> None:
     for number in range(3):
         upstream.write("new", "x" * number)
-        upstream.signed()
+        upstream.commit_signed()
         assert upstream.head.info.serial == number + 1
         upstream.prove(key(1).public)
     assert not git_accepts(
@@ -64,74 +64,68 @@ def test_each_commit_is_signed(upstream: SignedUpstream) -> None:
     )
 
 
-def test_a_module_that_was_not_signed_is_from_then_on(upstream: SignedUpstream) -> None:
+def test_an_unsigned_module_begins_to_sign_and_stays_while_that_is_valid(
+    upstream: SignedUpstream,
+) -> None:
     upstream.commit()
     assert upstream.head.valid_until == 0
-    upstream.signed()
-    assert upstream.head.info.serial == 2
-    upstream.prove(key(1).public)
-
-
-def test_nothing_new_is_no_commit_while_the_last_one_is_valid(upstream: SignedUpstream) -> None:
-    upstream.signed()
+    upstream.commit_signed()
     before = upstream.head
-    upstream.signed()
+    assert before.info.serial == 2
+    upstream.prove(key(1).public)
+    upstream.commit_signed()
     assert upstream.head == before
 
 
 def test_a_commit_is_renewed_when_half_of_its_time_is_over(upstream: SignedUpstream) -> None:
     upstream.signing = Signing(upstream.signing.key, validity="1h")
-    upstream.signed()
+    upstream.commit_signed()
     before = upstream.head
     assert before.valid_until > time.time() + 3000
     # Of a commit that holds for another hour a signature for three has less than half left.
     upstream.signing = Signing(upstream.signing.key, validity="3h")
-    upstream.signed()
+    upstream.commit_signed()
     after = upstream.head
     assert (after.tree, after.info.serial) == (before.tree, 2)
     assert after.info.counts.total == 0
     assert after.info.totals == before.info.totals
     assert after.valid_until > before.valid_until + 3600
     upstream.prove(key(1).public)
-    upstream.signed()
+    upstream.commit_signed()
     assert upstream.head == after
 
 
 def test_a_rotation_is_a_commit(upstream: SignedUpstream) -> None:
-    upstream.signed()
+    upstream.commit_signed()
     before, entries = upstream.head, upstream.entries_id
     keys = rotate(upstream.root, upstream.signing, "new")
-    upstream.signed()
+    upstream.commit_signed()
     assert upstream.head.info.serial == before.info.serial + 1
     assert upstream.entries_id == entries
     upstream.prove(keys.signer.public)
     assert upstream.git("cat-file", "blob", "main:keys") == keys.chain.encode().decode().strip()
-
-
-def test_a_lost_cache_of_hashes_changes_nothing(upstream: SignedUpstream) -> None:
-    upstream.signed()
-    upstream.places.listing_hashes.unlink()
+    upstream.places.listing_hashes.unlink()  # which is a cache
     upstream.write("new", "new")
-    upstream.signed()
-    upstream.prove(key(1).public)
+    upstream.commit_signed()
+    upstream.prove(keys.signer.public)
 
 
 def test_check_looks_at_the_signature(upstream: SignedUpstream) -> None:
-    upstream.signed()
+    upstream.commit_signed()
     head, promise = upstream.head, upstream.promise()
-    for wrong, said in (
+    for wrong, reason in (
         (promise._replace(identity="0" * 32), "another module"),
         (promise._replace(listing=bytes(32)), "another listing"),
     ):
         seal = Seal(wrong, partial(_sign, key(1)))
         info = head.info._replace(serial=upstream.head.info.serial + 1)
         upstream.repository.commit(bytes.fromhex(head.tree), info, upstream.head, seal=seal)
-        assert said in "".join(upstream.check().faults)
-    for signer, said in ((key(2), "does not count"), (key(1), "")):
+        assert reason in "".join(upstream.check().faults)
+    for signer, reason in ((key(2), "does not count"), (key(1), "")):
         info = head.info._replace(serial=upstream.head.info.serial + 1)
         seal = Seal(promise, partial(_sign, signer))
         upstream.repository.commit(bytes.fromhex(head.tree), info, upstream.head, seal=seal)
-        assert said in "".join(upstream.check().faults)
+        assert reason in "".join(upstream.check().faults)
     upstream.prove_sound()
 
 
@@ -145,15 +139,15 @@ def test_the_command_line(tmp_path: Path) -> None:
     (tree / "file").write_text("content")
     assert run_server(root, "add", NAME, str(tree)).returncode == 0
     assert run_server(root, "key", "show").returncode == ExitCode.CONFIG
-    made = run_server(root, "key", "new", str(root / "key"))
-    assert made.returncode == 0
+    generated = run_server(root, "key", "new", str(root / "key"))
+    assert generated.returncode == 0
     with (root / "server.toml").open("a") as file:
-        file.write("\n" + "[signing]" + made.stdout.partition("[signing]")[2])
+        file.write("\n" + "[signing]" + generated.stdout.partition("[signing]")[2])
     assert run_server(root, "commit", NAME).returncode == 0
-    shown = json.loads(run_server(root, "key", "show", "--json").stdout)
-    assert shown["fingerprint"] in made.stdout
+    key_event = json.loads(run_server(root, "key", "show", "--json").stdout)
+    assert key_event["fingerprint"] in generated.stdout
     allowed = tmp_path / "allowed"
-    allowed.write_text(shown["allowed_signers"] + "\n")
+    allowed.write_text(key_event["allowed_signers"] + "\n")
     repository = root / "modules" / NAME / "repository.git"
     assert git_accepts(repository, allowed)
     (root / "key").chmod(0o644)

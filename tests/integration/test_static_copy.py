@@ -27,7 +27,7 @@ HEADS_LAST = (
     (f"--exclude={HEADS}", "--exclude=tmp_huai_*", "--delete-after", "publisher/", "copy/"),
     ("heads/", "copy/"),
 )
-"""As STATIC.md says."""
+"""The runs of rsync that STATIC.md shows."""
 
 
 class Copied:
@@ -68,11 +68,11 @@ class Copied:
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Iterator[Copied]:
-    made = Copied(tmp_path)
-    made.copy(HEADS_LAST)
+    copied = Copied(tmp_path)
+    copied.copy(HEADS_LAST)
     with nginx(tmp_path / "copy") as web:
-        made.url = web.url
-        yield made
+        copied.url = web.url
+        yield copied
 
 
 def head_alone(copied: Copied) -> None:
@@ -83,16 +83,16 @@ def head_alone(copied: Copied) -> None:
     shutil.copy(head, copied.folder / "copy" / head.relative_to(copied.publisher.folder))
 
 
-@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("first", [False, True])
 def test_a_head_whose_packs_are_missing_yet_is_asked_for_again(
-    copied: Copied, *, known: bool
+    copied: Copied, *, first: bool
 ) -> None:
-    """The failure passes: it is none of the configuration, and the state before it stays."""
-    before = copied.fetch("client") if known else None
+    """The failure passes: the configuration is right, and the state before it stays."""
+    before = None if first else copied.fetch("client")
     head_alone(copied)
-    with pytest.raises(IncompleteCopyError, match="static/head names static/packs/") as found:
+    with pytest.raises(IncompleteCopyError, match="static/head names static/packs/") as caught:
         copied.fetch("client")
-    assert found.value.exit_code == ExitCode.NETWORK
+    assert caught.value.exit_code == ExitCode.NETWORK
     assert Repository(copied.folder / "client").fetched == before
     assert not copied.health.failing()  # other modules of the same server are not avoided
     repository = Repository(copied.folder / "client")
@@ -146,5 +146,5 @@ def test_a_client_polls_while_each_commit_is_copied(
     publishing.join(SECONDS)
     newest = copied.publisher.upstream.head.commit
     assert copied.fetch("old") == copied.fetch("new") == newest
-    assert all(isinstance(each, IncompleteCopyError) for each in failures), failures
+    assert all(isinstance(error, IncompleteCopyError) for error in failures), failures
     assert not failures or runs is PLAIN

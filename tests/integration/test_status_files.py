@@ -19,21 +19,21 @@ from tests.support.html import parse
 from tests.support.upstream import Downstream, Site
 
 
-def told(file: Path) -> dict[str, dict[str, float]]:
-    """By module, each metric without what all begin with."""
-    found: dict[str, dict[str, float]] = {}
-    families = text_string_to_metric_families(file.read_text())
-    for family in families:
+def read_metrics(file: Path) -> dict[str, dict[str, float]]:
+    """Return each module's metrics, by name without their common prefix."""
+    metrics: dict[str, dict[str, float]] = {}
+    for family in text_string_to_metric_families(file.read_text()):
         for sample in family.samples:
-            values = found.setdefault(sample.labels["module"], {})
+            values = metrics.setdefault(sample.labels["module"], {})
             values[sample.name.removeprefix("huai_client_")] = sample.value
-    return found
+    return metrics
 
 
-def write_to(down: Downstream, file: Path) -> None:
-    """Let each sync write its metrics."""
+def configure_status(down: Downstream, **values: object) -> None:
+    """Let each sync write its metrics, or a page."""
     with (down.root / "client.toml").open("a") as config:
-        config.write(f'\n[status]\nprometheus = "{file}"\n')
+        config.write("\n[status]\n")
+        config.writelines(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
 
 
 @pytest.fixture
@@ -44,33 +44,33 @@ def down(place: Site) -> Downstream:
     return place.downstream(up)
 
 
-def test_a_sync_tells_prometheus_how_it_ended(down: Downstream, tmp_path: Path) -> None:
+def test_a_sync_writes_for_prometheus_how_it_ended(down: Downstream, tmp_path: Path) -> None:
     file = tmp_path / "huai.prom"
-    write_to(down, file)
+    assert down.run("status", "--prometheus", str(file)).code == 0
+    assert set(read_metrics(file)[down.name].values()) == {0}, "never synced"
+    configure_status(down, prometheus=str(file))
     down.synced()
-    good = told(file)[down.name]
+    good = read_metrics(file)[down.name]
     assert good.keys() == MEANINGS.keys()
     assert (good["last_exit_code"], good["serial"], good["bytes"], good["stale"]) == (0, 1, 5, 0)
     assert good["last_success_timestamp_seconds"] >= good["commit_timestamp_seconds"] > 0
     assert file.stat().st_mode & 0o777 == 0o644
     down.configure(url="http://127.0.0.1:1")
     assert down.sync().code == 10
-    bad = told(file)[down.name]
+    bad = read_metrics(file)[down.name]
     assert bad["last_exit_code"] == 10
     assert bad["last_success_timestamp_seconds"] == good["last_success_timestamp_seconds"]
-    assert [each.name for each in tmp_path.iterdir()] == ["huai.prom"]
-
-
-def test_a_module_that_was_never_synced_is_told_too(down: Downstream, tmp_path: Path) -> None:
-    file = tmp_path / "huai.prom"
-    assert down.run("status", "--prometheus", str(file)).code == 0
-    assert set(told(file)[down.name].values()) == {0}
+    assert [path.name for path in tmp_path.iterdir()] == ["huai.prom"]
+    down.state_file.write_bytes(b"{")
+    code = down.sync().code
+    assert code not in (0, 10)
+    assert read_metrics(file)[down.name]["last_exit_code"] == code, "of a damaged state"
 
 
 def test_a_sync_does_not_fail_for_a_file_that_cannot_be_written(
     down: Downstream, tmp_path: Path
 ) -> None:
-    write_to(down, tmp_path / "missing" / "huai.prom")
+    configure_status(down, prometheus=str(tmp_path / "missing" / "huai.prom"))
     ended = down.sync()
     assert ended.code == 0
     assert "status.prometheus" in ended.err
@@ -78,36 +78,26 @@ def test_a_sync_does_not_fail_for_a_file_that_cannot_be_written(
     assert down.run("status", "--prometheus", str(tmp_path / "missing" / "x")).code == 11
 
 
-def test_a_damaged_state_is_told_by_the_exit_code(down: Downstream, tmp_path: Path) -> None:
-    file = tmp_path / "huai.prom"
-    write_to(down, file)
-    down.synced()
-    down.state_file.write_bytes(b"{")
-    code = down.sync().code
-    assert code != 0
-    assert told(file)[down.name]["last_exit_code"] == code
+def test_a_value_that_is_not_an_absolute_path_is_refused(down: Downstream) -> None:
+    config = down.root / "client.toml"
+    before = config.read_text()
+    for value in ("huai.prom", 7, ["/a"]):
+        config.write_text(before)
+        configure_status(down, prometheus=value)
+        ended = down.sync()
+        assert (ended.code, "[status]: prometheus" in ended.err) == (40, True), value
 
 
-@pytest.mark.parametrize("value", ['"huai.prom"', "7", '["/a"]'])
-def test_what_is_no_absolute_path_is_refused(down: Downstream, value: str) -> None:
-    with (down.root / "client.toml").open("a") as config:
-        config.write(f"\n[status]\nprometheus = {value}\n")
-    ended = down.sync()
-    assert ended.code == 40
-    assert "[status]: prometheus" in ended.err
-
-
-def test_a_page_tells_how_the_modules_stand(down: Downstream, tmp_path: Path) -> None:
+def test_a_page_shows_the_state_of_the_modules(down: Downstream, tmp_path: Path) -> None:
     page = tmp_path / "index.html"
-    with (down.root / "client.toml").open("a") as config:
-        config.write(f'\n[status]\nhtml = "{tmp_path}"\n')
+    assert down.run("status", "--html", str(tmp_path)).code == 0
+    assert "never synced" in parse(page.read_text()).text
+    assert down.run("status", "--html", str(tmp_path / "missing")).code == 11
+    configure_status(down, html=str(tmp_path))
     down.synced()
     modules, runs = parse(page.read_text()).all("tbody")
-    assert [cell.text for cell in modules.one("tr").all("th", "td")][:3] == [
-        down.name,
-        "in step",
-        "1",
-    ]
+    cells = [cell.text for cell in modules.one("tr").all("th", "td")]
+    assert cells[:3] == [down.name, "in step", "1"]
     assert [cell.text for cell in runs.one("tr").all("td")][1:4] == [down.name, "sync", "OK"]
     down.configure(url="http://user:secret@127.0.0.1:1")
     assert down.sync().code == 10
@@ -116,12 +106,6 @@ def test_a_page_tells_how_the_modules_stand(down: Downstream, tmp_path: Path) ->
     assert "secret" not in text
     assert str(down.dest) not in text
     assert len(text) < 20_000
-
-
-def test_a_page_of_modules_that_were_never_synced(down: Downstream, tmp_path: Path) -> None:
-    assert down.run("status", "--html", str(tmp_path)).code == 0
-    assert "never synced" in parse((tmp_path / "index.html").read_text()).text
-    assert down.run("status", "--html", str(tmp_path / "missing")).code == 11
 
 
 def test_a_first_sync_that_was_interrupted_has_no_serial_yet(
@@ -137,7 +121,7 @@ def test_a_first_sync_that_was_interrupted_has_no_serial_yet(
     assert set(labelled.values()) == {"\N{EN DASH}"}
     assert json.loads(down.run("status", "--json").out)["serial"] is None
     assert down.run("status", "--prometheus", str(tmp_path / "prom")).code == 0
-    assert told(tmp_path / "prom")[down.name]["serial"] == 0
+    assert read_metrics(tmp_path / "prom")[down.name]["serial"] == 0
 
 
 def test_a_page_for_each_language_leads_to_the_others(down: Downstream, tmp_path: Path) -> None:
@@ -159,6 +143,6 @@ def test_each_sentence_of_the_page_is_there_in_chinese() -> None:
     folder = Path(status_page.__file__).parent
     page = (folder / "status_page.html").read_text()
     source = Path(status_page.__file__).read_text()
-    said = {*re.findall(r"{{(.+?)}}", page), *re.findall(r'words.say\(\s*"(.+?)"', source)}
-    said |= {code.meaning for code in ExitCode} | {*get_args(Kind)}
-    assert load_words("huai_client.inspect", "zh").catalogue.keys() == said
+    sentences = {*re.findall(r"{{(.+?)}}", page), *re.findall(r'words.say\(\s*"(.+?)"', source)}
+    sentences |= {code.meaning for code in ExitCode} | {*get_args(Kind)}
+    assert load_words("huai_client.inspect", "zh").catalogue.keys() == sentences

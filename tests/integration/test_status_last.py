@@ -1,10 +1,10 @@
-"""`status` tells the last check, the last result and since when runs fail; and other words."""
+"""`status` shows the last check, the last result and since when runs fail; and other words."""
 
-import subprocess
 import sys
 
 from huai_program.humanize import moment
-from tests.support.upstream import ENVIRONMENT, SECONDS, SERVER, Site
+from tests.support.processes import run_program
+from tests.support.upstream import ENVIRONMENT, SERVER, Site
 
 
 def test_the_last_check_and_since_when_it_fails(place: Site) -> None:
@@ -32,18 +32,11 @@ def test_the_last_check_and_since_when_it_fails(place: Site) -> None:
     assert "exit code 10" in done.out
 
 
-def test_the_server_tells_when_it_was_committed(place: Site) -> None:
+def test_the_server_shows_when_it_was_committed(place: Site) -> None:
     up = place.upstream()
     up.put(b"a")
     up.commit()
-    done = subprocess.run(
-        [*SERVER, "--root", str(up.root), "status", up.name],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=True,
-    )
+    done = run_program(*SERVER, "--root", up.root, "status", up.name, env=ENVIRONMENT, check=True)
     assert "committed 20" in done.stdout
 
 
@@ -57,21 +50,14 @@ def test_serving_without_its_libraries_says_what_to_install(place: Site) -> None
         "import sys; sys.modules['uvicorn'] = None; from huai_server.cli.main import main; main()"
     )
     root = place.folder / "server"
-    done = subprocess.run(
-        [sys.executable, "-c", hidden, "--root", str(root), "serve"],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    done = run_program(sys.executable, "-c", hidden, "--root", root, "serve", env=ENVIRONMENT)
     assert done.returncode == 51
     assert "requirements/server.lock" in done.stderr
 
 
-def test_a_command_that_is_none_is_told_with_what_was_meant(place: Site) -> None:
+def test_a_misspelt_command_is_answered_with_its_neighbour(place: Site) -> None:
     down = place.downstream(place.upstream())
     assert "did you mean 'sync'?" in down.run("synk").err
-    told = down.run("sync", "--al").err
-    assert "--all" in told
-    assert "sync --help" in told
+    errors = down.run("sync", "--al").err
+    assert "--all" in errors
+    assert "sync --help" in errors

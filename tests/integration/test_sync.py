@@ -136,9 +136,14 @@ def test_a_renamed_directory_is_renamed(place: Site, staying: int) -> None:
     assert_equal(up, down)
 
 
-def test_a_renamed_directory_that_leaves_a_symlink(place: Site) -> None:
+def test_renamed_directories_that_leave_something_in_their_place(place: Site) -> None:
+    """A symlink, a file where the parent was, and hardlinks from outside."""
     up = place.upstream()
-    up.many(b"5.0", 200)
+    for folder in (b"5.0", b"release/packages", b"p/d"):
+        up.many(folder, 200)
+    up.put(b"p/a", b"shared")
+    up.at(b"p/d/z").hardlink_to(up.at(b"p/a"))
+    up.put(b"q/b", b"b")
     down = place.synced_downstream(up)
     up.at(b"5.0").rename(up.at(b"5.1"))
     os.symlink("5.1", up.at(b"5.0"))
@@ -146,27 +151,9 @@ def test_a_renamed_directory_that_leaves_a_symlink(place: Site) -> None:
     result = down.synced()
     assert (result["summary"]["moves"], result["summary"]["fetches"]) == (1, 0)
     assert_equal(up, down)
-
-
-def test_a_directory_that_leaves_one_that_becomes_a_file(place: Site) -> None:
-    up = place.upstream()
-    up.many(b"release/packages", 200)
-    down = place.synced_downstream(up)
     up.at(b"release/packages").rename(up.at(b"packages"))
     up.at(b"release").rmdir()
     up.put(b"release", b"see packages")
-    up.commit()
-    down.synced()
-    assert_equal(up, down)
-
-
-def test_a_renamed_directory_with_hardlinks_out_of_it(place: Site) -> None:
-    up = place.upstream()
-    up.many(b"p/d", 200)
-    up.put(b"p/a", b"shared")
-    up.at(b"p/d/z").hardlink_to(up.at(b"p/a"))
-    up.put(b"q/b", b"b")
-    down = place.synced_downstream(up)
     up.at(b"p/d").rename(up.at(b"q/d"))
     up.at(b"p/a").rename(up.at(b"q/a"))
     up.commit()
@@ -182,21 +169,11 @@ def test_a_touch_costs_no_content(place: Site) -> None:
     os.utime(up.at(b"big"), ns=(9, NANOSECOND))
     up.at(b"big").chmod(0o600)
     up.commit()
-    # No rsync in sight: what changes attributes must not need one.
+    # What changes attributes must not need rsync.
     ended = down.process("sync", down.name, "--json", environment={"PATH": "/nonexistent"})
     assert ended.code == 0, ended
     assert ended.events("sync")[0]["summary"]["fetches"] == 0
     assert inode(down.dest / "big") == before
-    assert_equal(up, down)
-
-
-def test_a_touch_without_digests_costs_a_delta(place: Site) -> None:
-    up = place.upstream(digest="off")
-    up.put(b"big", os.urandom(300_000))
-    down = place.synced_downstream(up)
-    os.utime(up.at(b"big"), ns=(9, NANOSECOND))
-    up.commit()
-    assert down.synced()["received"] < 10_000
     assert_equal(up, down)
 
 
@@ -211,14 +188,20 @@ def test_an_edit_with_equal_size_and_time_is_fetched(place: Site) -> None:
     assert_equal(up, down)
 
 
-def test_a_small_change_in_a_large_file_costs_little(place: Site) -> None:
-    up = place.upstream()
+@pytest.mark.parametrize(
+    ("digest", "inserted", "cost"),
+    [("now", b"!", 50_000), ("off", b"!", 50_000), ("off", b"", 10_000)],
+)
+def test_a_change_in_a_large_file_costs_a_delta(
+    place: Site, digest: str, inserted: bytes, cost: int
+) -> None:
+    up = place.upstream(digest=digest)
     content = os.urandom(2_000_000)
     up.put(b"image", content)
     down = place.synced_downstream(up)
-    up.put(b"image", content[:1_000_000] + b"!" + content[1_000_000:], mtime=NANOSECOND)
+    up.put(b"image", content[:1_000_000] + inserted + content[1_000_000:], mtime=NANOSECOND)
     up.commit()
-    assert down.synced()["received"] < 50_000
+    assert down.synced()["received"] < cost
     assert_equal(up, down)
 
 
@@ -316,7 +299,7 @@ def test_the_order_of_publication(place: Site) -> None:
     assert fetched == ["pool/p", "dists/sid/Packages", "dists/sid/InRelease"]
 
 
-def test_directories_that_somebody_took_away_are_filled_again(place: Site) -> None:
+def test_directories_that_were_deleted_here_are_filled_again(place: Site) -> None:
     up = place.upstream()
     up.many(b"a/b", 20)
     up.many(b"c", 20)
@@ -328,7 +311,7 @@ def test_directories_that_somebody_took_away_are_filled_again(place: Site) -> No
     assert_equal(up, down)
 
 
-def test_a_symlink_of_somebody_is_not_traversed(place: Site, tmp_path: Path) -> None:
+def test_a_symlink_made_here_is_not_traversed(place: Site, tmp_path: Path) -> None:
     up = place.upstream()
     up.many(b"a", 5)
     up.put(b"b", b"b")
@@ -345,15 +328,13 @@ def test_a_symlink_of_somebody_is_not_traversed(place: Site, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", ["file", "symlink"])
-def test_what_somebody_put_where_a_directory_goes_is_replaced_and_kept(
-    place: Site, kind: str
-) -> None:
+def test_a_file_where_a_directory_goes_is_replaced_and_kept(place: Site, kind: str) -> None:
     up = place.upstream()
     up.put(b"a", b"1")
     down = place.synced_downstream(up, trash="7d")
     strange = down.dest / "new"
     if kind == "file":
-        strange.write_bytes(b"somebody's")
+        strange.write_bytes(b"made here")
     else:
         strange.symlink_to("/etc/passwd")
     up.put(b"new/in", b"2")
@@ -361,27 +342,24 @@ def test_what_somebody_put_where_a_directory_goes_is_replaced_and_kept(
     down.synced()
     assert (down.dest / "new/in").read_bytes() == b"2"
     assert down.verify("--content").code == 0
-    (kept,) = (down.dest / ".~tmp~/huai-trash").glob("*/new")
+    (trashed,) = (down.dest / ".~tmp~/huai-trash").glob("*/new")
     if kind == "file":
-        assert kept.read_bytes() == b"somebody's"
+        assert trashed.read_bytes() == b"made here"
     else:
-        assert os.readlink(kept) == "/etc/passwd"
+        assert os.readlink(trashed) == "/etc/passwd"
 
 
-@pytest.mark.parametrize("kind", ["file", "symlink"])
-def test_something_else_of_the_reserved_name_is_refused(place: Site, kind: str) -> None:
+def test_something_else_of_the_reserved_name_is_refused(place: Site) -> None:
     up = place.upstream()
     up.put(b"a", b"1")
     up.commit()
     down = place.downstream(up)
     reserved = down.dest / ".~tmp~"
-    if kind == "file":
-        reserved.touch()
-    else:
-        reserved.symlink_to("/")
-    ended = down.sync()
-    assert ended.code == 52
-    assert "is not a directory" in ended.err
-    assert "move it away" in ended.err
-    reserved.unlink()
+    for make in (Path.touch, lambda path: path.symlink_to("/")):
+        make(reserved)
+        ended = down.sync()
+        assert ended.code == 52
+        assert "is not a directory" in ended.err
+        assert "move it away" in ended.err
+        reserved.unlink()
     down.synced()

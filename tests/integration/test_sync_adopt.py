@@ -22,6 +22,7 @@ from tests.support.upstream import (
     SECONDS,
     T0,
     Downstream,
+    Pair,
     Site,
     Upstream,
     assert_equal,
@@ -35,7 +36,7 @@ def rsync(up: Upstream, down: Downstream, *options: str) -> None:
 
 
 @pytest.fixture(name="pair")
-def committed_pair(place: Site) -> tuple[Upstream, Downstream]:
+def committed_pair(place: Site) -> Pair:
     up = place.upstream()
     up.many(b"folder", 50)
     up.put(b"file", b"content")
@@ -45,46 +46,48 @@ def committed_pair(place: Site) -> tuple[Upstream, Downstream]:
     return up, place.downstream(up)
 
 
-def test_a_tree_made_by_rsync_is_adopted(pair: tuple[Upstream, Downstream]) -> None:
-    up, down = pair
-    rsync(up, down, "-aH")
-    before = (down.dest / "file").stat().st_ino
-    result = down.synced()
-    assert result["summary"]["fetches"] == 0
-    assert (down.dest / "file").stat().st_ino == before
-    assert_equal(up, down)
+@pytest.fixture(name="synced")
+def synced_pair(pair: Pair) -> Pair:
+    pair[1].synced()
+    return pair
 
 
-def test_only_real_differences_are_fetched(pair: tuple[Upstream, Downstream]) -> None:
-    up, down = pair
-    rsync(up, down, "-aH")
-    (down.dest / "folder" / "7").unlink()
-    (down.dest / "folder" / "8").write_bytes(b"something else")
-    (down.dest / "folder" / "9").chmod(0o600)
-    result = down.synced()
-    assert result["summary"]["fetches"] == 2
-    assert_equal(up, down)
+def damage_three(dest: Path) -> None:
+    (dest / "folder" / "7").unlink()
+    (dest / "folder" / "8").write_bytes(b"something else")
+    (dest / "folder" / "9").chmod(0o600)
 
 
-def test_without_times_digests_decide(pair: tuple[Upstream, Downstream]) -> None:
-    up, down = pair
-    rsync(up, down, "-rlH")
-    damaged = down.dest / "folder" / "1"
+def rewrite_one(dest: Path) -> None:
+    damaged = dest / "folder" / "1"
     damaged.write_bytes(b"X" * damaged.stat().st_size)
-    result = down.synced()
-    assert result["summary"]["fetches"] == 1
-    assert_equal(up, down)
 
 
-def test_lost_hardlinks_are_made_again(pair: tuple[Upstream, Downstream]) -> None:
-    up, down = pair
-    rsync(up, down, "-a")
-    result = down.synced()
-    assert (result["summary"]["fetches"], result["summary"]["links"]) == (0, 1)
-    assert_equal(up, down)
+ADOPTED: dict[str, tuple[str, Callable[[Path], None], dict[str, int]]] = {
+    "nothing is fetched of a whole tree": ("-aH", lambda _: None, {"fetches": 0}),
+    "only real differences are fetched": ("-aH", damage_three, {"fetches": 2}),
+    "without times digests decide": ("-rlH", rewrite_one, {"fetches": 1}),
+    "lost hardlinks are made again": ("-a", lambda _: None, {"fetches": 0, "links": 1}),
+}
 
 
-def test_wrong_hardlinks_are_parted(place: Site) -> None:
+def test_a_tree_made_by_rsync_is_adopted(
+    place: Site, pair: Pair, subtests: pytest.Subtests
+) -> None:
+    up, _ = pair
+    for case, (options, damage, expected) in ADOPTED.items():
+        with subtests.test(case):
+            down = place.downstream(up)
+            rsync(up, down, options)
+            damage(down.dest)
+            before = (down.dest / "file").stat().st_ino
+            summary = down.synced()["summary"]
+            assert summary | expected == summary
+            assert options != "-aH" or (down.dest / "file").stat().st_ino == before
+            assert_equal(up, down)
+
+
+def test_wrong_hardlinks_are_split(place: Site) -> None:
     up = place.upstream()
     for name in (b"a", b"b", b"c", b"d"):
         up.put(name, b"same")
@@ -101,7 +104,7 @@ def test_wrong_hardlinks_are_parted(place: Site) -> None:
     assert links == [1, 2, 2, 1]
 
 
-def test_extraneous_files_are_told_and_kept(pair: tuple[Upstream, Downstream]) -> None:
+def test_extraneous_files_are_reported_and_stay(pair: Pair) -> None:
     up, down = pair
     rsync(up, down, "-aH")
     (down.dest / "folder" / "mine").write_text("mine")
@@ -124,15 +127,14 @@ def test_the_time_of_the_top_is_right_to_the_nanosecond(place: Site, early: int)
     os.utime(up.tree, ns=(T0, T0))
     up.commit()
     down = place.downstream(up)
-    subprocess.run(["rsync", "-a", f"{up.tree}/", f"{down.dest}/"], check=True, timeout=60)
+    rsync(up, down, "-a")
     os.utime(down.dest, ns=(T0, T0 - early))
     down.synced()
     assert down.dest.stat().st_mtime_ns == T0
 
 
-def test_deletions_have_a_limit(pair: tuple[Upstream, Downstream]) -> None:
-    up, down = pair
-    down.synced()
+def test_deletions_have_a_limit(synced: Pair) -> None:
+    up, down = synced
     for index in range(40):
         up.at(b"folder/%d" % index).unlink()
     up.put(b"new", b"new")
@@ -162,8 +164,11 @@ def test_the_limit_as_a_share(place: Site) -> None:
     assert_equal(up, down)
 
 
-def test_a_plan_changes_nothing(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_plan_changes_nothing(pair: Pair) -> None:
     up, down = pair
+    assert ("fetch", "file") in down.plan()
+    assert list(down.dest.iterdir()) == []
+    assert not down.state_file.exists()
     down.synced()
     up.put(b"new", b"1")
     up.at(b"file").unlink()
@@ -180,17 +185,7 @@ def test_a_plan_changes_nothing(pair: tuple[Upstream, Downstream]) -> None:
     assert_equal(up, down)
 
 
-def test_a_plan_before_the_first_sync(pair: tuple[Upstream, Downstream]) -> None:
-    up, down = pair
-    planned = down.plan()
-    assert ("fetch", "file") in planned
-    assert list(down.dest.iterdir()) == []
-    assert not down.state_file.exists()
-    down.synced()
-    assert_equal(up, down)
-
-
-def test_verify_lists_what_differs(pair: tuple[Upstream, Downstream]) -> None:
+def test_verify_lists_what_differs(pair: Pair) -> None:
     up, down = pair
     assert down.verify().code == 47  # never synced
     down.synced()
@@ -202,15 +197,14 @@ def test_verify_lists_what_differs(pair: tuple[Upstream, Downstream]) -> None:
     assert down.verify().code == 0
     ended = down.verify("--content", "--json")
     assert ended.code == 47
-    found = [(event["path"], event["attributes"]) for event in ended.events("difference")]
-    assert found == [("folder/1", ["digest"])]
+    differences = [(event["path"], event["attributes"]) for event in ended.events("difference")]
+    assert differences == [("folder/1", ["digest"])]
     assert down.verify("--content", "--repair").code == 0
     assert_equal(up, down)
 
 
-def test_repair_mends_everything(pair: tuple[Upstream, Downstream]) -> None:
-    up, down = pair
-    down.synced()
+def test_repair_mends_everything(synced: Pair) -> None:
+    up, down = synced
     (down.dest / "folder" / "1").unlink()
     (down.dest / "folder" / "2").unlink()
     (down.dest / "folder" / "2").mkdir()
@@ -228,18 +222,16 @@ def test_repair_mends_everything(pair: tuple[Upstream, Downstream]) -> None:
     assert_equal(up, down)
 
 
-def test_repair_of_a_damaged_hardlink_group(pair: tuple[Upstream, Downstream]) -> None:
-    up, down = pair
-    down.synced()
+def test_repair_of_a_damaged_hardlink_group(synced: Pair) -> None:
+    up, down = synced
     (down.dest / "file").write_bytes(b"CONTENT")
     os.utime(down.dest / "file", ns=(T0, T0))
     assert down.verify("--content", "--repair").code == 0
     assert_equal(up, down)
 
 
-def test_repair_goes_back_to_the_applied_commit(pair: tuple[Upstream, Downstream]) -> None:
-    up, down = pair
-    down.synced()
+def test_repair_goes_back_to_the_applied_commit(synced: Pair) -> None:
+    up, down = synced
     applied = down.state.applied
     up.put(b"newer", b"newer")
     up.commit()
@@ -251,9 +243,8 @@ def test_repair_goes_back_to_the_applied_commit(pair: tuple[Upstream, Downstream
     assert_equal(up, down)
 
 
-def test_extraneous_files_in_a_directory_that_goes(pair: tuple[Upstream, Downstream]) -> None:
-    up, down = pair
-    down.synced()
+def test_extraneous_files_in_a_directory_that_goes(synced: Pair) -> None:
+    up, down = synced
     (down.dest / "folder" / "mine").write_text("mine")
     for path in up.at(b"folder").iterdir():
         path.unlink()
@@ -266,11 +257,8 @@ def test_extraneous_files_in_a_directory_that_goes(pair: tuple[Upstream, Downstr
     assert down.state.attempted == ()
 
 
-def test_an_extraneous_file_where_a_file_comes(
-    pair: tuple[Upstream, Downstream], tmp_path: Path
-) -> None:
-    up, down = pair
-    down.synced()
+def test_an_extraneous_file_where_a_file_comes(synced: Pair, tmp_path: Path) -> None:
+    up, down = synced
     (down.dest / "new").symlink_to(tmp_path)
     (down.dest / "other").write_text("local")
     up.put(b"new/file", b"1")
@@ -282,7 +270,7 @@ def test_an_extraneous_file_where_a_file_comes(
     assert_equal(up, down)
 
 
-def test_quiet_says_nothing_of_symlinks_that_lead_out(place: Site, tmp_path: Path) -> None:
+def test_quiet_prints_nothing_about_symlinks_that_lead_out(place: Site, tmp_path: Path) -> None:
     """The log file and the events have it; a timer's mail has not."""
     up = place.upstream()
     up.at(b"leads-out").symlink_to("/etc")
@@ -291,14 +279,12 @@ def test_quiet_says_nothing_of_symlinks_that_lead_out(place: Site, tmp_path: Pat
     done = place.downstream(up).sync("--quiet", "--log-file", str(log))
     assert (done.code, done.out, done.err) == (0, "", "")
     assert "1 symlink leads out of the tree" in log.read_text(encoding="utf-8")
-    told = place.downstream(up).sync("--quiet", "--json").events("warning")
-    assert ["leads out" in each["message"] for each in told] == [True]
+    warnings = place.downstream(up).sync("--quiet", "--json").events("warning")
+    assert ["leads out" in warning["message"] for warning in warnings] == [True]
 
 
-def test_nothing_that_an_upstream_put_into_the_staging_area_is_an_order(
-    pair: tuple[Upstream, Downstream],
-) -> None:
-    """Such as a journal of an older version, which tells of a file outside."""
+def test_nothing_that_an_upstream_put_into_the_staging_area_is_an_order(pair: Pair) -> None:
+    """Such as a journal of an older version, which names a file outside."""
     up, down = pair
     victim, name = down.dest.parent / "victim", hashed(b"../victim").decode()
     victim.write_bytes(b"precious")
@@ -349,11 +335,11 @@ def test_whatever_an_upstream_put_into_the_staging_area_is_cleared(
     up.commit()
     area, top = up.tree / ".~tmp~/huai", up.tree.stat()
     area.mkdir(parents=True)
-    wanted = [File(RelPath(path), up.at(path).stat().st_size, T0, 0o644) for path in PLANTED]
+    files = [File(RelPath(path), up.at(path).stat().st_size, T0, 0o644) for path in PLANTED]
     names = ["boot", "lock", "ready", "unverified", "incoming", "partial", "patches"]
     if inner:
         names = [f"incoming/{name}" for name in ("0", "1", "9" * 200, "x")]
-        for file in wanted:
+        for file in files:
             name, key = hashed(file.path).decode(), key_of(with_digest(up, file))
             names += [f"partial/{name}", f"patches/{name}", f"ready/{key}", f"unverified/{key}"]
             names.append(f"incoming/7/{os.fsdecode(file.path)}")
@@ -394,7 +380,7 @@ def test_a_file_that_claims_to_be_verified_is_not_believed(place: Site, digest: 
         (down.dest / "folder/1").unlink()
 
 
-def test_a_lock_in_the_tree_that_is_no_file_is_named(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_lock_in_the_tree_that_is_no_file_is_named(pair: Pair) -> None:
     up, down = pair
     area = down.dest / ".~tmp~/huai"
     for make in (lambda path: path.symlink_to("/etc/passwd"), os.mkfifo, Path.mkdir):
@@ -416,11 +402,8 @@ def rewrite(up: Upstream, *paths: bytes) -> None:
 
 
 @pytest.mark.parametrize("option", ["--adopt", "after a mode changed", "after an attempt was lost"])
-def test_adopting_fetches_what_the_commit_says_is_rewritten(
-    pair: tuple[Upstream, Downstream], option: str
-) -> None:
-    up, down = pair
-    down.synced()
+def test_adopting_fetches_what_the_commit_says_is_rewritten(synced: Pair, option: str) -> None:
+    up, down = synced
     rewrite(up, b"folder/3", b"file")
     up.commit()
     if option == "after a mode changed":
@@ -435,9 +418,7 @@ def test_adopting_fetches_what_the_commit_says_is_rewritten(
     assert down.verify("--content").code == 0
 
 
-def test_adopting_fetches_what_is_rewritten_in_a_directory_that_moved(
-    pair: tuple[Upstream, Downstream],
-) -> None:
+def test_adopting_fetches_what_is_rewritten_in_a_directory_that_moved(pair: Pair) -> None:
     up, down = pair
     up.many(b"other", 50)
     up.commit()
@@ -450,10 +431,11 @@ def test_adopting_fetches_what_is_rewritten_in_a_directory_that_moved(
     assert down.verify("--content").code == 0
 
 
-def test_an_adopted_tree_without_a_commit_is_said_to_go_by_size_and_time(
-    pair: tuple[Upstream, Downstream],
+def test_only_an_adopted_tree_without_a_commit_is_said_to_go_by_size_and_time(
+    place: Site, pair: Pair
 ) -> None:
     up, down = pair
+    assert "size and time" not in place.downstream(up).sync().err
     rsync(up, down, "-aH")
     (down.dest / "folder" / "3").unlink()
     ended = down.sync()
@@ -461,10 +443,3 @@ def test_an_adopted_tree_without_a_commit_is_said_to_go_by_size_and_time(
     assert "53 paths that are here are compared by size and time, as rsync does" in ended.err
     for options in ((), ("--adopt",)):
         assert "size and time" not in down.sync(*options).err
-
-
-def test_a_first_sync_into_an_empty_tree_says_nothing_of_size_and_time(
-    pair: tuple[Upstream, Downstream],
-) -> None:
-    _, down = pair
-    assert "size and time" not in down.sync().err

@@ -15,7 +15,7 @@ import pytest
 from huai_client.config import load as client_config
 from huai_client.state.paths import module_places
 from huai_client.state.state import load
-from tests.support.processes import children, until
+from tests.support.processes import children, run_program, until
 from tests.support.upstream import ENVIRONMENT, SECONDS, Ended, Site, Upstream, assert_equal, ended
 
 
@@ -55,23 +55,26 @@ def mirror(place: Site) -> Mirror:
     return Mirror(place, 3)
 
 
-def test_all_modules_are_synced(mirror: Mirror) -> None:
-    done = mirror.sync("--all")
-    assert done.code == 0, done
-    assert "3 modules ended well" in done.err
-    mirror.assert_equal()
-
-
 def test_the_named_ones_are_synced_and_no_other(mirror: Mirror) -> None:
     first, left_out, last = mirror.names
+    assert mirror.sync(first, "nonesuch").code == 45
+    assert not module_places(mirror.root, first).folder.exists()
     assert mirror.sync(last, first).code == 0
     assert load(module_places(mirror.root, first).state).applied
     assert load(module_places(mirror.root, last).state).applied
     assert not module_places(mirror.root, left_out).folder.exists()
 
 
-def test_every_line_says_whose_it_is(mirror: Mirror) -> None:
+def test_all_modules_are_synced_and_each_line_names_its_module(mirror: Mirror) -> None:
+    done = mirror.sync("--all", "--dry-run")
+    assert done.code == 0
+    for down in mirror.downs:
+        assert f"{down.name}: fetch      folder/0" in done.out
+        assert os.listdir(down.dest) == []
     done = mirror.sync("--all", "--parallel", "3")
+    assert done.code == 0, done
+    assert "3 modules ended well" in done.err
+    mirror.assert_equal()
     lines = (done.out + done.err).splitlines()
     own = [line for line in lines if line.partition(": ")[0] not in mirror.names]
     assert [line.partition(": ")[0] for line in own] == ["huai-client"]
@@ -79,11 +82,8 @@ def test_every_line_says_whose_it_is(mirror: Mirror) -> None:
         assert f"{down.name}: Total file size: {down.state.total_bytes} bytes" in lines
 
 
-def test_quiet_says_nothing(mirror: Mirror) -> None:
+def test_json_lines_carry_their_module_and_quiet_prints_nothing(mirror: Mirror) -> None:
     assert mirror.sync("--all", "-q") == (0, "", "")
-
-
-def test_json_lines_carry_their_module(mirror: Mirror) -> None:
     done = mirror.sync("--all", "--json", "--parallel", "3")
     assert (done.code, done.err) == (0, "")
     *events, last = done.events()
@@ -92,14 +92,6 @@ def test_json_lines_carry_their_module(mirror: Mirror) -> None:
         (end,) = [event for event in events if (event["module"], event["type"]) == (name, "ended")]
         assert (end["code"], end["name"]) == (0, "OK")
     assert (last["type"], last["modules"], last["failed"]) == ("all-ended", 3, [])
-
-
-def test_a_dry_run_changes_nothing(mirror: Mirror) -> None:
-    done = mirror.sync("--all", "--dry-run")
-    assert done.code == 0
-    for down in mirror.downs:
-        assert f"{down.name}: fetch      folder/0" in done.out
-        assert os.listdir(down.dest) == []
 
 
 def test_one_that_fails_does_not_disturb_the_others(mirror: Mirror) -> None:
@@ -124,24 +116,14 @@ def test_the_worst_code_is_the_code_of_all(mirror: Mirror, tmp_path: Path) -> No
     assert_equal(mirror.ups[1], mirror.downs[1])
 
 
-def test_a_module_that_is_not_configured_stops_all(mirror: Mirror) -> None:
-    done = mirror.sync(mirror.names[0], "nonesuch")
-    assert done.code == 45
-    assert not module_places(mirror.root, mirror.names[0]).folder.exists()
-
-
-@pytest.mark.parametrize("arguments", [[], ["--all", "m1"]])
-def test_names_or_all(mirror: Mirror, arguments: list[str]) -> None:
-    done = mirror.sync(*arguments)
-    assert done.code == 1
-    assert "--all" in done.err
-
-
-def test_all_of_no_modules_is_no_success(mirror: Mirror) -> None:
+def test_names_or_all_and_all_of_no_modules_is_an_error(mirror: Mirror) -> None:
+    for arguments in ([], ["--all", "m1"]):
+        done = mirror.sync(*arguments)
+        assert (done.code, "--all" in done.err) == (1, True)
     for name in mirror.names:
         client_config.remove_module(mirror.root, name)
     done = mirror.sync("--all", "--json")
-    assert (done.code, [each["type"] for each in done.events()]) == (40, ["error"])
+    assert (done.code, [event["type"] for event in done.events()]) == (40, ["error"])
 
 
 # ------------------------------------------------------------ processes
@@ -183,7 +165,7 @@ def stuck(mirror: Mirror, *arguments: str) -> Iterator[tuple[subprocess.Popen[st
                 process.communicate()
 
 
-def test_a_crash_of_one_is_nothing_to_the_others(mirror: Mirror) -> None:
+def test_a_crash_of_one_disturbs_no_other(mirror: Mirror) -> None:
     with stuck(mirror, "--json", "--parallel", "3") as (process, (first, second)):
         assert len({first, second, process.pid}) == 3
         os.kill(first, signal.SIGKILL)
@@ -208,18 +190,12 @@ main()
 """
 
 
-def test_an_error_that_nobody_expected_is_shown_and_nothing_to_the_others(mirror: Mirror) -> None:
+def test_an_unforeseen_error_of_one_is_shown_and_disturbs_no_other(mirror: Mirror) -> None:
     code = UNFORESEEN.format(name=mirror.names[0])
-    done = subprocess.run(
-        [sys.executable, "-c", code, "--root", str(mirror.root), "sync", "--all", "--json"],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=SECONDS,
-        check=False,
-    )
-    shown = [line for line in done.stderr.splitlines() if line.startswith(mirror.names[0])]
-    assert shown[-1] == f"{mirror.names[0]}: RuntimeError: unforeseen"
+    command = [sys.executable, "-c", code, "--root", str(mirror.root), "sync", "--all", "--json"]
+    done = run_program(*command, env=ENVIRONMENT)
+    lines = [line for line in done.stderr.splitlines() if line.startswith(mirror.names[0])]
+    assert lines[-1] == f"{mirror.names[0]}: RuntimeError: unforeseen"
     ends = Ended(done.returncode, done.stdout, "").events("ended")
     codes = {event["module"]: (event["code"], event["name"]) for event in ends}
     assert codes.pop(mirror.names[0]) == (1, None)
@@ -262,12 +238,12 @@ def test_children_end_with_their_parent(mirror: Mirror) -> None:
         until(lambda: not any(alive(each) for each in two))
 
 
-def test_a_reader_that_goes_away_ends_nobody(mirror: Mirror) -> None:
+def test_a_reader_that_goes_away_ends_no_sync(mirror: Mirror) -> None:
     with stuck(mirror, "--parallel", "3", "--json") as (process, two):
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["v"] == 1
         process.stdout.close()
-        os.kill(two[0], signal.SIGKILL)  # the others are told of it, to nobody
+        os.kill(two[0], signal.SIGKILL)  # which is reported, and not read
         until(lambda: not alive(two[0]))
         assert alive(two[1])
         assert process.poll() is None

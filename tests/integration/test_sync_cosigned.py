@@ -28,16 +28,16 @@ def cosigned_pair(place: Site, tmp_path: Path) -> Pair:
     up = place.upstream()
     up.put(b"file", b"1")
     signed = SignedUpstream(up, tmp_path / "keys")
-    others = [write_key(signed.root / f"other{number}", key(number)) for number in (2, 3)]
-    cosigners = tuple(Cosigner(str(each)) for each in others)
+    paths = [write_key(signed.root / f"other{number}", key(number)) for number in (2, 3)]
+    cosigners = tuple(Cosigner(str(path)) for path in paths)
     signed.signing = structs.replace(signed.signing, cosigners=cosigners, threshold=2)
     return signed, place.downstream(up)
 
 
 def trusted(down: Downstream) -> Keys:
-    found = load_trusted(down.state_file.with_name("trusted"))
-    assert found is not None
-    return found.keys
+    record = load_trusted(down.state_file.with_name("trusted"))
+    assert record is not None
+    return record.keys
 
 
 def refused(down: Downstream, reason: str) -> None:
@@ -48,8 +48,12 @@ def refused(down: Downstream, reason: str) -> None:
     assert down.state == before
 
 
+def signatures(text: bytes, *numbers: int) -> bytes:
+    return b"".join(key(number).sign("huai-keys", text).encode() for number in numbers)
+
+
 def silent(up: SignedUpstream, *numbers: int) -> None:
-    """These cosigners do not answer any more."""
+    """Let these cosigners not answer any more."""
     changed = list(up.signing.cosigners)
     for number in numbers:
         public = Path(changed[number].key).with_name(f"other{number + 2}.pub")
@@ -57,7 +61,7 @@ def silent(up: SignedUpstream, *numbers: int) -> None:
     up.signing = structs.replace(up.signing, cosigners=tuple(changed))
 
 
-def test_two_of_three(pair: Pair, tmp_path: Path) -> None:
+def test_two_of_three_sign_and_fewer_make_no_commit(pair: Pair, tmp_path: Path) -> None:
     up, down = pair
     up.commit(b"1")
     down.synced()
@@ -73,15 +77,10 @@ def test_two_of_three(pair: Pair, tmp_path: Path) -> None:
     silent(up, 0)
     up.commit(b"2")
     down.synced()
-
-
-def test_too_few_are_no_commit(pair: Pair) -> None:
-    up, down = pair
-    up.commit(b"1")
     before = up.head
     silent(up, 0, 1)
     with pytest.raises(SigningError, match="1 of 2 signatures: /bin/false"):
-        up.commit(b"2")
+        up.commit(b"3")
     assert up.head == before
     down.synced()
 
@@ -119,9 +118,7 @@ def test_co_signatures_that_are_wrong(pair: Pair) -> None:
     ):
         up.replace(join_commit(payload, key(1).sign("git", payload).encode()))
         refused(down, reason)
-    swapped = cosignature
-    payload = own
-    up.replace(join_commit(payload, swapped))  # one is no signature of git
+    up.replace(join_commit(own, cosignature))  # which is not made for git
     refused(down, "signed wrongly")
 
 
@@ -130,7 +127,7 @@ def test_one_stolen_key_makes_no_keys(pair: Pair) -> None:
     up.commit(b"1")
     down.synced()
     text = Keys(2, (key(9).public,)).encode()
-    stolen = b"".join(each.sign("huai-keys", text).encode() for each in (key(1), key(9)))
+    stolen = signatures(text, 1, 9)
     chain = (up.root / "keys").read_bytes()
     (up.root / "keys").write_bytes(chain + text + stolen)
     with pytest.raises(SigningError, match="not signed by 2 keys of the version before"):
@@ -161,21 +158,21 @@ def test_rotations_are_followed(pair: Pair) -> None:
 
 def test_an_upstream_that_begins_with_one_key(pair: Pair) -> None:
     up, down = pair
-    both = up.signing
-    up.signing = structs.replace(both, cosigners=(), threshold=1)
+    signing = up.signing
+    up.signing = structs.replace(signing, cosigners=(), threshold=1)
     up.commit(b"1")
     down.synced()
-    up.signing = both
+    up.signing = signing
     with pytest.raises(SigningError, match="other cosigners") as caught:
         up.commit(b"2")
     assert "key configure" in caught.value.hint
-    assert configure(up.root, both).chain.newest == Keys(2, PUBLIC, 2)
+    assert configure(up.root, signing).chain.newest == Keys(2, PUBLIC, 2)
     up.commit(b"2")
     down.synced()
     assert trusted(down) == Keys(2, PUBLIC, 2)
     with pytest.raises(SigningError, match="a threshold of 4 of 3 keys"):
-        configure(up.root, structs.replace(both, threshold=4))
-    assert open_keys(up.root, both).chain.newest.version == 2
+        configure(up.root, structs.replace(signing, threshold=4))
+    assert open_keys(up.root, signing).chain.newest.version == 2
 
 
 def test_a_downstream_may_ask_for_more(pair: Pair) -> None:
@@ -188,8 +185,8 @@ def test_a_downstream_may_ask_for_more(pair: Pair) -> None:
     up.forge(key(1), cosigners=(key(2),))
     down.synced()
     text = Keys(2, (key(8).public, key(9).public)).encode()
-    stolen = b"".join(each.sign("huai-keys", text).encode() for each in (key(1), key(9)))
-    (up.root / "keys").write_bytes((up.root / "keys").read_bytes() + text + stolen)
+    chain = (up.root / "keys").read_bytes()
+    (up.root / "keys").write_bytes(chain + text + signatures(text, 1, 9))
     up.signing = structs.replace(
         up.signing,
         key=str(write_key(up.root / "thief", key(9))),
@@ -215,9 +212,9 @@ def test_the_command_line(tmp_path: Path) -> None:
         file.write(f'threshold = 2\n[[signing.cosigners]]\nkey = "{paths[1]}"\n')
     ended = run_server(root, "commit", "demo")
     assert (ended.returncode, "key configure" in ended.stderr) == (57, True)
-    shown = run_server(root, "key", "configure")
-    assert "version 2 of the keys, 2 of 2 sign" in shown.stdout
-    assert "threshold = 2" in shown.stdout
+    configured = run_server(root, "key", "configure").stdout
+    assert "version 2 of the keys, 2 of 2 sign" in configured
+    assert "threshold = 2" in configured
     assert run_server(root, "commit", "demo").returncode == 0
     lines = run_server(root, "key", "show", "--json").stdout.splitlines()
     assert [json.loads(line)["key"] for line in lines] == [*PUBLIC[:2]]

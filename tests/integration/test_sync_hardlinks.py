@@ -1,4 +1,4 @@
-"""A hardlink is made of what the metadata state, whatever somebody did to the group here."""
+"""A hardlink is made of what the metadata state, whatever was done to the group here."""
 
 import os
 import shutil
@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal, site
+from tests.support.upstream import T0, Pair, Site, assert_equal, site
 
 CONTENT = b"the same under each name " * 40
 
 
 @pytest.fixture
 def place(short_path: Path) -> Iterator[Site]:
-    with site(short_path) as found:
-        yield found
+    with site(short_path) as place:
+        yield place
 
 
-def group(place: Site) -> tuple[Upstream, Downstream]:
+def group(place: Site) -> Pair:
     """A group of two that is in step; upstream a third name and another file come."""
     up = place.upstream()
     up.put(b"d/a", CONTENT)
@@ -32,7 +32,7 @@ def group(place: Site) -> tuple[Upstream, Downstream]:
 
 
 def edited(leader: Path) -> None:
-    leader.write_bytes(b"nobody has looked at this")
+    leader.write_bytes(b"not verified")
 
 
 def replaced(leader: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_leader_that_was_damaged_here_is_mended_with_its_group(
 
 
 def test_a_file_of_the_administrator_gets_no_second_name(place: Site) -> None:
-    """It is protected, so it is not repaired; it is not handed out under another name either."""
+    """It is protected, so it is not repaired; it is not served under another name either."""
     up = place.upstream()
     up.put(b"public", b"x" * 30)
     down = place.synced_downstream(up, protect=("/.htpasswd",))
@@ -98,7 +98,7 @@ def test_a_file_of_the_administrator_gets_no_second_name(place: Site) -> None:
     assert b"secret" not in (down.dest / "public").read_bytes()
 
 
-def test_a_leader_that_is_touched_in_the_same_commit_is_linked(place: Site) -> None:
+def test_a_leader_that_is_touched_or_moved_in_the_same_commit_is_linked(place: Site) -> None:
     up, down = group(place)
     os.utime(up.at(b"d/a"), ns=(T0 + 9, T0 + 9))
     up.at(b"d/a").chmod(0o600)
@@ -106,9 +106,6 @@ def test_a_leader_that_is_touched_in_the_same_commit_is_linked(place: Site) -> N
     result = down.synced()
     assert result["summary"]["fetches"] == 1  # "other"
     assert_equal(up, down)
-
-
-def test_a_leader_that_moves_with_its_directory_is_linked(place: Site) -> None:
     up, down = group(place)
     up.at(b"d").rename(up.at(b"e"))
     up.commit()

@@ -19,13 +19,11 @@ def a_site(tmp_path: Path) -> Iterator[Site]:
         yield place
 
 
-def named(place: Site, other: Nginx, **settings: object) -> Upstream:
-    """A module of which the daemon has no file, with a mirror."""
+def create_upstream(place: Site, other: Nginx, **settings: object) -> Upstream:
+    """Create a module with a mirror; the daemon has none of its files."""
     (place.folder / "trees/empty").mkdir()
     up = place.upstream(
-        content_urls=(f"{place.content_url}/empty",),
-        mirrors=(f"{other.url}/tree",),
-        **settings,
+        content_urls=(f"{place.content_url}/empty",), mirrors=(f"{other.url}/tree",), **settings
     )
     up.many(b"d", 30)
     up.put(b"large", os.urandom(3 << 20))
@@ -33,8 +31,8 @@ def named(place: Site, other: Nginx, **settings: object) -> Upstream:
     return up
 
 
-def copied(up: Upstream, folder: Path) -> Path:
-    """What the mirror has."""
+def copy_tree(up: Upstream, folder: Path) -> Path:
+    """Copy the tree to the mirror."""
     copy = folder / "tree"
     shutil.copytree(up.tree, copy)
     return copy
@@ -42,8 +40,8 @@ def copied(up: Upstream, folder: Path) -> Path:
 
 def test_a_mirror_has_what_the_upstream_cannot_give(place: Site, tmp_path: Path) -> None:
     with nginx(tmp_path / "other") as other:
-        up = named(place, other)
-        copied(up, tmp_path / "other")
+        up = create_upstream(place, other)
+        copy_tree(up, tmp_path / "other")
         assert place.downstream(up).sync().code == 23
         assert other.requests == []
         down = place.downstream(up, mirrors="auto")
@@ -57,7 +55,7 @@ def test_what_the_upstream_has_comes_from_there(place: Site, tmp_path: Path) -> 
         up = place.upstream(mirrors=(f"{other.url}/tree",))
         up.many(b"d", 30)
         up.commit()
-        copied(up, tmp_path / "other")
+        copy_tree(up, tmp_path / "other")
         up.at(b"d/3").unlink()
         down = place.downstream(up, mirrors="auto")
         down.synced()
@@ -67,8 +65,8 @@ def test_what_the_upstream_has_comes_from_there(place: Site, tmp_path: Path) -> 
 
 def test_a_mirror_that_lies_or_lags_is_no_harm(place: Site, tmp_path: Path) -> None:
     with nginx(tmp_path / "other") as other:
-        up = named(place, other)
-        copy = copied(up, tmp_path / "other")
+        up = create_upstream(place, other)
+        copy = copy_tree(up, tmp_path / "other")
         (copy / "d/1").unlink()
         lie = bytes(len(up.at(b"large").read_bytes()))
         (copy / "large").write_bytes(lie)
@@ -81,8 +79,8 @@ def test_a_mirror_that_lies_or_lags_is_no_harm(place: Site, tmp_path: Path) -> N
 
 def test_a_mirror_is_not_asked_for_what_no_digest_proves(place: Site, tmp_path: Path) -> None:
     with nginx(tmp_path / "other") as other:
-        up = named(place, other, volatile=("/d/2",))
-        copied(up, tmp_path / "other")
+        up = create_upstream(place, other, volatile=("/d/2",))
+        copy_tree(up, tmp_path / "other")
         down = place.downstream(up, mirrors="auto")
         down.synced()
         assert down.dest.joinpath("d/1").exists()
@@ -92,7 +90,7 @@ def test_a_mirror_is_not_asked_for_what_no_digest_proves(place: Site, tmp_path: 
         up.put(b"d/5", b"changed", mtime=T0 + 10**9)
         up.commit()
         shutil.rmtree(tmp_path / "other/tree")
-        copied(up, tmp_path / "other")
+        copy_tree(up, tmp_path / "other")
         before = len(other.requests)
         assert place.downstream(up, mirrors="auto").sync().code != 0
         assert len(other.requests) == before
@@ -100,10 +98,10 @@ def test_a_mirror_is_not_asked_for_what_no_digest_proves(place: Site, tmp_path: 
 
 def test_the_fastest_mirror_is_asked_first(place: Site, tmp_path: Path) -> None:
     with nginx(tmp_path / "other", location="limit_rate 64k;") as slow, nginx(tmp_path) as fast:
-        up = named(place, slow)
+        up = create_upstream(place, slow)
         up.change(mirrors=(f"{slow.url}/tree", f"{fast.url}/other/tree"))
         up.commit()
-        copied(up, tmp_path / "other")
+        copy_tree(up, tmp_path / "other")
         down = place.downstream(up, mirrors="auto")
         down.synced()
         assert_equal(up, down)
@@ -122,10 +120,10 @@ def test_the_fastest_mirror_is_asked_first(place: Site, tmp_path: Path) -> None:
 
 def test_a_mirror_that_is_silent_holds_up_for_seconds(place: Site, tmp_path: Path) -> None:
     with silent() as nobody, nginx(tmp_path / "other") as other:
-        up = named(place, other)
+        up = create_upstream(place, other)
         up.change(mirrors=(f"http://{nobody}/tree", f"{other.url}/tree"))
         up.commit()
-        copied(up, tmp_path / "other")
+        copy_tree(up, tmp_path / "other")
         down = place.downstream(up, mirrors="auto")
         down.synced()
         assert_equal(up, down)
@@ -143,7 +141,7 @@ def test_blocks_come_from_the_upstream_and_its_mirrors_at_once(place: Site, tmp_
         up.change(content_urls=(f"{web.url}/{up.name}",))
         up.put(b"image", content)
         up.commit()
-        copied(up, tmp_path / "other")
+        copy_tree(up, tmp_path / "other")
         down = place.downstream(up, mirrors="auto")
         down.synced()
         assert_equal(up, down)

@@ -9,19 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
-from huai_client.config import load as config
 from huai_client.config.modes import Modes
 from huai_client.state.state import save
+from tests.support.processes import run_program
 from tests.support.unprivileged import NOBODY, program_as_nobody
-from tests.support.upstream import ENVIRONMENT, SECONDS, Downstream, Site, Upstream, site
+from tests.support.upstream import ENVIRONMENT, Site, Upstream, site
 
 
 @pytest.fixture
 def place(short_path: Path) -> Iterator[Site]:
-    with site(short_path) as found:
-        yield found
+    with site(short_path) as place:
+        yield place
 
 
 def mode(tree: Path, path: str = ".") -> int:
@@ -51,28 +50,17 @@ def upstream(place: Site) -> Upstream:
     return up
 
 
-def configure(down: Downstream, policy: Modes) -> None:
-    module = config.load(down.root).module(down.name)
-    config.remove_module(down.root, down.name)
-    config.add_module(down.root, down.name, replace(module, modes=policy))
-
-
-def test_set_id_and_world_writable_modes_are_withheld_and_told(place: Site) -> None:
+def test_set_id_and_world_writable_modes_are_withheld_and_reported(place: Site) -> None:
     down = place.downstream(upstream(place))
     ended = down.sync("--json")
     assert ended.code == 0, ended
     assert modes(down.dest) == SAFE
     assert mode(down.dest) == 0o775
     assert ended.events("sync")[0]["reduced_modes"] == 6
-    warned = [each["message"] for each in ended.events("warning")]
-    assert len([each for each in warned if "made safe" in each]) == 1, warned
+    warnings = [event["message"] for event in ended.events("warning")]
+    assert len([text for text in warnings if "made safe" in text]) == 1, warnings
     assert down.verify("--content").code == 0
     assert down.plan() == []
-
-
-def test_a_poll_finds_nothing_new_under_the_policy(place: Site) -> None:
-    down = place.downstream(upstream(place))
-    down.synced()
     again = down.synced()
     assert again["changed"] is False
     assert "reduced_modes" not in again  # nothing was planned
@@ -89,21 +77,16 @@ def test_exact_modes_are_set_where_asked_for(place: Site) -> None:
 def test_a_change_of_the_setting_is_brought_about_by_the_next_sync(place: Site) -> None:
     down = place.downstream(upstream(place), modes=Modes.EXACT)
     down.synced()
-    configure(down, Modes.SAFE)
+    down.configure(modes=Modes.SAFE)
     assert down.verify().code == 0  # by what was applied
     assert {what for what, _ in down.plan()} == {"attributes", "directory"}
     assert down.synced()["reduced_modes"] == 6
     assert modes(down.dest) == SAFE
-    configure(down, Modes.EXACT)
+    down.configure(modes=Modes.EXACT)
     assert down.synced()["summary"]["attributes"] == 6
     assert modes(down.dest) == STATED
-
-
-def test_a_state_of_before_the_setting_is_made_safe(place: Site) -> None:
-    down = place.downstream(upstream(place), modes=Modes.EXACT)
-    down.synced()
     save(down.state_file, dataclasses.replace(down.state, filter=""))  # as older versions wrote it
-    configure(down, Modes.SAFE)
+    down.configure(modes=Modes.SAFE)
     down.synced()
     assert modes(down.dest) == SAFE
     assert down.run("status", "--json").events()[0]["modes"] == "safe"
@@ -130,7 +113,7 @@ def test_local_modes_are_those_of_rsync_without_perms(place: Site) -> None:
     mask = os.umask(0o027)
     try:
         down.synced()
-        expected = {name: each & 0o777 & ~0o027 for name, each in STATED.items()}
+        expected = {name: stated & 0o777 & ~0o027 for name, stated in STATED.items()}
         assert modes(down.dest) == expected
         (down.dest / "plain").chmod(0o4600)
         (down.dest / "d").chmod(0o711)
@@ -147,7 +130,7 @@ def test_local_modes_are_those_of_rsync_without_perms(place: Site) -> None:
     assert mode(down.dest, "d/new") == 0o640
     assert mode(down.dest, "suid") == expected["suid"]
     assert down.verify().code == 0
-    configure(down, Modes.EXACT)
+    down.configure(modes=Modes.EXACT)
     down.synced()
     assert mode(down.dest, "plain") == 0o644
     assert mode(down.dest, "d") == 0o2777
@@ -165,7 +148,7 @@ def test_a_policy_of_a_later_version_is_refused(place: Site) -> None:
 
 
 def test_what_its_owner_may_not_read_is_no_difference(place: Site) -> None:
-    """An ordinary user syncs modes such as 000, and is not to be told of them for ever."""
+    """An ordinary user syncs modes such as 000, and does not want to hear that for ever."""
     up = place.upstream()
     up.put(b"closed", b"content", mode=0)
     up.put(b"shut/in", b"content")
@@ -174,15 +157,13 @@ def test_what_its_owner_may_not_read_is_no_difference(place: Site) -> None:
     up.commit()
     down = place.downstream(up)
     place.folder.chmod(0o755)
-    for each in (down.dest, down.root, down.root / "client.toml"):
-        os.chown(each, NOBODY, NOBODY)
+    for path in (down.dest, down.root, down.root / "client.toml"):
+        os.chown(path, NOBODY, NOBODY)
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         program = program_as_nobody("huai_client")
         command = [sys.executable, "-c", program, "--root", str(down.root), *arguments]
-        return subprocess.run(
-            command, capture_output=True, text=True, env=ENVIRONMENT, timeout=SECONDS, check=False
-        )
+        return run_program(*command, env=ENVIRONMENT)
 
     done = run("sync", down.name)
     assert done.returncode == 0, done.stderr

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.rsyncd import rsync_daemon
-from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal
+from tests.support.upstream import T0, Downstream, Pair, Site, Upstream, assert_equal
 
 RSYNC = shutil.which("rsync")
 
 
 @pytest.fixture(name="pair")
-def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
-    """Two repositories and a directory that is none, in step."""
+def synced_pair(place: Site) -> Pair:
+    """Two repositories and a plain directory, in step."""
     up = place.upstream()
     for top in (b"one", b"two"):
         up.put(top + b"/pool/a", b"a")
@@ -38,20 +38,23 @@ def update(up: Upstream) -> None:
 
 
 def is_done(down: Downstream, top: str) -> bool:
-    """Whether a repository is wholly new; it must be wholly old otherwise."""
-    gone = not (down.dest / top / "pool/goes").exists()
+    """Return True if a repository is wholly new; it must be wholly old otherwise."""
+    done = not (down.dest / top / "pool/goes").exists()
     for name in ("Packages", "Release"):
         new = (down.dest / top / "dists/s" / name).read_bytes().startswith(b"new")
-        assert new == gone
-    return gone
+        assert new == done
+    return done
 
 
-def plain_is_done(down: Downstream) -> bool:
-    return (down.dest / "plain/new").exists() and not (down.dest / "plain/goes").exists()
+def only_one_is_left(down: Downstream) -> bool:
+    """Return True if the repository `one` alone is not done."""
+    plain = down.dest / "plain"
+    plain_is_done = (plain / "new").exists() and not (plain / "goes").exists()
+    return plain_is_done and is_done(down, "two") and not is_done(down, "one")
 
 
 def finished(up: Upstream, down: Downstream) -> None:
-    """What was in the way is gone: the next sync fetches little, and walks no tree."""
+    """Sync once more, after what was in the way is gone; no tree is walked."""
     assert down.state.applied is not None
     assert down.state.attempted != ()
     down.synced()
@@ -59,9 +62,7 @@ def finished(up: Upstream, down: Downstream) -> None:
 
 
 @pytest.mark.parametrize("becomes", ["file", "symlink"])
-def test_an_extraneous_file_below_what_becomes_a_leaf(
-    pair: tuple[Upstream, Downstream], becomes: str
-) -> None:
+def test_an_extraneous_file_below_what_becomes_a_leaf(pair: Pair, becomes: str) -> None:
     up, down = pair
     (down.dest / "d/unknown").write_text("mine")
     up.at(b"d/old").unlink()
@@ -80,12 +81,15 @@ def test_an_extraneous_file_below_what_becomes_a_leaf(
         assert sorted(os.listdir(down.dest / "d")) == ["old", "unknown"]
         assert is_done(down, "one")
         assert is_done(down, "two")
-        assert plain_is_done(down)
+        assert sorted(os.listdir(down.dest / "plain")) == ["new"]
     (down.dest / "d/unknown").unlink()
+    up.put(b"one/a\\*b", b"a name that rsync may take for a pattern")
+    up.put(b"two/a\\[b?", b"odd")
+    up.commit()
     finished(up, down)
 
 
-def test_a_directory_of_somebody_where_a_file_goes(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_directory_made_here_where_a_file_goes(pair: Pair) -> None:
     up, down = pair
     (down.dest / "one/pool/b/of/mine").mkdir(parents=True)
     update(up)
@@ -94,66 +98,45 @@ def test_a_directory_of_somebody_where_a_file_goes(pair: tuple[Upstream, Downstr
     assert ended.code == 23
     assert "one/pool/b" in ended.err
     assert "--adopt --delete-extraneous" in ended.err
-    assert not is_done(down, "one")
-    assert is_done(down, "two")
-    assert plain_is_done(down)
+    assert only_one_is_left(down)
     assert (down.dest / "one/pool/b/of/mine").is_dir()
     result = down.synced("--adopt", "--delete-extraneous")
     assert result["summary"]["fetches"] < 5
     assert_equal(up, down)
 
 
-def test_a_file_that_vanished_holds_up_its_repository_alone(
-    pair: tuple[Upstream, Downstream],
-) -> None:
+def test_a_file_that_vanished_holds_up_its_repository_alone(pair: Pair) -> None:
     up, down = pair
     update(up)
     up.commit()
-    kept = up.at(b"one/pool/b").rename(up.at(b"hidden"))
-    ended = down.sync()
-    assert ended.code == 24
-    assert not is_done(down, "one")
-    assert is_done(down, "two")
-    assert plain_is_done(down)
-    kept.rename(up.at(b"one/pool/b"))
+    hidden = up.at(b"one/pool/b").rename(up.at(b"hidden"))
+    assert down.sync().code == 24
+    assert only_one_is_left(down)
+    hidden.rename(up.at(b"one/pool/b"))
     up.commit()  # the times of the directories
     finished(up, down)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can serve as somebody else")
-def test_a_file_that_the_daemon_may_not_read_is_not_called_vanished(
-    pair: tuple[Upstream, Downstream],
-) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can serve as another user")
+def test_a_file_that_the_daemon_may_not_read_is_not_called_vanished(pair: Pair) -> None:
     up, down = pair
     update(up)
     secret = up.put(b"one/pool/se cr\xe9t\n", b"secret", mode=0)
     up.commit()
-    with rsync_daemon({"m": up.tree}, uid="nobody", gid="nogroup") as url:
+    with rsync_daemon({"m": up.tree}, uid="nobody", gid="nogroup") as url:  # prose: a user
         down.configure(content_urls=(f"{url}/m",))
         ended = down.sync("--json")
         assert ended.code == 23, ended
         assert "permission denied at the upstream" in ended.err
         assert "vanished" not in ended.err
         assert ended.events("sync")[0]["refused"] == 1
-        assert not is_done(down, "one")
-        assert is_done(down, "two")
-        assert plain_is_done(down)
+        assert only_one_is_left(down)
         secret.chmod(0o644)
         up.commit()
         finished(up, down)
 
 
-def test_a_name_that_rsync_may_take_for_a_pattern(pair: tuple[Upstream, Downstream]) -> None:
-    up, down = pair
-    update(up)
-    up.put(b"one/a\\*b", b"odd")
-    up.put(b"two/a\\[b?", b"odd")
-    up.commit()
-    down.synced()
-    assert_equal(up, down)
-
-
-def test_rsync_gives_up_over_one_name(pair: tuple[Upstream, Downstream], tmp_path: Path) -> None:
+def test_rsync_gives_up_over_one_name(pair: Pair, tmp_path: Path) -> None:
     """As rsync 3.2.5 and newer do without --trust-sender, with some names."""
     up, down = pair
     # The stand-in writes what it is asked for there; a log is what a confined rsync may write.
@@ -179,8 +162,7 @@ def test_rsync_gives_up_over_one_name(pair: tuple[Upstream, Downstream], tmp_pat
     assert ended.code == 23, ended
     assert "one/culprit" in ended.err
     assert "rejecting unrequested" in ended.err
-    assert not is_done(down, "one")
-    assert is_done(down, "two")
+    assert only_one_is_left(down)
     assert len(list((down.dest / "more").iterdir())) == 50
     assert len((tmp_path / "runs").read_text().split()) < 20
     finished(up, down)
@@ -203,7 +185,7 @@ def test_a_wrong_content_url_is_named(place: Site) -> None:
     assert "and 10 more like the last one" in ended.err
 
 
-def test_mismatches_are_told_once_and_not_all(place: Site) -> None:
+def test_each_mismatch_is_reported_once_and_not_all(place: Site) -> None:
     up = place.upstream()
     up.many(b"a", 60)
     up.commit()
@@ -219,10 +201,8 @@ def test_mismatches_are_told_once_and_not_all(place: Site) -> None:
 
 
 @pytest.mark.parametrize("becomes", ["edited", "nothing", "symlink"])
-def test_a_hardlink_is_made_only_to_what_is_as_it_should_be(
-    pair: tuple[Upstream, Downstream], becomes: str
-) -> None:
-    """The first name is not what it was: it is fetched anew, and its old links follow."""
+def test_a_hardlink_is_made_only_to_what_is_as_it_should_be(pair: Pair, becomes: str) -> None:
+    """The first name is not what it was: it is fetched again, and its old links follow."""
     up, down = pair
     up.put(b"links/a", b"the same")
     os.link(up.at(b"links/a"), up.at(b"links/b"))
@@ -242,7 +222,7 @@ def test_a_hardlink_is_made_only_to_what_is_as_it_should_be(
     assert_equal(up, down)
 
 
-def test_a_top_directory_that_is_gone_is_no_disk_that_is_not_mounted(place: Site) -> None:
+def test_a_top_directory_that_is_gone_is_not_an_unmounted_disk(place: Site) -> None:
     up = place.upstream()
     for name in (b"a", b"b", b"c"):
         up.many(name, 120)
@@ -298,10 +278,10 @@ def test_the_share_of_deletions_of_a_first_sync_is_of_what_is_here(place: Site) 
     down.dest.mkdir(exist_ok=True)
     for number in range(1500):
         (down.dest / str(number)).touch()
-    assert down.sync("--delete-extraneous", "--adopt", "--max-delete", "50%").code == 25
-    ended = down.sync("--delete-extraneous", "--adopt", "--max-delete", "50%")
-    assert "1,500 of 1,501 entries" in ended.err
-    assert down.sync("--delete-extraneous", "--adopt", "--max-delete", "100%").code == 0
+    options = ("--delete-extraneous", "--adopt", "--max-delete")
+    ended = down.sync(*options, "50%")
+    assert (ended.code, "1,500 of 1,501 entries" in ended.err) == (25, True)
+    assert down.sync(*options, "100%").code == 0
 
 
 def test_what_failed_is_named_though_the_applied_commit_is_gone(place: Site) -> None:

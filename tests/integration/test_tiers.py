@@ -38,7 +38,7 @@ class Tiers:
     last: Downstream
     stack: ExitStack
 
-    def put(self, path: bytes, content: bytes) -> None:
+    def commit(self, path: bytes, content: bytes) -> None:
         """Commit a file on the first tier, by the program."""
         self.up.put(path, content)
         words = ["--root", str(self.up.root), "commit", self.up.name]
@@ -52,14 +52,14 @@ class Tiers:
 
     def watch(self, down: Downstream) -> Watching:
         """Let a tier watch until the end of the test."""
-        found = self.stack.enter_context(watching(down))
-        found.wait("subscribed")
-        return found
+        watch = self.stack.enter_context(watching(down))
+        watch.wait("subscribed")
+        return watch
 
 
 @pytest.fixture
 def tiers(tmp_path: Path) -> Iterator[Tiers]:
-    """The first two are in step; nobody watches yet."""
+    """The first two are in step; no tier watches yet."""
     with ExitStack() as stack:
         first = stack.enter_context(site(tmp_path / "first"))
         up = first.upstream()
@@ -71,18 +71,18 @@ def tiers(tmp_path: Path) -> Iterator[Tiers]:
         relay = stack.enter_context(relaying(middle, tmp_path / "second"))
         last = relay.downstream(**PINNED)
         configure(last)
-        found = Tiers(up, first, relay, last, stack)
-        found.put(b"a", b"1")
+        tiers = Tiers(up, first, relay, last, stack)
+        tiers.commit(b"a", b"1")
         middle.synced()
         until(lambda: relay.serial == 1)
-        yield found
+        yield tiers
 
 
 def test_a_commit_reaches_the_last_tier(tiers: Tiers) -> None:
     tiers.watch(tiers.relay.down)
     tiers.watch(tiers.last)
     for number in range(3):
-        tiers.put(b"file%d" % number, b"of serial %d" % number)
+        tiers.commit(b"file%d" % number, b"of serial %d" % number)
         tiers.arrives(b"file%d" % number, b"of serial %d" % number)
     until(lambda: tiers.last.state.serial == 4)
     state = tiers.last.state
@@ -97,12 +97,12 @@ def test_killed_in_the_middle_it_catches_up(tiers: Tiers) -> None:
     with watching(tiers.relay.down) as watch:
         watch.wait("subscribed")
         watch.wait("ended")  # of what it begins with, which could bring the news before it is told
-        tiers.put(b"b", b"killed")
+        tiers.commit(b"b", b"killed")
         watch.wait("told")
         watch.end(signal.SIGKILL)
     tiers.relay.server.kill()
     tiers.relay.server.wait(SECONDS)
-    tiers.put(b"c", b"meanwhile")
+    tiers.commit(b"c", b"meanwhile")
     # The sync that the killed program had started may still be at work.
     tiers.relay.down.synced("--wait", str(SECONDS))
     port = tiers.relay.url.rpartition(":")[2]

@@ -3,7 +3,6 @@
 import os
 import socket
 import ssl
-import subprocess
 import warnings
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -18,20 +17,20 @@ from tests.integration.test_events import subscribed
 from tests.support.certificate import make_certificate
 from tests.support.committing import ENVIRONMENT, SECONDS, git, run_server
 from tests.support.prepared import CLIENT, ran
+from tests.support.processes import run_program
 from tests.support.serving import Serving, serving
 
 NAME = "m"
 
 
 def openssl(*arguments: str | Path) -> None:
-    command = ["openssl", *map(str, arguments)]
-    subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
+    run_program("openssl", *arguments, check=True)
 
 
 def signed(folder: Path, ca: tuple[Path, Path], subject: str) -> tuple[Path, Path]:
     """A client's certificate and key, by the authority `ca`."""
     folder.mkdir()
-    request, certificate, key = (folder / each for each in ("request", "certificate", "key"))
+    request, certificate, key = (folder / name for name in ("request", "certificate", "key"))
     new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     openssl("req", *new, "-subj", subject, "-keyout", key, "-out", request)
     by = ("-CA", ca[0], "-CAkey", ca[1], "-CAcreateserial", "-days", "2")
@@ -89,16 +88,20 @@ def server(root: Path) -> Iterator[Serving]:
 
 @pytest.fixture
 def trusted(root: Path) -> ssl.SSLContext:
-    """What believes the server."""
+    """A context that trusts the server."""
     return ssl.create_default_context(cafile=root.parent / "certificate.pem")
+
+
+def clone(url: str, to: Path, **options: Path) -> None:
+    """Clone with git, by options of `http`."""
+    settings = [word for name, value in options.items() for word in ("-c", f"http.{name}={value}")]
+    command = ["git", *settings, "clone", "-q", "--bare", url, str(to)]
+    run_program(*command, env=ENVIRONMENT, check=True)
 
 
 def test_git_and_a_downstream_speak_it(server: Serving, root: Path, tmp_path: Path) -> None:
     certificate = root.parent / "certificate.pem"
-    url = f"{server.url}/git/{NAME}.git"
-    option = f"http.sslCAInfo={certificate}"
-    command = ["git", "-c", option, "clone", "-q", "--bare", url, str(tmp_path / "clone")]
-    subprocess.run(command, env=ENVIRONMENT, check=True, timeout=SECONDS)
+    clone(f"{server.url}/git/{NAME}.git", tmp_path / "clone", sslCAInfo=certificate)
     newest = git(root / "modules" / NAME / "repository.git", "rev-parse", "main")
     assert git(tmp_path / "clone", "rev-parse", "main") == newest
 
@@ -106,13 +109,13 @@ def test_git_and_a_downstream_speak_it(server: Serving, root: Path, tmp_path: Pa
         place = ["--root", str(tmp_path / "client"), *arguments]
         return ran(CLIENT, place, environment, SECONDS).returncode
 
-    known = {**ENVIRONMENT, "SSL_CERT_FILE": str(certificate)}
+    trusting = {**ENVIRONMENT, "SSL_CERT_FILE": str(certificate)}
     content = f"{server.url}/content/{NAME}"
     (tmp_path / "copy").mkdir()
     added = ("add", NAME, server.url, str(tmp_path / "copy"), "--content-url", content)
-    assert client(known, *added) == 0
+    assert client(trusting, *added) == 0
     assert client(ENVIRONMENT, "sync", NAME) == 10
-    assert client(known, "sync", NAME) == 0
+    assert client(trusting, "sync", NAME) == 0
     assert (tmp_path / "copy/file").read_text() == "content"
 
 
@@ -138,35 +141,34 @@ def test_old_versions_and_plain_http_are_refused(
         assert b"ok" not in plain.recv(1 << 16)
 
 
-def test_who_never_finishes_a_handshake_gives_way(server: Serving, trusted: ssl.SSLContext) -> None:
+def test_a_client_that_never_finishes_a_handshake_gives_way(
+    server: Serving, trusted: ssl.SSLContext
+) -> None:
     silent = [socket.socket() for _ in range(4)]
     try:
-        for number, each in enumerate(silent):
-            each.bind((f"127.0.0.{number + 2}", 0))
-            each.settimeout(SECONDS)
-            each.connect(("127.0.0.1", server.port))
-            each.sendall(b"\x16\x03\x01")
-        with httpx.Client(verify=trusted) as client:
-            assert client.get(server.url + "/healthz").status_code == 200
+        for number, client in enumerate(silent, 2):
+            client.bind((f"127.0.0.{number}", 0))
+            client.settimeout(SECONDS)
+            client.connect(("127.0.0.1", server.port))
+            client.sendall(b"\x16\x03\x01")
+        with httpx.Client(verify=trusted) as http:
+            assert http.get(server.url + "/healthz").status_code == 200
         with suppress(ConnectionResetError):
             assert silent[0].recv(1) == b""
     finally:
-        for each in silent:
-            each.close()
+        for client in silent:
+            client.close()
 
 
 def test_a_client_certificate_opens_a_private_module(
-    server: Serving,
-    root: Path,
-    clients: dict[str, tuple[Path, Path]],
-    tmp_path: Path,
+    server: Serving, root: Path, clients: dict[str, tuple[Path, Path]], tmp_path: Path
 ) -> None:
     def ask(name: str = "") -> int:
         context = ssl.create_default_context(cafile=root.parent / "certificate.pem")
         if name:
             context.load_cert_chain(*clients[name])
         with httpx.Client(verify=context) as client:
-            listed = {each["name"] for each in client.get(place).json()["modules"]}
+            listed = {module["name"] for module in client.get(place).json()["modules"]}
             status = client.get(f"{place}/private").status_code
             assert ("private" in listed) == (status == 200)
             return status
@@ -174,22 +176,9 @@ def test_a_client_certificate_opens_a_private_module(
     place = f"{server.url}/api/v1/modules"
     assert [ask("one"), ask("two"), ask("three"), ask()] == [200, 200, 401, 401]
     certificate, key = clients["one"]
-    options = {
-        "sslCAInfo": root.parent / "certificate.pem",
-        "sslCert": certificate,
-        "sslKey": key,
-    }
-    given = [each for name, value in options.items() for each in ("-c", f"http.{name}={value}")]
-    command = ["git", *given]
-    clone = [
-        *command,
-        "clone",
-        "-q",
-        "--bare",
-        f"{server.url}/git/private.git",
-        str(tmp_path / "c"),
-    ]
-    subprocess.run(clone, env=ENVIRONMENT, check=True, timeout=SECONDS)
+    authority = root.parent / "certificate.pem"
+    url = f"{server.url}/git/private.git"
+    clone(url, tmp_path / "c", sslCAInfo=authority, sslCert=certificate, sslKey=key)
     stranger = make_certificate(tmp_path)
     context = ssl.create_default_context(cafile=root.parent / "certificate.pem")
     context.load_cert_chain(*stranger)
@@ -200,7 +189,7 @@ def test_a_client_certificate_opens_a_private_module(
 def test_a_renewed_certificate_is_taken_in_while_old_connections_stay(
     server: Serving, root: Path, trusted: ssl.SSLContext, tmp_path: Path
 ) -> None:
-    def shown() -> bytes:
+    def present_certificate() -> bytes:
         anybody = ssl._create_unverified_context()  # noqa: S323 - compared by hand
         with (
             socket.create_connection(("127.0.0.1", server.port), SECONDS) as plain,
@@ -210,7 +199,7 @@ def test_a_renewed_certificate_is_taken_in_while_old_connections_stay(
 
     place, key = root.parent / "certificate.pem", root.parent / "key.pem"
     new, new_key = make_certificate(tmp_path)
-    before = shown()
+    before = present_certificate()
     with (
         httpx.Client(verify=trusted) as client,
         subscribed(server.url, NAME, verify=trusted) as events,
@@ -219,10 +208,10 @@ def test_a_renewed_certificate_is_taken_in_while_old_connections_stay(
         assert events.next()["serial"] == 1
         os.replace(new, place)
         server.wait_until(lambda: "stays as it was" in server.log.read_text())
-        assert shown() == before
+        assert present_certificate() == before
         os.replace(new_key, key)
-        server.wait_until(lambda: shown() != before)
-        assert shown() == ssl.PEM_cert_to_DER_cert(place.read_text())
+        server.wait_until(lambda: present_certificate() != before)
+        assert present_certificate() == ssl.PEM_cert_to_DER_cert(place.read_text())
         assert client.get(server.url + "/healthz").status_code == 200
         (root.parent / "tree/more").touch()
         run_server(root, "commit", NAME)

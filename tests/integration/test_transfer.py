@@ -53,7 +53,7 @@ def test_every_name_and_time_arrives(upstream: Path, down: Downstream, chroot: s
 
 
 def test_what_came_is_written_to_disk_while_more_comes(
-    upstream: Path, down: Downstream, monkeypatch: pytest.MonkeyPatch
+    upstream: Path, down: Downstream, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     begun: list[tuple[int, int]] = []
 
@@ -62,8 +62,7 @@ def test_what_came_is_written_to_disk_while_more_comes(
 
     monkeypatch.setattr(Staging, "begin_to_write", begin)
     files = [put(upstream, b"%d" % number, b"four") for number in range(5)]
-    with rsync_daemon({"m": upstream}) as url:
-        outcome = down.fetch(files, f"{url}/m", TransferOptions(streams=1, batch_files=1))
+    outcome = down.fetch(files, url, TransferOptions(streams=1, batch_files=1))
     assert outcome.complete
     assert set(begun) == {(1, 4)}
     assert len(begun) < 5  # not for what comes last
@@ -72,29 +71,27 @@ def test_what_came_is_written_to_disk_while_more_comes(
 @pytest.mark.parametrize("chroot", CHROOTS)
 def test_a_tree_may_lie_below_the_module(upstream: Path, down: Downstream, chroot: str) -> None:
     files = [put(upstream, b"pub/linux/" + name, name) for name in (b"a", b"d/b", b"-c")]
-    wanted = [file._replace(path=rel_path(file.path[10:])) for file in files]
+    asked_files = [file._replace(path=rel_path(file.path[10:])) for file in files]
     with rsync_daemon({"m": upstream}, use_chroot=chroot) as url:
-        outcome = down.fetch(wanted, f"{url}/m/pub/linux")
+        outcome = down.fetch(asked_files, f"{url}/m/pub/linux")
     assert outcome.complete
-    assert outcome.arrived == wanted
+    assert outcome.arrived == asked_files
 
 
-def test_what_is_ready_is_not_asked_for_again(upstream: Path, down: Downstream) -> None:
+def test_what_is_ready_is_not_asked_for_again(upstream: Path, down: Downstream, url: str) -> None:
     first, second = put(upstream, b"a", b"1"), put(upstream, b"b", b"2")
-    with rsync_daemon({"m": upstream}) as url:
-        down.fetch([first], f"{url}/m")
-        down.fetch([first, second], f"{url}/m")
-        assert down.listener.totals == [(1, 1), (1, 1)]
-    again = down.fetch([first, second], "rsync://127.0.0.1:1/nobody/listens")
+    down.fetch([first], url)
+    down.fetch([first, second], url)
+    assert down.listener.totals == [(1, 1), (1, 1)]
+    again = down.fetch([first, second], "rsync://127.0.0.1:1/no/daemon")
     assert again.arrived == [first, second]
     assert again.bytes_received == 0
 
 
-def test_many_batches_over_several_streams(upstream: Path, down: Downstream) -> None:
+def test_many_batches_over_several_streams(upstream: Path, down: Downstream, url: str) -> None:
     files = [put(upstream, b"%d/%d" % (i % 7, i), b"x" * i) for i in range(200)]
     options = TransferOptions(streams=3, batch_files=9, retries=0)
-    with rsync_daemon({"m": upstream}) as url:
-        outcome = down.fetch(files, f"{url}/m", options)
+    outcome = down.fetch(files, url, options)
     assert outcome.arrived == files
     assert down.listener.sizes == sorted(down.listener.sizes)
     assert down.listener.sizes[-1] == sum(file.size for file in files)
@@ -107,31 +104,31 @@ def test_many_batches_over_several_streams(upstream: Path, down: Downstream) -> 
 
 @pytest.mark.parametrize("levels", [1023, 1024])
 def test_a_path_that_is_too_long_for_rsync_is_named(
-    upstream: Path, down: Downstream, levels: int
+    upstream: Path, down: Downstream, levels: int, url: str
 ) -> None:
     deep = File(rel_path(b"d/" * levels + b"file"), 1, T0)
     good = put(upstream, b"good", b"1")
-    with rsync_daemon({"m": upstream}) as url:
-        outcome = down.fetch([good, deep], f"{url}/m")
+    outcome = down.fetch([good, deep], url)
     assert outcome.arrived == [good]
     refused = [Refused(deep, "too long: rsync transfers no path of 1,024 directories")]
     assert outcome.refused == (refused if levels == 1024 else [])
     assert outcome.missing == ([] if levels == 1024 else [deep])
 
 
-def test_a_small_change_in_a_big_file_costs_little(upstream: Path, down: Downstream) -> None:
+def test_a_small_change_in_a_big_file_costs_little(
+    upstream: Path, down: Downstream, url: str
+) -> None:
     content = bytearray(os.urandom(20_000_000))
     put(down.dest, b"sub/big", bytes(content))
     content[7_000_000:7_000_010] = b"0123456789"
     file = put(upstream, b"sub/big", bytes(content), mtime=T0)
-    with rsync_daemon({"m": upstream}) as url:
-        outcome = down.fetch([file], f"{url}/m")
+    outcome = down.fetch([file], url)
     assert outcome.arrived == [file]
     assert outcome.bytes_received < 200_000
 
 
 def test_the_present_file_may_lie_behind_a_symlink_above_dest(
-    upstream: Path, tmp_path: Path
+    upstream: Path, tmp_path: Path, url: str
 ) -> None:
     content = os.urandom(3_000_000)
     (tmp_path / "real").mkdir()
@@ -139,34 +136,35 @@ def test_the_present_file_may_lie_behind_a_symlink_above_dest(
     down = Downstream(tmp_path / "link" / "dest")
     put(down.dest, b"big", content)
     file = put(upstream, b"big", content + b"more", mtime=T0)
-    with rsync_daemon({"m": upstream}) as url:
-        outcome = down.fetch([file], f"{url}/m")
+    outcome = down.fetch([file], url)
     assert outcome.bytes_received < 100_000
 
 
-def test_a_change_within_the_same_second_and_size_is_seen(upstream: Path, down: Downstream) -> None:
+def test_a_change_within_the_same_second_and_size_is_seen(
+    upstream: Path, down: Downstream, url: str
+) -> None:
     put(down.dest, b"a", b"old", mtime=T0)
     file = put(upstream, b"a", b"new", mtime=T0 + 1)
-    with rsync_daemon({"m": upstream}) as url:
-        assert down.fetch([file], f"{url}/m").arrived == [file]
+    assert down.fetch([file], url).arrived == [file]
 
 
-def test_holes_stay_holes(upstream: Path, down: Downstream) -> None:
+def test_holes_stay_holes(upstream: Path, down: Downstream, url: str) -> None:
     place = upstream / "sparse"
     with place.open("wb") as target:
         target.truncate(50_000_000)
         target.seek(20_000_000)
         target.write(b"x" * 4096)
     file = described(upstream, b"sparse")
-    with rsync_daemon({"m": upstream}) as url:
-        outcome = down.fetch([file], f"{url}/m")
+    outcome = down.fetch([file], url)
     assert outcome.arrived == [file]
     with Staging(down.root) as staging:
         staging.incoming.recover([file])
         assert ready(staging, file).stat().st_blocks * 512 < 2_000_000
 
 
-def test_staged_files_are_ours_alone_whatever_their_mode(upstream: Path, down: Downstream) -> None:
+def test_staged_files_are_ours_alone_whatever_their_mode(
+    upstream: Path, down: Downstream, url: str
+) -> None:
     put(upstream, b"setuid", b"1")
     (upstream / "setuid").chmod(0o6777)
     put(upstream, b"shut/none", b"2")
@@ -176,8 +174,7 @@ def test_staged_files_are_ours_alone_whatever_their_mode(upstream: Path, down: D
     put(down.dest, b"setuid", b"0")
     (down.dest / "setuid").chmod(0o4755)
     files = [described(upstream, b"setuid"), described(upstream, b"shut/none")]
-    with rsync_daemon({"m": upstream}) as url:
-        assert down.fetch(files, f"{url}/m").complete
+    assert down.fetch(files, url).complete
     with Staging(down.root) as staging:
         staging.incoming.recover(files)
         assert [ready(staging, file).stat().st_mode & 0o7777 for file in files] == [0o600, 0o600]
@@ -187,17 +184,10 @@ def test_staged_files_are_ours_alone_whatever_their_mode(upstream: Path, down: D
 # ---------------------------------------------------------------- the upstream moved on
 
 
-def test_vanished_and_changed_files_are_told_apart(upstream: Path, down: Downstream) -> None:
-    names = [
-        b"stays",
-        b"vanishes",
-        b"grows",
-        b"touched",
-        b"rewritten",
-        b"d/link",
-        b"d/dir",
-        b"gone/x",
-    ]
+def test_vanished_and_changed_files_are_told_apart(
+    upstream: Path, down: Downstream, url: str
+) -> None:
+    names = b"stays vanishes grows touched rewritten d/link d/dir gone/x".split()
     files = {name: put(upstream, name, name, mtime=T0) for name in names}
     (upstream / "vanishes").unlink()
     put(upstream, b"grows", b"more than before", mtime=T0)
@@ -210,8 +200,7 @@ def test_vanished_and_changed_files_are_told_apart(upstream: Path, down: Downstr
     (upstream / "gone/x").unlink()
     (upstream / "gone").rmdir()
     (upstream / "gone").symlink_to("/etc")
-    with rsync_daemon({"m": upstream}) as url:
-        outcome = down.fetch([*files.values()], f"{url}/m")
+    outcome = down.fetch([*files.values()], url)
     assert outcome.arrived == [files[b"stays"]]
     missing = {file.path for file in outcome.missing}
     mismatched = {file.path for file in outcome.mismatched}
@@ -229,32 +218,30 @@ def test_a_symlink_in_a_directorys_place_leads_nowhere(
     outside = tmp_path / "outside"
     files = [put(outside, b"target", b"theirs"), put(outside, b"unasked", b"theirs")]
     (upstream / "sub").symlink_to(outside)
-    wanted = File(rel_path(b"sub/target"), 4, T0, digest=bytes(32))
+    target = File(rel_path(b"sub/target"), 4, T0, digest=bytes(32))
     with rsync_daemon({"m": upstream}, use_chroot=chroot) as url:
-        outcome = down.fetch([wanted], f"{url}/m")
+        outcome = down.fetch([target], f"{url}/m")
     assert outcome.arrived == []
     assert [path.name for path in down.root.rglob("sub*")] == []
     assert [described(outside, file.path) for file in files] == files
 
 
 def test_a_wrong_digest_is_never_accepted_and_a_right_one_is_next_time(
-    upstream: Path, down: Downstream
+    upstream: Path, down: Downstream, url: str
 ) -> None:
     file = put(upstream, b"big", os.urandom(2_000_000))
     wrong = file._replace(digest=bytes(32))
-    with rsync_daemon({"m": upstream}) as url:
-        assert down.fetch([wrong], f"{url}/m").mismatched == [wrong]
-        assert down.fetch([wrong], f"{url}/m").mismatched == [wrong]
-        outcome = down.fetch([file], f"{url}/m")
+    assert down.fetch([wrong], url).mismatched == [wrong]
+    assert down.fetch([wrong], url).mismatched == [wrong]
+    outcome = down.fetch([file], url)
     assert outcome.arrived == [file]
     assert outcome.bytes_received < 100_000  # what came before was the basis
 
 
-def test_no_digest_is_needed(upstream: Path, down: Downstream) -> None:
+def test_no_digest_is_needed(upstream: Path, down: Downstream, url: str) -> None:
     put(upstream, b"a", b"content")
     file = described(upstream, b"a", digest=False)
-    with rsync_daemon({"m": upstream}) as url:
-        assert down.fetch([file], f"{url}/m").arrived == [file]
+    assert down.fetch([file], url).arrived == [file]
 
 
 # ---------------------------------------------------------------- other ways to get there
@@ -284,32 +271,36 @@ def test_the_next_url_is_tried_for_what_the_first_has_not(
     upstream: Path, down: Downstream, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"
-    both, second = put(upstream, b"both", b"1"), put(other, b"second", b"2")
+    first, second = put(upstream, b"first", b"1"), put(other, b"second", b"2")
     stale = put(other, b"stale", b"new", mtime=T0)
     put(upstream, b"stale", b"old", mtime=T0)
     neither = File(rel_path(b"neither"), 1, T0)
     with rsync_daemon({"m": upstream, "other": other}) as url:
         urls = ["rsync://127.0.0.1:1/m", f"{url}/unknown", f"{url}/m", f"{url}/other"]
-        outcome = down.fetch([both, second, stale, neither], urls)
-    assert outcome.arrived == [both, second, stale]
+        outcome = down.fetch([first, second, stale, neither], urls)
+    assert outcome.arrived == [first, second, stale]
     assert outcome.missing == [neither]
+
+
+def recording_rsync(folder: Path, first: str = "") -> str:
+    """Make a program that runs `first`, writes its arguments to `calls`, and is rsync."""
+    wrapper = folder / "rsync"
+    wrapper.write_text(f'#!/bin/sh\n{first}\necho "$@" >> {folder}/calls\nexec rsync "$@"\n')
+    wrapper.chmod(0o755)
+    return str(wrapper)
 
 
 @pytest.mark.parametrize(("version", "runs"), [("3.2.4", 3), ("3.2.5", 1)])
 def test_only_an_rsync_that_trusts_its_sender_gets_many_names(
     upstream: Path, down: Downstream, tmp_path: Path, version: str, runs: int
 ) -> None:
-    said, wrapper = tmp_path / "said", tmp_path / "rsync"
-    wrapper.write_text(
-        "#!/bin/sh\n"
-        f'[ "$1" != --version ] || {{ echo "rsync  version {version}"; exit; }}\n'
-        f'echo "$@" >> {said}\nexec rsync "$@"\n'
+    wrapper = recording_rsync(
+        tmp_path, f'[ "$1" != --version ] || {{ echo "rsync  version {version}"; exit; }}'
     )
-    wrapper.chmod(0o755)
     files = [put(upstream, b"%d" % i, b"") for i in range(2001)]
-    options = TransferOptions(program=str(wrapper), extra=BY_RSYNC)
+    options = TransferOptions(program=wrapper, extra=BY_RSYNC)
     assert down.fetch(files, str(upstream), options).arrived == files
-    lines = said.read_text().splitlines()
+    lines = (tmp_path / "calls").read_text().splitlines()
     assert len(lines) == runs
     assert all(("--trust-sender" in line) == (version == "3.2.5") for line in lines)
 
@@ -317,12 +308,8 @@ def test_only_an_rsync_that_trusts_its_sender_gets_many_names(
 def test_bandwidth_is_shared_by_the_streams_that_there_are(
     upstream: Path, down: Downstream, tmp_path: Path
 ) -> None:
-    said = tmp_path / "said"
-    wrapper = tmp_path / "rsync"
-    wrapper.write_text(f'#!/bin/sh\necho "$@" >> {said}\nexec rsync "$@"\n')
-    wrapper.chmod(0o755)
     files = [put(upstream, b"%d" % i, b"") for i in range(4)]
     limits = TransferOptions(streams=2, batch_files=1, bwlimit=900)
-    options = replace(limits, program=str(wrapper), extra=BY_RSYNC)
+    options = replace(limits, program=recording_rsync(tmp_path), extra=BY_RSYNC)
     down.fetch(files, str(upstream), options)
-    assert said.read_text().count("--bwlimit=450 ") == 4
+    assert (tmp_path / "calls").read_text().count("--bwlimit=450 ") == 4

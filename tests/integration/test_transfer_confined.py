@@ -1,10 +1,9 @@
-"""What an rsync child is held to: it reads no file outside, and writes nothing but what arrives.
+"""The confinement of an rsync child: it reads no file outside, and writes only what arrives.
 
 Where the kernel has no Landlock, the tests prove that everything works without.
 """
 
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,6 +20,7 @@ from huai_client.transfer.rsync.landlock import Domain, run_in, version
 from huai_client.transfer.rsync.run import Bounds, RsyncProcess
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
+from tests.support.processes import run_program
 from tests.support.rsyncd import rsync_daemon
 from tests.support.transfers import TEST_OPTIONS, Downstream, described, put
 
@@ -52,7 +52,7 @@ def folder(path: Path) -> Iterator[int]:
 def ran(command: list[str | Path], handle: int, bounds: Bounds) -> tuple[int, RsyncProcess]:
     """A real rsync, in `handle`."""
     run = RsyncProcess(
-        [os.fsencode(each) for each in command],
+        [os.fsencode(word) for word in command],
         names=b"",
         folder=handle,
         locks=(),
@@ -65,9 +65,9 @@ def ran(command: list[str | Path], handle: int, bounds: Bounds) -> tuple[int, Rs
 @pytest.mark.parametrize("confined", [True, False])
 def test_rsync_reads_and_writes_nothing_outside(short_path: Path, *, confined: bool) -> None:
     dest, outside = short_path / "dest", short_path / "outside"
-    for each in (dest, outside):
-        each.mkdir()
-        (each / "file").write_text("secret of " + each.name)
+    for top in (dest, outside):
+        top.mkdir()
+        (top / "file").write_text("secret of " + top.name)
     url = ContentUrl.parse("rsync://h/m")
     with folder(dest / "incoming") as handle:
         bound = domain(url, "rsync", (), os.fsencode(dest), handle)
@@ -88,9 +88,7 @@ def test_rsync_reads_and_writes_nothing_outside(short_path: Path, *, confined: b
 
 def test_this_process_stays_free(tmp_path: Path) -> None:
     def start() -> str:
-        return subprocess.run(
-            ["cat", tmp_path / "file"], check=False, capture_output=True, text=True, timeout=SECONDS
-        ).stdout
+        return run_program("cat", tmp_path / "file").stdout
 
     (tmp_path / "file").write_text("text")
     bound = Domain((b"/usr", b"/bin", b"/lib", b"/lib64"), ())
@@ -125,7 +123,7 @@ def test_a_program_that_connects_is_not_confined(monkeypatch: pytest.MonkeyPatch
 
 
 def test_files_that_options_name_may_be_used(
-    upstream: Path, down: Downstream, short_path: Path
+    upstream: Path, down: Downstream, short_path: Path, url: str
 ) -> None:
     secret, log = short_path / "secret", short_path / "logs/rsync.log"
     log.parent.mkdir()
@@ -133,53 +131,49 @@ def test_files_that_options_name_may_be_used(
     secret.chmod(0o600)
     files = [put(upstream, b"a", b"1")]
     extra = (f"--password-file={secret}", f"--log-file={log}")
-    with rsync_daemon({"m": upstream}) as url:
-        outcome = down.fetch(files, f"{url}/m", replace(TEST_OPTIONS, extra=extra))
+    outcome = down.fetch(files, url, replace(TEST_OPTIONS, extra=extra))
     assert outcome.arrived == files
     assert "receiving" in log.read_text()
 
 
 def test_what_lies_behind_a_symlink_of_the_tree_is_no_basis(
-    upstream: Path, down: Downstream, short_path: Path
+    upstream: Path, down: Downstream, short_path: Path, url: str
 ) -> None:
     """A symlink to a folder outside stands where a directory is to come."""
     content = os.urandom(SIZE)
-    wanted = put(upstream, b"d/shadow", content)
+    file = put(upstream, b"d/shadow", content)
     outside = short_path / "outside"
     outside.mkdir()
     (outside / "shadow").write_bytes(content)
     (down.dest / "d").symlink_to(outside)
-    with rsync_daemon({"m": upstream}) as url:
-        outcome = down.fetch([wanted], f"{url}/m")
+    outcome = down.fetch([file], url)
     assert outcome.complete
     assert outcome.bytes_received > SIZE  # no block of it was found here
 
 
-def test_what_lies_in_the_tree_is_a_basis(upstream: Path, down: Downstream) -> None:
+def test_what_lies_in_the_tree_is_a_basis(upstream: Path, down: Downstream, url: str) -> None:
     content = os.urandom(SIZE)
-    wanted = put(upstream, b"d/f", content + b"more")
+    file = put(upstream, b"d/f", content + b"more")
     (down.dest / "d").mkdir()
     (down.dest / "d/f").write_bytes(content)
-    with rsync_daemon({"m": upstream}) as url:
-        outcome = down.fetch([wanted], f"{url}/m")
+    outcome = down.fetch([file], url)
     assert outcome.complete
     assert outcome.bytes_received < SIZE // 10
 
 
 def test_a_file_that_is_far_larger_than_announced_is_not_fetched(
-    upstream: Path, down: Downstream
+    upstream: Path, down: Downstream, url: str
 ) -> None:
     put(upstream, b"odd\n\xff\\#name", bytes(40 << 20))
     real = described(upstream, b"odd\n\xff\\#name")
     announced = File(real.path, 5, real.mtime, digest=bytes(31) + b"1")
     small = put(upstream, b"small", b"1")
-    with rsync_daemon({"m": upstream}) as url:
-        outcome = down.fetch([announced, small], f"{url}/m")
+    outcome = down.fetch([announced, small], url)
     assert outcome.mismatched == [announced]
     assert outcome.arrived == [small]
     assert outcome.bytes_received < 1 << 20
-    kept = [path.stat().st_size for path in down.root.rglob("*") if path.is_file()]
-    assert max(kept, default=0) < 1 << 20
+    sizes = [path.stat().st_size for path in down.root.rglob("*") if path.is_file()]
+    assert max(sizes, default=0) < 1 << 20
 
 
 def test_a_sender_that_does_not_stop_is_stopped(upstream: Path, short_path: Path) -> None:
@@ -209,8 +203,9 @@ def test_a_sender_of_too_many_bytes_in_all_is_stopped(upstream: Path, short_path
     assert sum(path.stat().st_size for path in (short_path / "in").iterdir()) < 15 << 20
 
 
-def test_a_name_that_rsync_spells_in_octal_is_known_again(upstream: Path, down: Downstream) -> None:
-    wanted = [File(rel_path(b"n/\xfc\tb"), 1, 5, digest=bytes(31) + b"1")]
+def test_a_name_that_rsync_spells_in_octal_is_known_again(
+    upstream: Path, down: Downstream, url: str
+) -> None:
+    files = [File(rel_path(b"n/\xfc\tb"), 1, 5, digest=bytes(31) + b"1")]
     put(upstream, b"n/\xfc\tb", bytes(3 << 20))
-    with rsync_daemon({"m": upstream}) as url:
-        assert down.fetch(wanted, f"{url}/m").mismatched == wanted
+    assert down.fetch(files, url).mismatched == files

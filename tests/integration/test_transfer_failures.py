@@ -2,7 +2,6 @@
 
 import os
 import socket
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -25,6 +24,7 @@ from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from tests.support.listening import listening
 from tests.support.mounting import needs_mounts
+from tests.support.processes import run_program
 from tests.support.rsyncd import rsync_daemon
 from tests.support.transfers import BY_RSYNC, TEST_OPTIONS, Downstream, Recorder, put
 
@@ -70,7 +70,9 @@ class _Stopping(Recorder):
         self._stop()
 
 
-def test_who_has_answered_is_asked_as_often_as_ever(upstream: Path, down: Downstream) -> None:
+def test_a_daemon_that_has_answered_is_asked_as_often_as_ever(
+    upstream: Path, down: Downstream
+) -> None:
     """Only what is down from the beginning is given up sooner: a daemon may start again."""
     options = replace(TEST_OPTIONS, retries=4, streams=1, batch_files=1)
     # Some runs of rsync may be ahead of the first file's verdict, but not that many.
@@ -88,22 +90,21 @@ def test_an_unknown_module_is_not_asked_for_twice(upstream: Path, down: Downstre
         down.fetch([put(upstream, b"a", b"1")], f"{url}/other")
     assert "Unknown module 'other'" in caught.value.message
     assert down.listener.retries == []
+    with pytest.raises(UpstreamRefusedError, match="no content URL"):
+        down.fetch([put(upstream, b"a", b"1")], [])
 
 
-def test_a_missing_folder_is_no_missing_file(upstream: Path, down: Downstream) -> None:
+def test_below_a_missing_folder_of_a_module_each_file_is_missing(
+    upstream: Path, down: Downstream, url: str
+) -> None:
+    """A folder of this machine that is missing is refused instead."""
     file = put(upstream, b"a", b"1")
+    assert down.fetch([file], f"{url}/absent").missing == [file]
+    assert down.fetch([file], [f"{url}/absent", url]).arrived == [file]
+    down = Downstream(down.dest.with_name("other"))
     options = replace(TEST_OPTIONS, extra=BY_RSYNC)
     with pytest.raises(UpstreamRefusedError, match="change_dir"):
         down.fetch([file], f"{upstream}/absent", options)
-
-
-def test_below_a_missing_folder_of_a_module_nothing_is_there(
-    upstream: Path, down: Downstream
-) -> None:
-    file = put(upstream, b"a", b"1")
-    with rsync_daemon({"m": upstream}) as url:
-        assert down.fetch([file], f"{url}/m/absent").missing == [file]
-        assert down.fetch([file], [f"{url}/m/absent", f"{url}/m"]).arrived == [file]
 
 
 @pytest.mark.parametrize(
@@ -124,17 +125,12 @@ def test_options_that_a_daemon_refuses_are_left_out(
         assert down.fetch([later], f"{url}/m", again).arrived == [later]
 
 
-def test_an_option_that_cannot_be_left_out_is_told(upstream: Path, down: Downstream) -> None:
+def test_an_option_that_cannot_be_left_out_is_named(upstream: Path, down: Downstream) -> None:
     file, options = put(upstream, b"a", b"1"), replace(TEST_OPTIONS, retries=0)
     # 3.1 loses the daemon's words when the connection is reset; it is a failure all the same.
     refused = pytest.raises(TransferError, match=r"refuse --files-from|reset by peer")
     with rsync_daemon({"m": upstream}, refuse_options="files-from") as url, refused:
         down.fetch([file], f"{url}/m", options)
-
-
-def test_no_url_at_all(upstream: Path, down: Downstream) -> None:
-    with pytest.raises(UpstreamRefusedError, match="no content URL"):
-        down.fetch([put(upstream, b"a", b"1")], [])
 
 
 @pytest.mark.parametrize("greeting", [b"", b"@RSYNCD: 31.0\n"])
@@ -180,7 +176,7 @@ def test_rsync_is_missing(upstream: Path, down: Downstream) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "accepted"),
+    ("version", "accepted"),
     [
         ("rsync  version 3.0.9  protocol version 30", False),
         ("rsync  version 2.6.9  protocol version 29", False),
@@ -192,11 +188,11 @@ def test_rsync_is_missing(upstream: Path, down: Downstream) -> None:
     ],
 )
 def test_old_rsyncs_are_refused(
-    upstream: Path, down: Downstream, tmp_path: Path, said: str, *, accepted: bool
+    upstream: Path, down: Downstream, tmp_path: Path, version: str, *, accepted: bool
 ) -> None:
     program = tmp_path / "rsync"
     program.write_text(
-        f'#!/bin/sh\n[ "$1" = --version ] && {{ echo "{said}"; exit 0; }}\nexec rsync "$@"\n'
+        f'#!/bin/sh\n[ "$1" = --version ] && {{ echo "{version}"; exit 0; }}\nexec rsync "$@"\n'
     )
     program.chmod(0o755)
     file = put(upstream, b"a", b"1")
@@ -211,13 +207,11 @@ def test_old_rsyncs_are_refused(
 @contextmanager
 def _small_disk(place: Path) -> Iterator[None]:
     place.mkdir()
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], check=True, timeout=30
-    )
+    run_program("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place, check=True)
     try:
         yield
     finally:
-        subprocess.run(["umount", str(place)], check=True, timeout=30)
+        run_program("umount", place, check=True)
 
 
 @needs_mounts
@@ -234,7 +228,7 @@ def test_a_full_disk_ends_it_at_once_and_room_finishes_it(
             down.fetch(files, str(upstream), options)
         assert caught.value.exit_code == ExitCode.FILE_IO
         assert 1 <= len(down.listener.arrived) <= 4
-        subprocess.run(["mount", "-o", "remount,size=20m", str(down.dest)], check=True, timeout=30)
+        run_program("mount", "-o", "remount,size=20m", down.dest, check=True)
         before = len(down.listener.arrived)
         assert down.fetch(files, str(upstream), options).arrived == files
         assert len(down.listener.arrived) == len(files)
@@ -247,7 +241,7 @@ def test_a_destination_that_cannot_be_written(upstream: Path, tmp_path: Path) ->
     with _small_disk(tmp_path / "dest"):
         down = Downstream(tmp_path / "dest")
         down.fetch([], str(upstream))
-        subprocess.run(["mount", "-o", "remount,ro", str(down.dest)], check=True, timeout=30)
+        run_program("mount", "-o", "remount,ro", down.dest, check=True)
         with pytest.raises(HuaiError, match="Read-only") as caught:
             down.fetch([file], str(upstream))
     assert caught.value.exit_code in (ExitCode.FILE_IO, ExitCode.DESTINATION)

@@ -30,19 +30,19 @@ WHATEVER = replace(TEST_OPTIONS, extra=("-rlptgoD",), retries=0)
 
 @contextmanager
 def renaming(url: str, change: Callable[[bytes], bytes]) -> Iterator[str]:
-    """The rsync daemon at `url`, whose clients are heard to ask for other names.
+    """Serve the rsync daemon at `url`, to which clients seem to ask for other names.
 
     `change` gets what they send; what it returns has to be as long.
     """
     target = ("127.0.0.1", int(url.rpartition(":")[2]))
 
-    def hear(client: socket.socket) -> None:
+    def relay(client: socket.socket) -> None:
         client.settimeout(_SECONDS)
         threads.append(threading.Thread(target=_serve, args=(client, target, change)))
         threads[-1].start()
 
     threads: list[threading.Thread] = []
-    with listening(hear) as port:
+    with listening(relay) as port:
         yield f"rsync://127.0.0.1:{port}"
     for thread in threads:
         thread.join(_SECONDS)
@@ -103,52 +103,52 @@ def test_what_is_no_file_is_not_staged(
 ) -> None:
     outside = short_path / "outside"
     outside.mkdir()
-    wanted, other = put(upstream, b"d/one", CONTENT), put(upstream, b"e/two", b"2")
-    twin = put(outside, b"one", CONTENT, mtime=wanted.mtime)
-    assert twin.digest == wanted.digest
+    file, other = put(upstream, b"d/one", CONTENT), put(upstream, b"e/two", b"2")
+    twin = put(outside, b"one", CONTENT, mtime=file.mtime)
+    assert twin.digest == file.digest
     (upstream / "d/one").unlink()
     plant(upstream / "d/one", outside)
     with rsync_daemon({"m": upstream}, use_chroot="no", munge_symlinks="no") as url:
-        outcome = down.fetch([wanted, other], f"{url}/m", WHATEVER)
+        outcome = down.fetch([file, other], f"{url}/m", WHATEVER)
         assert outcome.arrived == [other]
-        assert outcome.failed == [wanted]
+        assert outcome.failed == [file]
         assert only_staged(down, [other])
         assert [path.name for path in outside.iterdir()] == ["one"]
         remove(upstream)
-        put(upstream, b"d/one", CONTENT, mtime=wanted.mtime)
-        assert down.fetch([wanted, other], f"{url}/m", WHATEVER).arrived == [wanted, other]
-    assert (outside / "one").stat().st_mtime_ns == wanted.mtime
+        put(upstream, b"d/one", CONTENT, mtime=file.mtime)
+        assert down.fetch([file, other], f"{url}/m", WHATEVER).arrived == [file, other]
+    assert (outside / "one").stat().st_mtime_ns == file.mtime
 
 
 def test_another_file_is_not_staged(upstream: Path, down: Downstream) -> None:
-    wanted, other = put(upstream, b"d/wanted", CONTENT), put(upstream, b"e/two", b"2")
+    file, other = put(upstream, b"d/wanted", CONTENT), put(upstream, b"e/two", b"2")
     put(upstream, b"d/unasked", b"another content")
     put(upstream, b"d/wantee", CONTENT)
 
-    def change(said: bytes) -> bytes:
-        return said.replace(b"d/wanted\0", b"d/wantee\0")
+    def change(request: bytes) -> bytes:
+        return request.replace(b"d/wanted\0", b"d/wantee\0")
 
     with rsync_daemon({"m": upstream}) as daemon, renaming(daemon, change) as url:
-        outcome = down.fetch([wanted, other], f"{url}/m")
+        outcome = down.fetch([file, other], f"{url}/m")
     assert outcome.arrived == [other]
-    assert outcome.missing == [wanted]
+    assert outcome.missing == [file]
     assert only_staged(down, [other])
 
 
 def test_a_directory_brings_nothing_more_with_it(upstream: Path, down: Downstream) -> None:
-    wanted = put(upstream, b"d/wanted", CONTENT)
+    file = put(upstream, b"d/wanted", CONTENT)
     more = put(upstream, b"more/and", os.urandom(SIZE))
 
-    def change(said: bytes) -> bytes:
-        return said.replace(b"d/wanted\0", b".///more\0")
+    def change(request: bytes) -> bytes:
+        return request.replace(b"d/wanted\0", b".///more\0")
 
     with rsync_daemon({"m": upstream}) as daemon, renaming(daemon, change) as url:
-        outcome = down.fetch([wanted], f"{url}/m", WHATEVER)
-    assert outcome.missing == [wanted]
+        outcome = down.fetch([file], f"{url}/m", WHATEVER)
+    assert outcome.missing == [file]
     assert outcome.bytes_received > SIZE  # it did come
     assert only_staged(down, [])
     with Staging(down.root) as staging:
-        staging.incoming.recover([wanted])
+        staging.incoming.recover([file])
         assert not staging.ready(more)
 
 
@@ -156,11 +156,13 @@ def test_what_was_verified_is_not_replaced_by_a_later_run(upstream: Path, down: 
     first, second = put(upstream, b"d/first", CONTENT), put(upstream, b"d/other", CONTENT)
     changed: list[bytes] = []
 
-    def change(said: bytes) -> bytes:
-        if b"d/other\0" in said:  # the second run brings the name of the first, and other content
+    def change(request: bytes) -> bytes:
+        if (
+            b"d/other\0" in request
+        ):  # the second run brings the name of the first, and other content
             put(upstream, b"d/first", CONTENT[::-1], mtime=first.mtime)
-            changed.append(said)
-        return said.replace(b"d/other\0", b"d/first\0")
+            changed.append(request)
+        return request.replace(b"d/other\0", b"d/first\0")
 
     options = replace(TEST_OPTIONS, streams=1, batch_files=1, retries=0)
     with rsync_daemon({"m": upstream}) as daemon, renaming(daemon, change) as url:
@@ -171,7 +173,7 @@ def test_what_was_verified_is_not_replaced_by_a_later_run(upstream: Path, down: 
 
 
 def only_staged(down: Downstream, files: list[File]) -> bool:
-    """Whether nothing but `files` and what was to become of them lies around."""
+    """Return True if only `files` are in the staging area."""
     with Staging(down.root) as staging:
         staging.incoming.recover(files)
         staging.drop_partials([])
@@ -182,7 +184,7 @@ def only_staged(down: Downstream, files: list[File]) -> bool:
 
 
 def remove(upstream: Path) -> None:
-    """What was planted at `d/one`."""
+    """Remove what was planted at `d/one`."""
     place = upstream / "d"
     if place.is_symlink():
         place.unlink()

@@ -2,17 +2,18 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.support.counting_proxy import counting
 from tests.support.local_trees import fingerprint
+from tests.support.processes import run_program
 from tests.support.rsyncd import rsync_daemon
-from tests.support.upstream import SECONDS, T0, Downstream, Site, Upstream, rsync_differences
+from tests.support.upstream import T0, Downstream, Site, Upstream, rsync_differences
 
 TRASH = ".~tmp~/huai-trash"
+Pair = tuple[Upstream, Upstream, Downstream]
 
 
 def first(up: Upstream) -> None:
@@ -94,23 +95,18 @@ def batches(down: Downstream) -> list[Path]:
 
 
 def age(down: Downstream, days: int) -> None:
-    """As if all that is in the trash had been there for so much longer."""
+    """Make all that is in the trash so many days older."""
     for batch in batches(down):
         serial, when = batch.name.split("-", 1)
         batch.rename(batch.with_name(f"{serial}-{int(when[:4]) - 1}{when[4:]}"))
-    text = down.state_file.read_text()
-    since = down.state.trash
-    down.state_file.write_text(
-        text.replace(f'"trash": {since}', f'"trash": {since - 86400 * days}')
-    )
+    text, since = down.state_file.read_text(), down.state.trash
+    text = text.replace(f'"trash": {since}', f'"trash": {since - 86400 * days}')
+    down.state_file.write_text(text)
 
 
-def look(down: Downstream) -> list[object]:
+def visible(down: Downstream) -> list[object]:
     """All that others see of the tree."""
-    return [each for each in fingerprint(down.dest) if b"/.~tmp~" not in each[0]]
-
-
-Pair = tuple[Upstream, Upstream, Downstream]
+    return [row for row in fingerprint(down.dest) if b"/.~tmp~" not in row[0]]
 
 
 def test_back_to_what_was_before(place: Site, pair: Pair) -> None:
@@ -129,16 +125,20 @@ def test_back_to_what_was_before(place: Site, pair: Pair) -> None:
     assert down.state.attempted == ()
     assert "  undo  " in down.run("log", down.name).out
     assert "held since an undo" in ended.err
+    tree = fingerprint(down.dest)
+    again = down.run("undo", down.name, "--json")
+    assert (again.code, "undone already" in again.err) == (47, True), "there is one step back"
+    assert fingerprint(down.dest) == tree
 
 
 def test_shown_and_not_done(pair: Pair) -> None:
     up, before, down = pair
-    tree, state = look(down), down.state
+    tree, state = visible(down), down.state
     ended = down.run("undo", down.name, "--dry-run", "--json")
     assert ended.code == 0, ended
-    operations = {(each["operation"], each["path"]) for each in ended.events("operation")}
+    operations = {(event["operation"], event["path"]) for event in ended.events("operation")}
     assert {("move", "moves"), ("reuse", "pool/1"), ("delete", "new")} <= operations
-    assert (look(down), down.state) == (tree, state)
+    assert (visible(down), down.state) == (tree, state)
     assert rsync_differences(up, down) == ""
     assert down.run("undo", down.name).code == 0
     assert rsync_differences(before, down) == ""
@@ -167,33 +167,23 @@ def test_held_until_released(place: Site, pair: Pair) -> None:
     down.synced()
 
 
-def test_released_to_what_was_undone(pair: Pair) -> None:
+def test_released_to_what_was_undone(place: Site, pair: Pair) -> None:
+    """Also while the upstream is away."""
     up, _, down = pair
     down.run("undo", down.name)
     assert down.run("plan", down.name).code == 0
     assert down.synced("--unhold")["changed"]
     assert rsync_differences(up, down) == ""
     assert down.run("undo", down.name).code == 0
-
-
-def test_released_while_the_upstream_is_away(place: Site, pair: Pair) -> None:
-    up, _, down = pair
-    down.run("undo", down.name)
     down.configure(url="http://127.0.0.1:1")
     assert down.sync("--unhold").code == 10
     down.configure(url=place.url)
     assert down.sync().code == 0
     assert rsync_differences(up, down) == ""
-
-
-def test_only_one_step_back(pair: Pair) -> None:
-    _, _, down = pair
-    down.run("undo", down.name)
-    before = fingerprint(down.dest)
-    ended = down.run("undo", down.name, "--json")
-    assert ended.code == 47
-    assert "undone already" in ended.err
-    assert fingerprint(down.dest) == before
+    down.configure(trash="0")
+    down.synced()
+    assert not (down.dest / ".~tmp~").exists(), "a trash that is not configured any more goes"
+    assert down.verify().code == 0
 
 
 def test_nothing_to_undo(place: Site) -> None:
@@ -217,17 +207,17 @@ def test_nothing_to_undo(place: Site) -> None:
 @pytest.mark.parametrize("damage", ["gone", "changed"])
 def test_the_trash_lacks_something(pair: Pair, damage: str) -> None:
     up, _, down = pair
-    (kept,) = (path for batch in batches(down) for path in batch.glob("pool/1"))
+    (lost,) = (path for batch in batches(down) for path in batch.glob("pool/1"))
     if damage == "gone":
-        kept.unlink()
+        lost.unlink()
     else:
-        kept.write_bytes(b"x" * kept.stat().st_size)
-    before, state = look(down), down.state
+        lost.write_bytes(b"x" * lost.stat().st_size)
+    before, state = visible(down), down.state
     ended = down.run("undo", down.name)
     assert ended.code == 23
     assert "1 file that was there before is not in the trash any more" in ended.err
     assert "pool/1" in ended.err
-    assert (look(down), down.state) == (before, state)
+    assert (visible(down), down.state) == (before, state)
     assert rsync_differences(up, down) == ""
     assert down.verify("--content").code == 0
     assert down.synced()["changed"] is False
@@ -246,14 +236,6 @@ def test_what_the_trash_held_too_long_goes(pair: Pair) -> None:
     assert down.verify().code == 0
     assert rsync_differences(up, down) == ""
     assert down.run("undo", down.name).code == 23
-
-
-def test_no_trash_any_more(pair: Pair) -> None:
-    _, _, down = pair
-    down.configure(trash="0")
-    down.synced()
-    assert not (down.dest / ".~tmp~").exists()
-    assert down.verify().code == 0
 
 
 def test_what_waits_is_not_in_the_trash_yet(place: Site) -> None:
@@ -283,8 +265,8 @@ def test_extraneous_files_go_to_the_trash_too(pair: Pair) -> None:
     os.mkfifo(down.dest / "mine/fifo")
     assert down.verify("--repair", "--delete-extraneous").code == 0
     assert rsync_differences(up, down) == ""
-    (kept,) = (path for batch in batches(down) for path in batch.glob("mine/deep/file"))
-    assert kept.read_text() == "precious"
+    (trashed,) = (path for batch in batches(down) for path in batch.glob("mine/deep/file"))
+    assert trashed.read_text() == "precious"
 
 
 def test_the_trash_is_never_mirrored(place: Site, pair: Pair) -> None:
@@ -296,18 +278,7 @@ def test_the_trash_is_never_mirrored(place: Site, pair: Pair) -> None:
     assert rsync_differences(up, leaf) == ""
 
 
-@pytest.mark.parametrize(
-    "customs",
-    [
-        {"exclude": ".~tmp~/"},
-        {"uid": "nobody", "gid": "nogroup", "ignore_nonreadable": "yes"},
-    ],
-)
-def test_a_daemon_with_the_usual_settings_hides_the_trash(
-    place: Site, customs: dict[str, str]
-) -> None:
-    if "uid" in customs and os.geteuid() != 0:
-        customs = {"exclude": ".~tmp~/"}  # nobody else is at hand
+def test_a_daemon_with_the_usual_settings_hides_the_trash(place: Site) -> None:
     up = place.upstream()
     up.put(b"gone", b"1")
     up.put(b"stays", b"1")
@@ -316,13 +287,12 @@ def test_a_daemon_with_the_usual_settings_hides_the_trash(
     up.commit()
     down.synced()
     assert len(batches(down)) == 1
-    with rsync_daemon({"tree": down.dest}, program="rsync", preload=None, **customs) as url:
-        command = ["rsync", "-r", f"{url}/tree/"]
-        listed = subprocess.run(
-            command, capture_output=True, text=True, timeout=SECONDS, check=True
-        )
-    names = [line.split()[-1] for line in listed.stdout.splitlines()]
-    assert names == [".", "stays"]
+    user = {"uid": "nobody", "gid": "nogroup", "ignore_nonreadable": "yes"}  # prose: a user
+    for customs in ({"exclude": ".~tmp~/"}, *([user] if os.geteuid() == 0 else [])):
+        with rsync_daemon({"tree": down.dest}, program="rsync", preload=None, **customs) as url:
+            listed = run_program("rsync", "-r", f"{url}/tree/", check=True)
+        names = [line.split()[-1] for line in listed.stdout.splitlines()]
+        assert names == [".", "stays"], customs
 
 
 def test_limits_do_not_hinder_an_undo(place: Site) -> None:

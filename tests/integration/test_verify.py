@@ -14,7 +14,7 @@ from huai_client.state.paths import module_places
 from huai_client.tree import View
 from huai_schema.git.objects import Kind as ObjectKind
 from huai_schema.paths import RelPath
-from tests.support.upstream import T0, Downstream, Site, Upstream, assert_equal
+from tests.support.upstream import T0, Downstream, Pair, Site, assert_equal
 from tests.support.verifying import cut, found, spoil, standing, totals
 
 DIRECTORIES = (b"a", b"b", b"c/d", b"c/e")
@@ -23,7 +23,7 @@ FILES = 150
 
 
 @pytest.fixture(name="pair")
-def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
+def synced_pair(place: Site) -> Pair:
     up = place.upstream()
     for folder in DIRECTORIES:
         up.many(folder, FILES)
@@ -36,7 +36,7 @@ def record(down: Downstream) -> Path:
     return module_places(down.root, down.name).verified
 
 
-def test_all_of_it(pair: tuple[Upstream, Downstream]) -> None:
+def test_all_of_it(pair: Pair) -> None:
     _, down = pair
     ended = down.verify("--json")
     assert found(ended) == []
@@ -66,41 +66,41 @@ def test_all_of_it(pair: tuple[Upstream, Downstream]) -> None:
         (".", ["a/7", "c/d/1", "c/e/2", "small/3", "unknown", "unknown/in"]),
     ],
 )
-def test_one_path(pair: tuple[Upstream, Downstream], path: str, expected: list[str]) -> None:
+def test_one_path(pair: Pair, path: str, expected: list[str]) -> None:
     _, down = pair
     for damaged in ("a/7", "c/d/1", "c/e/2", "small/3"):
         cut(down, damaged)
     (down.dest / "unknown").mkdir()
     (down.dest / "unknown" / "in").touch()
     os.utime(down.dest, ns=(T0, down.dest.stat().st_mtime_ns))
-    seen = [each for each in found(down.verify("--json", "--path", path)) if each != "."]
-    assert seen == expected
+    paths = [name for name in found(down.verify("--json", "--path", path)) if name != "."]
+    assert paths == expected
 
 
-@pytest.mark.parametrize("path", ["nothing", "a/nothing", "file/below", ".~tmp~", "/elsewhere"])
-def test_a_path_that_is_none(pair: tuple[Upstream, Downstream], path: str) -> None:
+def test_paths_and_shares_that_are_wrong(pair: Pair, subtests: pytest.Subtests) -> None:
     _, down = pair
-    ended = down.verify("--path", path)
-    assert ended.code == 1, ended
+    paths = ("nothing", "a/nothing", "file/below", ".~tmp~", "/elsewhere")
+    shares = ("0%", "101%", "1", "-1%", "x%", "%")
+    for option, values in (("--path", paths), ("--sample", shares)):
+        for value in values:
+            with subtests.test(option=option, value=value):
+                assert down.verify(option, value).code == 1
 
 
-def test_a_path_below_dest(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_path_below_dest_can_be_verified_and_repaired(pair: Pair) -> None:
     _, down = pair
-    cut(down, "a/7")
-    assert found(down.verify("--json", "--path", f"{down.dest}/a/7")) == ["a/7"]
+    cut(down, "a/8")
+    assert found(down.verify("--json", "--path", f"{down.dest}/a/8")) == ["a/8"]
     (down.dest / "b" / "1").unlink()
     assert found(down.verify("--json", "--path", "b/1")) == ["b/1"]
-
-
-def test_a_path_can_be_repaired(pair: tuple[Upstream, Downstream]) -> None:
-    _, down = pair
+    assert down.verify("--repair").code == 0
     spoil(down, "a/7")
     spoil(down, "b/7")
     assert down.verify("--content", "--path", "a/7", "--repair").code == 0
     assert found(down.verify("--content", "--json")) == ["b/7"]
 
 
-def test_a_sample(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_sample(pair: Pair) -> None:
     _, down = pair
     for number in range(FILES):
         spoil(down, f"a/{number}")
@@ -117,13 +117,7 @@ def test_a_sample(pair: tuple[Upstream, Downstream]) -> None:
     assert found(down.verify("--json", "--sample", "100%")) == ["b/1"]
 
 
-@pytest.mark.parametrize("share", ["0%", "101%", "1", "-1%", "x%", "%"])
-def test_a_share_that_is_none(pair: tuple[Upstream, Downstream], share: str) -> None:
-    _, down = pair
-    assert down.verify("--sample", share).code == 1
-
-
-def test_a_sample_says_nothing_of_the_parts(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_sample_says_nothing_of_the_parts(pair: Pair) -> None:
     _, down = pair
     cut(down, "file")
     assert down.verify("--sample", "100%").code == 47
@@ -137,9 +131,7 @@ def test_a_sample_says_nothing_of_the_parts(pair: tuple[Upstream, Downstream]) -
 
 
 @pytest.mark.parametrize("options", [(), ("--repair",), ("--path", "a"), ("--sample", "1%")])
-def test_a_disk_that_is_not_mounted(
-    pair: tuple[Upstream, Downstream], options: tuple[str, ...]
-) -> None:
+def test_a_disk_that_is_not_mounted(pair: Pair, options: tuple[str, ...]) -> None:
     _, down = pair
     down.dest.rename(down.dest.with_name(f"{down.dest.name}-away"))
     down.dest.mkdir()
@@ -150,7 +142,7 @@ def test_a_disk_that_is_not_mounted(
     assert standing(down)["damaged"] == 0
 
 
-def test_files_without_digests_are_told(place: Site) -> None:
+def test_files_without_digests_are_counted(place: Site) -> None:
     up = place.upstream(digest="off")
     up.many(b"folder", 5)
     down = place.synced_downstream(up)
@@ -161,7 +153,7 @@ def test_files_without_digests_are_told(place: Site) -> None:
     assert "digest" not in down.verify().err
 
 
-def test_a_record_that_is_damaged_is_begun_anew(pair: tuple[Upstream, Downstream]) -> None:
+def test_a_record_that_is_damaged_begins_again(pair: Pair) -> None:
     _, down = pair
     assert down.verify().code == 0
     for content in (b"garbage" * 1000, b"", b"SQLite format 3\0" + b"\xff" * 5000):
@@ -177,7 +169,7 @@ def test_a_record_that_is_damaged_is_begun_anew(pair: tuple[Upstream, Downstream
 
 
 def test_mending_much_reads_each_directory_once(
-    pair: tuple[Upstream, Downstream], monkeypatch: pytest.MonkeyPatch
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     up, down = pair
     for path in (down.dest / "a").iterdir():
@@ -202,10 +194,10 @@ def test_mending_much_reads_each_directory_once(
     commit = Repository(down.repository, make=False).commit(state.applied)
     with monkeypatch.context() as patch, View(down.dest) as view:
         patch.setattr(Repository, "read", read)
-        wanted = applied_selection(commit, state)
-        diff = diff_damage(view, damage, wanted, delete_extraneous=False)
+        selection = applied_selection(commit, state)
+        diff = diff_damage(view, damage, selection, delete_extraneous=False)
     assert len(diff.candidates) == len(damage)
-    assert all(each.wanted is not None for each in diff.candidates)
+    assert all(candidate.wanted is not None for candidate in diff.candidates)
     assert count < 30
     assert down.verify("--repair").code == 0
     assert_equal(up, down)

@@ -13,21 +13,21 @@ from huai_client.state.verification import VerificationRecord
 from huai_client.verify.parts import follow_selection
 from huai_schema.git.objects import Kind
 from tests.support.local_trees import at
-from tests.support.upstream import Downstream, Site, Upstream
+from tests.support.upstream import Downstream, Pair, Site, Upstream
 
 MANY = 135
 """More than a directory may hold to have no part of its own."""
 
 
 def selection_of(down: Downstream, *rules: bytes) -> Selection:
-    """What is applied, through a filter."""
+    """Return what is applied, through a filter."""
     assert down.state.applied
     places = module_places(down.root, down.name)
     repository = Repository(places.repository, make=False)
     return Selection(repository.commit(down.state.applied).snapshot, Rules.parse(rules))
 
 
-def followed(place: Path, selection: Selection) -> list[bytes]:
+def follow(place: Path, selection: Selection) -> list[bytes]:
     with VerificationRecord(place) as record:
         follow_selection(record, "0" * 40, selection)
         record.begin_run()
@@ -35,7 +35,7 @@ def followed(place: Path, selection: Selection) -> list[bytes]:
 
 
 @pytest.fixture(name="pair")
-def synced_pair(place: Site) -> tuple[Upstream, Downstream]:
+def synced_pair(place: Site) -> Pair:
     up = place.upstream()
     for number in range(8):
         up.many(b"top%d" % number, MANY)
@@ -57,13 +57,11 @@ def reads(down: Downstream, place: Path, monkeypatch: pytest.MonkeyPatch) -> int
     with monkeypatch.context() as patch:
         selection = selection_of(down)
         patch.setattr(Repository, "read", read)
-        followed(place, selection)
+        follow(place, selection)
     return count
 
 
-def test_it_costs_what_changed(
-    pair: tuple[Upstream, Downstream], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_costs_what_changed(pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     up, down = pair
     record = tmp_path / "record"
     assert reads(down, record, monkeypatch) >= 18
@@ -74,10 +72,10 @@ def test_it_costs_what_changed(
     assert reads(down, record, monkeypatch) <= 4
 
 
-def test_it_is_as_if_begun_anew(pair: tuple[Upstream, Downstream], tmp_path: Path) -> None:
+def test_it_is_like_a_new_record(pair: Pair, tmp_path: Path) -> None:
     up, down = pair
     record = tmp_path / "record"
-    followed(record, selection_of(down))
+    follow(record, selection_of(down))
     choice = random.Random(1)
     for step in range(6):
         if step == 3:
@@ -89,11 +87,11 @@ def test_it_is_as_if_begun_anew(pair: tuple[Upstream, Downstream], tmp_path: Pat
         rules = (b"- top1/",) if step == 4 else ()
         selection = selection_of(down, *rules)
         fresh = tmp_path / f"fresh{step}"
-        assert sorted(followed(record, selection)) == sorted(followed(fresh, selection))
+        assert sorted(follow(record, selection)) == sorted(follow(fresh, selection))
 
 
 def change(up: Upstream, choice: random.Random) -> None:
-    """A directory grows until it is a part, or shrinks until it is none, or goes."""
+    """Let a directory grow until it is a part, or shrink until it is not, or go."""
     name = choice.choice([b"top%d" % choice.randrange(12), b"deep/er/d%d" % choice.randrange(12)])
     folder = up.at(name)
     if not folder.exists() or len([*folder.iterdir()]) < MANY:

@@ -22,32 +22,32 @@ def committed(place: Site) -> Upstream:
     return up
 
 
-def seen(down: Downstream, *options: str) -> list[str]:
-    """What differs, but for the time of the top directory."""
+def differences(down: Downstream, *options: str) -> list[str]:
+    """Return what differs, except the time of the top directory."""
     return [path for path in found(down.verify("--json", *options)) if path != "."]
 
 
 def test_a_filter(place: Site, up: Upstream) -> None:
     down = place.downstream(up, filter=("- /b/", "- /a/7"))
     down.synced()
-    assert seen(down, "--content") == []
+    assert differences(down, "--content") == []
     assert standing(down)["parts"] == 2
     (down.dest / "b").mkdir()
     (down.dest / "b" / "unknown").touch()
     (down.dest / "a" / "7").touch()
-    assert seen(down) == ["a", "a/7", "b", "b/unknown"]
-    assert seen(down, "--path", "b") == ["b", "b/unknown"]
-    assert seen(down, "--sample", "100%") == []
+    assert differences(down) == ["a", "a/7", "b", "b/unknown"]
+    assert differences(down, "--path", "b") == ["b", "b/unknown"]
+    assert differences(down, "--sample", "100%") == []
     assert down.verify("--repair", "--delete-extraneous").code == 0
     down.configure(filter=())
     down.synced()
     assert standing(down)["parts"] == 3
-    assert seen(down, "--content") == []
+    assert differences(down, "--content") == []
     assert standing(down)["content"]["never"] == 0
     down.configure(filter=("- /a/",))
     down.synced()
     assert standing(down)["parts"] == 2
-    assert seen(down) == []
+    assert differences(down) == []
 
 
 def test_what_is_protected(place: Site, up: Upstream) -> None:
@@ -58,8 +58,8 @@ def test_what_is_protected(place: Site, up: Upstream) -> None:
     (down.dest / "a" / "x.local").write_bytes(b"mine")
     (down.dest / "b").mkdir(exist_ok=True)
     (down.dest / "b" / "0").write_bytes(b"mine")
-    assert seen(down, "--content") == ["a/8"]
-    assert seen(down, "--content", "--sample", "100%") == ["a/8"]
+    assert differences(down, "--content") == ["a/8"]
+    assert differences(down, "--content", "--sample", "100%") == ["a/8"]
     assert down.verify("--repair", "--delete-extraneous").code == 0
     assert (down.dest / "a" / "x.local").read_bytes() == b"mine"
     assert (down.dest / "a" / "7").read_bytes() == b"mine"
@@ -70,9 +70,9 @@ def test_symlinks_that_are_left_out(place: Site, up: Upstream) -> None:
     down = place.downstream(up, safe_links=True)
     down.synced()
     assert not (down.dest / "out").is_symlink()
-    assert seen(down, "--content") == []
+    assert differences(down, "--content") == []
     (down.dest / "unknown").symlink_to("/elsewhere")
-    assert seen(down) == ["unknown"]
+    assert differences(down) == ["unknown"]
 
 
 def test_duplicates_that_share_an_inode(place: Site, up: Upstream) -> None:
@@ -81,9 +81,9 @@ def test_duplicates_that_share_an_inode(place: Site, up: Upstream) -> None:
     (down.dest / "two").unlink()
     os.link(down.dest / "one", down.dest / "two")
     os.utime(down.dest, ns=(T0, up.tree.stat().st_mtime_ns))
-    assert seen(down, "--content") == []
+    assert differences(down, "--content") == []
     down.configure(duplicates="copy")
-    assert len(seen(down, "--content")) == 1
+    assert len(differences(down, "--content")) == 1
 
 
 def test_deletions_that_wait(place: Site, up: Upstream) -> None:
@@ -93,7 +93,7 @@ def test_deletions_that_wait(place: Site, up: Upstream) -> None:
     up.commit()
     down.synced()
     assert (down.dest / "a" / "7").exists()
-    assert seen(down, "--content") == []
+    assert differences(down, "--content") == []
 
 
 def test_after_an_undo(place: Site, up: Upstream) -> None:
@@ -105,6 +105,6 @@ def test_after_an_undo(place: Site, up: Upstream) -> None:
     down.synced()
     assert standing(down)["content"]["changed"] == 1
     assert down.run("undo", down.name).code == 0
-    assert seen(down, "--content") == []
+    assert differences(down, "--content") == []
     assert standing(down)["current"] is True
     assert standing(down)["content"]["changed"] == 0

@@ -18,6 +18,7 @@ from huai_program.locking import locked
 from huai_server.config.load import load
 from huai_server.state.paths import module_places
 from huai_server.store.repository import Repository
+from tests.support.background import background
 from tests.support.committing import NAME, SECONDS, run_server, server_command, server_environment
 from tests.support.processes import until
 
@@ -30,13 +31,13 @@ class Watcher:
 
     def __init__(self, root: Path, *options: str, prefix: tuple[str, ...] = ()) -> None:
         self.root = root
-        with (root / "stderr").open("w") as said:
+        with (root / "stderr").open("w") as errors:
             self.process = subprocess.Popen(
                 [*prefix, *server_command(root, "watch", NAME, "--json", *(options or FAST))],
                 env=server_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=errors,
                 text=True,
             )
 
@@ -47,7 +48,7 @@ class Watcher:
             event: dict[str, Any] = json.loads(line)
             if event["type"] == kind:
                 return event
-        raise AssertionError(f"it ended before {kind}: {self.said}")
+        raise AssertionError(f"it ended before {kind}: {self.errors}")
 
     def in_step(self) -> None:
         """Wait until the newest commit holds the paths of the tree, with their sizes."""
@@ -55,8 +56,8 @@ class Watcher:
             self.next("in_step")
 
     @property
-    def said(self) -> str:
-        """What it said on standard error."""
+    def errors(self) -> str:
+        """The text on its standard error."""
         return (self.root / "stderr").read_text()
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
@@ -93,16 +94,16 @@ def committed(root: Path) -> dict[bytes, int]:
 
 
 def standing(root: Path) -> dict[bytes, int]:
-    """The same of the tree."""
+    """Return the same of the tree."""
     top = os.fsencode(tree_of(root))
-    found = {}
+    sizes = {}
     for folder, names, files in os.walk(top):
         for name in names:
-            found[os.path.relpath(os.path.join(folder, name), top)] = -1
+            sizes[os.path.relpath(os.path.join(folder, name), top)] = -1
         for name in files:
             path = os.path.join(folder, name)
-            found[os.path.relpath(path, top)] = os.lstat(path).st_size
-    return found
+            sizes[os.path.relpath(path, top)] = os.lstat(path).st_size
+    return sizes
 
 
 def nothing_is_left(root: Path) -> None:
@@ -133,20 +134,15 @@ def tree(root: Path) -> Path:
     return tree_of(root)
 
 
-def test_it_begins_with_a_commit(root: Path) -> None:
-    with watching(root) as watcher:
-        event = watcher.next("watching")
-        assert (event["directories"], event["unwatched"]) == (4, 0)
-        assert watcher.next("in_step")["changes"] == 0
-        assert committed(root) == standing(root)
-
-
 def test_what_is_made_changed_renamed_and_deleted(root: Path, tree: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     (outside / "deep" / "er").mkdir(parents=True)
     (outside / "deep" / "er" / "file").write_text("moved in")
     with watching(root) as watcher:
-        watcher.next("in_step")
+        event = watcher.next("watching")
+        assert (event["directories"], event["unwatched"]) == (4, 0)
+        assert watcher.next("in_step")["changes"] == 0
+        assert committed(root) == standing(root), "it begins with a commit"
         (tree / "new").write_text("1")
         (tree / "odd\n\udcff").write_text("odd")
         watcher.in_step()
@@ -191,13 +187,13 @@ def test_more_than_the_kernel_keeps(root: Path, tree: Path) -> None:
         watcher.process.send_signal(signal.SIGCONT)
         watcher.next("watching")
         watcher.in_step()
-        assert "max_queued_events" in watcher.said
+        assert "max_queued_events" in watcher.errors
         (tree / "lost" / "x" / "file").write_text("1")
         watcher.in_step()
         nothing_is_left(root)
 
 
-def test_killed_and_begun_again(root: Path, tree: Path) -> None:
+def test_a_watcher_that_was_killed_catches_up(root: Path, tree: Path) -> None:
     with watching(root) as watcher:
         watcher.next("in_step")
         assert watcher.end(signal.SIGKILL) == -signal.SIGKILL
@@ -209,25 +205,21 @@ def test_killed_and_begun_again(root: Path, tree: Path) -> None:
         assert committed(root) == standing(root)
 
 
-def test_a_signal_ends_it(root: Path) -> None:
+def test_there_is_one_at_a_time_and_a_signal_ends_it(root: Path) -> None:
     with watching(root) as watcher:
         watcher.next("in_step")
         assert status(root)["watching"] == watcher.process.pid
-        assert watcher.end() == 143
-    assert status(root)["watching"] is None
-    assert "Traceback" not in watcher.said
-
-
-def test_one_at_a_time(root: Path) -> None:
-    with watching(root) as watcher:
-        watcher.next("in_step")
         second = run_server(root, "watch", NAME)
         assert second.returncode == 43
         assert str(watcher.process.pid) in second.stderr
         nothing_is_left(root)
+        assert watcher.end() == 143
+    assert status(root)["watching"] is None
+    assert "Traceback" not in watcher.errors
+    assert run_server(root, "watch", "nonesuch").returncode == 45
 
 
-def test_status_tells_how_far_behind_it_is(root: Path, tree: Path) -> None:
+def test_status_shows_how_far_behind_it_is(root: Path, tree: Path) -> None:
     with watching(root, "--delay", "1000", "--at-most", "1000") as watcher:
         watcher.next("in_step")
         assert status(root)["behind_since"] is None
@@ -240,22 +232,15 @@ def test_status_tells_how_far_behind_it_is(root: Path, tree: Path) -> None:
 
 
 def test_a_change_waits_no_longer_than_it_may(root: Path, tree: Path) -> None:
-    over = threading.Event()
-
-    def write() -> None:
-        while not over.wait(0.02):
+    def write(stop: threading.Event) -> None:
+        while not stop.wait(0.02):
             (tree / "busy").write_text("1")
 
-    writer = threading.Thread(target=write)
     with watching(root, "--delay", "1000", "--at-most", "1") as watcher:
         watcher.next("in_step")
-        writer.start()
-        try:
+        with background(write):
             for _ in range(2):
                 assert watcher.next("in_step")["changes"] > 0
-        finally:
-            over.set()
-            writer.join()
         assert b"busy" in committed(root)
 
 
@@ -280,7 +265,7 @@ def test_a_root_that_is_made_again(root: Path, tree: Path, how: str) -> None:
             other.rename(tree)
         else:
             shutil.rmtree(tree)
-            until(lambda: "no such directory" in watcher.said or "No such file" in watcher.said)
+            until(lambda: "no such directory" in watcher.errors or "No such file" in watcher.errors)
             assert b"a/file" in committed(root)
             other.rename(tree)
         watcher.in_step()
@@ -309,18 +294,13 @@ def test_another_commit_is_waited_for(root: Path, tree: Path) -> None:
         watcher.in_step()
 
 
-def test_a_module_that_is_not_there(root: Path) -> None:
-    done = run_server(root, "watch", "nonesuch")
-    assert done.returncode == 45
-
-
 def test_directories_that_cannot_be_watched(root: Path, tree: Path) -> None:
     few = (sys.executable, "-m", "tests.support.few_watches")
     with watching(root, prefix=few) as watcher:
         event = watcher.next("watching")
         assert (event["directories"], event["unwatched"]) == (2, 1)
         watcher.next("in_step")
-        assert "fs.inotify.max_user_watches" in watcher.said
+        assert "fs.inotify.max_user_watches" in watcher.errors
         for number in range(2):
             (tree / "a" / "b" / f"unseen-{number}").write_text("1")
             (tree / "c" / f"unseen-{number}").write_text("1")

@@ -46,14 +46,14 @@ def after(watcher: Watcher, change: Callable[[], object]) -> dict[str, Any]:
 
 
 def lists_of(event: dict[str, Any]) -> dict[str, Any]:
-    """What became of the list of a commit, which was made without a scan."""
+    """Return the lists of a commit, which was made without a scan."""
     lists: dict[str, Any] = event["lists"]
     assert lists["scanned"] is None
     return lists
 
 
 def is_committed(watcher: Watcher) -> None:
-    """All that happened so far is in a commit, and a scan finds no difference."""
+    """Wait until all changes are in a commit; a scan finds no difference."""
     mark = Path(load(watcher.root).module(NAME).path) / "mark"
     size = 1 + (mark.stat().st_size if mark.exists() else 0)
     mark.write_text("x" * size)
@@ -71,7 +71,7 @@ def size_of_mark(root: Path) -> int | None:
 
 
 def rewrite(path: Path) -> None:
-    path.write_text("written anew")
+    path.write_text("written again")
 
 
 def replace_file_by_directory(tree: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_commit_is_made_without_a_scan(
 
 
 def test_a_new_name_of_an_old_file_takes_a_scan(root: Path, tree: Path) -> None:
-    """Nothing tells which other name it has."""
+    """Its other name is unknown."""
     with watching(root) as watcher:
         watcher.next("in_step")
         event = after(watcher, lambda: os.link(tree / "d/e/f/file-0", tree / "c/new"))
@@ -180,7 +180,7 @@ def change_something(chance: random.Random, tree: Path, outside: Path, name: str
         return
     try:
         choice()
-    except OSError:  # it is taken, is no directory, or lies below itself
+    except OSError:  # it exists, is not a directory, or is below itself
         return
 
 
@@ -192,6 +192,11 @@ def test_what_changes_during_a_commit_is_in_the_next(root: Path, tree: Path) -> 
             watcher.next("behind")
             rewrite(tree / "d/e/f/file-1")
         is_committed(watcher)
+        with (root / "server.toml").open("a") as config:
+            config.write('digest = "off"\n')
+        for name in ("one", "two"):
+            rewrite(tree / name)
+            assert watcher.next("commit")["lists"] is None, "another configuration takes scans"
 
 
 def test_the_paths_of_a_commit_that_failed_are_in_the_next(root: Path, tree: Path) -> None:
@@ -202,13 +207,3 @@ def test_the_paths_of_a_commit_that_failed_are_in_the_next(root: Path, tree: Pat
             assert watcher.next("error")["code"] == 43
         lists_of(watcher.next("commit"))
         is_committed(watcher)
-
-
-def test_a_changed_configuration_takes_scans(root: Path, tree: Path) -> None:
-    text = (root / "server.toml").read_text()
-    with watching(root) as watcher:
-        watcher.next("in_step")
-        (root / "server.toml").write_text(text + 'digest = "off"\n')
-        for name in ("one", "two"):
-            rewrite(tree / name)
-            assert watcher.next("commit")["lists"] is None

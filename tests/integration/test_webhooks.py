@@ -1,10 +1,10 @@
-"""Web hooks of a real `serve`, and who hears of which commit."""
+"""Web hooks of a real `serve`, and which commits they report."""
 
 import hashlib
 import hmac
 import signal
 import time
-from collections.abc import Iterator
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Event
@@ -25,11 +25,11 @@ SECRET = b"correct horse"
 
 @pytest.fixture
 def up(tmp_path: Path) -> Upstream:
-    made = Upstream(tmp_path)
-    made.write("a", "1")
-    made.commit()
+    up = Upstream(tmp_path)
+    up.write("a", "1")
+    up.commit()
     (tmp_path / "secret").write_bytes(SECRET + b"\n")
-    return made
+    return up
 
 
 def hooked(up: Upstream, *urls: str, internal: bool = True) -> None:
@@ -40,49 +40,35 @@ def hooked(up: Upstream, *urls: str, internal: bool = True) -> None:
     config.add_module(up.root, NAME, up.module)
 
 
-@pytest.fixture
-def gone() -> Iterator[Event]:
-    """What a silent receiver waits for."""
-    event = Event()
-    yield event
-    event.set()
+def serials(hook: Receiver) -> list[int]:
+    return [request.said["serial"] for request in hook.got]
 
 
-def serials(heard: Receiver) -> list[int]:
-    return [got.said["serial"] for got in heard.got]
-
-
-def test_a_commit_is_told_and_signed(up: Upstream) -> None:
-    with receiver() as heard, receiver() as other:
-        hooked(up, f"{heard.url}/path?key=1", other.url)
+def test_a_commit_is_reported_and_signed(up: Upstream) -> None:
+    with receiver() as hook, receiver() as other:
+        hooked(up, f"{hook.url}/path?key=1", other.url)
         with serving(up.root):
-            until(lambda: serials(heard) == [1] == serials(other))
+            until(lambda: serials(hook) == [1] == serials(other))
             up.write("a", "22")
             head = up.commit().head
-            until(lambda: serials(heard) == [1, 2] == serials(other))
-    got = heard.got[-1]
-    said = got.said
-    assert abs(said.pop("sent") - time.time()) < 3600
-    assert said.pop("delivery") == got.headers["x-huai-delivery"]
-    assert said == {
-        "event": "commit",
-        "module": NAME,
-        "serial": 2,
-        "commit": head.commit,
-        "tree": head.tree,
-        "time": head.time,
-    }
+            until(lambda: serials(hook) == [1, 2] == serials(other))
+    got = hook.got[-1]
+    body = got.said
+    assert abs(body.pop("sent") - time.time()) < 3600
+    assert body.pop("delivery") == got.headers["x-huai-delivery"]
+    ids = {"commit": head.commit, "tree": head.tree, "time": head.time}
+    assert body == {"event": "commit", "module": NAME, "serial": 2, **ids}
     proof = hmac.new(SECRET, got.body, hashlib.sha256).hexdigest()
     assert got.headers["x-hub-signature-256"] == f"sha256={proof}"
     assert (got.path, got.headers["content-type"]) == ("/path?key=1", "application/json")
 
 
 def test_what_may_pass_is_tried_again_and_a_newer_commit_comes_first(up: Upstream) -> None:
-    with receiver(status(500), status(503), status(200)) as heard:
-        hooked(up, heard.url)
+    with receiver(status(500), status(503), status(200)) as hook:
+        hooked(up, hook.url)
         with serving(up.root):
-            until(lambda: len(heard.got) == 3)
-    assert {each.said["delivery"] for each in heard.got} == {heard.got[0].said["delivery"]}
+            until(lambda: len(hook.got) == 3)
+    assert len({request.said["delivery"] for request in hook.got}) == 1
     with receiver(status(500)) as broken:
         hooked(up, broken.url)
         with serving(up.root) as server:
@@ -90,62 +76,66 @@ def test_what_may_pass_is_tried_again_and_a_newer_commit_comes_first(up: Upstrea
             up.write("a", "22")
             up.commit()
             until(lambda: 2 in serials(broken))
-            until(lambda: "was not told of serial 1: HTTP 500" in server.log.read_text())
+            lost = "was not told of serial 1: HTTP 500"  # prose: the product's words
+            until(lambda: lost in server.log.read_text())
             assert server.stop() == 0
 
 
 def test_no_redirection_is_followed(up: Upstream) -> None:
-    with receiver() as inner, receiver(status(302, Location=f"{inner.url}/x")) as heard:
-        hooked(up, heard.url)
+    with receiver() as inner, receiver(status(302, Location=f"{inner.url}/x")) as hook:
+        hooked(up, hook.url)
         with serving(up.root) as server:
-            until(lambda: "was not told of serial 1: HTTP 302" in server.log.read_text())
-        assert (len(heard.got), inner.got) == (1, [])
+            lost = "was not told of serial 1: HTTP 302"  # prose: the product's words
+            until(lambda: lost in server.log.read_text())
+        assert (len(hook.got), inner.got) == (1, [])
 
 
 def test_an_address_of_this_network_has_to_be_allowed(up: Upstream) -> None:
-    with receiver() as heard:
-        port = heard.url.rpartition(":")[2]
+    with receiver() as hook:
+        port = hook.url.rpartition(":")[2]
         hooked(up, f"http://localhost:{port}/very/secret?token=1", internal=False)
         with serving(up.root) as server:
             until(lambda: "an address of this network" in server.log.read_text())
             log = server.log.read_text()
             assert "internal = true" in log
             assert "secret" not in log
-            hooked(up, heard.url)  # the file is read again
-            until(lambda: serials(heard) == [1])
+            hooked(up, hook.url)  # the file is read again
+            until(lambda: serials(hook) == [1])
 
 
-@pytest.mark.parametrize(
-    "host", ["127.1", "0x7f.0.0.1", "[::1]", "[::ffff:10.0.0.1]", "169.254.169.254", "100.64.0.1"]
-)
-def test_all_spellings_of_such_an_address_are_refused(up: Upstream, host: str) -> None:
-    hook = WebHook(f"http://{host}:9/", str(up.tree.parent / "secret"), internal=False)
-    with pytest.raises(DeliveryError, match="of this network") as refused:
-        deliver(hook, {}, "1", lambda: False)
-    assert not refused.value.may_pass
+def test_all_spellings_of_such_an_address_are_refused(up: Upstream) -> None:
+    internal = ("127.1", "0x7f.0.0.1", "[::1]", "[::ffff:10.0.0.1]", "169.254.169.254")
+    for host in (*internal, "100.64.0.1"):
+        hook = WebHook(f"http://{host}:9/", str(up.tree.parent / "secret"), internal=False)
+        with pytest.raises(DeliveryError, match="of this network") as refused:
+            deliver(hook, {}, "1", lambda: False)
+        assert not refused.value.may_pass, host
 
 
-@pytest.mark.parametrize(("name", "said"), [("none", "No such file"), ("empty", "is empty")])
-def test_without_a_secret_nothing_is_sent(up: Upstream, name: str, said: str) -> None:
+@pytest.mark.parametrize(("name", "reason"), [("none", "No such file"), ("empty", "is empty")])
+def test_without_a_secret_nothing_is_sent(up: Upstream, name: str, reason: str) -> None:
     folder = up.tree.parent
     (folder / "empty").write_bytes(b"\n")
-    with receiver() as heard, pytest.raises(DeliveryError, match=said):
-        deliver(WebHook(heard.url, str(folder / name), internal=True), {}, "1", lambda: False)
-    assert heard.got == []
+    with receiver() as hook, pytest.raises(DeliveryError, match=reason):
+        deliver(WebHook(hook.url, str(folder / name), internal=True), {}, "1", lambda: False)
+    assert hook.got == []
 
 
-def test_a_silent_receiver_delays_no_commit_and_no_stop(up: Upstream, gone: Event) -> None:
+def test_a_silent_receiver_delays_no_commit_and_no_stop(up: Upstream) -> None:
+    stopped = Event()
+
     def silent(_: BaseHTTPRequestHandler) -> None:
-        gone.wait()
+        stopped.wait()
 
-    with receiver(silent) as heard:
-        hooked(up, heard.url)
+    with ExitStack() as stack:
+        hook = stack.enter_context(receiver(silent))
+        stack.callback(stopped.set)
+        hooked(up, hook.url)
         with serving(up.root) as server:
-            until(lambda: len(heard.got) == 1)
+            until(lambda: len(hook.got) == 1)
             up.write("a", "22")
             assert up.commit().changed
             assert server.stop(signal.SIGTERM) == 0
-        gone.set()
 
 
 def test_an_answer_has_a_bound(up: Upstream) -> None:
@@ -158,8 +148,8 @@ def test_an_answer_has_a_bound(up: Upstream) -> None:
         except OSError:
             pass
 
-    with receiver(endless) as heard:
-        hook = WebHook(heard.url, str(up.tree.parent / "secret"), internal=True)
+    with receiver(endless) as target:
+        hook = WebHook(target.url, str(up.tree.parent / "secret"), internal=True)
         with pytest.raises(DeliveryError):
             deliver(hook, {}, "1", lambda: False)
 

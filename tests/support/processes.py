@@ -8,7 +8,7 @@ import contextlib
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,15 @@ def until(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it never happened"
         time.sleep(_POLL)
+
+
+def run_program(
+    *command: str | Path, env: Mapping[str, str] | None = None, check: bool = False, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end and keep what it prints; `options` are those of `subprocess.run`."""
+    ready: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    settings = {**ready, "timeout": SECONDS, **options}
+    return subprocess.run(command, env=env, check=check, **settings)
 
 
 def open_paths(process: int) -> list[str]:

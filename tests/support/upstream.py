@@ -236,6 +236,9 @@ class Downstream:
         client_config.add_module(self.root, self.name, changed)
 
 
+Pair = tuple[Upstream, Downstream]
+
+
 def ended(process: subprocess.Popen[str], *, seconds: float = SECONDS) -> Ended:
     """Wait for a program; how it ended."""
     try:
