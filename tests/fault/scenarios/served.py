@@ -1,5 +1,6 @@
 """Scenarios of published static files, a relayed module and a fetched repository."""
 
+import time
 from dataclasses import dataclass
 
 from huai_client.metadata.http import MetadataUrl
@@ -13,6 +14,7 @@ from huai_server.config.load import add_module
 from huai_server.config.tables import Module
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import module_places
+from huai_server.static.publish import publish as publish_files
 from huai_server.store.check import check_repository
 from huai_server.store.disk_use import disk_use
 from huai_server.store.repository import Repository
@@ -32,7 +34,7 @@ class Publishing:
     publisher: Publisher
 
     def __post_init__(self) -> None:
-        self.folders = [self.publisher.folder]
+        self.folders = [self.publisher.folder, self.publisher.upstream.places.repository]
 
 
 def published(ground: Ground) -> Publishing:
@@ -117,12 +119,13 @@ class Fetching:
     """A client's repository with the first of two commits, and the server of both."""
 
     files = 40
+    failures: tuple[str, ...] = ("11",)
 
     def __init__(self, ground: Ground) -> None:
         upstream = Upstream(ground.folder)
         for number in range(self.files):
             upstream.write(f"d{number % 3}/f{number}", "x" * number)
-        upstream.commit()
+        self.commit(upstream)
         served = ground.folder / "served"
         served.mkdir()
         (served / "m.git").symlink_to(upstream.places.repository)
@@ -131,8 +134,13 @@ class Fetching:
         self.folders = [self.path]
         self.before = self._fetch()
         upstream.write("d1/new", "new")
-        upstream.commit()
+        self.commit(upstream)
         self.after = upstream.head.commit
+
+    def commit(self, upstream: Upstream) -> None:
+        """Commit, and write static files."""
+        upstream.commit()
+        publish_files(upstream.repository, None, upstream.module.retention, now=time.time())
 
     def _fetch(self, *kept: str) -> str:
         store = Fetched(self.path)
@@ -148,7 +156,7 @@ class Fetching:
             return f"{int(error.exit_code)} {error}"
 
     def refs_name_what_is_whole(self, hit: Hit) -> None:
-        assert hit.killed or hit.word in ("11", self.after)
+        assert hit.killed or hit.word in (*self.failures, self.after)
         git("-C", self.path, "fsck", "--full", "--strict", "--no-dangling")
 
     def is_fetched(self, hit: Hit) -> None:
@@ -158,6 +166,16 @@ class Fetching:
         assert {path.suffix for path in packs} == {".pack", ".idx"}
         assert not [path for path in packs if path.name.startswith("tmp")]
         assert len(packs) == 4
+
+
+class FetchingByGit(Fetching):
+    """The same from a server without static files."""
+
+    failures = ("10", "11")  # git's helpers do not say what a write to a pipe failed of
+
+    def commit(self, upstream: Upstream) -> None:
+        """Commit, and leave the rest to git."""
+        upstream.commit()
 
 
 class Pinning:

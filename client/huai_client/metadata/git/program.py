@@ -98,7 +98,12 @@ class GitProgram:
         """Return the hex id of the commit that the branch names."""
         url = self._metadata.address
         arguments = ("ls-remote", "--exit-code", *self._local(), "--", url, BRANCH)
-        printed = self._run(arguments, {"GIT_DIR": "/nonexistent"})
+        try:
+            printed = self._run(arguments, {"GIT_DIR": "/nonexistent"})
+        except OSError as error:  # nothing of ours is written
+            raise UpstreamError(
+                f"{self._metadata}: git failed: {error.strerror}", hint="run again"
+            ) from error
         refs = (line.split("\t") for line in printed.decode("ascii", "replace").splitlines())
         found = next((commit for commit, *name in refs if name == [BRANCH]), "")
         if not re.fullmatch("[0-9a-f]{40}", found):

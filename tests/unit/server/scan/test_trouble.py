@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ import pytest
 from huai_native._native import Scan
 from huai_schema.limits import PATH_BYTES
 from huai_schema.paths import RelPath
-from huai_server.scan.types import KEEPS_CHANGING, Problem, ScanOptions
+from huai_server.scan.types import KEEPS_CHANGING, Problem, ScanError, ScanOptions
 from tests.support.processes import until
 from tests.support.scanned import Unreadable, scan
 from tests.support.scanners import (
@@ -184,9 +184,13 @@ def test_a_directory_swapped_for_a_symlink_is_not_followed(tmp_path: Path) -> No
         (root / "real").rename(root / "d")
 
     with meanwhile(swap):
+        scans = 0
         for _ in range(200):
-            items = scan_native(root, ScanOptions(threads=2))
-            assert not [path for path in leaves(items) if path.endswith(b"secret")]
+            with suppress(ScanError):  # on a slow machine the root changes in each look at it
+                items = scan_native(root, ScanOptions(threads=2))
+                assert not [path for path in leaves(items) if path.endswith(b"secret")]
+                scans += 1
+        assert scans
 
 
 def test_old_kernels_give_the_same(short_path: Path) -> None:
