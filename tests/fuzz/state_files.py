@@ -99,7 +99,7 @@ def _verified(places: ModulePlaces, data: bytes) -> object:
         record.begin_run()
         with record.writing():
             record.applied(_COMMIT, "")
-            if record.known(_INSIDE) is None:
+            if record.find_part(_INSIDE) is None:
                 record.add(_INSIDE, KnownPart(b"t" * 20, b"i" * 16))
             record.change(ROOT, KnownPart(b"T" * 20, b"I" * 16))
             for child in islice(record.children(ROOT), 100):
@@ -128,9 +128,9 @@ def _speeds(places: ModulePlaces, data: bytes) -> object:
     place = places.root / "speeds.json"
     place.write_bytes(data)
     speed = UpstreamSpeed(place, lambda: _NOW)
-    found = speed.seen("https://h")
+    found = speed.of_service("https://h")
     speed.observe("https://h", 1 << 20, 2.0, 0.5)
-    again = UpstreamSpeed(place, lambda: _NOW).seen("https://h")
+    again = UpstreamSpeed(place, lambda: _NOW).of_service("https://h")
     assert again is not None
     assert again.expected > 0
     return found

@@ -256,7 +256,7 @@ def test_a_lock_that_is_not_a_file(down: Downstream, subtests: pytest.Subtests) 
                 lock.symlink_to("elsewhere")
             ended = down.sync()
             assert (ended.code, str(lock) in ended.err) == (ExitCode.FILE_IO, True)
-            assert "move away what stands" in ended.err
+            assert "move away what is" in ended.err
             assert results(down, "lock", code=ExitCode.FILE_IO) == ["fail"]
 
 

@@ -75,6 +75,6 @@ def test_deletions_of_the_upstream_do_not_enter_it(
     up.commit()
     ended = down.sync()
     assert ended.code == 52
-    assert "folder/deep: lies on another file system than DEST or in a bind mount" in ended.err
+    assert "folder/deep: is on another file system than DEST or in a bind mount" in ended.err
     assert sorted(path.name for path in (mounted / "deep").iterdir()) == names
     assert {path.read_text() for path in (mounted / "deep").iterdir()} == {"mine"}

@@ -128,12 +128,12 @@ def test_an_inrelease_that_was_replaced(up: Upstream, archive: Archive, down: Do
     place = up.tree / DISTS / "InRelease"
     good = place.read_bytes()
     for bad, reason in (
-        (good.replace(b"Suite: stable", b"Suite: unstab"), "does not fit the file"),
-        (b"Suite: evil\n\n" + good, "not one signed text"),
-        (good + b"Suite: evil\n", "not one signed text"),
-        (good + good, "not one signed text"),
-        (b"Suite: evil\n", "not one signed text"),
-        (b"", "not one signed text"),
+        (good.replace(b"Suite: stable", b"Suite: unstab"), "does not match the file"),
+        (b"Suite: evil\n\n" + good, "not a single signed text"),
+        (good + b"Suite: evil\n", "not a single signed text"),
+        (good + good, "not a single signed text"),
+        (b"Suite: evil\n", "not a single signed text"),
+        (b"", "not a single signed text"),
     ):
         place.write_bytes(bad)
         up.commit()
@@ -149,7 +149,7 @@ def test_a_signature_that_is_missing(up: Upstream, archive: Archive, down: Downs
     archive.sign("old")
     (up.tree / DISTS / "Release.gpg").unlink()
     up.commit()
-    refused(down, "no Release.gpg beside it")  # prose: the product's words
+    refused(down, "Release.gpg is missing next to it")
     archive.signer.inline(up.tree / DISTS / "Release", up.tree / DISTS / "Release.gpg", "old")
     up.commit()
     refused(down, "exit code 2")  # no detached signature
@@ -235,7 +235,7 @@ def test_a_symlink_that_leads_past_what_is_proved(
     archive.sign("old")
     (up.tree / "dists" / "next").symlink_to("../pool")
     up.commit()
-    refused(down, "which is not beside it")  # prose: the product's words
+    refused(down, "leads out of its directory")
 
 
 # ------------------------------------------------------------------ other repositories, in folders
@@ -315,7 +315,7 @@ def test_pacman_whose_names_are_symlinks(place: Site, signer: Signer, keyring: s
     up.commit()  # the signature is still that of the first
     ended = down.sync("--json")
     assert ended.code == UNPROVED
-    assert "os/core.db: the signature does not fit" in ended.events("proof")[0]["failure"]
+    assert "os/core.db: the signature does not match" in ended.events("proof")[0]["failure"]
     signer.detached(database, signature, "old")
     up.commit()
     assert down.sync().code == 0

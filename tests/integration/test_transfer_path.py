@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.config.modes import Kept
+from huai_client.config.modes import DefaultMode
 from huai_client.run.deadline import Deadline
 from huai_client.transfer import RsyncRequirementError, TransferOptions, UpstreamRefusedError
 from huai_schema.entries import File
@@ -52,14 +52,16 @@ def test_every_name_and_time_arrives(upstream: Path, down: Downstream) -> None:
 def test_copies_get_owner_and_mode_with_their_content(upstream: Path, down: Downstream) -> None:
     uid, group = os.geteuid(), 65534 if os.geteuid() == 0 else os.getegid()
     down.finish = (lambda _: uid, lambda _: group)
-    modes = [0o644, 0o777, 0o400, 0o4755, 0o200, Kept(0o644)]
+    modes = [0o644, 0o777, 0o400, 0o4755, 0o200, DefaultMode(0o644)]
     files = [
         put(upstream, b"%d-%d" % (number, len(content)), content, mtime=T0)._replace(mode=mode)
         for number, mode in enumerate(modes)
         for content in (b"", b"content")
     ]
     assert down.fetch(files, str(upstream), NONE).arrived == files
-    finished = [file for file in files if not isinstance(file.mode, Kept) and file.mode != 0o200]
+    finished = [
+        file for file in files if not isinstance(file.mode, DefaultMode) and file.mode != 0o200
+    ]
     assert down.finished == {*finished}
     for file in finished:
         found = (down.root / "incoming" / "1" / os.fsdecode(file.path)).stat()

@@ -197,7 +197,7 @@ def test_mending_much_reads_each_directory_once(
         selection = applied_selection(commit, state)
         diff = diff_damage(view, damage, selection, delete_extraneous=False)
     assert len(diff.candidates) == len(damage)
-    assert all(candidate.wanted is not None for candidate in diff.candidates)
+    assert all(candidate.expected is not None for candidate in diff.candidates)
     assert count < 30
     assert down.verify("--repair").code == 0
     assert_equal(up, down)

@@ -31,8 +31,8 @@ FEW = examples(60)
 
 def order(finding: Finding) -> bytes:
     if isinstance(finding, Match | Missing):
-        directory = isinstance(finding.wanted, Directory)
-        return tree_order(finding.wanted.path, directory=directory)
+        directory = isinstance(finding.expected, Directory)
+        return tree_order(finding.expected.path, directory=directory)
     return tree_order(finding.path, directory=finding.directory)
 
 
@@ -129,8 +129,8 @@ def test_a_table_gets_what_is_missing_or_differs(
         rest = list(comparison.put_into(table))
         expected = [looked_at(tree, each) for each in found if isinstance(each, Match | Missing)]
         assert list(table) == expected
-        assert [modes_of(each.wanted) for each in table] == [
-            modes_of(each.wanted) for each in expected
+        assert [modes_of(each.expected) for each in table] == [
+            modes_of(each.expected) for each in expected
         ]
     assert rest == [each for each in found if isinstance(each, Extraneous)]
 
@@ -155,8 +155,8 @@ def test_a_survey_sees_what_a_look_at_each_path_does(
                     names_of(tree, seen.path),
                     (here.device, here.inode),
                 )
-            if here is not None and seen.wanted is not None:
-                assert seen.differing == differences_here(tree, here, seen.wanted)
+            if here is not None and seen.expected is not None:
+                assert seen.differing == differences_here(tree, here, seen.expected)
             else:
                 assert not seen.differing
 
@@ -176,7 +176,7 @@ def test_a_part_of_a_tree_and_from_the_middle(
     with tempfile.TemporaryDirectory() as folder, Tree(Path(folder)) as tree:
         execute(plan_for(tree, have), tree, Staged(tree.dest), lambda *_: None)
         differing = path_by_path(tree, want)
-        retyped = {each.wanted.path for each in differing if isinstance(each, Match)}
+        retyped = {each.expected.path for each in differing if isinstance(each, Match)}
         for begin in (b"", after):
             key = tree_order(top, directory=True)
             expected = list(path_by_path(tree, want, key, begin))

@@ -250,7 +250,7 @@ def test_the_order_of_a_plan(have: Described, want: Described) -> None:
 def test_what_is_not_proven_is_fetched(have: Described, want: Described) -> None:
     table = CandidateTable.of(changed(have, want))
     for candidate, _, right in table.sources({len(each) for each in have.contents.values()}):
-        wanted = candidate.wanted
+        wanted = candidate.expected
         if isinstance(wanted, File) and wanted.link is None and right:
             present = have.entries[candidate.path]
             assert isinstance(present, File)

@@ -27,7 +27,7 @@ def compared(view: View, wanted: Iterable[Entry]) -> Iterator[Finding]:
 
 def looked_at(view: View, finding: Match | Missing) -> Candidate:
     """What a table has of a finding, by a look at its path."""
-    wanted = finding.wanted
+    wanted = finding.expected
     found, status = stat_entry(view, wanted.path), view.stat(wanted.path)
     if found is None or status is None:
         assert isinstance(finding, Missing)

@@ -3,7 +3,7 @@
 The second implementation of what the engine compares.
 """
 
-from huai_client.config.modes import Kept
+from huai_client.config.modes import DefaultMode
 from huai_client.tree import View
 from huai_client.tree.local_entry import LocalEntry, stat_entry
 from huai_client.tree.owners import Owners
@@ -31,7 +31,7 @@ def differences(
         # Linux gives every symlink the mode 777.
         "mode": entry.mode != wanted.mode
         and not isinstance(wanted, Symlink)
-        and not isinstance(wanted.mode, Kept),
+        and not isinstance(wanted.mode, DefaultMode),
         "owner": owners is not None and owners.uid(wanted.owner, observed.uid) != observed.uid,
         "group": owners is not None and owners.gid(wanted.group, observed.gid) != observed.gid,
     }

@@ -128,19 +128,19 @@ def plan_for(tree: Tree, wanted: list[Entry]) -> Plan:
     comparison = TreeComparison(tree, selection_of(wanted))
     rest = [*comparison.put_into(table)]
     for each in table:
-        assert each.wanted is not None
+        assert each.expected is not None
         if "type" in each.differing:
             is_dir = isinstance(each.have, Directory)
             clear.append(Remove(each.path, is_dir))
             retyped += [each.path] if is_dir else []
         if not each.differing or "type" in each.differing:
-            _create(each.wanted, make, stage, fetches)
-        elif isinstance(each.wanted, Directory):
+            _create(each.expected, make, stage, fetches)
+        elif isinstance(each.expected, Directory):
             continue
         elif each.differing <= OWNERLESS and "mtime" not in each.differing:
-            attributes.append(each.wanted)
+            attributes.append(each.expected)
         else:
-            _create(each.wanted, make, stage, fetches)
+            _create(each.expected, make, stage, fetches)
     for finding in rest:
         assert isinstance(finding, Extraneous)
         under = any(finding.path.startswith(top + b"/") for top in retyped)

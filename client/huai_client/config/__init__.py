@@ -1,1 +1,1 @@
-"""The administrator's settings: client.toml, its tables, and what follows from them."""
+"""The administrator's settings: client.toml, its tables, and values derived from them."""

@@ -1,6 +1,6 @@
 """The tables `[attest]` and `[modules.NAME.attest]` of client.toml, as a frozen, typed value.
 
-Loads next to nothing: each poll reads them.  `config_check` looks at the key.
+Imports very little: each poll reads them.  `config_check` reads the key.
 """
 
 from typing import Annotated
@@ -17,22 +17,22 @@ _NAME = "{name}"
 
 
 class Attest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a downstream says which serial it holds, and where (docs/MIRRORS.md)."""
+    """The settings by which a downstream attests its serial and URLs (docs/MIRRORS.md)."""
 
     key: Annotated[str, Meta(pattern=PATH), Example('"/etc/huai/attest"')] = ""
-    """The path of a file with a private key; empty: nothing is attested."""
+    """The path of a file with a private key; empty disables attestations."""
     urls: Annotated[
         tuple[str, ...], Meta(max_length=8), Example('["https://mirror.example/{name}"]')
     ] = ()
-    """Where the tree is served; none: nothing is attested."""
+    """The URLs at which the tree is served; without any there are no attestations."""
     send: Annotated[bool, Example("true")] = True
-    """Whether the upstream is told; the file in the tree is written anyway."""
+    """True to send it to the upstream; the file in the tree is written anyway."""
     every: Annotated[Duration, Example('"1h", or 3600')] = Duration("1h")
-    """How often that is said again while nothing is new."""
+    """The interval at which it is sent again while nothing is new."""
 
     @property
     def on(self) -> bool:
-        """Whether anything is attested."""
+        """True if attestations are enabled."""
         return bool(self.key and self.urls)
 
 
@@ -40,20 +40,20 @@ NO_ATTEST = Attest()
 
 
 def convert_attest(place: str, tables: tuple[object, ...], name: str) -> Attest:
-    """The value of the tables, of which a later one counts more; `name` is the module's.
+    """Convert tables, of which a later one takes precedence; `name` is the module's.
 
-    `ConfigError` with the key that is wrong; `place` is for its message.
+    Raises `ConfigError` with `place` and the key that is wrong.
     """
     values: dict[str, object] = {}
     for table in tables:
         check_keys(place, table, Attest.__struct_fields__)
         assert isinstance(table, dict)  # noqa: S101 - check_keys
         values |= table
-    made = convert(place, values, Attest)
-    urls = tuple(url.replace(_NAME, name) for url in made.urls)
+    attest = convert(place, values, Attest)
+    urls = tuple(url.replace(_NAME, name) for url in attest.urls)
     if urls:
         _check_urls(place, urls)
-    return msgspec.structs.replace(made, urls=urls)
+    return msgspec.structs.replace(attest, urls=urls)
 
 
 def _check_urls(place: str, urls: tuple[str, ...]) -> None:
@@ -62,6 +62,6 @@ def _check_urls(place: str, urls: tuple[str, ...]) -> None:
     for url in urls:
         if not is_served_url(url) or urls.count(url) > 1:
             raise ConfigError(
-                f"{place}: urls: {masked(url)!r} is not a URL to mirror from, or is there twice",
+                f"{place}: urls: {masked(url)!r} is not a URL to mirror from, or is listed twice",
                 hint=f"for example: {example(Attest, 'urls')}",
             )

@@ -1,4 +1,4 @@
-"""A content URL as the configuration has it, with its rank among others.  Pure.
+"""A content URL of the configuration, with its rank among others.  Pure.
 
 The words are those of RFC 5854 (`priority`, its range too) and RFC 2782 (a share is its weight).
 """
@@ -10,15 +10,15 @@ from msgspec import Meta
 
 
 class ContentPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One element of `content_urls`; a text alone is its URL."""
+    """An element of `content_urls`; a plain text is its URL."""
 
     url: str
     priority: Annotated[int, Meta(ge=1, le=999_999)] = 1
-    """Those of the lowest number are asked first, the others for what is missing then."""
+    """The rank: the lowest numbers are used first, the others for what is missing then."""
     share: Annotated[int, Meta(ge=0, le=65_535)] = 0
-    """Of what is fetched, among those of equal priority; 0: none, but what others do not bring."""
+    """The weight among URLs of equal priority; 0 for files that the others do not deliver."""
 
     @classmethod
-    def of(cls, given: "str | ContentPlace") -> "ContentPlace":
-        """What `given` means."""
-        return cls(given) if isinstance(given, str) else given
+    def of(cls, element: "str | ContentPlace") -> "ContentPlace":
+        """Convert an element of `content_urls`."""
+        return cls(element) if isinstance(element, str) else element

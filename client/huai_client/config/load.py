@@ -1,4 +1,4 @@
-"""The client's configuration: one TOML file below one state root, as frozen, typed values."""
+"""The client's configuration: one TOML file in the state root, as frozen, typed values."""
 
 import os
 from pathlib import Path
@@ -28,16 +28,16 @@ _NAME = "client.toml"
 
 
 class Module(msgspec.Struct, frozen=True):
-    """One downstream tree."""
+    """A downstream tree."""
 
     url: Annotated[
         str | Annotated[tuple[str, ...], Meta(min_length=1)],
         Example('"http://mirror.example:8440"'),
     ]
-    """The upstream's base address, or the URL of its metadata repository; several: best first."""
+    """The upstream's base address, or its metadata repository's URL; or several, best first."""
     dest: Annotated[str, Example('"/srv/copy/tools"')]
     upstream_name: Annotated[str, Example('"tools"')] = ""
-    """What the upstream calls the module; empty: the same name as here."""
+    """The upstream's name of the module; empty if it is the same."""
     content_urls: Annotated[
         tuple[str | ContentPlace, ...],
         Example(
@@ -45,28 +45,28 @@ class Module(msgspec.Struct, frozen=True):
             '{ url = "https://backup.example/tools", priority = 2 }]'
         ),
     ] = ()
-    """Instead of those that the upstream names."""
+    """Content URLs, in place of those that the upstream names."""
     keys: Annotated[tuple[str, ...], Example('["ssh-ed25519 AAAA..."]')] = ()
-    """Public keys of the upstream, whose commits are believed."""
+    """The upstream's public keys, by which commits are verified."""
     signers: Annotated[str, Example('"/etc/huai/allowed_signers"')] = ""
     """The path of a file of allowed signers with such keys."""
     threshold: Annotated[int, Meta(ge=1, le=16)] = 1
-    """How many of them have to sign a commit, at least."""
+    """The number of keys that have to sign a commit, at least."""
     verify: Literal["require", "pin", "off"] = "pin"
-    """Whether commits have to be signed; `pin`: if the first one was."""
+    """The requirement of signatures; `pin` requires them if the first commit was signed."""
     undigested: Literal["refuse", "allow"] = "refuse"
-    """Whether, if keys are named, a file may be fetched that has no digest."""
+    """The treatment of files without a digest, if keys are named."""
     mirrors: Literal["off", "auto"] = "off"
-    """Whether others that the upstream names are asked for what did not come from these."""
+    """The use of mirrors that the upstream names, for files that these URLs did not deliver."""
     streams: Annotated[int, Meta(ge=1, le=64)] = 2
     batch_files: Annotated[int, Meta(ge=1)] = 1_000_000
     batch_size: SomeBytes = SomeBytes(1 << 30)
     connections: Annotated[int, Meta(ge=0)] = 0
-    """To each host, of all runs of this client; 0: 4, or as many as there are streams."""
+    """The limit for each host and all runs of this client; 0: 4, or one for each stream."""
     queue_time: Annotated[Duration, Example('"1h", or 3600')] = Duration("1h")
-    """How long to stand in line at an upstream that is full, spelt like `delete_after`."""
+    """The time to wait at an upstream that is full, spelt like `delete_after`."""
     bwlimit: Annotated[int, Meta(ge=0)] = 0
-    """KiB/s of all streams together; 0: no limit."""
+    """The limit of all streams together in KiB/s; 0 for no limit."""
     rsync_options: Annotated[tuple[str, ...], Example('["--compress"]')] = ()
     http_headers: Annotated[str, Example('"/etc/huai/headers"')] = ""
     """The path of a file with headers for `content_urls` of HTTP, such as a token."""
@@ -77,53 +77,54 @@ class Module(msgspec.Struct, frozen=True):
     )
     """By directory ("/dists", or "/*": every top-level one), a count or a share."""
     protect: Annotated[tuple[str, ...], Example('["/project/trace/my.host"]')] = ()
-    """Patterns as of rsync's --exclude: paths that are never touched."""
+    """Paths that are never touched, as patterns of rsync's --exclude."""
     in_place: Annotated[tuple[str, ...], Example('["/images/*.img"]')] = ()
-    """Patterns of large files that are changed where they stand."""
+    """Patterns of large files that are changed in place."""
     trash: Annotated[Duration, Example('"7d", "1w", or 604800')] = Duration("0")
-    """How long what was deleted or replaced is kept in DEST, spelt like `delete_after`; 0: not."""
+    """The time to keep deleted and replaced files in DEST, spelt like `delete_after`; or 0."""
     delete_after: Annotated[Duration, Example('"2h", or 7200')] = Duration("0")
-    """How long what is gone stays: seconds, or a number and s, m, h, d or w."""
+    """The delay of deletions: seconds, or a number and s, m, h, d or w."""
     max_age: Annotated[Duration, Example('"2d", or 172800')] = Duration("0")
-    """A commit that is older is warned of, spelt like `delete_after`; 0: never."""
+    """The age above which a commit causes a warning, spelt like `delete_after`; 0: never."""
     max_entries: Annotated[int, Meta(ge=0)] = 0
-    """A commit that announces more is refused: reading it costs memory and time in proportion.
+    """The limit of entries in a commit: reading it costs memory and time in proportion.
 
     0: 100,000 more than are applied, and one for each byte of metadata."""
     max_bytes: SomeBytes = SomeBytes(1 << 50)
-    """The same for the sizes of all files."""
+    """The limit of the sizes of all files."""
     duplicates: Literal["copy", "hardlink"] = "copy"
-    """How a file gets content that stays under another name too; a copy is a reflink if it can."""
+    """The way to make a file whose content stays under another name too; copies are reflinks
+    where possible."""
     reuse_from: Annotated[tuple[str, ...], Example('["debian"]')] = ()
-    """Names of other modules, whose trees may have the content too."""
+    """Names of other modules whose trees may have the content too."""
     reuse_check: Literal["stat", "digest"] = "stat"
-    """What proves that a local file is still what the applied commit says."""
+    """The proof that a local file still matches the applied commit."""
     publish: Annotated[tuple[str, ...], Example('["pointers latest.txt"]')] = ()
     """Publish rules (FORMAT.md); they come before the upstream's."""
     volatile: Annotated[tuple[str, ...] | None, Example('["/status/beat"]')] = None
-    """Patterns of publish rules: files that change without a commit; empty: none; absent: those
-    that the upstream names, and those that are known."""
+    """Patterns of files that change without a commit; if absent, those that the upstream names and
+    those in huai's list."""
     filter: Annotated[tuple[str, ...], Example('["- *.iso"]')] = ()
-    """What is mirrored: rules of rsync's --filter; the files they merge count from ROOT."""
+    """Rules of rsync's --filter for the mirrored paths; merged files are relative to ROOT."""
     keep_commits: Annotated[int, Meta(ge=0, le=1000)] = 10
-    """How many commits that were applied before stay here, for `log`, `diff` and `why`."""
+    """The number of former commits to keep for `log`, `diff` and `why`."""
     owners: bool = True
     """Set owner and group, where this user may."""
     modes: Modes = Modes.SAFE
-    """What is done about set-id bits, and what everybody may write to."""
+    """The policy for set-id bits and world-writable modes."""
     safe_links: bool = False
-    """Leave out symlinks that lead out of the tree, as rsync's option of this name does."""
+    """Leave out symlinks that lead out of the tree, as rsync's --safe-links does."""
     allow_networks: Annotated[tuple[str, ...], Example('["10.20.0.0/16"]')] = ()
-    """Internal networks that URLs may lead to which the upstream or a redirection names."""
+    """Internal networks that URLs of the upstream and redirects may lead to."""
     timeout: Annotated[int, Meta(ge=1, le=86_400)] = 600
-    """Seconds without any data after which a connection counts as dead."""
+    """The seconds without any data after which a connection counts as dead."""
     tls: Tls | None = None
-    """Own certificates, for the hosts of `url` and `content_urls`."""
+    """Certificates for the hosts of `url` and `content_urls`."""
     hooks: Hooks = NO_HOOKS
     proofs: dict[str, Proof] = msgspec.field(default_factory=dict)
-    """By profile, what has to accept the pointers of such a repository."""
+    """The programs that have to accept the pointers of a repository, by profile."""
     attest: Attest = NO_ATTEST
-    """What is said of the tree after a sync, and to whom."""
+    """The attestation of the tree after a sync."""
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -132,7 +133,7 @@ class Module(msgspec.Struct, frozen=True):
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """Where the metadata are, best first."""
+        """The metadata URLs, best first."""
         return (self.url,) if isinstance(self.url, str) else self.url
 
     @property
@@ -147,29 +148,29 @@ class Module(msgspec.Struct, frozen=True):
 
 
 FOR_ONE_RUN = ("streams", "batch_files", "batch_size", "connections", "queue_time", "timeout")
-"""The keys that `-o` takes, beside `rsync_options`: how content is transferred."""
+"""The keys that `-o` takes besides `rsync_options`: settings of the transfer."""
 
 
 class Watch(msgspec.Struct, frozen=True):
-    """How `watch` does its work."""
+    """The settings of `watch`."""
 
     spread: Annotated[Duration, Example('"30s", or 30')] = Duration("1s")
-    """Within how long after an event a sync is begun, at a moment that chance picks."""
+    """The time after an event within which a sync starts, at a random moment."""
     poll: Annotated[Duration, Example('"10m", or 600')] = Duration("10m")
-    """How often a module is synced that no upstream tells of."""
+    """The interval of syncs of a module without events."""
     parallel: Annotated[int, Meta(ge=1, le=64)] = 2
-    """How many modules are synced at a time."""
+    """The number of modules to sync at a time."""
 
 
 class StatusFiles(msgspec.Struct, frozen=True):
-    """Where each sync writes down how the modules stand."""
+    """The files to which each sync writes the status of the modules."""
 
     prometheus: Annotated[
         str, Meta(pattern=PATH), Example('"/var/lib/prometheus/node-exporter/huai.prom"')
     ] = ""
-    """The path of a file for node_exporter's textfile collector; empty: none."""
+    """The path of a file for node_exporter's textfile collector, or empty."""
     html: Annotated[str, Meta(pattern=PATH), Example('"/var/www/html/status"')] = ""
-    """The path of a folder of a web server, for a page; empty: none."""
+    """The path of a web server's folder for a page, or empty."""
 
 
 NO_STATUS_FILES = StatusFiles()
@@ -182,56 +183,54 @@ class ClientConfig(msgspec.Struct, frozen=True):
     watch: Watch = Watch()
     status: StatusFiles = NO_STATUS_FILES
     notify: "Notify | None" = None
-    """None: nobody is told of failures."""
+    """The notifications of failures, if any."""
     attest: Attest = NO_ATTEST
-    """What modules say that have no table of their own; each has it already."""
+    """The attestation of modules without a table; it is already merged into each module."""
 
     def module(self, name: str) -> Module:
-        """One module, or `UnknownModuleError`."""
+        """Return a module; raises `UnknownModuleError`."""
         return find_module(self.modules, name)
 
 
 def default_root() -> Path:
-    """/var/lib/huai-client for root, the user's own state folder for anybody else."""
+    """Return /var/lib/huai-client for root, the user's state folder for other users."""
     if os.geteuid() == 0:
         return Path("/var/lib/huai-client")
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "huai-client"
 
 
 def config_path(root: Path) -> Path:
-    """Where the configuration stands."""
+    """Return the path of the configuration."""
     return root / _NAME
 
 
 def load(root: Path) -> ClientConfig:
-    """Read the configuration below `root`; a missing file means: no modules yet."""
+    """Read the configuration in `root`; a missing file has no modules."""
     path = config_path(root)
     table = read_toml(path)
     check_keys(str(path), table, ClientConfig.__struct_fields__)
     modules = table.get("modules", {})
     if not isinstance(modules, dict):
-        raise ConfigError(
-            f"{path}: modules: a table was expected", hint="[modules.NAME] begins one"
-        )
+        raise ConfigError(f"{path}: modules must be a table", hint="[modules.NAME] begins one")
     common = (table["attest"],) if "attest" in table else ()
-    named = {name: _module(path, name, modules[name], common) for name in modules}
+    modules_by_name = {name: _module(path, name, modules[name], common) for name in modules}
     watch = convert(f"{path}: [watch]", table.get("watch", {}), Watch)
     status = convert(f"{path}: [status]", table.get("status", {}), StatusFiles)
-    return ClientConfig(named, watch, status, _notify(path, table))
+    return ClientConfig(modules_by_name, watch, status, _notify(path, table))
 
 
 def _notify(path: Path, table: dict[str, Any]) -> "Notify | None":
     if "notify" not in table:
         return None
-    from huai_program.notify.settings import read_notify  # most have no use for it
+    from huai_program.notify.settings import read_notify  # used by few
 
     return read_notify(f"{path}: [notify]", table["notify"])
 
 
 def _module(path: Path, name: str, table: object, common: tuple[object, ...] = ()) -> Module:
-    """One module's table, checked as far as that costs next to nothing.
+    """Convert a module's table, with the checks that cost very little.
 
-    `common`: the table `[attest]`, if there is one.
+    `common` has the table `[attest]`, if any.
     """
     place = f"{path}: [modules.{name}]"
     check_keys(place, table, Module.__struct_fields__)
@@ -261,7 +260,7 @@ def _module(path: Path, name: str, table: object, common: tuple[object, ...] = (
 
 
 def check_config_name(name: str) -> str:
-    """`name` itself, if a module can be called so here; else `ConfigError`."""
+    """Return `name`; raises `ConfigError` if it is not a valid module name."""
     try:
         return check_module(name)
     except FormatError as error:
@@ -269,7 +268,7 @@ def check_config_name(name: str) -> str:
 
 
 def no_modules(root: Path) -> ConfigError:
-    """The error where something is to be done for all modules, and there is none."""
+    """Return the error for a command on all modules without any."""
     path = config_path(root)
     where = f"{path} has no module" if path.exists() else f"there is no {path}"
     return ConfigError(
@@ -279,7 +278,7 @@ def no_modules(root: Path) -> ConfigError:
 
 
 def make_root(root: Path) -> None:
-    """Make the state root if it is missing, for its owner alone."""
+    """Make the state root if it is missing, accessible to its owner only."""
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
         root.mkdir(mode=0o700, exist_ok=True)
@@ -290,7 +289,7 @@ def make_root(root: Path) -> None:
 
 
 def add_module(root: Path, name: str, module: Module) -> None:
-    """Write a new module into the configuration; `ConfigError` if the name is taken."""
+    """Write a new module into the configuration; raises `ConfigError` if the name exists."""
     import tomlkit  # loads slowly, and a sync never writes configuration
 
     check_config_name(name)
@@ -305,16 +304,16 @@ def add_module(root: Path, name: str, module: Module) -> None:
         key: value for key, value in values.items() if value != defaults[key] or key in needed
     }
 
-    def put(text: str) -> str:
+    def insert(text: str) -> str:
         document = tomlkit.parse(text)
         document.setdefault("modules", tomlkit.table(is_super_table=True))[name] = changed
         return tomlkit.dumps(document)
 
-    rewrite(config_path(root), put, mode=0o600)
+    rewrite(config_path(root), insert, mode=0o600)
 
 
 def remove_module(root: Path, name: str) -> None:
-    """Take a module out of the configuration."""
+    """Remove a module from the configuration."""
     import tomlkit  # as above
 
     load(root).module(name)

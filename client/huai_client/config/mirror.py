@@ -1,4 +1,4 @@
-"""One module of one client root: its name, its configuration and its files."""
+"""A module of a client root: its name, its configuration and its files."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from huai_client.state.paths import ModulePlaces, module_places
 
 
 class Mirror(NamedTuple):
-    """What all work on one tree begins with."""
+    """A module, as all work on its tree begins with."""
 
     name: str
     config: Module
@@ -18,7 +18,7 @@ class Mirror(NamedTuple):
 
     @classmethod
     def of(cls, root: Path, name: str, config: Module) -> "Mirror":
-        """The module `name`, a checked name, of the client whose state root is `root`."""
+        """Return the module `name`, a checked name, of the client with the state root `root`."""
         return cls(name, config, module_places(root, name))
 
     @property
@@ -33,15 +33,15 @@ class Mirror(NamedTuple):
 
     @property
     def tls(self) -> TlsFiles:
-        """Own certificates, for the hosts that the configuration names."""
+        """The certificates for the hosts that the configuration names."""
         return TlsFiles.of(self.config.tls, self.config.named_urls)
 
     @property
     def reach(self) -> Reach:
-        """The addresses that URLs may lead to which the configuration does not name."""
+        """The addresses that URLs from outside the configuration may lead to."""
         return Reach(self.config.named_urls, self.config.allow_networks)
 
     @property
     def upstream_name(self) -> str:
-        """What the upstream calls the module."""
+        """The upstream's name of the module."""
         return self.config.upstream_name or self.name

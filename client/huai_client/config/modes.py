@@ -1,8 +1,8 @@
-"""Which modes a tree gets: the ones that the metadata states, or what a policy makes of them.
+"""The modes of a tree: those that the metadata states, changed by a policy.
 
-Pure.  Rule to keep: only the table of a policy says which mode is not the stated one, and
-everything that plans, publishes or compares asks a `Selection`, which applies it.  So nothing is
-set that is found different later.
+Pure.  Rule to keep: only the table of a policy changes a stated mode, and everything that plans,
+publishes or compares uses a `Selection`, which applies it.  So no mode is set that a later
+comparison reports as different.
 """
 
 from enum import StrEnum
@@ -17,72 +17,72 @@ _FOR_OTHERS = 0o002
 _PERMISSIONS = 0o777
 _ALL = 0o7777
 _LINE = "modes "
-"""Begins the line of a policy; no rule of rsync's begins so."""
+"""The beginning of a policy's line, which no rule of rsync has."""
 
 _Real = TypeVar("_Real", File, Directory)
 
 
 class UnknownModesError(HuaiError):
-    """A policy of another version."""
+    """The policy is of another version."""
 
     exit_code = ExitCode.CONFIG
 
 
 class Reduced(int):
-    """A mode that lacks bits which the metadata states."""
+    """A mode without some of the stated bits."""
 
     stated: int
-    """What the metadata states."""
+    """The mode that the metadata states."""
 
     @classmethod
     def of(cls, mode: int, stated: int) -> "Reduced":
-        """`mode` instead of `stated`."""
-        made = cls(mode)
-        made.stated = stated
-        return made
+        """Return `mode` in place of `stated`."""
+        reduced = cls(mode)
+        reduced.stated = stated
+        return reduced
 
 
-class Kept(int):
-    """A mode for what is made anew, less the umask; what is there already keeps its own."""
+class DefaultMode(int):
+    """A mode for new entries, less the umask; existing entries keep their own."""
 
 
 class ModeRule(NamedTuple):
-    """Which mode is made of a stated one."""
+    """A change of a stated mode."""
 
-    kept: int
-    """Bits that stay as they are stated."""
+    mask: int
+    """The bits that stay as stated."""
     set: int = 0
-    """Bits that are always there."""
+    """The bits that are always set."""
 
 
 class ModeTable(NamedTuple):
-    """What a policy does."""
+    """The rules of a policy."""
 
     file: ModeRule
     directory: ModeRule
     local: bool = False
-    """What is there keeps its own."""
+    """True if existing entries keep their modes."""
 
 
 class Modes(StrEnum):
-    """What is done about modes: the key `modes` of client.toml."""
+    """A policy for modes: the key `modes` of client.toml."""
 
     SAFE = "safe"
-    """No set-uid, set-gid for directories alone, and nothing that everybody may write to."""
+    """Without set-uid, with set-gid for directories only, and without world-writable modes."""
     EXACT = "exact"
     """As stated."""
     PLAIN = "plain"
-    """755 for directories and 644 for files, as rsync's `--chmod=D755,F644`."""
+    """With 755 for directories and 644 for files, as rsync's `--chmod=D755,F644`."""
     LOCAL = "local"
-    """As rsync without `--perms`: what is there keeps its mode."""
+    """As rsync without `--perms`: existing entries keep their modes."""
 
     @property
     def table(self) -> ModeTable:
-        """What it does, as the engine takes it."""
+        """The rules, as the engine takes them."""
         return _TABLES[self]
 
     def of(self, entry: Entry) -> Entry:
-        """`entry` as a tree gets it."""
+        """Return `entry` with the mode of this policy."""
         if isinstance(entry, Symlink):
             return entry
         if isinstance(entry, File):
@@ -90,24 +90,24 @@ class Modes(StrEnum):
         return self.of_directory(entry)
 
     def of_directory(self, entry: Directory) -> Directory:
-        """The same of a directory."""
+        """Return a directory with the mode of this policy."""
         return self._of_real(entry, self.table.directory)
 
     def _of_real(self, entry: _Real, rule: ModeRule) -> _Real:
-        mode = entry.mode & rule.kept | rule.set
+        mode = entry.mode & rule.mask | rule.set
         if self.table.local:
-            return entry._replace(mode=Kept(mode))
+            return entry._replace(mode=DefaultMode(mode))
         if mode == entry.mode:
             return entry
         return entry._replace(mode=mode if rule.set else Reduced.of(mode, entry.mode))
 
     def hides(self, other: "Modes") -> bool:
-        """Whether a tree made by this policy may differ from `other` where entries are equal."""
+        """Return True if a tree of this policy may differ from `other` where entries are equal."""
         return self is Modes.LOCAL and other is not Modes.LOCAL
 
 
 _TABLES = {
-    # A sticky directory too: what everybody may put into a mirror, the mirror hands out.
+    # A sticky directory too: the mirror would serve what any local user puts there.
     Modes.SAFE: ModeTable(
         ModeRule(_ALL & ~(_SET_ID | _FOR_OTHERS)), ModeRule(_ALL & ~(_SET_UID | _FOR_OTHERS))
     ),
@@ -118,12 +118,12 @@ _TABLES = {
 
 
 def bare_key(modes: Modes) -> str:
-    """How a policy is recorded beside a filter (`filters.Rules.key`); empty: as stated."""
+    """Return a policy's line of a recorded filter (`filters.Rules.key`); empty for `EXACT`."""
     return "" if modes is Modes.EXACT else f"{_LINE}{modes}\n"
 
 
 def split_key(key: str) -> tuple[Modes, str]:
-    """The policy that a recorded filter begins with, and the rest, which are the rules."""
+    """Split a recorded filter into the policy that it begins with, and its rules."""
     line, _, rest = key.partition("\n")
     if not line.startswith(_LINE):
         return Modes.EXACT, key
@@ -131,6 +131,6 @@ def split_key(key: str) -> tuple[Modes, str]:
         return Modes(line.removeprefix(_LINE)), rest
     except ValueError:
         raise UnknownModesError(
-            f"the recorded state says {line!r}, which this version does not know",
+            f"the recorded state has {line!r}, which this version does not know",
             hint="run the version that wrote it, or sync with --adopt",
         ) from None

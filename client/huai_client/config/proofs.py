@@ -1,6 +1,6 @@
 """A table `[modules.NAME.proofs.PROFILE]` of client.toml, as a frozen, typed value.
 
-Loads next to nothing: each poll reads it.  `config_check` looks at programs and keyrings.
+Imports very little: each poll reads it.  `config_check` checks programs and keyrings.
 """
 
 from typing import Annotated
@@ -14,41 +14,41 @@ from huai_program.tables import Example, convert, example
 
 
 class Proof(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What has to accept the pointers of a package repository (docs/PROOFS.md)."""
+    """A program that has to accept the pointers of a package repository (docs/PROOFS.md)."""
 
     gpgv: Annotated[Command | None, Example('"/usr/share/keyrings/debian-archive-keyring.gpg"')] = (
         None
     )
-    """The path of a keyring, or a list of them: the archive's own signatures are verified."""
+    """The path of a keyring, or a list of them, to verify the archive's own signatures."""
     command: Annotated[Command | None, Example('["/usr/local/bin/prove", "--strict"]')] = None
-    """Or a program, as for a hook."""
+    """A program instead, as for a hook."""
     timeout: Annotated[TimeLimit, Example('"1m", or 60')] = TimeLimit("1m")
-    """How long each program that is run may take."""
+    """The time limit of each program."""
 
     @property
     def keyrings(self) -> tuple[str, ...]:
-        """The keyrings for gpgv; none: `words` are run."""
+        """The keyrings for gpgv; empty if `words` are run."""
         return words_of(self.gpgv)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of the program; none: gpgv is run."""
+        """The words of the program; empty if gpgv is run."""
         return words_of(self.command)
 
 
 def convert_proofs(place: str, tables: object) -> dict[str, Proof]:
-    """The values by profile; `place` is that of the table above them."""
+    """Convert tables by profile; `place` is that of the table above them."""
     if not isinstance(tables, dict):
         raise ConfigError(
-            f"{place}]: a table was expected", hint=f"{place.rpartition(': ')[2]}.apt] begins one"
+            f"{place}] must be a table", hint=f"{place.rpartition(': ')[2]}.apt] begins one"
         )
-    found: dict[str, Proof] = {}
+    proofs: dict[str, Proof] = {}
     for profile, table in tables.items():
-        here = f"{place}.{profile}]"
-        proof = found[profile] = convert(here, table, Proof)
+        table_place = f"{place}.{profile}]"
+        proof = proofs[profile] = convert(table_place, table, Proof)
         if (proof.gpgv is None) == (proof.command is None):
             raise ConfigError(
-                f"{here}: either gpgv or command is needed, and not both",
+                f"{table_place}: either gpgv or command is needed, and not both",
                 hint=example(Proof, "gpgv"),
             )
-    return found
+    return proofs

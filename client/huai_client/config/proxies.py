@@ -1,8 +1,8 @@
 """The proxies that the environment names.
 
 urllib knows the rules for `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`.  libcurl, for
-content URLs of client.toml, and rsync read the environment themselves: for them this only says
-which proxy it is.
+content URLs of client.toml, and rsync read the environment themselves: for them this only reports
+the proxy that they use.
 """
 
 import os
@@ -26,7 +26,7 @@ class Proxy(NamedTuple):
 
     @property
     def hint(self) -> str:
-        """How to repair it, or to do without it."""
+        """The advice to repair or to disable the proxy."""
         without = "unset it" if self.variable == _RSYNC else "name the host in no_proxy"
         return f"check the proxy that {self.variable} in the environment names, or {without}"
 
@@ -35,24 +35,24 @@ def proxy_for(url: SplitResult) -> Proxy | None:
     """Return the proxy for a URL of HTTP, or None; `ValueError` for one without a host."""
     if not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
-    import urllib.request  # knows the rules, takes long to load, and few have a proxy
+    import urllib.request  # takes long to load, and few have a proxy
 
-    known = urllib.request.getproxies()
-    scheme = url.scheme if url.scheme in known else "all"
-    named = known.get(scheme)
-    if not named or urllib.request.proxy_bypass(url.netloc.rpartition("@")[2]):
+    proxies = urllib.request.getproxies()
+    scheme = url.scheme if url.scheme in proxies else "all"
+    address = proxies.get(scheme)
+    if not address or urllib.request.proxy_bypass(url.netloc.rpartition("@")[2]):
         return None
     variables = (f"{scheme}_proxy", f"{scheme}_proxy".upper())
     variable = next((each for each in variables if os.environ.get(each)), variables[0])
-    found = split_url(named if "://" in named else f"http://{named}")
-    if not found.hostname:
+    url_parts = split_url(address if "://" in address else f"http://{address}")
+    if not url_parts.hostname:
         raise ValueError(f"the proxy has no host: {variable}")
-    return Proxy(variable, found)
+    return Proxy(variable, url_parts)
 
 
 def rsync_proxy() -> Proxy | None:
     """Return the proxy that rsync uses for daemons, or None."""
-    named = os.environ.get(_RSYNC, "")
-    with suppress(ValueError):  # rsync says what is wrong with it
-        return Proxy(_RSYNC, split_url(f"http://{named}")) if named else None
+    address = os.environ.get(_RSYNC, "")
+    with suppress(ValueError):  # rsync reports the error
+        return Proxy(_RSYNC, split_url(f"http://{address}")) if address else None
     return None

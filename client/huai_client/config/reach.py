@@ -1,15 +1,15 @@
-"""How far an upstream may lead this program into networks that are not the internet.
+"""The limits within which an upstream may lead this program into internal networks.
 
-Content URLs and mirrors that the metadata name, and targets of redirections, are somebody else's
-words: without a limit an upstream could have any server of this network asked.  Rules:
+Content URLs and mirrors of the metadata, and redirect targets, are under the upstream's control:
+without a limit it could cause requests to any server of this network.  Rules:
 
-- Where one of the URLs of client.toml is at private addresses alone, the others may be at private
-  ones; where one is on this machine or its link, anywhere.  So an upstream inside a network works
-  as one on the internet does.
+- If one of the URLs of client.toml has private addresses only, the others may be at private ones;
+  if one is on this machine or its link, anywhere.  So an upstream inside a network works as one on
+  the internet does.
 - Networks that `allow_networks` names are allowed.
-- The address that is connected to is what counts, not a name.
+- The address of the connection counts, not a name.
 
-Loads next to nothing before an address is to be judged: each poll passes here.
+Imports very little before an address is checked: each poll loads it.
 """
 
 import re
@@ -30,37 +30,37 @@ HINT = "if that is meant, name the network in allow_networks in client.toml"
 
 
 class Reach(NamedTuple):
-    """Which addresses a URL may lead to that client.toml does not name."""
+    """The addresses that URLs from outside of client.toml may lead to."""
 
-    named: tuple[str, ...] = ()
+    configured_urls: tuple[str, ...] = ()
     """The URLs of client.toml."""
     networks: tuple[str, ...] = ()
-    """As `allow_networks` has them."""
+    """The networks of `allow_networks`."""
 
     def refusal(self, address: str) -> str:
-        """Return why `address` is not connected to; empty if it is."""
+        """Return why connections to `address` are refused, or an empty text."""
         from ipaddress import ip_address, ip_network
 
         from huai_program.addresses import is_internal, is_local
 
-        found = ip_address(address.partition("%")[0])
-        if not is_internal(found):
+        ip = ip_address(address.partition("%")[0])
+        if not is_internal(ip):
             return ""
-        if any(found in ip_network(text) for text in self.networks):
+        if any(ip in ip_network(text) for text in self.networks):
             return ""
-        allowed = is_local if is_local(found) else is_internal
-        if any(_lies(url, allowed) for url in self.named):
+        allowed = is_local if is_local(ip) else is_internal
+        if any(_is_within(url, allowed) for url in self.configured_urls):
             return ""
-        place = "this machine or its link" if is_local(found) else "a private network"
-        return f"{found} is an address of {place}"
+        place = "this machine or its link" if is_local(ip) else "a private network"
+        return f"{ip} is an address of {place}"
 
     def refusal_of_host(self, host: str) -> str:
-        """Return why `host` is not connected to, as far as its name tells; empty if it is."""
+        """Return why connections to `host` are refused, by its name, or an empty text."""
         return next(filter(None, (self.refusal(str(each)) for each in _resolved(host))), "")
 
 
 def check_networks(texts: Iterable[str]) -> None:
-    """Raise `ConfigError` for what is no value of `allow_networks`."""
+    """Raise `ConfigError` for an invalid value of `allow_networks`."""
     from ipaddress import ip_network
 
     for text in texts:
@@ -73,15 +73,15 @@ def check_networks(texts: Iterable[str]) -> None:
             ) from None
 
 
-def _lies(url: str, within: Callable[["Address"], bool]) -> bool:
-    """Return True if all addresses of a URL are `within`: names are the upstream's to resolve."""
-    found = _addresses(url)
-    return bool(found) and all(map(within, found))
+def _is_within(url: str, within: Callable[["Address"], bool]) -> bool:
+    """Return True if all addresses of a URL are `within`, since the upstream resolves names."""
+    addresses = _addresses(url)
+    return bool(addresses) and all(map(within, addresses))
 
 
 @lru_cache(maxsize=64)
 def _addresses(url: str) -> "tuple[Address, ...]":
-    """The addresses of a URL of client.toml; a path is of this machine."""
+    """Return the addresses of a URL of client.toml; a path is on this machine."""
     if "://" in url:
         try:
             host = split_url(url).hostname
@@ -97,7 +97,7 @@ def _resolved(host: str) -> "tuple[Address, ...]":
     from ipaddress import ip_address
 
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return ()
-    return tuple(ip_address(str(each[4][0]).partition("%")[0]) for each in found)
+    return tuple(ip_address(str(each[4][0]).partition("%")[0]) for each in infos)

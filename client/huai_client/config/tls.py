@@ -1,10 +1,9 @@
-"""The table `[modules.NAME.tls]` of client.toml: own certificates for HTTPS.
+"""The table `[modules.NAME.tls]` of client.toml: client certificate and authorities for HTTPS.
 
-What a client shows of itself, and which authorities it believes.  Loads next to nothing: each poll
-reads the table.  `config_check` looks at the files.
+Imports very little: each poll reads the table.  `config_check` reads the files.
 
-Rule to keep: both are for the hosts that the module's table names in `url` and `content_urls`, and
-for no other one, wherever the upstream or a redirection leads.
+Rule to keep: both are used only for the hosts that the module's table names in `url` and
+`content_urls`, and never for other URLs of the upstream or redirect targets.
 """
 
 import os
@@ -33,67 +32,67 @@ _CERTIFICATE_HINTS = (
     ("not yet valid", "check the clock of this machine"),
     ("revoked", "tell its administrator"),
 )
-"""Words of the reason, and what to do."""
+"""A word of the reason, with its hint."""
 
 
 _Path = Annotated[str, msgspec.Meta(pattern=PATH)]
 
 
 class Tls(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the hosts that the table of a module names are shown, and believed by (PEM files)."""
+    """The PEM files for the hosts that a module's table names."""
 
     certificate: Annotated[_Path, Example('"/etc/huai/client.pem"')] = ""
-    """Of this client, with the chain that leads to its authority; empty: none is shown."""
+    """The client's certificate with the chain to its authority, or empty."""
     key: Annotated[_Path, Example('"/etc/huai/client.key"')] = ""
-    """Its private key."""
+    """The private key of the certificate."""
     ca: Annotated[_Path, Example('"/etc/huai/ca.pem"')] = ""
-    """The authorities that count there, instead of the system's; empty: the system's."""
+    """The trusted authorities; empty for the system's."""
 
 
 NO_TLS = Tls()
 
 
 class TlsError(HuaiError):
-    """The files of TLS cannot be used."""
+    """The files for TLS cannot be used."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.CONFIG
 
 
 class TlsFiles(NamedTuple):
-    """The files of `tls`, and the hosts that they are for."""
+    """The files of `tls`, with the hosts that they are for."""
 
     hosts: tuple[str, ...] = ()
-    """Sorted."""
+    """The host names, sorted."""
     files: Tls = NO_TLS
 
     @classmethod
     def of(cls, files: Tls | None, urls: Iterable[str]) -> Self:
-        """Those for the hosts of `urls`, as far as they are spoken to by HTTPS."""
+        """Return the files for those hosts of `urls` that use HTTPS."""
         if files is None:
             return cls()
         hosts = {_host(url) for url in urls if url.lower().startswith(_HTTPS)}
         return cls(tuple(sorted(hosts - {""})), files)
 
     def at(self, url: str) -> Tls:
-        """What counts at the host of `url`."""
+        """Return the files for the host of `url`."""
         return self.files if self.hosts and _host(url) in self.hosts else NO_TLS
 
 
 SYSTEM_TLS = TlsFiles()
-"""No certificate, and the authorities of the system."""
+"""The system's authorities, without a client certificate."""
 
 
 def convert_tls(place: str, table: object) -> Tls:
-    """The value of a table; `ConfigError` with the key that is wrong."""
-    made = convert(place, table, Tls)
-    for key, other in (("certificate", made.key), ("key", made.certificate)):
-        if other and not getattr(made, key):
+    """Convert a table; raises `ConfigError` with the key that is wrong."""
+    tls = convert(place, table, Tls)
+    for key, other in (("certificate", tls.key), ("key", tls.certificate)):
+        if other and not getattr(tls, key):
             raise ConfigError(f"{place}: {key} is missing", hint=example(Tls, key))
-    return made
+    return tls
 
 
 def check_key(files: Tls) -> None:
-    """Raise `TlsError` if there is a private key that others may read, or that is not there."""
+    """Raise `TlsError` if the private key is missing, or other users may read it."""
     if not files.key:
         return
     try:
@@ -110,40 +109,40 @@ def check_key(files: Tls) -> None:
 
 
 def client_context(files: Tls) -> "ssl.SSLContext":
-    """How to speak TLS with these files; `TlsError` if they cannot be used."""
-    import ssl  # a mirror in the same building has no need of it, and it takes long to load
+    """Return the TLS context with these files; raises `TlsError` if they cannot be used."""
+    import ssl  # takes long to load, and is not needed inside a network
 
     check_key(files)
     place = files.ca
     try:
-        made = ssl.create_default_context(cafile=files.ca or None)
+        context = ssl.create_default_context(cafile=files.ca or None)
         if files.certificate:
             place = files.certificate
-            # A key with a passphrase would ask for it at the terminal.
-            made.load_cert_chain(files.certificate, files.key, password=lambda: "")
+            # OpenSSL would ask for a passphrase at the terminal.
+            context.load_cert_chain(files.certificate, files.key, password=lambda: "")
     except ssl.SSLError as error:
         raise TlsError(
-            f"{place}: {error.reason or 'it cannot be read'}",
+            f"{place}: {error.reason or 'cannot be read'}",
             hint=TLS_HINT,
         ) from error
     except OSError as error:
         raise TlsError(
             f"{place}: {error.strerror}", hint="let the user who runs huai-client read it"
         ) from error
-    return made
+    return context
 
 
 def certificate_hint(reason: str) -> str:
-    """Return what to do about a certificate that OpenSSL or libcurl does not accept."""
-    said = reason.lower()
+    """Return the hint for a certificate that OpenSSL or libcurl does not accept."""
+    lower = reason.lower()
     for words, hint in _CERTIFICATE_HINTS:
-        if words in said:
+        if words in lower:
             return hint
-    return "an authority of your own stands in client.toml, tls = {ca = FILE}, or in SSL_CERT_FILE"
+    return "name your own authority in client.toml, tls = {ca = FILE}, or in SSL_CERT_FILE"
 
 
 def _host(url: str) -> str:
     try:
         return split_url(url).hostname or ""
-    except ValueError:  # it is refused where it is asked
+    except ValueError:  # the request reports the error
         return ""

@@ -1,9 +1,9 @@
-"""The settings of a module by which its tree follows from a commit, and which of them changed.
+"""The settings of a module that determine its tree, and the detection of their changes.
 
-A change of modes or filter costs what the two selections differ by.  For any other key nothing but
-the tree itself says which paths it concerns, so the whole tree is compared.
+The cost of a change of modes or filter grows with the difference between the two selections.  For
+any other key only the tree itself shows which paths it concerns, so the whole tree is compared.
 
-Loads next to nothing, because each poll compares records.
+Imports very little, because each poll compares records.
 """
 
 import json
@@ -21,24 +21,24 @@ RECORDED: Mapping[str, Callable[[Module], object]] = {
     "safe_links": lambda module: module.safe_links,
     "volatile": lambda module: module.volatile and list(module.volatile),
 }
-"""The keys that say what the tree is, besides `filter` and `modes`, and their recorded values."""
+"""The keys that determine the tree, besides `filter` and `modes`, with their recorded values."""
 
 
 def record_settings(module: Module, rules_key: str) -> str:
-    """Return the record for `module` and the filter and modes with this key."""
+    """Return the record for `module`, with the key of its filter and modes."""
     return f"{LINE}{_keys(module)}\n{rules_key}"
 
 
 def changed_keys(module: Module, *records: str) -> list[str]:
-    """Return the keys in `RECORDED` whose values are others than in any of `records`, sorted.
+    """Return the keys in `RECORDED` whose values differ from any of `records`, sorted.
 
-    All of them where a record has no such line, or one that is not understood.
+    Returns all of them if a record has no such line, or a malformed one.
     """
     now = _keys(module)
     changed: set[str] = set()
     for keys in {TreeSettings.parse(record).keys for record in records} - {now}:
-        before, wanted = _values(keys), json.loads(now)
-        changed.update(key for key in RECORDED if before.get(key, ...) != wanted[key])
+        before, current = _values(keys), json.loads(now)
+        changed.update(key for key in RECORDED if before.get(key, ...) != current[key])
     return sorted(changed)
 
 

@@ -1,1 +1,1 @@
-"""Comparing the tree that is there with the one that is wanted."""
+"""Comparison of the local tree with the one that a snapshot describes."""

@@ -1,4 +1,4 @@
-"""The filter of one run, and whether the tree was made with the settings that hold now.
+"""The filter of one run, and the check that the tree was made with the current settings.
 
 The filter includes `modes`: the next sync applies a change of either.  The code for filters is not
 loaded for a module without one.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def rules_of(mirror: Mirror, options: SyncOptions) -> "Rules":
-    """The rules by which the next sync mirrors; `FilterError` if they are wrong."""
+    """Return the rules that the next sync uses; raises `FilterError` if they are malformed."""
     from huai_client.filters import load_rules
 
     module = mirror.config
@@ -29,7 +29,7 @@ def rules_of(mirror: Mirror, options: SyncOptions) -> "Rules":
 
 
 def has_same_settings(mirror: Mirror, state: State) -> bool:
-    """True if the tree was made with the settings of client.toml that hold now."""
+    """Return True if the tree was made with the current settings of client.toml."""
     module = mirror.config
     key = rules_of(mirror, SyncOptions()).key() if module.filter else bare_key(module.modes)
     return state.filter == record_settings(module, key)

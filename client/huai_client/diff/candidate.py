@@ -1,4 +1,4 @@
-"""A path that may have to change, and what the metadata says of its content.  Pure."""
+"""A path that may have to change, with its local and its expected entry.  Pure."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,55 +8,55 @@ from huai_schema.paths import RelPath
 
 
 class Candidate(NamedTuple):
-    """One path, as it is and as it should be."""
+    """A path with its local and its expected entry."""
 
     path: RelPath
     have: Entry | None
-    """What is there; None: nothing, or something `special`."""
-    wanted: Entry | None
-    """What should be there; None: nothing."""
+    """The local entry; None if the path is missing or `special`."""
+    expected: Entry | None
+    """The entry that should be there; None if the path should not exist."""
     past: tuple[Entry, ...] = ()
     """The entries of the applied snapshot and of those attempted since."""
     special: bool = False
-    """Whether a device, socket or fifo is there."""
+    """True for a local device, socket or fifo."""
     differing: frozenset[str] = frozenset()
-    """The names of the attributes in which what is there differs from `wanted`.
+    """The names of the attributes in which `have` differs from `expected`.
 
     Any of "type", "size", "mtime", "mode", "owner", "group", "target", "link".  Owners are compared
-    by number, and only where they can be set; a name that is unknown on this machine never differs.
+    by number, and only where they can be set.  A name unknown on this machine never differs.
     """
     links: int = 1
-    """Names that the inode has."""
+    """The link count of the local inode."""
     digest: bytes | None = None
-    """Of the local content, if nothing else could tell whether it is the wanted one."""
+    """The digest of the local content, computed only if the attributes do not decide."""
     inode: tuple[int, int] = (0, 0)
-    """Device and inode number of what is there."""
+    """Device and inode number of the local entry."""
 
     @property
     def present(self) -> bool:
-        """Whether anything is there."""
+        """True if anything exists at the path."""
         return self.have is not None or self.special
 
 
 class Move(NamedTuple):
-    """Rename a directory with all that it holds; there is nothing at `new`."""
+    """A rename of a directory with everything below it; nothing exists at `new`."""
 
     old: RelPath
     new: RelPath
 
 
 class Remove(NamedTuple):
-    """Unlink a file, symlink or special file, or remove an empty directory."""
+    """A removal of a file, symlink, special file or empty directory."""
 
     path: RelPath
     directory: bool
 
 
 class TreeDiff(NamedTuple):
-    """How the tree differs from the wanted one: the input of the planner."""
+    """The differences between the local and the expected tree: the input of the planner."""
 
     candidates: Sequence[Candidate]
-    """Of the tree as it is after `moves`."""
+    """The candidates of the tree after `moves`."""
     moves: list[Move]
     extraneous: list[RelPath]
-    """Paths that no snapshot names and that stay; found only when the whole tree was compared."""
+    """Paths in no snapshot that are kept; filled only when the whole tree was compared."""

@@ -1,7 +1,7 @@
-"""Which paths may differ, and what is there: the input of the planner.
+"""The paths that may differ, with their local entries: the input of the planner.
 
-Reads the attributes of these paths, and the content of a file only if nothing else can tell whether
-it is the wanted one.  Costs what the snapshots differ by; only a tree that was never synced is
+Reads the attributes of these paths, and the content of a file only if the attributes do not decide.
+The cost grows with the difference between the snapshots; only a tree that was never synced is
 compared as a whole.
 """
 
@@ -12,7 +12,7 @@ from huai_client.diff.candidate import TreeDiff
 from huai_client.diff.compare import TreeComparison
 from huai_client.diff.findings import Difference, Kind
 from huai_client.diff.hardlinks import check_hardlinks
-from huai_client.diff.moves import ChangedPaths, anywhere, gone, rewritten
+from huai_client.diff.moves import ChangedPaths, anywhere, paths_removed, same_stat_changes
 from huai_client.diff.renames import RenamedView
 from huai_client.diff.selection import Selection
 from huai_client.diff.symlinks import is_unsafe
@@ -26,69 +26,71 @@ from huai_schema.paths import ROOT, RelPath, ancestors, path_order, show
 
 
 class UnreadableTreeError(HuaiError):
-    """Something in the destination cannot be looked at."""
+    """A path in the destination cannot be read."""
 
     exit_code = ExitCode.DESTINATION
 
 
 _DAMAGED = b"damaged"
-"""Equal to no digest."""
+"""A value that is not equal to any digest."""
 
 
 def diff_whole(
     view: View,
     past: Sequence[Selection],
-    wanted: Selection,
+    target: Selection,
     *,
     delete_extraneous: bool,
     safe_links: bool = False,
     tick: Callable[[], None] = lambda: None,
 ) -> TreeDiff:
-    """Compare the whole tree; for one that another program made.
+    """Compare the whole tree, for example one that another program made.
 
     `tick` is called now and then, and may raise to end the comparison.  With `safe_links` all
-    unsafe symlinks of `wanted` are candidates, even those that are there.
+    unsafe symlinks of `target` are candidates, even those that exist.
 
-    A path that neither `wanted` nor one of `past` names is extraneous: it is reported, and deleted
-    only with `delete_extraneous`.  Size and time decide, except where `wanted` has other content
-    than one of `past` under the same size and time: those files are read.
+    A path in neither `target` nor any of `past` is extraneous: it is reported, and deleted only
+    with `delete_extraneous`.  Size and time decide, except where `target` and one of `past` have
+    different content with the same size and time: those files are read.
     """
     table = CandidateTable(view.names)
     extraneous: list[RelPath] = []
     going: dict[RelPath, Entry | None] = {}
-    ours = gone(past, wanted)
-    for finding in TreeComparison(view, wanted).put_into(table, tick):
+    removed_paths = paths_removed(past, target)
+    for finding in TreeComparison(view, target).put_into(table, tick):
         if isinstance(finding, Unreadable):
             raise _unreadable(finding)
-        if not delete_extraneous and finding.path not in ours:
+        if not delete_extraneous and finding.path not in removed_paths:
             extraneous.append(finding.path)
         else:
             going[finding.path] = None
-    _look(view, table, going, tick=tick)
-    _add_rewritten(view, table, rewritten(past, wanted), tick)
-    _add_members(view, table, wanted)
+    _compare(view, table, going, tick=tick)
+    _add_same_stat_changes(view, table, same_stat_changes(past, target), tick)
+    _add_members(view, table, target)
     if safe_links:
-        unsafe = {entry.path: entry for entry in wanted.symlinks() if is_unsafe(entry)}
-        known = table.having({*unsafe})
-        _look(view, table, {path: each for path, each in unsafe.items() if path not in known})
-    check_hardlinks(table, wanted)
+        unsafe = {entry.path: entry for entry in target.symlinks() if is_unsafe(entry)}
+        candidates = table.select_candidates({*unsafe})
+        _compare(
+            view, table, {path: entry for path, entry in unsafe.items() if path not in candidates}
+        )
+    check_hardlinks(table, target)
     return TreeDiff(table, [], extraneous)
 
 
 def diff_changes(
     view: View,
     past: Sequence[Selection],
-    wanted: Selection,
+    target: Selection,
     may_move: Callable[[RelPath, RelPath], bool] = anywhere,
 ) -> TreeDiff:
-    """Look at the paths in which any selection of `past` differs from `wanted`.
+    """Compare the paths in which any selection of `past` differs from `target`.
 
     The first of `past` is the applied one; the others are those of interrupted runs.  `may_move`
-    says which directories may be renamed as a whole.  The candidates are the tree as it is after
-    the moves.
+    decides which directories may be renamed as a whole.  The candidates describe the tree after the
+    moves.
     """
     try:
-        collected = ChangedPaths(view, past, wanted, may_move)
+        collected = ChangedPaths(view, past, target, may_move)
     except PathError as error:
         raise _unreadable(Unreadable(error.path, error.reason)) from error
     view = RenamedView(view, collected.moves)
@@ -96,45 +98,45 @@ def diff_changes(
     _survey(view, table)
     # An interrupted run may have left other times and modes on these directories.
     disturbed = {ROOT, *collected.parents()} if len(past) > 1 else {ROOT}
-    _add_directories(view, table, disturbed - table.having(disturbed), wanted)
+    _add_directories(view, table, disturbed - table.select_candidates(disturbed), target)
     lost = {
         entry.path: entry
         for path in _lost_directories(view, table)
-        for entry in wanted.entries_below(path)
+        for entry in target.entries_below(path)
     }
-    known = table.having({*lost})
-    _look(view, table, {path: entry for path, entry in lost.items() if path not in known})
-    _add_leaders(view, table, wanted)
-    check_hardlinks(table, wanted)
+    candidates = table.select_candidates({*lost})
+    _compare(view, table, {path: entry for path, entry in lost.items() if path not in candidates})
+    _add_leaders(view, table, target)
+    check_hardlinks(table, target)
     return TreeDiff(table, collected.moves, [])
 
 
 def diff_damage(
-    view: View, damage: Iterable[Difference], wanted: Selection, *, delete_extraneous: bool
+    view: View, damage: Iterable[Difference], target: Selection, *, delete_extraneous: bool
 ) -> TreeDiff:
-    """Look at the paths that `verify` found, to repair them."""
-    found = list(damage)
-    paths = {difference.path for difference in found}
-    # Size and time are right; another digest tells the planner that the content is wrong.
+    """Compare the paths that `verify` reported, to repair them."""
+    differences = list(damage)
+    paths = {difference.path for difference in differences}
+    # Size and time are right; a different digest tells the planner that the content is wrong.
     damaged = {
         difference.path
-        for difference in found
+        for difference in differences
         if "digest" in difference.attributes or difference.kind is Kind.UNREADABLE
     }
-    entries = wanted.entries_at(paths)
+    entries = target.entries_at(paths)
     extraneous = [] if delete_extraneous else sorted(paths - entries.keys(), key=path_order)
     looked_at = paths if delete_extraneous else entries
     table = CandidateTable(view.names)
-    _look(view, table, {path: entries.get(path) for path in looked_at})
-    for place, each in enumerate(table):
-        if each.wanted and each.path in damaged:
+    _compare(view, table, {path: entries.get(path) for path in looked_at})
+    for place, candidate in enumerate(table):
+        if candidate.expected and candidate.path in damaged:
             table.engine.set_digest(place, _DAMAGED)
-    _add_members(view, table, wanted)
+    _add_members(view, table, target)
     return TreeDiff(table, [], extraneous)
 
 
 def _lost_directories(view: View, table: CandidateTable) -> set[RelPath]:
-    """The uppermost directories that were applied and that are gone."""
+    """Return the uppermost directories that were applied and no longer exist."""
     lost: set[RelPath] = set()
     for path in map(RelPath, table.engine.expected_directories()):
         missing = [each for each in (path, *ancestors(path)) if not _is_directory(view, each)]
@@ -143,93 +145,97 @@ def _lost_directories(view: View, table: CandidateTable) -> set[RelPath]:
 
 
 def _is_directory(view: View, path: RelPath) -> bool:
-    found = stat_entry(view, path)
-    return found is not None and isinstance(found.entry, Directory)
+    local = stat_entry(view, path)
+    return local is not None and isinstance(local.entry, Directory)
 
 
 def _add_directories(
-    view: View, table: CandidateTable, paths: Iterable[RelPath], wanted: Selection
+    view: View, table: CandidateTable, paths: Iterable[RelPath], target: Selection
 ) -> None:
-    """Add those of `paths` at which a directory stands and is wanted."""
-    found = CandidateTable(view.names)
-    _look(view, found, {path: wanted.directory(path) for path in paths})
+    """Add those of `paths` that are directories and should be."""
+    compared = CandidateTable(view.names)
+    _compare(view, compared, {path: target.directory(path) for path in paths})
     table.engine.extend(
-        [each for each in found if isinstance(each.have, Directory) and each.wanted is not None]
+        [
+            each
+            for each in compared
+            if isinstance(each.have, Directory) and each.expected is not None
+        ]
     )
 
 
-def _add_rewritten(
+def _add_same_stat_changes(
     view: View,
     table: CandidateTable,
     changes: Mapping[RelPath, tuple[File, list[Entry]]],
     tick: Callable[[], None],
 ) -> None:
-    """Compare files by digest whose size and time are the same before and after a change."""
-    known = table.having({*changes})
-    for place, each in enumerate(table if known else ()):
-        if each.path in known and isinstance(each.have, File):
-            table.engine.set_digest(place, digest_here(view, each.path))
-    new = {path: change for path, change in changes.items() if path not in known}
+    """Compare files by digest whose content changed without a change of size or time."""
+    candidates = table.select_candidates({*changes})
+    for place, candidate in enumerate(table if candidates else ()):
+        if candidate.path in candidates and isinstance(candidate.have, File):
+            table.engine.set_digest(place, digest_here(view, candidate.path))
+    new = {path: change for path, change in changes.items() if path not in candidates}
     past = {path: entries for path, (_, entries) in new.items()}
-    _look(view, table, {path: file for path, (file, _) in new.items()}, past, tick)
+    _compare(view, table, {path: file for path, (file, _) in new.items()}, past, tick)
 
 
-def _add_members(view: View, table: CandidateTable, wanted: Selection) -> None:
-    """Add all hardlinks of files that are replaced: they have to become links of the new file."""
+def _add_members(view: View, table: CandidateTable, target: Selection) -> None:
+    """Add all hardlinks of replaced files: they have to become links of the new file."""
     leaders = {RelPath(path) for path in table.engine.replaced()}
-    _look(view, table, _members(wanted, leaders, table))
+    _compare(view, table, _members(target, leaders, table))
 
 
-def _add_leaders(view: View, table: CandidateTable, wanted: Selection) -> None:
-    """Add the leaders of hardlinks that have to be made, if they are not as they should be.
+def _add_leaders(view: View, table: CandidateTable, target: Selection) -> None:
+    """Add the leaders of hardlinks to make, if they differ from their expected entries.
 
-    A leader that did not change upstream is no candidate otherwise; a hardlink is only made of a
-    file that is right.
+    A leader that did not change upstream is not a candidate otherwise, and a hardlink is made only
+    to a file that is right.
     """
-    named = {RelPath(path) for path in table.engine.leaders()}
-    if not named:
+    leaders = {RelPath(path) for path in table.engine.leaders()}
+    if not leaders:
         return
-    named_here = wanted.entries_at(named - table.having(named))
-    files = {path: each for path, each in named_here.items() if isinstance(each, File)}
-    found = CandidateTable(view.names)
-    _look(view, found, files, _as_past(files))
-    broken = [each for each in found if each.have is None or each.differing]
-    members = _members(wanted, {each.path for each in broken}, table)
+    expected = target.entries_at(leaders - table.select_candidates(leaders))
+    files = {path: each for path, each in expected.items() if isinstance(each, File)}
+    compared = CandidateTable(view.names)
+    _compare(view, compared, files, _as_past(files))
+    broken = [each for each in compared if each.have is None or each.differing]
+    members = _members(target, {each.path for each in broken}, table)
     table.engine.extend(broken)
-    _look(view, table, members, _as_past(members))
+    _compare(view, table, members, _as_past(members))
 
 
 def _members(
-    wanted: Selection, leaders: Collection[RelPath], table: CandidateTable
+    target: Selection, leaders: Collection[RelPath], table: CandidateTable
 ) -> dict[RelPath, File]:
-    """The hardlinks of `leaders`, without those that are in `table`."""
-    found = {
+    """Return the hardlinks of `leaders` that are not in `table`."""
+    linked = {
         entry.path: entry
-        for entry in (wanted.linked() if leaders else ())
+        for entry in (target.linked() if leaders else ())
         if isinstance(entry, File) and entry.link in leaders
     }
-    known = table.having({*found})
-    return {path: file for path, file in found.items() if path not in known}
+    candidates = table.select_candidates({*linked})
+    return {path: file for path, file in linked.items() if path not in candidates}
 
 
 def _as_past(entries: Mapping[RelPath, File]) -> dict[RelPath, list[Entry]]:
-    """`entries` as those of the only past snapshot."""
+    """Return `entries` as those of a single past snapshot."""
     return {path: [entry] for path, entry in entries.items()}
 
 
-def _look(
+def _compare(
     view: View,
     table: CandidateTable,
-    wanted: Mapping[RelPath, Entry | None],
+    expected: Mapping[RelPath, Entry | None],
     past: Mapping[RelPath, Sequence[Entry]] | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> None:
-    """Add what is at each path of `wanted`; `past`: the entries of past snapshots.
+    """Add a candidate for each path of `expected`; `past` has the entries of past snapshots.
 
     `tick` is called now and then while files are read, and may raise.
     """
     before = past or {}
-    table.add([(path, entry, before.get(path, ())) for path, entry in wanted.items()])
+    table.add([(path, entry, before.get(path, ())) for path, entry in expected.items()])
     _survey(view, table, tick)
 
 
@@ -242,7 +248,7 @@ def _survey(view: View, table: CandidateTable, tick: Callable[[], None] = lambda
 
 
 def digest_here(view: View, path: RelPath) -> bytes:
-    """The digest of a local file; if it cannot be read, a value that causes a transfer."""
+    """Return the digest of a local file; if it cannot be read, a value that causes a transfer."""
     try:
         handle = view.open_file(path)
     except PathError:

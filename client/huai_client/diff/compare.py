@@ -1,4 +1,4 @@
-"""The comparison of what is there with what should be, by the engine: only differences come.
+"""The engine's comparison of the local tree with a selection: it yields differences only.
 
 Compares attributes only.  Memory grows with the largest directory, the depth and the number of
 hardlink groups, not with the tree.  A path that cannot be read is reported (`Unreadable`), never
@@ -33,24 +33,24 @@ _ATTRIBUTES = ("type", "size", "mtime", "mode", "owner", "group", "target", "lin
 _MOUNT_POINT = -1
 _THREADS = min(8, os.cpu_count() or 1)
 STEP = 1 << 16
-"""Entries that are compared in one step."""
+"""The number of entries to compare in one step."""
 
 
 class Match(NamedTuple):
-    """A path that is there and should be; `attributes` differ (empty: all are right)."""
+    """A path that exists and should; `attributes` are the names of those that differ."""
 
-    wanted: Entry
+    expected: Entry
     attributes: frozenset[str]
 
 
 class Missing(NamedTuple):
-    """A path that should be there, and is not."""
+    """A path that should exist and does not."""
 
-    wanted: Entry
+    expected: Entry
 
 
 class Extraneous(NamedTuple):
-    """A path that is there, and should not be."""
+    """A path that exists and should not."""
 
     path: RelPath
     directory: bool
@@ -64,29 +64,30 @@ class Compared(NamedTuple):
     """One step of a comparison."""
 
     findings: Iterator[Finding]
-    """In tree order, but for extraneous leaves, which come after the directories beside them: one
-    of those may be wanted under the extraneous leaf's name, and that is one finding, a `Match` with
-    the attribute "type"."""
+    """In tree order, except that extraneous leaves come after the directories next to them.
+
+    One of those may be expected under the leaf's name, which is one finding: a `Match` with the
+    attribute "type"."""
     entries: int
-    """How many entries that should be there were compared."""
+    """The number of expected entries that were compared."""
     files: int
-    """How many of them are regular files."""
+    """The number of regular files among them."""
     undigested: int
-    """How many of these have no digest."""
+    """The number of these files without a digest."""
     order: bytes
-    """The key of `paths.tree_order` up to which all was compared; empty: nothing was yet."""
+    """The key of `paths.tree_order` up to which all was compared; empty at the beginning."""
 
 
 class Part(NamedTuple):
-    """The part of a snapshot with which a tree is compared."""
+    """The part of a snapshot to compare a tree with."""
 
-    wanted: tuple[RelPath, bytes, bool] | Sequence[Listing]
-    """Path and tree of an own directory, and whether with those below it; or listings."""
+    expected: tuple[RelPath, bytes, bool] | Sequence[Listing]
+    """Path and tree of an own directory, and True to include those below it; or listings."""
     scope: Scope = WHOLE
 
 
 class _Record(NamedTuple):
-    """A record of the engine about one path, or about several that are missing."""
+    """A record of the engine about one path, or about several missing ones."""
 
     kind: int
     attributes: int
@@ -94,7 +95,7 @@ class _Record(NamedTuple):
     text_end: int
     errno: int
     missing: int
-    """How many entries are."""
+    """The number of missing entries."""
 
 
 def _nothing() -> None:
@@ -113,20 +114,20 @@ class TreeComparison:
         protected: Rules | None = None,
         content: bool = False,
     ) -> None:
-        """Compare with `part` of the selection; None: with all of it.
+        """Compare with `part` of the selection, or with all of it.
 
-        Paths that `protected` excludes are not wanted.  With `content` there is a `Match` for each
-        file that is to be read, even if its attributes are right.
+        Paths that `protected` excludes are not expected.  With `content` each file to read gives a
+        `Match`, even if its attributes are right.
         """
         snapshot, rules, owners = selection.snapshot, selection.rules, view.owners
-        wanted, scope = part or Part((ROOT, snapshot.tree, True))
+        expected, scope = part or Part((ROOT, snapshot.tree, True))
         filters = [rules.table] if protected is None else [rules.table, protected.table]
         self._view = view
         self._modes = rules.modes
         self._top = scope.top
         self._engine = _native.TreeComparison(
             view.handle,
-            (snapshot.reader, snapshot.limit, wanted),
+            (snapshot.reader, snapshot.limit, expected),
             (filters, rules.modes.table),
             scope=scope,
             owners=(owners.user, owners.group) if owners else None,
@@ -138,70 +139,70 @@ class TreeComparison:
         self._snapshot = snapshot
 
     def steps(self, *, size: int | None = None) -> Iterator[Compared]:
-        """Compare on, `size` entries in each step (None: as many as a moment allows)."""
+        """Continue the comparison, with `size` entries in each step (default: `STEP`)."""
         ended = False
         while not ended:
-            found = self._engine.batch(columns.BATCH, size or STEP)
-            records, text, wanted, totals, order, ended = found
-            yield Compared(self._findings(records, text, wanted), *totals, order)
+            batch = self._engine.batch(columns.BATCH, size or STEP)
+            records, text, expected, totals, order, ended = batch
+            yield Compared(self._findings(records, text, expected), *totals, order)
 
     def put_into(
         self, table: CandidateTable, tick: Callable[[], None] = _nothing
     ) -> Iterator[Rest]:
-        """Compare all: what is missing or differs is added to `table` in tree order.
+        """Compare everything, and add missing and differing paths to `table` in tree order.
 
-        `tick` is called ten times a second, and may raise to end the comparison.  A directory that
-        may not be looked into is opened up, if the view does that.
+        `tick` is called ten times a second, and may raise to end the comparison.  A directory
+        without the needed permissions is opened up, if the view does that.
         """
         ended = False
         while not ended:
             records, text, ended = self._engine.put_into(table.engine, STEP, tick)
             tick()
-            for record, said in _records(records, text):
-                if self._opens_up(record, said):
-                    yield from self._below(RelPath(said)).put_into(table, tick)
+            for record, path in _records(records, text):
+                if self._opens_up(record, path):
+                    yield from self._below(RelPath(path)).put_into(table, tick)
                 else:
-                    yield _rest(record, said)
+                    yield _rest(record, path)
 
-    def extraneous(self, wanted: Callable[[RelPath], bool]) -> Iterator[Extraneous]:
-        """The extraneous leaves that are not reported yet, without those that are `wanted`."""
-        found = [path for path in map(RelPath, self._engine.waiting()) if not wanted(path)]
-        self._engine.forget({*found})
-        return (Extraneous(path, directory=False) for path in found)
+    def extraneous(self, is_expected: Callable[[RelPath], bool]) -> Iterator[Extraneous]:
+        """Return the extraneous leaves not yet reported, without those that are expected."""
+        leaves = [path for path in map(RelPath, self._engine.waiting()) if not is_expected(path)]
+        self._engine.forget({*leaves})
+        return (Extraneous(path, directory=False) for path in leaves)
 
     def _findings(
         self, records: bytes, text: bytes, batch: columns.Batch | None
     ) -> Iterator[Finding]:
-        found = (entry for _, entry, _ in columns.entries(batch)) if batch else ()
-        wanted = map(self._modes.of, found)
-        for record, said in _records(records, text):
+        entries = (entry for _, entry, _ in columns.entries(batch)) if batch else ()
+        expected = map(self._modes.of, entries)
+        for record, path in _records(records, text):
             if record.kind == _MISSING:
-                yield from map(Missing, islice(wanted, record.missing))
+                yield from map(Missing, islice(expected, record.missing))
             elif record.kind == _MATCH:
-                yield Match(next(wanted), _attributes(record.attributes))
+                yield Match(next(expected), _attributes(record.attributes))
             else:
-                yield _rest(record, said)
+                yield _rest(record, path)
 
     def _opens_up(self, record: _Record, path: bytes) -> bool:
-        """Whether a directory was closed and is open now; one that was opened up is not again."""
+        """Return True if an unreadable directory was opened up now, which happens only once."""
         closed = record.kind == _UNREADABLE_DIRECTORY and record.errno == EACCES
         return closed and path != self._top and self._view.open_up(RelPath(path))
 
     def _below(self, top: RelPath) -> "TreeComparison":
-        """The comparison of what is in a directory; that itself was compared as it was."""
+        """Return the comparison of a directory's content; the directory itself was compared."""
         tree = self._snapshot.own_tree(top)
-        wanted = [*self._snapshot.subtree(top)] if tree is None else (top, tree, True)
-        return self._again(Part(wanted, Scope.inside(top)))
+        expected = [*self._snapshot.subtree(top)] if tree is None else (top, tree, True)
+        return self._again(Part(expected, Scope.inside(top)))
 
 
 @cache
 def _attributes(bits: int) -> frozenset[str]:
-    """The names of the attributes that differ."""
+    """Return the names of the attributes that differ."""
     return frozenset(name for bit, name in enumerate(_ATTRIBUTES) if bits >> bit & 1)
 
 
 def _records(records: bytes, text: bytes) -> Iterator[tuple[_Record, bytes]]:
-    """Each record and its text."""
+    """Yield each record with its text."""
     begin = 0
     for record in map(_Record._make, _RECORD.iter_unpack(records)):
         yield record, text[begin : record.text_end]
@@ -209,7 +210,7 @@ def _records(records: bytes, text: bytes) -> Iterator[tuple[_Record, bytes]]:
 
 
 def _rest(record: _Record, path: bytes) -> Rest:
-    """Raises `StorageError` as `_unreadable`."""
+    """Return the finding for a record; raises `StorageError` if the file system failed."""
     if record.kind in (_EXTRANEOUS, _EXTRANEOUS_DIRECTORY):
         return Extraneous(RelPath(path), directory=record.kind == _EXTRANEOUS_DIRECTORY)
     directory = record.kind == _UNREADABLE_DIRECTORY
@@ -217,7 +218,7 @@ def _rest(record: _Record, path: bytes) -> Rest:
 
 
 def _unreadable(path: RelPath, code: int, *, directory: bool) -> Unreadable:
-    """Raises `StorageError` where the whole file system is at fault."""
+    """Return the finding for errno `code`; raises `StorageError` if the file system failed."""
     if code == _MOUNT_POINT:
         reason = "on another file system or in a bind mount, which is not entered"
         return Unreadable(path, reason, directory=directory)

@@ -1,6 +1,6 @@
-"""Files of a plan, of which only few are values of Python at a time: there may be millions.
+"""Sequences of a plan's files, of which only a few are Python values at a time.
 
-They are rows of the engine, or plain lists.
+There may be millions.  They are rows of the engine, or plain lists.
 """
 
 from array import array
@@ -17,27 +17,27 @@ _STEP = 10_000
 
 
 def joined(*parts: Sequence[File]) -> Sequence[File]:
-    """The files of all `parts`."""
-    found = [part for part in parts if part]
-    if len(found) < 2:
-        return found[0] if found else []
-    rows = [part for part in found if isinstance(part, _native.Rows)]
-    together = rows[0].joined(rows[1:]) if len(rows) == len(found) else None
-    return [*chain.from_iterable(found)] if together is None else together
+    """Return the files of all `parts`."""
+    filled = [part for part in parts if part]
+    if len(filled) < 2:
+        return filled[0] if filled else []
+    rows = [part for part in filled if isinstance(part, _native.Rows)]
+    together = rows[0].joined(rows[1:]) if len(rows) == len(filled) else None
+    return [*chain.from_iterable(filled)] if together is None else together
 
 
 def paths(entries: Sequence[Entry]) -> Iterator[RelPath]:
-    """The path of each."""
+    """Return the path of each entry."""
     return _column(entries, "path")
 
 
 def sizes(files: Sequence[File]) -> Iterator[int]:
-    """The bytes of each."""
+    """Return the size of each file in bytes."""
     return _column(files, "size")
 
 
 def digests(files: Sequence[File]) -> Iterator[bytes | None]:
-    """The digest of each."""
+    """Return the digest of each file."""
     return _column(files, "digest")
 
 
@@ -48,7 +48,7 @@ def _column(entries: Sequence[Any], name: str) -> Iterator[Any]:
 
 
 def chosen(files: Sequence[File], places: Sequence[int]) -> Sequence[File]:
-    """Those at `places`, which are in order."""
+    """Return the files at `places`, which must be sorted."""
     if len(places) == len(files):
         return files
     if isinstance(files, _native.Rows):
@@ -56,22 +56,22 @@ def chosen(files: Sequence[File], places: Sequence[int]) -> Sequence[File]:
     return [files[place] for place in places]
 
 
-def within(files: Sequence[File], wanted: Container[RelPath]) -> Sequence[File]:
-    """Those whose path is `wanted`."""
-    found = array("L")
+def within(files: Sequence[File], included: Container[RelPath]) -> Sequence[File]:
+    """Return the files whose path is in `included`."""
+    places = array("L")
     for place, path in enumerate(paths(files)):
-        if path in wanted:
-            found.append(place)
-    return chosen(files, found)
+        if path in included:
+            places.append(place)
+    return chosen(files, places)
 
 
-def without(files: Sequence[File], unwanted: Container[RelPath]) -> Sequence[File]:
-    """Those whose path is not `unwanted`."""
-    found = array("L")
+def without(files: Sequence[File], excluded: Container[RelPath]) -> Sequence[File]:
+    """Return the files whose path is not in `excluded`."""
+    places = array("L")
     for place, path in enumerate(paths(files)):
-        if path not in unwanted:
-            found.append(place)
-    return chosen(files, found)
+        if path not in excluded:
+            places.append(place)
+    return chosen(files, places)
 
 
 def _steps(files: Sequence[File]) -> Iterator[Sequence[File]]:

@@ -1,4 +1,4 @@
-"""What differs between a path and its metadata."""
+"""The differences between a path and its metadata."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from huai_schema.paths import RelPath
 
 
 class Kind(StrEnum):
-    """How a path differs."""
+    """The kind of a difference."""
 
     MISSING = "missing"
     EXTRANEOUS = "extraneous"
@@ -17,18 +17,18 @@ class Kind(StrEnum):
 
 
 class Difference(NamedTuple):
-    """One path that is not as the snapshot says."""
+    """A path that differs from the snapshot."""
 
     path: RelPath
     kind: Kind
     attributes: tuple[str, ...] = ()
     """For `DIFFERS`, sorted: the names of `Candidate.differing`, and "digest"."""
     reason: str = ""
-    """For `UNREADABLE`: why."""
+    """The reason for `UNREADABLE`."""
 
 
 class FoundDifference(NamedTuple):
-    """A difference, and the entry that should stand there; None for an extraneous path."""
+    """A difference, and the expected entry unless the path is extraneous."""
 
     difference: Difference
-    wanted: Entry | None = None
+    expected: Entry | None = None

@@ -1,6 +1,7 @@
 """The check that the hardlinks of a plan name a leader that FORMAT.md allows.  Pure.
 
-Costs what the plan links; a listing that is wrong elsewhere is seen when it changes.
+The cost grows with the links of the plan; an error elsewhere in a listing is found when that
+listing changes.
 """
 
 from collections.abc import Iterable
@@ -15,17 +16,17 @@ from huai_schema.paths import RelPath, show
 _STEP = 10_000
 
 
-def check_hardlinks(table: CandidateTable, wanted: Selection) -> None:
-    """Raise `FormatError` for a wanted hardlink without a leader, or unlike its leader."""
+def check_hardlinks(table: CandidateTable, target: Selection) -> None:
+    """Raise `FormatError` for an expected hardlink without a leader, or unlike its leader."""
     linked = [RelPath(path) for path in table.engine.linked()]
-    whole = Selection(wanted.snapshot, Rules())
+    unfiltered = Selection(target.snapshot, Rules())
     for begin in range(0, len(linked), _STEP):
-        _check(whole.entries_at(linked[begin : begin + _STEP]).values(), whole)
+        _check(unfiltered.entries_at(linked[begin : begin + _STEP]).values(), unfiltered)
 
 
-def _check(entries: Iterable[Entry], whole: Selection) -> None:
+def _check(entries: Iterable[Entry], unfiltered: Selection) -> None:
     links = {entry: entry.link for entry in entries if isinstance(entry, File) and entry.link}
-    leaders = whole.entries_at(links.values())
+    leaders = unfiltered.entries_at(links.values())
     for member, path in links.items():
         leader = leaders.get(path)
         if not isinstance(leader, File) or leader.link is not None:
@@ -38,6 +39,6 @@ def _check(entries: Iterable[Entry], whole: Selection) -> None:
 
 
 def _equal(member: File, leader: File) -> bool:
-    """True if all attributes are equal; a digest may be absent on one side."""
+    """Return True if all attributes are equal; a digest may be absent on one side."""
     digest = leader.digest if member.digest and leader.digest else member.digest
     return member._replace(link=None) == leader._replace(path=member.path, digest=digest)

@@ -1,7 +1,7 @@
-"""A few names at the top of a tree, by which a poll checks quickly that the tree is still there.
+"""A few names at the top of a tree, by which a poll checks quickly that the tree still exists.
 
-Loads next to nothing, because each poll calls it.  If one of the names is there, a poll may end
-with "nothing new"; otherwise the sync goes on, and finds out what is wrong.
+Imports very little, because each poll calls it.  If one of the names exists, a poll may end with
+"nothing new"; otherwise the sync continues and finds out what is wrong.
 """
 
 import os
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 _MOST = 8
 _LOOKED_AT = 256
-"""Entries of the tree in whose beginning names of the top are looked for."""
+"""The number of entries among which names of the top directory are searched."""
 
 
 def stand(dest: str, state: State) -> bool:
-    """Whether `dest` is the absolute path of a directory that holds one of the names.
+    """Return True if `dest` is the absolute path of a directory that holds one of the names.
 
-    Makes a few calls of lstat(2), as a rule one.
+    Makes a few calls of lstat(2), usually one.
     """
     if not os.path.isabs(dest) or os.path.islink(dest) or not os.path.isdir(dest):
         return False
-    if state.entries <= 1:  # its top alone, if anything
+    if state.entries <= 1:  # only the top directory, if anything
         return True
     return any(os.path.lexists(os.path.join(dest, name)) for name in state.marks)
 
 
 def marks_of(selection: "Selection") -> tuple[str, ...]:
-    """Names of the top level of an applied tree."""
+    """Return some names of the top level of an applied tree."""
     from huai_schema.paths import ROOT, RelPath
 
     def names() -> Iterable[bytes]:

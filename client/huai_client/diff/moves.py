@@ -1,12 +1,12 @@
-"""The paths in which past snapshots differ from the wanted one, and directories to rename.
+"""The paths in which past snapshots differ from the target, and directories to rename.
 
-Reads metadata; reads the tree only to see whether a directory is where a snapshot has it.
-What differs in a renamed directory are paths below its new one.  Rule: a directory is renamed as a
+Reads metadata, and the tree only to check that a directory is where a snapshot has it.
+Differences in a renamed directory are paths below its new path.  Rule: a directory is renamed as a
 whole only if nothing else happens below its old path, and no other one is renamed into it or out
-of it; otherwise its entries are candidates one by one, and files that are there are kept.
+of it; otherwise its entries are candidates one by one, and existing files are kept.
 
-A run that is cut after a rename leaves at the new path what it would have changed there, and no
-snapshot says so.  After a power cut, changes made there may stand at the old path.  So the
+A run that is cut after a rename leaves entries at the new path that it would have changed there,
+and no snapshot has them.  After a power cut, changes made there may be at the old path.  So the
 snapshots of runs that were cut are compared with each other as well.
 """
 
@@ -48,65 +48,66 @@ class _PastMove(NamedTuple):
 
 
 class ChangedPaths:
-    """The union of several differences, as candidates that nobody has looked at."""
+    """The union of several differences, as candidates that are not surveyed yet."""
 
     def __init__(
         self,
         view: View,
         past: Iterable[Selection],
-        wanted: Selection,
+        target: Selection,
         may_move: Callable[[RelPath, RelPath], bool] = anywhere,
     ) -> None:
-        """Compare each of `past` with `wanted`; `may_move` says what may be renamed whole."""
+        """Compare each of `past` with `target`; `may_move` decides about whole renames."""
         self._view = view
         self._may_move = may_move
-        self._wanted = wanted
+        self._target = target
         past = list(past)
         self.table = CandidateTable(view.names)
         moves: list[_PastMove] = []
         for selection in past:
-            found = self.table.compare(selection, wanted)
-            if found is None:
-                found = self._add(diff_selections(selection, wanted))
-            moves += [_PastMove(selection, *move) for move in found]
+            changes = self.table.compare(selection, target)
+            if changes is None:
+                changes = self._add(diff_selections(selection, target))
+            moves += [_PastMove(selection, *move) for move in changes]
         self.table.engine.merge()
         self.moves = self._settle(moves)
         """The directories to rename."""
         self._add_left_behind(past)
         # The old paths of moved directories are free before files are published.
         self.table.engine.vacate([move.old for move in self.moves])
-        self._named = {parent(path) for move in moves for path in (move.old, move.new)}
+        self._parents = {parent(path) for move in moves for path in (move.old, move.new)}
 
     def parents(self) -> set[RelPath]:
-        """The directories in which a name changes."""
-        return self._named | {RelPath(path) for path in self.table.engine.parents()}
+        """Return the directories in which a name changes."""
+        return self._parents | {RelPath(path) for path in self.table.engine.parents()}
 
     def _add(self, differences: Iterable[Difference]) -> list[Move]:
-        """Add all changes; returns the directories that moved."""
+        """Add all changes, and return the directories that moved."""
         moves: list[Move] = []
         places: list[Place] = []
-        for each in differences:
-            if isinstance(each, Change):
-                places.append((each.path, each.new, () if each.old is None else (each.old,)))
+        for difference in differences:
+            if isinstance(difference, Change):
+                past = () if difference.old is None else (difference.old,)
+                places.append((difference.path, difference.new, past))
             else:
-                moves.append(Move(each.old, each.new))
+                moves.append(Move(difference.old, difference.new))
         self.table.add(places)
         return moves
 
     def _add_left_behind(self, past: list[Selection]) -> None:
-        """Add what runs may have left in directories; it moves along with them."""
+        """Add the entries that runs may have left in directories, and that move with them."""
         targets = {move.old: move.new for move in self.moves}
         left: dict[RelPath, list[Entry]] = {}
         for path, before in left_behind(past).items():
             old = next((above for above in ancestors(path) if above in targets), None)
             place = path if old is None else RelPath(targets[old] + path[len(old) :])
             left.setdefault(place, []).extend(before)
-        entries = self._wanted.entries_at(left)
+        entries = self._target.entries_at(left)
         self.table.add([(path, entries.get(path), before) for path, before in left.items()])
         self.table.engine.merge()
 
     def _settle(self, moves: list[_PastMove]) -> list[Move]:
-        """Decide what is renamed; a move that is dropped may hinder another one, so repeat."""
+        """Decide on the renames; a dropped move may hinder another one, so repeat."""
         possible = self._possible(moves)
         given_up = {move.new for move in moves} - {move.new for move in possible}
         for _ in range(len(possible) + 1):
@@ -120,66 +121,66 @@ class ChangedPaths:
         return possible
 
     def _possible(self, moves: list[_PastMove]) -> list[Move]:
-        """One move for each target that is free, if its directory is at one old path only."""
-        found: list[Move] = []
+        """Return one move for each free target whose directory exists at one old path only."""
+        free_moves: list[Move] = []
         for target in dict.fromkeys(move.new for move in moves):
             sources = {move.old for move in moves if move.new == target}
             present = [path for path in sources if self._is_directory(path)]
             if len(present) == 1 and stat_entry(self._view, target) is None:
-                found.append(Move(present[0], target))
-        return found
+                free_moves.append(Move(present[0], target))
+        return free_moves
 
     def _hindered(self, move: Move, moves: list[_PastMove], touched: "_Touched") -> bool:
-        """Whether the directory cannot be renamed as a whole: something else happens to it."""
+        """Return True if something else happens to the directory, so that it cannot be renamed."""
         table = self.table
 
         def changes_below(path: RelPath) -> bool:
-            return _any_below(path, touched.named) or table.engine.has_below(path)
+            return _any_below(path, touched.paths) or table.engine.has_below(path)
 
-        changes, arrives = table.wanted(move.new)
+        changes, arrives = table.expected_at(move.new)
         return (
             changes_below(move.old)
-            or _any_below(move.new, touched.named)
+            or _any_below(move.new, touched.paths)
             or (changes and not isinstance(arrives, Directory))
-            or isinstance(table.wanted(move.old)[1], Directory)
+            or isinstance(table.expected_at(move.old)[1], Directory)
             or touched.sources[move.old] > 1
-            or any(_is_leaf(table.wanted(above)[1]) for above in ancestors(move.old))
+            or any(_is_leaf(table.expected_at(above)[1]) for above in ancestors(move.old))
             or not self._may_move(move.old, move.new)
-            or _links_out(self._wanted, move.new)
-            # Without changes inside it holds the same links as before.
+            or _links_out(self._target, move.new)
+            # Without changes inside, it holds the same links as before.
             or (changes_below(move.new) and self._linked_out(move, moves))
         )
 
     def _linked_out(self, move: Move, moves: list[_PastMove]) -> bool:
-        """Whether a file in the directory was a hardlink of a file outside of it."""
-        of_it = (each.past for each in moves if (each.old, each.new) == move)
-        return any(_links_out(past, move.old) for past in of_it)
+        """Return True if a file in the directory was a hardlink of a file outside of it."""
+        selections = (each.past for each in moves if (each.old, each.new) == move)
+        return any(_links_out(past, move.old) for past in selections)
 
     def _is_directory(self, path: RelPath) -> bool:
-        found = stat_entry(self._view, path)
-        return found is not None and isinstance(found.entry, Directory)
+        local = stat_entry(self._view, path)
+        return local is not None and isinstance(local.entry, Directory)
 
     def _expand(self, move: _PastMove) -> None:
-        """Take a move apart: each path is removed at its old place and added at its new one."""
-        gone = (Change(entry.path, entry, None) for entry in move.past.entries_below(move.old))
-        new = (Change(entry.path, None, entry) for entry in self._wanted.entries_below(move.new))
-        self._add(chain(gone, new))
+        """Split a move: remove each path at its old place, and add it at its new one."""
+        old = (Change(entry.path, entry, None) for entry in move.past.entries_below(move.old))
+        new = (Change(entry.path, None, entry) for entry in self._target.entries_below(move.new))
+        self._add(chain(old, new))
 
 
 class _Touched:
-    """What is named by moves that are still possible; sorted."""
+    """The paths that possible moves name, sorted."""
 
     def __init__(self, possible: list[Move]) -> None:
-        self.named = sorted({path for move in possible for path in move})
+        self.paths = sorted({path for move in possible for path in move})
         self.sources = Counter(move.old for move in possible)
 
 
 def left_behind(past: Sequence[Selection]) -> dict[RelPath, list[Entry]]:
-    """What runs may have left in directories that they renamed, by its path.
+    """Return the entries that runs may have left in directories that they renamed, by path.
 
-    None of `past` may have it at this path: the run to one of them moved it along from another.
+    None of `past` need have an entry at this path: a run moved it there from another one.
     """
-    found: dict[RelPath, list[Entry]] = {}
+    remains: dict[RelPath, list[Entry]] = {}
     onward: dict[RelPath, set[RelPath]] = defaultdict(set)
     for former, later in permutations(past, 2):
         arrived: set[RelPath] = set()
@@ -188,59 +189,59 @@ def left_behind(past: Sequence[Selection]) -> dict[RelPath, list[Entry]]:
                 arrived.add(difference.new)
                 onward[difference.old].add(difference.new)
             elif difference.old is not None and not arrived.isdisjoint(ancestors(difference.path)):
-                found.setdefault(difference.path, []).append(difference.old)
-    fresh = dict(found)
-    for _ in past:  # each run may have moved it on
+                remains.setdefault(difference.path, []).append(difference.old)
+    fresh = dict(remains)
+    for _ in past:  # each run may have moved it further
         fresh = {
             RelPath(new + path[len(above) :]): entries
             for path, entries in fresh.items()
             for above in ancestors(path)
             for new in onward.get(above, ())
         }
-        fresh = {path: entries for path, entries in fresh.items() if path not in found}
-        found |= fresh
-    return found
+        fresh = {path: entries for path, entries in fresh.items() if path not in remains}
+        remains |= fresh
+    return remains
 
 
-def gone(past: Iterable[Selection], wanted: Selection) -> set[RelPath]:
-    """The paths in one of `past` that are not in `wanted`."""
+def paths_removed(past: Iterable[Selection], target: Selection) -> set[RelPath]:
+    """Return the paths in one of `past` that are not in `target`."""
     past = list(past)
     paths: set[RelPath] = {*left_behind(past)}
-    kept: set[RelPath] = set()
+    present: set[RelPath] = set()
     for selection in past:
-        for difference in diff_selections(selection, wanted):
+        for difference in diff_selections(selection, target):
             if not isinstance(difference, Change):
                 paths |= {entry.path for entry in selection.entries_below(difference.old)}
             elif difference.new is None:
                 paths.add(difference.path)
             else:
-                kept.add(difference.path)
-    return paths - kept
+                present.add(difference.path)
+    return paths - present
 
 
-def rewritten(
-    past: Iterable[Selection], wanted: Selection
+def same_stat_changes(
+    past: Iterable[Selection], target: Selection
 ) -> dict[RelPath, tuple[File, list[Entry]]]:
-    """The files of `wanted` whose content differs from `past` and whose size and time do not.
+    """Return the files of `target` whose content differs from `past`, but not size and time.
 
-    By path: the wanted file, and the entries of `past` with another digest.
+    By path: the file of `target`, and the entries of `past` with another digest.
     """
-    found: dict[RelPath, tuple[File, list[Entry]]] = {}
+    changed: dict[RelPath, tuple[File, list[Entry]]] = {}
     for selection in past:
-        for old, new in _file_pairs(selection, wanted):
+        for old, new in _file_pairs(selection, target):
             same = (old.size, old.mtime) == (new.size, new.mtime)
             if same and old.digest and new.digest and old.digest != new.digest:
-                found.setdefault(new.path, (new, []))[1].append(old)
-    return found
+                changed.setdefault(new.path, (new, []))[1].append(old)
+    return changed
 
 
-def _file_pairs(past: Selection, wanted: Selection) -> Iterator[tuple[File, File]]:
-    """The files that both name and that may differ."""
-    for difference in diff_selections(past, wanted):
+def _file_pairs(past: Selection, target: Selection) -> Iterator[tuple[File, File]]:
+    """Yield pairs of files that exist in both and may differ."""
+    for difference in diff_selections(past, target):
         if isinstance(difference, Change):
             pairs = [(difference.old, difference.new)]
         else:
-            entries = [*wanted.entries_below(difference.new)]
+            entries = [*target.entries_below(difference.new)]
             before = past.entries_at(entry.path for entry in entries)
             pairs = [(before.get(entry.path), entry) for entry in entries]
         for old, new in pairs:
@@ -249,7 +250,7 @@ def _file_pairs(past: Selection, wanted: Selection) -> Iterator[tuple[File, File
 
 
 def _links_out(selection: Selection, path: RelPath) -> bool:
-    """Whether a file in the directory `path` is a hardlink of a file outside of it."""
+    """Return True if a file in the directory `path` is a hardlink of a file outside of it."""
     inside = path + b"/"
     return any(
         isinstance(entry, File) and entry.link and not entry.link.startswith(inside)
@@ -258,7 +259,7 @@ def _links_out(selection: Selection, path: RelPath) -> bool:
 
 
 def _any_below(path: RelPath, among: list[RelPath]) -> bool:
-    """Whether a sorted list holds anything in the directory `path`."""
+    """Return True if a sorted list holds any path in the directory `path`."""
     index = bisect_right(among, path + b"/")
     return index < len(among) and among[index].startswith(path + b"/")
 

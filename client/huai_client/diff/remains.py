@@ -1,9 +1,9 @@
-"""What a tree still holds of the commits that it was made from: quick looks at single paths.
+"""Quick checks of which commits a tree still has content from.
 
-DEST has to hold something of what was synced there: else its disk is not mounted.  A run that
+DEST has to hold something of what was synced there; otherwise its disk is not mounted.  A run that
 fails leaves its commit among the attempted ones, and the next run compares each of them.  With an
-upstream that never has one of its files that list would grow with each run; so commits of which
-nothing is left are found.
+upstream that never delivers one of its files, that list would grow with each run; so commits of
+which nothing is left are dropped.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -20,14 +20,14 @@ from huai_schema.paths import ROOT, RelPath, parent
 
 _SAMPLES = 32
 _STEPS = 1000
-"""Directories that are read to find the names in the top one."""
+"""The number of directories to read for the names in the top one."""
 _PATHS_MOST = 10_000
 
 
 def check_destination(view: View, past: Iterable[Selection]) -> None:
-    """Raise `DestinationError` if nothing is left of the tree: its disk is not mounted."""
+    """Raise `DestinationError` if nothing is left of the tree, so that its disk is not mounted."""
     samples = [list(_samples(selection)) for selection in past]
-    # A filter may have let nothing through: then an empty destination is right.
+    # A filter may exclude everything: then an empty destination is right.
     if all(samples) and all(stat_entry(view, path) is None for paths in samples for path in paths):
         raise DestinationError(
             f"{view.dest} holds nothing of what was synced there before",
@@ -36,16 +36,16 @@ def check_destination(view: View, past: Iterable[Selection]) -> None:
 
 
 def _samples(selection: Selection) -> Iterator[RelPath]:
-    """Some names of the top directory, files and directories, as far as that is quickly known.
+    """Yield some names of the top directory, as far as they are quickly found.
 
-    Names from one subdirectory would not do: that one may have been removed by hand.
+    Names from one subdirectory would not do: it may have been removed by hand.
     """
     snapshot, rules = selection.snapshot, selection.rules
     for step in islice(snapshot.level(ROOT, snapshot.tree, EntryLimit(snapshot.limit)), _STEPS):
         if isinstance(step, Listing) and step.path == ROOT:
             leaves = (entry.path for entry in decode_listing(step) if entry.path)
-            shown = (path for path in leaves if rules.reaches(path, directory=False))
-            yield from islice(shown, _SAMPLES)
+            names = (path for path in leaves if rules.reaches(path, directory=False))
+            yield from islice(names, _SAMPLES)
             continue
         path = step.path if isinstance(step, Listing) else step[0]
         if parent(path) == ROOT and rules.reaches(path, directory=True):
@@ -57,28 +57,30 @@ def _samples(selection: Selection) -> Iterator[RelPath]:
 
 
 def holds_nothing_else(
-    view: View, failed: Collection[RelPath], applied: Selection, wanted: Selection
+    view: View, failed: Collection[RelPath], applied: Selection, target: Selection
 ) -> bool:
-    """Whether all of `failed`, the only paths that are not as `wanted`, are as in `applied`.
+    """Return True if all of `failed`, the only paths unlike `target`, are as in `applied`.
 
-    Then earlier attempts need not be compared any more.  False also for directories, and for very
-    many paths, which are not looked at.
+    Then earlier attempts need not be compared again.  False also for directories, and for a large
+    number of paths, which are not checked.
     """
     if len(failed) > _PATHS_MOST:
         return False
-    said = [selection.entries_at(failed) for selection in (applied, wanted)]
+    selected = [selection.entries_at(failed) for selection in (applied, target)]
     try:
-        return all(_is_one_of(view, path, [each.get(path) for each in said]) for path in failed)
+        return all(
+            _is_one_of(view, path, [entries.get(path) for entries in selected]) for path in failed
+        )
     except PathError:
         return False
 
 
-def _is_one_of(view: View, path: RelPath, said: list[Entry | None]) -> bool:
-    if any(isinstance(entry, Directory) for entry in said):
+def _is_one_of(view: View, path: RelPath, entries: list[Entry | None]) -> bool:
+    if any(isinstance(entry, Directory) for entry in entries):
         return False
-    found = stat_entry(view, path)
-    if found is None:
-        return None in said
-    if isinstance(found.entry, Directory):
+    local = stat_entry(view, path)
+    if local is None:
+        return None in entries
+    if isinstance(local.entry, Directory):
         return False
-    return any(entry and not compare_path(view, path, entry).differing for entry in said)
+    return any(entry and not compare_path(view, path, entry).differing for entry in entries)

@@ -1,4 +1,4 @@
-"""A tree as it will be when its directories have been renamed; what is looked at is there already.
+"""A view of a tree after its directories are renamed, which reads them at their old paths.
 
 Changes nothing.  No directory of a move is inside one of another.
 """
@@ -14,42 +14,42 @@ from huai_schema.paths import RelPath
 
 
 class Renames:
-    """Where paths are before some moves."""
+    """A map from paths after some moves to paths before them."""
 
     def __init__(self, moves: Sequence[Move]) -> None:
-        """`moves` are made all at once."""
+        """Map `moves`, which are made all at once."""
         self.engine = _native.Renames(moves)
 
     def before(self, path: RelPath) -> RelPath | None:
-        """The path at which now is what will be at `path`; None: nothing will be there."""
+        """Return the current path of the entry that will be at `path`, or None."""
         before = self.engine.before(path)
         return None if before is None else RelPath(before)
 
     def arrives(self, path: RelPath) -> bool:
-        """Whether `path` will be in a directory that moves."""
+        """Return True if `path` will be in a directory that moves."""
         return self.engine.arrives(path)
 
 
 class RenamedView(View):
-    """Another view, which stays open as long, after some moves.
+    """Another view after some moves, which stays open as long.
 
-    Rule to keep: whatever looks at a path looks where it is `before` the moves.
+    Rule to keep: each method reads a path where it is `before` the moves.
     """
 
     def __init__(self, view: View, moves: Sequence[Move]) -> None:
-        """Opens nothing: the handles are those of `view`."""
+        """Share the handles of `view`."""
         vars(self).update(vars(view))
         self._renames = Renames(moves)
 
     def stat(self, path: RelPath) -> os.stat_result | None:
-        """As of a `View`."""
+        """Return the status of `path`, as `View.stat` does."""
         before = self._renames.before(path)
         return None if before is None else super().stat(before)
 
     def survey(
         self, candidates: _native.Candidates, renames: _native.Renames | None = None
     ) -> None:
-        """As of a `View`."""
+        """Survey `candidates` where they are before the moves."""
         super().survey(candidates, renames or self._renames.engine)
 
     def hash_candidates(
@@ -59,19 +59,19 @@ class RenamedView(View):
         tick: Callable[[], None],
         renames: _native.Renames | None = None,
     ) -> None:
-        """As of a `View`."""
+        """Read the files of `candidates` where they are before the moves."""
         super().hash_candidates(candidates, damaged, tick, renames or self._renames.engine)
 
     def target(self, path: RelPath) -> bytes:
-        """As of a `View`."""
+        """Return the target of a symlink."""
         return super().target(self._before(path))
 
     def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
-        """As of a `View`."""
+        """Return the names in a directory."""
         return super().listing(self._before(path))
 
     def open_file(self, path: RelPath) -> int:
-        """As of a `View`."""
+        """Return a handle for reading a regular file, which the caller closes."""
         return super().open_file(self._before(path))
 
     def _before(self, path: RelPath) -> RelPath:

@@ -1,9 +1,9 @@
-"""The part of a snapshot that a filter lets through, with the modes that `modes` gives; its size.
+"""The part of a snapshot that a filter includes, with the modes of a policy; its size.
 
-Reads objects only, and no manifests of directories that are left out.
+Reads objects only, and no manifests of excluded directories.
 Rule to keep: an entry of a selection depends only on the rules and the entry of the snapshot, so
-comparing two selections costs what the two snapshots differ by.  So a hardlink whose leader is
-left out becomes a file of its own.
+the cost of comparing two selections grows with the difference between their snapshots.  So a
+hardlink whose leader is excluded becomes a separate file.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,60 +21,60 @@ from huai_schema.paths import ROOT, RelPath, parent
 
 
 class Selection:
-    """One snapshot through one filter; asked like the snapshot."""
+    """A snapshot seen through a filter, with the methods of a snapshot."""
 
     def __init__(self, snapshot: Snapshot, rules: Rules) -> None:
         self.snapshot = snapshot
         self.rules = rules
 
     def entries(self) -> Iterator[Entry]:
-        """All entries in tree order."""
+        """Yield all entries in tree order."""
         return self.entries_below(ROOT)
 
     def entries_below(self, path: RelPath) -> Iterator[Entry]:
-        """The directory at `path` and everything in it; nothing if it is left out."""
+        """Yield the directory at `path` and everything in it; nothing if it is excluded."""
         return chain.from_iterable(map(self._entries_of, self.listings(path)))
 
     def symlinks(self) -> Iterator[Symlink]:
-        """All symlinks; reads no other directories line by line."""
+        """Yield all symlinks; decodes only directories that hold any."""
         for listing in self.listings():
             if b"\t>" in listing.leaves:
                 entries = self._entries_of(listing)
                 yield from (entry for entry in entries if isinstance(entry, Symlink))
 
     def linked(self, below: RelPath = ROOT) -> Iterator[Entry]:
-        """As `entries_below`, but only of directories that may hold hardlinks."""
+        """Yield entries as `entries_below` does, of directories that may hold hardlinks."""
         for listing in self.listings(below):
             if b"\th" in listing.leaves:
                 yield from self._entries_of(listing)
 
     def entry(self, path: RelPath) -> Entry | None:
-        """The entry at `path`; None if there is none, or the filter leaves it out."""
-        return self.shown(self.snapshot.entry(path))
+        """Return the entry at `path`; None if it is missing or excluded."""
+        return self.filter_entry(self.snapshot.entry(path))
 
     def entries_at(self, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:
-        """The entries at `paths`, where there are any; reads each directory once."""
-        found: dict[RelPath, Entry] = {}
+        """Return the entries that exist at `paths`; reads each directory once."""
+        entries: dict[RelPath, Entry] = {}
         for folder, group in groupby(sorted(set(paths), key=_by_folder), key=parent):
             inside = set(group)
             listing = self.snapshot.listing(folder)
             leaves = decode_listing(listing) if listing else ()
-            found.update((entry.path, entry) for entry in leaves if entry.path in inside)
-            for path in inside - found.keys():
+            entries.update((entry.path, entry) for entry in leaves if entry.path in inside)
+            for path in inside - entries.keys():
                 if directory := self.snapshot.directory(path):
-                    found[path] = directory
-        shown = ((path, self.shown(entry)) for path, entry in found.items())
-        return {path: entry for path, entry in shown if entry is not None}
+                    entries[path] = directory
+        filtered = ((path, self.filter_entry(entry)) for path, entry in entries.items())
+        return {path: entry for path, entry in filtered if entry is not None}
 
     def directory(self, path: RelPath) -> Directory | None:
-        """The directory at `path`; None as above."""
+        """Return the directory at `path`; None if it is missing or excluded."""
         if not self.rules.reaches(path, directory=True):
             return None
-        found = self.snapshot.directory(path)
-        return None if found is None else self.rules.modes.of_directory(found)
+        directory = self.snapshot.directory(path)
+        return None if directory is None else self.rules.modes.of_directory(directory)
 
-    def shown(self, entry: Entry | None) -> Entry | None:
-        """An entry of the snapshot as the selection has it; None if the filter leaves it out."""
+    def filter_entry(self, entry: Entry | None) -> Entry | None:
+        """Return an entry of the snapshot as the selection has it; None if it is excluded."""
         reaches = self.rules.reaches
         if entry is None or not reaches(entry.path, directory=isinstance(entry, Directory)):
             return None
@@ -83,7 +83,7 @@ class Selection:
         return self.rules.modes.of(entry)
 
     def listings(self, below: RelPath = ROOT) -> Iterator[Listing]:
-        """The directories that the filter lets through, each with all leaves of the snapshot."""
+        """Yield the included directories, each with all leaves of the snapshot."""
         return self.snapshot.subtree(below, self.rules.table)
 
     def _entries_of(self, listing: Listing) -> Iterator[Entry]:
@@ -95,20 +95,20 @@ def _by_folder(path: RelPath) -> tuple[RelPath, RelPath]:
 
 
 class Extent(NamedTuple):
-    """The entries and bytes of one selection."""
+    """The number of entries and bytes of one selection."""
 
     entries: int
     bytes: int
-    """Of all files; a hardlink group counts once for each name, as in a commit's totals."""
+    """The sum of file sizes; a hardlink group counts once for each name, as in commit totals."""
 
     @classmethod
     def of_totals(cls, totals: Totals) -> Self:
-        """From the totals of a commit, which hold if there is no filter."""
+        """Return the extent by the totals of a commit, which is right without a filter."""
         return cls(totals.entries, totals.bytes)
 
     @classmethod
     def of(cls, selection: Selection) -> Self:
-        """Count all that is selected."""
+        """Count the entries and bytes of `selection`."""
         entries = size = 0
         for entry in selection.entries():
             entries += 1
@@ -116,7 +116,7 @@ class Extent(NamedTuple):
         return cls(entries, size)
 
     def after(self, steps: Iterable[Difference]) -> Self:
-        """The extent after `steps`; a move changes nothing."""
+        """Return the extent after `steps`; a move changes nothing."""
         entries, size = self
         for step in steps:
             if isinstance(step, Change):

@@ -1,6 +1,6 @@
-"""Which symlinks lead out of the tree.
+"""Symlinks that lead out of the tree.
 
-Pure.  Such a symlink is kept as it is and never followed, and the administrator is told; with
+Pure.  Such a symlink is mirrored unchanged and never followed, and a warning is printed; with
 `safe_links` it is left out, and deleted where an earlier run made it.
 """
 
@@ -11,7 +11,7 @@ from huai_schema.paths import RelPath
 
 
 def points_outside(path: RelPath, target: bytes) -> bool:
-    """Whether a symlink at `path` points to an absolute path or above the module."""
+    """Return True if a symlink at `path` points to an absolute path or above the module."""
     if target.startswith(b"/"):
         return True
     depth = path.count(b"/")
@@ -28,10 +28,10 @@ def points_outside(path: RelPath, target: bytes) -> bool:
 def without_unsafe(diff: TreeDiff) -> tuple[TreeDiff, RelPath | None]:
     """Return the comparison without unsafe symlinks, and the path of one of them.
 
-    An unsafe symlink that is there goes; anything else at such a path stays.
+    An existing unsafe symlink is removed; anything else at such a path stays.
     """
     table = CandidateTable.of(diff.candidates)
-    unsafe = next((each.path for each in table.engine.symlinks() if is_unsafe(each.wanted)), None)
+    unsafe = next((each.path for each in table.engine.symlinks() if is_unsafe(each.expected)), None)
     if unsafe is None:
         return diff, None
     left = [each for each in map(_without_unsafe, table) if each is not None]
@@ -39,17 +39,17 @@ def without_unsafe(diff: TreeDiff) -> tuple[TreeDiff, RelPath | None]:
 
 
 def _without_unsafe(candidate: Candidate) -> Candidate | None:
-    if not is_unsafe(candidate.wanted):
+    if not is_unsafe(candidate.expected):
         return candidate
     if not is_unsafe(candidate.have):
         return None
-    return candidate._replace(wanted=None, differing=frozenset())
+    return candidate._replace(expected=None, differing=frozenset())
 
 
 def is_unsafe(entry: Entry | None) -> bool:
-    """Whether `entry` is a symlink that rsync's `--safe-links` leaves out.
+    """Return True if `entry` is a symlink that rsync's `--safe-links` leaves out.
 
-    By its rule one with `..` behind a name or at the end is unsafe too, wherever it leads
+    By its rule a target with `..` behind a name or at the end is unsafe too, wherever it leads
     (rsync's util1.c, `unsafe_symlink`).
     """
     if not isinstance(entry, Symlink):

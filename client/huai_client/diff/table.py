@@ -1,15 +1,15 @@
-"""Candidates in the engine: a row for each, of which only few become values of Python.
+"""Candidates in the engine: a row for each, of which only a few become Python values.
 
-The engine knows whether a local file has the wanted content.  If its digest is known, that decides:
-it was read, or all past snapshots that have its size and time have the same digest.  Else the size
-has to be right, and the time, too (rsync's own rule).
+The engine decides if a local file has the expected content.  If its digest is known, that decides:
+the file was read, or all past snapshots with its size and time have the same digest.  Otherwise
+size and time have to be right (rsync's rule).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, overload
 
-from huai_client.config.modes import Kept, Reduced
+from huai_client.config.modes import DefaultMode, Reduced
 from huai_client.diff.candidate import Candidate, Move, Remove
 from huai_client.diff.selection import Selection
 from huai_native import _native
@@ -21,34 +21,34 @@ if TYPE_CHECKING:
     from huai_client.tree.owners import Names
 
 Place: TypeAlias = tuple[RelPath, Entry | None, Sequence[Entry]]
-"""A path, what should be there (None: nothing), and the entries of past snapshots."""
+"""A path, its expected entry, and the entries of past snapshots."""
 
 
 class Source(NamedTuple):
-    """A candidate with a local file, and what is known of the content of that file."""
+    """A candidate with a local file, and the known facts about its content."""
 
     candidate: Candidate
     digest: bytes | None
     right: bool
-    """Whether it is the content that is wanted at its path."""
+    """True if it is the content that is expected at its path."""
 
 
 class CandidateTable(Sequence[Candidate]):
-    """Candidates in the order in which they were added."""
+    """A sequence of candidates in the order in which they were added."""
 
     def __init__(self, names: "Names | None" = None) -> None:
-        """`names` of users and groups; None: nothing is added that has to be looked at."""
+        """Make an empty table; `names` of users and groups are needed for a survey only."""
         self.engine = _native.Candidates(
             Candidate,
             (File, Directory, Symlink),
             Remove,
-            (Reduced, Kept),
+            (Reduced, DefaultMode),
             None if names is None else (names.user, names.group),
         )
 
     @classmethod
     def of(cls, candidates: Iterable[Candidate]) -> "CandidateTable":
-        """`candidates` as a table, if they are none yet."""
+        """Return `candidates` as a table; a table is returned itself."""
         if isinstance(candidates, CandidateTable):
             return candidates
         table = cls()
@@ -56,29 +56,29 @@ class CandidateTable(Sequence[Candidate]):
         return table
 
     def add(self, places: Sequence[Place]) -> None:
-        """Add paths to look at (`View.survey`)."""
+        """Add paths to survey (`View.survey`)."""
         self.engine.add(places)
 
-    def compare(self, past: Selection, wanted: Selection) -> list[Move] | None:
-        """Add all paths in which `past` differs from `wanted`; returns the directories that moved.
+    def compare(self, past: Selection, target: Selection) -> list[Move] | None:
+        """Add all paths in which `past` differs from `target`; returns the directories that moved.
 
-        None, and nothing is added: it has to be compared entry by entry, because the filters differ
-        or treat a directory differently at its two places.
+        Returns None and adds nothing if the filters differ, or treat a directory differently at its
+        two places; then the selections have to be compared entry by entry.
         """
-        if past.rules != wanted.rules:
+        if past.rules != target.rules:
             return None
-        rules = wanted.rules
+        rules = target.rules
         old, new = (
             (snapshot.reader, snapshot.tree, snapshot.limit)
-            for snapshot in (past.snapshot, wanted.snapshot)
+            for snapshot in (past.snapshot, target.snapshot)
         )
         moves = self.engine.compare(old, new, (rules.table, rules.modes.table))
         if moves is None:
             return None
         return [Move(RelPath(before), RelPath(after)) for before, after in moves]
 
-    def wanted(self, path: RelPath) -> tuple[bool, Entry | None]:
-        """Whether `path` is a candidate, and what is wanted there; after `engine.merge()`."""
+    def expected_at(self, path: RelPath) -> tuple[bool, Entry | None]:
+        """Return True if `path` is a candidate, and its expected entry; after `engine.merge()`."""
         return self.engine.wanted(path)
 
     def __len__(self) -> int:
@@ -91,28 +91,28 @@ class CandidateTable(Sequence[Candidate]):
     def __getitem__(self, place: int | slice) -> Candidate | list[Candidate]:
         if isinstance(place, slice):
             return [self.engine[each] for each in range(*place.indices(len(self)))]
-        found: Candidate = self.engine[place]
-        return found
+        candidate: Candidate = self.engine[place]
+        return candidate
 
     def __iter__(self) -> Iterator[Candidate]:
         return map(self.engine.__getitem__, range(len(self)))
 
-    def having(self, paths: AbstractSet[RelPath]) -> set[RelPath]:
-        """Those of `paths` that are candidates."""
+    def select_candidates(self, paths: AbstractSet[RelPath]) -> set[RelPath]:
+        """Return those of `paths` that are candidates."""
         return {RelPath(path) for path in self.engine.having(paths)}
 
     def sources(self, sizes: AbstractSet[int]) -> list[Source]:
-        """The candidates with a file of one of these sizes."""
+        """Return the candidates with a local file of one of these sizes."""
         return [Source(*each) for each in self.engine.files(sizes)]
 
 
-def compare_path(view: "View", path: RelPath, wanted: Entry | None) -> Candidate:
-    """What is at a single path, compared with `wanted`.
+def compare_path(view: "View", path: RelPath, expected: Entry | None) -> Candidate:
+    """Compare the local entry at a single path with `expected`.
 
     Raises:
-        PathError: `path` cannot be read, or the leader of the hardlink that is wanted.
+        PathError: `path` cannot be read, or the leader of the expected hardlink.
     """
     table = CandidateTable(view.names)
-    table.add([(path, wanted, ())])
+    table.add([(path, expected, ())])
     view.survey(table.engine)
     return table[0]

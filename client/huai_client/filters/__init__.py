@@ -1,7 +1,7 @@
 """Partial mirrors: rsync's include and exclude rules, applied to metadata.
 
 `Rules` decides which paths are mirrored and which are protected.  `Parser` reads rules in all forms
-that rsync has; only `load` reads files.  `diff.selection.Selection` is a snapshot seen through
+that rsync has; only `load` reads files.  `diff.selection.Selection` is a snapshot filtered by
 rules.
 """
 

@@ -1,6 +1,6 @@
-"""One rule of a filter, read as rsync's `parse_rule_tok` reads it.
+"""The grammar of one filter rule, as rsync's `parse_rule_tok` reads it.
 
-Pure.  A rule that huai cannot follow is an error; it is never read as another one.
+Pure.  A rule that huai does not support is an error; it is never read as another one.
 """
 
 import re
@@ -41,13 +41,13 @@ _UNSUPPORTED = {
 
 
 class FilterError(HuaiError):
-    """A rule that is malformed, or that huai does not support."""
+    """A rule is malformed or not supported."""
 
     exit_code = ExitCode.CONFIG
 
 
 class Style(Enum):
-    """The syntax of a text."""
+    """A syntax of rules."""
 
     RULES = "rules"
     """Full rules, such as `- PATTERN`: `--filter` and filter files."""
@@ -58,16 +58,16 @@ class Style(Enum):
 
 
 class RuleContext(NamedTuple):
-    """Where a text stands, and what follows from that for its rules."""
+    """The place of a text, and how its rules are read there."""
 
     place: str
     style: Style = Style.RULES
     include: bool = False
-    """Whether a pattern without a prefix includes; otherwise it excludes."""
+    """True if a pattern without a prefix includes; otherwise it excludes."""
     sides: frozenset[str] = frozenset()
     """`s`, `r` or both, from the rule that merges this file."""
     depth: int = 0
-    """How many merges lead to this file."""
+    """The number of merges that lead to this file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ ParsedRule: TypeAlias = Rule | Clear | MergeFile
 
 
 def read_rule(text: bytes, context: RuleContext, *, sides: frozenset[str]) -> ParsedRule:
-    """Parse `text`, which is not empty; raises `FilterError`.
+    """Parse `text`, which must not be empty; raises `FilterError`.
 
     `sides` apply to a rule that names no side.
     """
@@ -114,23 +114,23 @@ def _full(text: bytes, context: RuleContext, sides: frozenset[str]) -> ParsedRul
     modifiers = re.split(rb"[ _]", rest, maxsplit=1)[0]
     pattern = rest[len(modifiers) + 1 :]
     letters = _modifiers(modifiers, mark, text, context)
-    named = letters & frozenset("sr") | frozenset(_SIDES.get(mark, ""))
-    if named and context.sides:
+    named_sides = letters & frozenset("sr") | frozenset(_SIDES.get(mark, ""))
+    if named_sides and context.sides:
         raise _error(
             "the rule that merges this file names a side already",
             text,
             context,
             hint="name the side in one of the two places only",
         )
-    named = named or context.sides
+    named_sides = named_sides or context.sides
     if mark == b".":
-        return _merge(pattern, letters, named, context, text)
+        return _merge(pattern, letters, named_sides, context, text)
     negated = "!" in letters
-    return _rule(mark in _INCLUDES, pattern, named or sides, context, text, negated=negated)
+    return _rule(mark in _INCLUDES, pattern, named_sides or sides, context, text, negated=negated)
 
 
 def _mark(text: bytes, context: RuleContext) -> tuple[bytes, bytes]:
-    """The character for what a rule does, and the text after it."""
+    """Return the character for a rule's action, and the text after it."""
     long = _LONG.match(text)
     mark, end = (_MARK_OF[long[1]], long.end()) if long else (text[:1], 1)
     if mark not in _MARKS:
@@ -151,13 +151,13 @@ def _mark(text: bytes, context: RuleContext) -> tuple[bytes, bytes]:
 
 
 def _modifiers(modifiers: bytes, mark: bytes, text: bytes, context: RuleContext) -> frozenset[str]:
-    known = _OF_MERGES if mark == b"." else _OF_RULES
+    allowed = _OF_MERGES if mark == b"." else _OF_RULES
     letters = modifiers.decode("latin-1")
     for letter in letters:
         if letter in _UNSUPPORTED:
-            what = _UNSUPPORTED[letter]
-            raise _error(f"modifier {letter!r}, which {what}, is not supported", text, context)
-        if letter not in known or (letter in "sr" and mark in _SIDES):
+            meaning = _UNSUPPORTED[letter]
+            raise _error(f"modifier {letter!r}, which {meaning}, is not supported", text, context)
+        if letter not in allowed or (letter in "sr" and mark in _SIDES):
             raise _error(f"modifier {letter!r} does not go with this rule", text, context)
     if sum(letters.count(sign) for sign in "-+") > 1:
         raise _error("only one of the modifiers '-' and '+' may be given", text, context)

@@ -1,4 +1,4 @@
-"""Reads the files that filter rules name.
+"""Reading of the files that filter rules name.
 
 Rule to keep: nothing else in this package reads a disk.
 """
@@ -15,7 +15,7 @@ from huai_schema.paths import show
 
 
 def read_from(folder: Path) -> ReadFile:
-    """A function that reads files; relative names start at `folder`."""
+    """Return a function that reads files; relative names start at `folder`."""
 
     def read(name: bytes) -> bytes:
         if name == b"-":
@@ -43,7 +43,7 @@ def load_rules(
     place: str = "filter rule",
     modes: Modes = Modes.EXACT,
 ) -> Rules:
-    """The filter of a module; relative names of merged files start at `folder`.
+    """Return the filter of a module; relative names of merged files start at `folder`.
 
     As with rsync's --delete-excluded, the rules decide which paths are mirrored and protect none.
     Raises `FilterError` for a rule that names the receiver's side.

@@ -1,6 +1,6 @@
-"""Collects rules in order, in all forms that rsync's options have.
+"""A parser that collects rules in order, in all forms of rsync's options.
 
-Pure: the caller gives a function that reads merged files.
+Pure: the caller passes a function that reads merged files.
 """
 
 import re
@@ -12,13 +12,13 @@ from huai_client.filters.rule import Rule
 from huai_schema.paths import show
 
 MERGE_DEPTH = 32
-"""How deep merged files may merge others; rsync's limit."""
+"""The depth to which merged files may merge others; rsync's limit."""
 _LINE_END = re.compile(rb"\r\n?|\n")
 _BOTH_SIDES = frozenset("sr")
 _SENDER = frozenset("s")
 
 ReadFile: TypeAlias = Callable[[bytes], bytes]
-"""Returns the text of the file that a merge rule names; raises a `HuaiError`."""
+"""A function that returns the text of a merged file, or raises a `HuaiError`."""
 
 
 def no_files(name: bytes) -> bytes:
@@ -31,7 +31,7 @@ def no_files(name: bytes) -> bytes:
 class Parser:
     """The rules read so far; each method reads more, or raises `FilterError`.
 
-    The methods are to be called in the order of the options on the command line.
+    Call the methods in the order of the options on the command line.
     """
 
     def __init__(self, read_file: ReadFile = no_files, *, delete_excluded: bool = False) -> None:
@@ -46,27 +46,27 @@ class Parser:
         return tuple(self._rules)
 
     def filter(self, text: bytes, place: str = "--filter") -> None:
-        """One rule, as of `--filter=TEXT`; an empty text is no rule."""
+        """Read one rule, as of `--filter=TEXT`; an empty text is ignored."""
         self._read(text, RuleContext(place))
 
     def include(self, text: bytes, place: str = "--include") -> None:
-        """One pattern, as of `--include=TEXT`."""
+        """Read one pattern, as of `--include=TEXT`."""
         self._read(text, RuleContext(place, Style.PREFIXED, include=True))
 
     def exclude(self, text: bytes, place: str = "--exclude") -> None:
-        """One pattern, as of `--exclude=TEXT`."""
+        """Read one pattern, as of `--exclude=TEXT`."""
         self._read(text, RuleContext(place, Style.PREFIXED))
 
     def include_from(self, name: bytes) -> None:
-        """The patterns of a file, as of `--include-from=NAME`."""
+        """Read the patterns of a file, as of `--include-from=NAME`."""
         self._lines(self._read_file(name), RuleContext(show(name), Style.PREFIXED, include=True))
 
     def exclude_from(self, name: bytes) -> None:
-        """The patterns of a file, as of `--exclude-from=NAME`."""
+        """Read the patterns of a file, as of `--exclude-from=NAME`."""
         self._lines(self._read_file(name), RuleContext(show(name), Style.PREFIXED))
 
     def list(self, rules: Iterable[bytes], place: str) -> None:
-        """A list of rules; blank lines and comments (`#` or `;` in front) are skipped."""
+        """Read a list of rules; blank lines and comments (`#` or `;` in front) are skipped."""
         for number, text in enumerate(rules, 1):
             if not text.startswith((b"#", b";")) and text.strip():
                 self.filter(text, f"{place} {number}")

@@ -1,4 +1,4 @@
-"""One filter rule.  Pure; which paths its pattern matches is said by the engine."""
+"""A filter rule.  Pure; the engine decides which paths its pattern matches."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ _MARKS = {
     (True, False): (b"-s", b"+s"),
     (False, True): (b"P", b"R"),
 }
-"""For (sender, receiver): how an exclude and an include begin.
+"""The marks of an exclude and an include, by (sender, receiver).
 
 `-` and `+` alone are not used: `--delete-excluded` changes what they mean.
 """
@@ -15,22 +15,22 @@ _MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Includes or excludes the paths that its pattern matches."""
+    """A rule that includes or excludes the paths that its pattern matches."""
 
     include: bool
     pattern: bytes
-    """As written, with its slashes."""
+    """The pattern as written, with its slashes."""
     sender: bool = True
-    """Whether the rule decides which paths are mirrored."""
+    """True if the rule decides which paths are mirrored."""
     receiver: bool = True
-    """Whether the rule decides which paths may be deleted: those that it excludes may not."""
+    """True if the rule decides about deletion: paths that it excludes are protected."""
     negated: bool = False
-    """Whether the rule applies to the paths that the pattern does not match."""
+    """True if the rule applies to the paths that the pattern does not match."""
     place: str = field(default="", compare=False)
-    """Where the rule stands, for messages."""
+    """The file and line or option of the rule, for messages."""
 
     @property
     def text(self) -> bytes:
-        """The canonical spelling; a parser reads it as an equal rule, whatever its options."""
+        """The canonical spelling, which every parser reads as an equal rule."""
         mark = _MARKS[self.sender, self.receiver][self.include]
         return b"%s%s %s" % (mark, b"!" if self.negated else b"", self.pattern)

@@ -1,7 +1,6 @@
-"""A filter: which paths of a module are mirrored, and which are protected from deletion.
+"""A filter: the choice of mirrored paths, and of paths protected from deletion.
 
-`Rules` also holds the policy for modes: filter and modes together define how a tree follows from a
-snapshot.
+`Rules` also holds the policy for modes: filter and modes together define the tree of a snapshot.
 
 Pure.  The engine decides; it has the rules as a table.  As in rsync, the first rule that matches
 decides, a path that no rule matches is included, and all paths below an excluded directory are
@@ -21,7 +20,7 @@ from huai_schema.codec.escaping import escape, unescape
 from huai_schema.paths import RelPath
 
 _HIGH_BYTE = re.compile(rb"\\x([89a-f][0-9a-f])")
-"""In a key: a byte that is not UTF-8; a backslash is spelt `\\x5c`."""
+"""A byte of a key that is not UTF-8; a backslash is spelt `\\x5c`."""
 
 
 class Decision(NamedTuple):
@@ -29,26 +28,26 @@ class Decision(NamedTuple):
 
     rule: Rule
     path: RelPath
-    """The path that the rule matched: the one asked for, or a directory above it."""
+    """The path that the rule matched: the requested one, or a directory above it."""
 
 
 class Rules:
     """An ordered list of rules, and a policy for modes; equal if both are equal."""
 
     def __init__(self, rules: Iterable[Rule] = (), modes: Modes = Modes.EXACT) -> None:
-        """`rules` come from a `Parser`, or use `Rules.parse`."""
+        """Take `rules` of a `Parser`; `Rules.parse` reads texts."""
         self.rules = tuple(rules)
         self.modes = modes
         self.table = _native.Filter(
             [(r.pattern, r.include, r.sender, r.receiver, r.negated) for r in self.rules]
         )
-        """The rules as the engine has them."""
+        """The engine's form of the rules."""
 
     @classmethod
     def parse(
         cls, lines: Iterable[bytes], read_file: ReadFile = no_files, *, place: str = "filter rule"
     ) -> Self:
-        """Rules in the syntax of rsync's `--filter`, one each; comments and blanks are skipped."""
+        """Parse lines as of rsync's `--filter`; comments and blank lines are skipped."""
         parser = Parser(read_file)
         parser.list(lines, place)
         return cls(parser.rules)
@@ -62,11 +61,11 @@ class Rules:
         return hash((self.rules, self.modes))
 
     def __bool__(self) -> bool:
-        """Whether there is any rule."""
+        """Return True if there is any rule."""
         return bool(self.rules)
 
     def key(self) -> str:
-        r"""A line for each rule, after one for the modes; equal keys mean equal `Rules`.
+        r"""Return a line for each rule, after one for the modes; equal keys mean equal `Rules`.
 
         For messages and for the recorded state; bytes that are not UTF-8 become `\xHH`.
         """
@@ -76,34 +75,34 @@ class Rules:
 
     @classmethod
     def from_key(cls, key: str) -> Self:
-        """The rules with this `key`, or of the record that ends in it (`tree_settings`).
+        """Return the rules with this `key`, or of the record that ends in it (`tree_settings`).
 
         Raises `HuaiError` if it is malformed.
         """
         settings = TreeSettings.parse(key)
-        raw = _HIGH_BYTE.sub(lambda found: bytes((int(found[1], 16),)), settings.rules.encode())
+        raw = _HIGH_BYTE.sub(lambda byte: bytes((int(byte[1], 16),)), settings.rules.encode())
         rules = cls.parse(map(unescape, raw.splitlines()), place="rule of the recorded filter")
         return cls(rules.rules, settings.modes)
 
     def reaches(self, path: RelPath, *, directory: bool) -> bool:
-        """Whether `path` and all directories above it are included."""
+        """Return True if `path` and all directories above it are included."""
         return self.table.reaches(path, directory=directory)
 
     def protected(self, path: bytes, *, directory: bool) -> bool:
-        """Whether a rule keeps `path`, which the upstream does not have, from deletion."""
+        """Return True if a rule protects the extraneous `path` from deletion."""
         return self.table.protects(path, directory=directory)
 
     def why(self, path: RelPath, *, directory: bool) -> Decision | None:
-        """The rule that decides about `path`; None: no rule matches it.
+        """Return the rule that decides about `path`; None if no rule matches it.
 
-        If `path` or a directory above it is excluded, the rule of the uppermost of these; else
-        the rule that includes `path` itself.
+        If `path` or a directory above it is excluded, that is the rule of the uppermost of these;
+        otherwise the rule that includes `path` itself.
         """
-        found = self.table.why(path, directory=directory)
-        return None if found is None else Decision(self.rules[found[0]], RelPath(found[1]))
+        match = self.table.why(path, directory=directory)
+        return None if match is None else Decision(self.rules[match[0]], RelPath(match[1]))
 
     def alike_below(self, one: bytes, other: bytes) -> bool:
-        """Whether the rules decide alike below two directories, for any content.
+        """Return True if the rules decide alike below two directories, for any content.
 
         Then a directory can be renamed from one to the other as a whole.  False if in doubt.
         """
@@ -111,4 +110,4 @@ class Rules:
 
 
 EVERYTHING = Rules()
-"""No filter."""
+"""The empty filter, which includes everything."""

@@ -1,4 +1,4 @@
-"""Programs of the administrator that are run before and after a sync (docs/CLIENT-HOOKS.md).
+"""The administrator's programs that run before and after a sync (docs/CLIENT-HOOKS.md).
 
 A sync without hooks imports nothing of this folder.
 """

@@ -1,11 +1,11 @@
-"""The lists of changed paths that hooks get, and what is left of a run that was cut.
+"""The lists of changed paths for hooks, including the changes of an interrupted run.
 
-`changes/planned/` has what the plans of this run may change; it is on the disk before anything is
-changed, and is deleted when `on_change` was run.  So whatever a killed run has changed stands
-there, and the next run tells of it.  `changes/` itself has what was really done.
+`changes/planned/` has the paths that the plans of this run may change; it is on the disk before
+anything is changed, and is deleted after `on_change`.  So it has all changes of a killed run, and
+the next run reports them.  `changes/` itself has the completed changes.
 
 Order of writes: a plan durable in `planned/`, the change to the tree, its path in `changes/`, the
-hook, then all of it deleted.  Rule to keep: a module without `on_change` has no such folder.
+hook, the deletion of all lists.  Rule to keep: a module without `on_change` has no such folder.
 """
 
 import os
@@ -25,7 +25,7 @@ from huai_schema.paths import RelPath
 
 
 class Kind(StrEnum):
-    """The lists."""
+    """A kind of list."""
 
     WRITTEN = "written"
     DELETED = "deleted"
@@ -55,23 +55,23 @@ _Line = tuple[Kind, bytes]
 
 
 class Changes:
-    """The changes of one run; the caller holds the module's lock."""
+    """A record of the changes of one run; the caller holds the module's lock."""
 
     def __init__(self, folder: Path, *, listed: bool) -> None:
-        """`listed`: write the lists; otherwise changes are counted only."""
+        """Write lists if `listed`; otherwise only count changes."""
         self._folder = folder
         self._planned = folder / "planned"
         self._listed = listed
         self._lists: dict[Kind, BinaryIO] = {}
         self._stack = ExitStack()
         self._moves: dict[RelPath, tuple[RelPath, bool]] = {}
-        self._made: set[RelPath] = set()
+        self._new_directories: set[RelPath] = set()
         self.counts = Counter[Kind]()
         self.interrupted = False
-        """Whether the lists hold what an earlier run, which was cut, may have changed."""
+        """True if the lists have possible changes of an earlier, interrupted run."""
 
     def begin(self) -> None:
-        """Take up what an earlier run has left."""
+        """Load the lists that an interrupted run has left."""
         if not self._listed:
             shutil.rmtree(self._folder, ignore_errors=True)
             return
@@ -88,24 +88,24 @@ class Changes:
 
     @property
     def any(self) -> bool:
-        """Whether there is anything to tell of."""
+        """True if there are changes to report."""
         return self.counts.total() > 0
 
     def path(self, kind: Kind) -> Path:
-        """The file of a list."""
+        """Return the file of a list."""
         return self._folder / kind
 
     def planned(self, prepared: Prepared) -> None:
-        """To be called with each plan before anything is changed."""
+        """Record a plan; call it before anything is changed."""
         plan = prepared.plan
-        self._made.update(plan.make)
+        self._new_directories.update(plan.make)
         self._moves.update({each.new: (each.old, each.old in plan.forwards) for each in plan.moves})
         if not self._listed:
             return
         with self._writing(), ExitStack() as stack:
             files = {kind: stack.enter_context((self._planned / kind).open("ab")) for kind in Kind}
             for step, path in _steps(plan):
-                for kind, line in self._told(step, path):
+                for kind, line in self._lines_of(step, path):
                     files[kind].write(line + b"\0")
             for file in files.values():
                 file.flush()
@@ -113,20 +113,20 @@ class Changes:
             sync_folder(self._planned)
 
     def step(self, step: str, path: RelPath) -> None:
-        """To be called after each change to the tree."""
-        for kind, line in self._told(StepKind(step), path):
+        """Record a change to the tree; call it after each one."""
+        for kind, line in self._lines_of(StepKind(step), path):
             self.counts[kind] += 1
             if self._listed:
                 with self._writing():
                     self._lists[kind].write(line + b"\0")
 
     def close(self) -> None:
-        """Complete the files, so that they can be read."""
+        """Flush and close the lists, so that they can be read."""
         with self._writing():
             self._stack.close()
 
     def forget(self) -> None:
-        """Delete the lists: there was nothing to tell of, or it was told."""
+        """Delete the lists, because there were no changes or the hook has run."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @contextmanager
@@ -136,23 +136,23 @@ class Changes:
         except OSError as error:
             raise ListError(
                 f"{self._folder}: {error.strerror}: the lists of changed paths cannot be written",
-                hint="the next run tells the hook on_change of what this one changed",
+                hint="the next run passes the changes of this one to the hook on_change",
             ) from error
 
-    def _told(self, step: StepKind, path: RelPath) -> Iterator[_Line]:
-        """The lines for one step; a moved directory ends in `/`, and means all below it."""
+    def _lines_of(self, step: StepKind, path: RelPath) -> Iterator[_Line]:
+        """Yield the lines for one step; a moved directory ends in `/`, and includes its content."""
         if step is StepKind.MOVE and path in self._moves:
             old, forwarded = self._moves[path]
             yield Kind.DELETED, old + b"/"
             yield Kind.WRITTEN, path + b"/"
             if forwarded:
                 yield Kind.WRITTEN, old
-        elif step is not StepKind.DIRECTORY or path not in self._made:
+        elif step is not StepKind.DIRECTORY or path not in self._new_directories:
             yield _KINDS[step], path or b"."
 
 
 def _steps(plan: Plan) -> Iterator[tuple[StepKind, RelPath]]:
-    """What carrying out `plan` comes to."""
+    """Yield the steps of `plan`."""
     for item in (*plan.clear, *plan.removals):
         yield StepKind.REMOVE, item.path
     for path in plan.make:
@@ -170,7 +170,7 @@ def _steps(plan: Plan) -> Iterator[tuple[StepKind, RelPath]]:
 
 
 def _paths(path: Path) -> list[bytes]:
-    """The paths of a list, each once; a last one that was cut is dropped."""
+    """Read the paths of a list without duplicates; a truncated last one is dropped."""
     try:
         *paths, _ = path.read_bytes().split(b"\0")
     except FileNotFoundError:

@@ -1,11 +1,11 @@
-"""The hooks of one run: which are run when, and what a failing one means.
+"""The hooks of one run: when they run, and the effect of a failure.
 
-    before      each run, before anything is asked of the upstream; if it fails, nothing is begun
-    on_change   the tree was changed, by this run or by an earlier one that was cut
+    before      each run, before any request to the upstream; if it fails, nothing is begun
+    on_change   the tree was changed, by this run or by an earlier interrupted one
     on_failure  the run did not end well, `before` included
     after       each run
 
-Prints nothing and knows no exit code but its own.  A run that a signal ends runs no more hooks.
+Prints nothing, and knows only its own exit code.  A run ended by a signal runs no more hooks.
 """
 
 import os
@@ -37,7 +37,7 @@ def before_variables(hook: str, mirror: Mirror, began: RunRecord) -> dict[str, s
 
 
 def ended_variables(record: RunRecord, changes: Changes) -> dict[str, str]:
-    """Return further variables, for hooks that are run after the sync."""
+    """Return further variables, for hooks that run after the sync."""
     return {
         "HUAI_EXIT_CODE": str(record.code),
         "HUAI_REASON": quoted(record.reason, _REASON),
@@ -63,12 +63,12 @@ class HookError(HuaiError):
 
 
 class HookRun(NamedTuple):
-    """One hook that was run."""
+    """The result of one hook."""
 
     hook: str
     seconds: float
     failure: str
-    """Why it failed; empty: it did not."""
+    """The reason of a failure, or empty."""
 
 
 class Hooks:
@@ -81,7 +81,7 @@ class Hooks:
         hear: Callable[[str, str], None],
         ended: Callable[[HookRun], None],
     ) -> None:
-        """`began`: the run so far.  `hear` gets a hook's name and a line that it printed."""
+        """Pass the run so far as `began`; `hear` gets a hook's name and each line of output."""
         self._mirror = mirror
         self._hooks = mirror.config.hooks
         self._began = began
@@ -90,7 +90,7 @@ class Hooks:
         self.changes = Changes(mirror.paths.changes, listed=self._hooks.on_change is not None)
 
     def before(self) -> None:
-        """Run `before`; raises `HookError` if it fails."""
+        """Run the hook `before`; raises `HookError` if it fails."""
         self.changes.begin()
         failure = self._run("before", {})
         if failure:
@@ -100,7 +100,7 @@ class Hooks:
             )
 
     def after(self, record: RunRecord) -> HookError | None:
-        """Run the others; `record` says how the run ended.  Returns the first failure."""
+        """Run the other hooks after the run `record`; returns the first failure."""
         changes = self.changes
         variables = ended_variables(record, changes)
         changes.close()
@@ -116,7 +116,7 @@ class Hooks:
             return None
         return HookError(
             f"{failed}; the tree is as the sync left it",
-            hint='failure = "warn" in the table of hooks makes it a warning',
+            hint='failure = "warn" in the table of hooks makes this a warning',
         )
 
     def _failed(self, hook: str, variables: Mapping[str, str]) -> str:
@@ -124,7 +124,7 @@ class Hooks:
         return f"the hook {hook} failed: {failure}" if failure else ""
 
     def _run(self, hook: str, variables: Mapping[str, str]) -> str:
-        """Run one hook, if there is one; returns why it failed, or nothing."""
+        """Run a hook, if it is set; returns why it failed, or an empty text."""
         command = self._hooks.command(hook)
         if not command:
             return ""

@@ -161,8 +161,8 @@ def _count(figures: Stats, prepared: "Prepared") -> None:
     created = Counter[type]()
     links = set()
     for each in prepared.diff.candidates:
-        if each.wanted is not None and type(each.have) is not type(each.wanted):
-            created[type(each.wanted)] += 1
+        if each.expected is not None and type(each.have) is not type(each.expected):
+            created[type(each.expected)] += 1
         if isinstance(each.have, Symlink):
             links.add(each.path)
     figures.created = Kinds(created[File], created[Directory], created[Symlink])

@@ -100,7 +100,9 @@ def run_words(record: RunRecord, serials: Mapping[str, int], *, running: bool = 
         parts.append(f"{human(record.received)} received")
     if record.ended:
         parts.append(f"{record.seconds:.1f} s")
-        parts.append("ok" if record.good else f"{record.outcome} ({record.code}): {record.reason}")
+        parts.append(
+            "ok" if record.succeeded else f"{record.outcome} ({record.code}): {record.reason}"
+        )
     else:
         parts.append("runs now" if running else "interrupted")
     if record.times > 1:
@@ -147,4 +149,4 @@ def _counts(record: RunRecord) -> str:
         how = "content too" if record.content else "attributes"
         return f"{counted(record.differences, 'path differs', 'paths differ')} ({how})"
     done = ", ".join(f"{count:,} {name}" for name, count in record.done.items())
-    return done or ("nothing done" if record.good else "")
+    return done or ("nothing done" if record.succeeded else "")

@@ -94,7 +94,7 @@ def seconds_needed(runs: Iterable[RunRecord], files: int, size: int) -> float | 
     measured = [
         run
         for run in islice(runs, 10 * _RUNS)
-        if run.kind == "sync" and run.good and run.seconds > 0 and run.fetched
+        if run.kind == "sync" and run.succeeded and run.seconds > 0 and run.fetched
     ][:_RUNS]
     if not measured:
         return None

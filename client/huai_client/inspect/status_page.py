@@ -133,13 +133,13 @@ def state_of(words: Words, values: Mapping[str, float]) -> tuple[bool, str]:
 
 def _run_row(words: Words, run: RunRecord, name: str) -> str:
     failed = _outcome(words, run.code) if run.ended else words.say("interrupted")
-    outcome = "OK" if run.good else failed
+    outcome = "OK" if run.succeeded else failed
     if run.times > 1:
         outcome = words.say("{outcome} ({times} times)", outcome=outcome, times=f"{run.times:,}")
     kind = escape(words.say(run.kind))
     texts = (_moment(run.time), escape(name), kind, escape(outcome))
     numbers = (f"{run.serial:,}", f"{run.fetched:,}", human(run.received))
-    return f"<tr>{_cells(words, _RUN_LABELS, (*texts, *numbers), good=run.good)}</tr>\n"
+    return f"<tr>{_cells(words, _RUN_LABELS, (*texts, *numbers), good=run.succeeded)}</tr>\n"
 
 
 def _outcome(words: Words, code: int) -> str:

@@ -19,7 +19,7 @@ from huai_client.diff.findings import Difference
 from huai_client.diff.moves import nowhere
 from huai_client.diff.remains import check_destination
 from huai_client.diff.renames import RenamedView
-from huai_client.diff.reuse.sources import ReuseSources, Wanted
+from huai_client.diff.reuse.sources import PlannedFetches, ReuseSources
 from huai_client.diff.selection import Extent, Selection
 from huai_client.diff.selections import diff_selections
 from huai_client.diff.symlinks import without_unsafe
@@ -246,7 +246,7 @@ class PlanBuilder:
         """The plan with local sources for files that need no transfer."""
         fetches = plan.fetches
         entries = len(fetches) + sum(len(stage.links) for stage in plan.stages)
-        wanted = Wanted(fetches, entries, diff.candidates, plan.moves)
+        wanted = PlannedFetches(fetches, entries, diff.candidates, plan.moves)
         return plan.with_reuses(ReuseSources(self._mirror).find(wanted, view, commit, sure=sure))
 
     # What is recorded

@@ -54,16 +54,16 @@ def accept_shared_inodes(diff: TreeDiff) -> TreeDiff:
 
 
 def _only_shares(candidate: Candidate) -> bool:
-    wanted = candidate.wanted
+    wanted = candidate.expected
     return isinstance(wanted, File) and wanted.link is None and candidate.differing == {"link"}
 
 
 def _strays(names: list[Candidate]) -> Iterator[RelPath]:
     """The leaders of all groups but the first: one group keeps the inode that several share."""
     groups = dict.fromkeys(
-        each.wanted.link or each.path
+        each.expected.link or each.path
         for each in sorted(names, key=lambda each: path_order(each.path))
-        if isinstance(each.wanted, File)
+        if isinstance(each.expected, File)
     )
     yield from list(groups)[1:]
 
@@ -71,7 +71,7 @@ def _strays(names: list[Candidate]) -> Iterator[RelPath]:
 def _changing(names: list[Candidate]) -> Iterator[RelPath]:
     """Files that would change an inode which has names outside of their own hardlink group."""
     for each in names:
-        wanted = each.wanted
+        wanted = each.expected
         if isinstance(wanted, File) and wanted.link is None and each.differing:
             mine = sum(_belongs(name, each.path) for name in names)
             if mine < each.links:
@@ -79,5 +79,5 @@ def _changing(names: list[Candidate]) -> Iterator[RelPath]:
 
 
 def _belongs(name: Candidate, leader: RelPath) -> bool:
-    wanted = name.wanted
+    wanted = name.expected
     return wanted is None or (isinstance(wanted, File) and leader in (wanted.path, wanted.link))

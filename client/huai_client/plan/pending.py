@@ -70,7 +70,7 @@ def reappeared(candidate: Candidate, digest_of: Callable[[RelPath], bytes]) -> C
     Size and time are no proof of its content, so `digest_of` reads it.  If it shares its inode with
     another name, it needs an inode of its own: a change would reach the other name as well.
     """
-    have, wanted = candidate.have, candidate.wanted
+    have, wanted = candidate.have, candidate.expected
     if not isinstance(have, File) or not isinstance(wanted, File) or wanted.link is not None:
         return candidate
     if candidate.links > 1:

@@ -1,4 +1,4 @@
-"""Programs that prove the pointers of package repositories before these are published.
+"""Programs that prove the pointers of package repositories before publishing (docs/PROOFS.md).
 
-docs/PROOFS.md.  A sync without `proofs` imports nothing of this folder.
+A sync without `proofs` imports nothing of this folder.
 """

@@ -1,7 +1,7 @@
 """The indices and pointers of package repositories that a plan would publish.
 
-Pure.  Rule to keep: what the upstream says of its own layout does not count here (`order` is made
-without its rules), or it could name a pointer payload, and nobody would prove it.
+Pure.  Rule to keep: the upstream's rules about its layout are ignored here (`order` is made without
+them), or it could declare a pointer as payload, which would stay unproved.
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -14,19 +14,19 @@ from huai_schema.entries import Entry, File, Symlink
 from huai_schema.paths import RelPath, parent
 
 _STEP = 20_000
-"""Paths that are looked at together: values of Python take memory."""
+"""The number of paths to handle at a time: Python values take memory."""
 
 
 class Changed(NamedTuple):
-    """One repository in which pointers change."""
+    """A repository in which pointers change."""
 
     repository: PackageRepository
     entries: dict[RelPath, File | Symlink]
-    """The indices and pointers that are written."""
+    """The indices and pointers to write."""
     pointers: set[RelPath]
-    """Those of `entries` that are pointers."""
+    """The pointers among `entries`."""
     removed: set[RelPath]
-    """Pointers that are deleted."""
+    """The pointers to delete."""
 
     @property
     def folders(self) -> set[RelPath]:
@@ -34,18 +34,18 @@ class Changed(NamedTuple):
         return {parent(path) for path in self.pointers | self.removed}
 
 
-def find_changed(plan: Plan, order: PublishOrder, wanted: Container[str]) -> list[Changed]:
-    """The repositories of the `wanted` profiles in which `plan` changes pointers.
+def find_changed(plan: Plan, order: PublishOrder, profiles: Container[str]) -> list[Changed]:
+    """Return the repositories of some `profiles` in which `plan` changes pointers.
 
-    Volatile files are no part of that.
+    Volatile files do not count.
     """
-    found: dict[RelPath, Changed] = {}
+    repositories: dict[RelPath, Changed] = {}
 
     def repository_of(path: RelPath, *, symlink: bool) -> Changed | None:
         around = order.placement_of(path, symlink=symlink).repository
-        if around is None or around.profile not in wanted or order.is_volatile(path):
+        if around is None or around.profile not in profiles or order.is_volatile(path):
             return None
-        return found.setdefault(around.top, Changed(around, {}, set(), set()))
+        return repositories.setdefault(around.top, Changed(around, {}, set(), set()))
 
     for path, entry, stage in _written(plan, order):
         changed = repository_of(path, symlink=isinstance(entry, Symlink))
@@ -58,18 +58,18 @@ def find_changed(plan: Plan, order: PublishOrder, wanted: Container[str]) -> lis
             changed = repository_of(item.path, symlink=False)
             if changed is not None:
                 changed.removed.add(item.path)
-    return [each for each in found.values() if each.pointers or each.removed]
+    return [each for each in repositories.values() if each.pointers or each.removed]
 
 
 def _written(plan: Plan, order: PublishOrder) -> Iterator[tuple[RelPath, File | Symlink, int]]:
-    """What is written and is no payload: path, entry and stage."""
+    """Yield path, entry and stage of the indices and pointers to write."""
     for stage in plan.stages:
         for files in (stage.fetches, stage.links):
-            yield from _no_payload(files, order, symlink=False)
-        yield from _no_payload(stage.symlinks, order, symlink=True)
+            yield from _without_payload(files, order, symlink=False)
+        yield from _without_payload(stage.symlinks, order, symlink=True)
 
 
-def _no_payload(
+def _without_payload(
     entries: Sequence[Entry], order: PublishOrder, *, symlink: bool
 ) -> Iterator[tuple[RelPath, File | Symlink, int]]:
     for begin in range(0, len(entries), _STEP):

@@ -1,8 +1,8 @@
-"""Verifies the signatures of a package repository by gpgv, with the administrator's keyrings.
+"""Verification of a package repository's signatures by gpgv, with the administrator's keyrings.
 
-What is believed is what gpgv says on its status lines, not its exit code alone: an archive signs
-with a new key beside the old one before every keyring has it.  Rule, as apt's: one good signature,
-and none that is wrong; none by an expired or revoked key counts, none that rests on SHA-1.
+gpgv's status lines count, not its exit code alone: an archive signs with a new key in addition to
+the old one before every keyring has it.  Rule, as apt's: one good signature, and no bad one;
+signatures by expired or revoked keys or with SHA-1 do not count.
 """
 
 import os
@@ -12,38 +12,38 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from huai_client.proofs.changed import Changed
-from huai_client.proofs.shown import Shown
+from huai_client.proofs.shown import RepositoryView
 from huai_schema.entries import Symlink
 from huai_schema.paths import RelPath, basename, show
 
 _STATUS = "[GNUPG:] "
 _MOST = 16 << 20
-"""Bytes of a file with a signature in it; Debian's are below a MiB."""
+"""The limit in bytes of a file with an inline signature; Debian's are below a MiB."""
 _MARKS = (
     b"-----BEGIN PGP SIGNED MESSAGE-----",
     b"-----BEGIN PGP SIGNATURE-----",
     b"-----END PGP SIGNATURE-----",
 )
 _WRONG = {
-    "BADSIG": "the signature does not fit the file",
+    "BADSIG": "the signature does not match the file",
     "NO_PUBKEY": "signed by a key that the keyring does not have",
     "EXPSIG": "the signature has expired",
     "EXPKEYSIG": "the key that signed it has expired",
     "REVKEYSIG": "the key that signed it is revoked",
-    "NODATA": "there is no signature in it",
+    "NODATA": "the file has no signature",
 }
 Run = Callable[[Sequence[str], Callable[[str], None]], str]
-"""Runs a program, and tells each line that it prints; returns why it failed, or nothing."""
+"""A function that runs a program, and passes on its lines; it returns why it failed."""
 
 
 def refusal(
     changed: Changed,
-    found: Shown,
+    view: RepositoryView,
     signed: Sequence[tuple[str, str]],
     keyrings: Sequence[str],
     run: Run,
 ) -> str:
-    """Why `changed` is not proved; empty: it is.  `signed` is as in a `Profile`."""
+    """Return why `changed` is not proved, or an empty text.  `signed` is as in a `Profile`."""
     program = shutil.which("gpgv")
     if program is None:
         return "the program gpgv is missing"
@@ -53,40 +53,40 @@ def refusal(
     command = [program, *options, "--"]
     failures = (
         f"{show(path)}: {failure}"
-        for path, ending in _signed(changed, found, signed)
-        if (failure := _failure(path, ending, found, command, run))
+        for path, ending in _signed(changed, view, signed)
+        if (failure := _failure(path, ending, view, command, run))
     )
-    return next(failures, "") or _symlink_out(changed, found)
+    return next(failures, "") or _symlink_out(changed, view)
 
 
 def _signed(
-    changed: Changed, found: Shown, signed: Sequence[tuple[str, str]]
+    changed: Changed, view: RepositoryView, signed: Sequence[tuple[str, str]]
 ) -> Iterator[tuple[RelPath, str]]:
-    """The files to verify, and what follows them in the name of their signatures."""
-    for path in sorted(found.keys() | changed.entries.keys()):
+    """Yield the files to verify, with the suffixes of their detached signatures."""
+    for path in sorted(view.keys() | changed.entries.keys()):
         name = basename(path).decode("utf-8", "surrogateescape")
         for pattern, ending in signed:
             if fnmatchcase(name, pattern) and not (ending and name.endswith(ending)):
                 touched = {path, RelPath(path + ending.encode())}
-                if touched & (found.changed | changed.entries.keys()):
+                if touched & (view.changed | changed.entries.keys()):
                     yield path, ending
                 break
 
 
-def _failure(path: RelPath, ending: str, found: Shown, command: list[str], run: Run) -> str:
-    if path not in found:
-        return "it is not a file of this repository whose content is known"
-    content = Path(os.fsdecode(found[path]))
+def _failure(path: RelPath, ending: str, view: RepositoryView, command: list[str], run: Run) -> str:
+    if path not in view:
+        return "not a file of this repository with known content"
+    content = Path(os.fsdecode(view[path]))
     if not ending:
         return _not_clear_signed(content) or _verdict([*command, str(content)], run)
     signature = RelPath(path + ending.encode())
-    if signature not in found:
-        return f"there is no {show(basename(signature))} beside it"
-    return _verdict([*command, os.fsdecode(found[signature]), str(content)], run)
+    if signature not in view:
+        return f"{show(basename(signature))} is missing next to it"
+    return _verdict([*command, os.fsdecode(view[signature]), str(content)], run)
 
 
 def _verdict(command: Sequence[str], run: Run) -> str:
-    """Why what gpgv says is not enough."""
+    """Return why gpgv's output is not sufficient, or an empty text."""
     lines: list[str] = []
     failure = run(command, lines.append)
     words = [line.removeprefix(_STATUS).split()[0] for line in lines if line.startswith(_STATUS)]
@@ -95,29 +95,27 @@ def _verdict(command: Sequence[str], run: Run) -> str:
     if "GOODSIG" not in words or "BADSIG" in words:
         wrong = next((text for word, text in _WRONG.items() if word in words), "")
         return wrong or failure or "gpgv names no good signature"
-    # 2 is what it ends with for a signature of an unknown key, too.
-    known = not failure or "NO_PUBKEY" in words
-    return "" if known else failure
+    # gpgv exits with 2 also for a signature by an unknown key.
+    return "" if not failure or "NO_PUBKEY" in words else failure
 
 
 def _not_clear_signed(path: Path) -> str:
-    """Whether anything stands outside of the signed text: gpgv would pass over it."""
+    """Return an error if there is text outside of the signed one, which gpgv would skip."""
     with path.open("rb") as file:
         text = file.read(_MOST + 1)
     if len(text) > _MOST:
-        return "it is too long to be signed in this way"
+        return "too long for an inline signature"
     lines = text.rstrip(b"\r\n").split(b"\n")
     marks = [line.rstrip() for line in lines if line.startswith(b"-----")]
-    whole = lines[0].rstrip() == _MARKS[0] and lines[-1].rstrip() == _MARKS[2]
-    return "" if whole and tuple(marks) == _MARKS else "it is not one signed text and nothing else"
+    framed = lines[0].rstrip() == _MARKS[0] and lines[-1].rstrip() == _MARKS[2]
+    return "" if framed and tuple(marks) == _MARKS else "not a single signed text and nothing else"
 
 
-def _symlink_out(changed: Changed, found: Shown) -> str:
-    """A pointer that would lead readers past what is proved: out of the directory it is in."""
-    for path in sorted(changed.pointers - found.keys()):
+def _symlink_out(changed: Changed, view: RepositoryView) -> str:
+    """Return an error for a pointer that leads out of its directory, so past the proof."""
+    for path in sorted(changed.pointers - view.keys()):
         entry = changed.entries[path]
         if isinstance(entry, Symlink) and (b"/" in entry.target or entry.target == b".."):
-            return (
-                f"{show(path)}: the symlink leads to {show(entry.target)}, which is not beside it"
-            )
+            target = show(entry.target)
+            return f"{show(path)}: the symlink leads out of its directory, to {target}"
     return ""

@@ -1,4 +1,4 @@
-"""What came of a proof: a plain value."""
+"""The result of a proof.  Pure."""
 
 from typing import NamedTuple
 
@@ -7,17 +7,17 @@ from huai_schema.paths import RelPath, show
 
 
 class Proved(NamedTuple):
-    """What came of one repository."""
+    """The result for one repository."""
 
     repository: PackageRepository
     paths: frozenset[RelPath]
-    """Its indices and pointers that the plan would have published."""
+    """The indices and pointers that the plan would publish."""
     seconds: float
     failure: str
-    """Why it is refused; empty: it is not."""
+    """The reason of a refusal, or empty."""
 
     def refused(self) -> str:
-        """A failure, in words."""
+        """Return the message of a refusal."""
         top = show(self.repository.top) if self.repository.top else "the whole tree"
         return (
             f"{self.repository.profile} repository, {top}: {self.failure}; its indices and "

@@ -1,8 +1,8 @@
-"""Asks for each repository whose pointers change whether it is to be believed.
+"""The proof of each repository whose pointers change.
 
-Knows no transfer and publishes nothing: it says which paths have to wait.  Nothing in the tree was
-changed by then, so a run that is killed here leaves what was staged, and the next one asks again.
-What a program is shown is a folder of its own, made anew for each repository.
+Transfers and publishes nothing: it returns the paths that have to wait.  Nothing in the tree is
+changed by then, so a run that is killed here leaves the staged files, and the next one proves them
+again.  A program gets a separate folder, made for each repository.
 """
 
 import os
@@ -20,7 +20,7 @@ from huai_client.plan.profiles.load import profiles
 from huai_client.proofs.changed import Changed, find_changed
 from huai_client.proofs.gpgv import refusal
 from huai_client.proofs.proved import Proved
-from huai_client.proofs.shown import Shown, lay_out, shown
+from huai_client.proofs.shown import RepositoryView, build_view, lay_out
 from huai_client.tree import PathError, View
 from huai_program.durations import seconds
 from huai_program.programs import environment, run_program
@@ -32,7 +32,6 @@ class Prover:
     """The proofs of one module."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """Starts nothing."""
         self._mirror = mirror
         self._proofs = mirror.config.proofs
         self._folder = mirror.paths.proving
@@ -44,38 +43,38 @@ class Prover:
         content: tuple[View, Callable[[File], tuple[int, bytes] | None]],
         hear: Callable[[str], None],
     ) -> list[Proved]:
-        """One after the other, each repository of a profile with a proof in which pointers change.
+        """Prove each repository in which pointers change, of profiles with a proof.
 
-        `content`: the tree, and what says where the content of a file of `plan` is, if it is whole.
-        `hear` is called with each line that a command prints; what gpgv says is judged instead.
+        `content` is the tree, and a function that finds the complete staged content of a file.
+        `hear` is called with each line that a command prints, except gpgv.
         """
         order = order_without_upstream(self._mirror.config, commit)
-        found: list[Proved] = []
+        results: list[Proved] = []
         for changed in find_changed(plan, order, self._proofs):
             began = time.monotonic()
             self._clear()
             try:
-                visible = shown(changed, plan, order, *content)
-                failure = self._ask(changed, visible, commit, hear)
+                visible = build_view(changed, plan, order, *content)
+                failure = self._refusal(changed, visible, commit, hear)
             except (OSError, PathError) as error:
-                failure = f"it cannot be shown to a program: {error}"
+                failure = f"its files cannot be laid out for a program: {error}"
             finally:
                 self._clear()
             paths, took = frozenset(changed.entries), time.monotonic() - began
-            found.append(Proved(changed.repository, paths, took, failure))
-        return found
+            results.append(Proved(changed.repository, paths, took, failure))
+        return results
 
     def _clear(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _ask(
-        self, changed: Changed, visible: Shown, commit: Commit, hear: Callable[[str], None]
+    def _refusal(
+        self, changed: Changed, visible: RepositoryView, commit: Commit, hear: Callable[[str], None]
     ) -> str:
-        """Why `changed` is refused."""
+        """Return why `changed` is refused, or an empty text."""
         proof = self._proofs[changed.repository.profile]
         if proof.keyrings:
             signed = profiles()[changed.repository.profile].signed
-            # What gpgv quotes of a file must not pass for its status.
+            # gpgv's quotes of a file must not be read as its status.
             run = partial(self._run, proof, {}, "/", hear_errors=lambda _: None)
             return refusal(changed, visible, signed, proof.keyrings, run)
         top = changed.repository.top

@@ -1,9 +1,9 @@
-"""A repository as it will be, for a program that is to prove it: a folder of symlinks.
+"""A repository as it will be, for a program that proves it: a folder of symlinks.
 
-In it are, under their final names, the indices and pointers that change, from the staging area, and
-the other pointers beside a pointer that changes, from the tree.  Rule to keep: each symlink leads
-to a regular file of the staging area or the tree.  Where a symlink of the repository leads is found
-out here, so that none can lead a program anywhere else.
+It has, under their final names, the indices and pointers that change, from the staging area, and
+the other pointers next to a changing pointer, from the tree.  Rule to keep: each symlink leads to a
+regular file of the staging area or the tree.  Symlinks of the repository are resolved here, so that
+none can lead a program anywhere else.
 """
 
 import os
@@ -21,29 +21,29 @@ from huai_schema.paths import RelPath, join, parent, relative
 
 _HOPS = 8
 _Places = Mapping[RelPath, bytes | Symlink]
-"""By path: where the content of a file is, or a symlink."""
+"""The path of a file's content, or a symlink, by path in the tree."""
 
 
-class Shown(dict[RelPath, bytes]):
-    """By path in the tree: where the content is that will stand there."""
+class RepositoryView(dict[RelPath, bytes]):
+    """A map from paths in the tree to the paths of their future content."""
 
     changed: frozenset[RelPath]
-    """The paths at which there is other content than before, or something is deleted."""
+    """The paths whose content changes, or that are deleted."""
 
 
-def shown(
+def build_view(
     changed: Changed,
     plan: Plan,
     order: PublishOrder,
     tree: View,
     staged: Callable[[File], tuple[int, bytes] | None],
-) -> Shown:
-    """What a program gets to see of `changed`; `staged` says where content is, if it is whole."""
+) -> RepositoryView:
+    """Return the files of `changed` for a program; `staged` finds complete staged content."""
     places: dict[RelPath, bytes | Symlink] = {
         **_in_tree(changed, order, tree),
         **_in_staging(changed, plan, tree, staged),
     }
-    found = Shown()
+    view = RepositoryView()
     ends: dict[RelPath, RelPath] = {}
     for path in places:
         end = _end(path, places)
@@ -51,17 +51,17 @@ def shown(
             ends[path] = end
             content = places[end]
             assert isinstance(content, bytes)  # noqa: S101 - `_end` leads to no symlink
-            found[path] = content
+            view[path] = content
     new = {path for path, end in ends.items() if path in changed.entries or end in changed.entries}
-    found.changed = frozenset(new | changed.removed)
-    return found
+    view.changed = frozenset(new | changed.removed)
+    return view
 
 
-def lay_out(found: Mapping[RelPath, bytes], top: RelPath, folder: Path) -> None:
-    """Make `folder`, with all that is shown of the repository at `top`."""
+def lay_out(view: Mapping[RelPath, bytes], top: RelPath, folder: Path) -> None:
+    """Make `folder` with the files of `view`, of the repository at `top`."""
     root = os.fsencode(folder)
     os.makedirs(root, mode=0o700)
-    for path, content in found.items():
+    for path, content in view.items():
         place = os.path.join(root, relative(path, top))
         os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
         os.symlink(content, place)
@@ -88,13 +88,13 @@ def _in_staging(
             content = os.path.join(os.readlink(b"/proc/self/fd/%d" % handle), name)
             places.update(dict.fromkeys(followers, content))
     for leader, followers in leaders.items():
-        if _is_file(tree, leader):  # a hardlink to what stands there already
-            places.update(dict.fromkeys(followers, _standing(tree, leader)))
+        if _is_file(tree, leader):  # a hardlink to an existing file
+            places.update(dict.fromkeys(followers, _path_in(tree, leader)))
     return places
 
 
 def _in_tree(changed: Changed, order: PublishOrder, tree: View) -> dict[RelPath, bytes | Symlink]:
-    """The pointers that stay, in the directories in which others change."""
+    """Return the pointers that stay, in the directories in which others change."""
     places: dict[RelPath, bytes | Symlink] = {}
     for folder in changed.folders:
         status = tree.stat(folder)
@@ -106,14 +106,14 @@ def _in_tree(changed: Changed, order: PublishOrder, tree: View) -> dict[RelPath,
                 continue
             if _is_file(tree, path):
                 if order.stage_of(path) == POINTERS:
-                    places[path] = _standing(tree, path)
+                    places[path] = _path_in(tree, path)
             elif order.stage_of(path, symlink=True) == POINTERS and _is_symlink(tree, path):
                 places[path] = Symlink(path, tree.target(path), 0)
     return places
 
 
 def _end(path: RelPath, places: _Places) -> RelPath | None:
-    """The file that `path` leads to; None: to none that is known."""
+    """Return the known file that `path` leads to, or None."""
     for _ in range(_HOPS):
         place = places.get(path)
         if place is None or isinstance(place, bytes):
@@ -122,7 +122,7 @@ def _end(path: RelPath, places: _Places) -> RelPath | None:
     return None
 
 
-def _standing(tree: View, path: RelPath) -> bytes:
+def _path_in(tree: View, path: RelPath) -> bytes:
     return os.path.join(os.fsencode(os.path.realpath(tree.dest)), path)
 
 

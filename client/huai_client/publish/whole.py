@@ -13,7 +13,7 @@ from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
-from huai_client.config.modes import Kept
+from huai_client.config.modes import DefaultMode
 from huai_client.diff.files import paths
 from huai_client.plan.operations import Plan
 from huai_client.tree import Places, WholeDirectory
@@ -112,7 +112,7 @@ def _look_at_files(
             else:
                 here.take(number, None)
                 name = places.names[place] if lies is None else join(lies[1], path)
-                here.others.append((lies[0] if lies else places.others, name, path))
+                here.others.append((lies[0] if lies else places.finished, name, path))
 
 
 def _look_at_links(plan: Plan, new: Mapping[bytes, _New]) -> None:
@@ -154,7 +154,7 @@ def _outermost(plan: Plan, new: Mapping[bytes, _New]) -> list[list[Whole]]:
         inside[path] = whole
         whole.make.append(path)
         whole.files.extend(here.files)
-        whole.directory.others.extend(here.others)
+        whole.directory.other_files.extend(here.others)
         whole.directory.links.extend(here.links)
         whole.directory.symlinks.extend(here.symlinks)
     for path in reversed([*plan.make]):  # deepest first
@@ -171,4 +171,4 @@ def _outermost(plan: Plan, new: Mapping[bytes, _New]) -> list[list[Whole]]:
 def _is_settled(final: Directory) -> bool:
     """Whether it can have its final attributes when it is published."""
     opens = final.mode & _OWNER_MAY_ALL == _OWNER_MAY_ALL
-    return opens and not isinstance(final.mode, Kept)
+    return opens and not isinstance(final.mode, DefaultMode)

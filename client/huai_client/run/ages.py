@@ -1,6 +1,6 @@
-"""Judges ages by durations of a configuration file (`90s`, `12h`, `2d`).
+"""Checks of ages against durations of a configuration file (`90s`, `12h`, `2d`).
 
-Pure, and loads next to nothing: each poll passes here.
+Pure, and imports very little: each poll calls it.
 """
 
 from huai_program.durations import seconds
@@ -9,19 +9,19 @@ from huai_schema.limits import CLOCK_SKEW
 
 
 def overdue(since: int, span: str, now: int) -> bool:
-    """Whether what is there since `since` (0: nothing is) has been there for `span`."""
+    """Return True if `span` has passed since `since`, unless that is 0."""
     return since > 0 and since + seconds(span) <= now
 
 
-def too_old(committed: int, max_age: str, now: float, *, seen: int = 0) -> str:
-    """Why a commit made at `committed`, and seen here first at `seen`, is too old for `max_age`.
+def too_old(committed: int, max_age: str, now: float, *, first_seen: int = 0) -> str:
+    """Return why a commit of the time `committed` is too old for `max_age`, or an empty text.
 
-    Empty: it is not.  Times in seconds since the epoch, 0: not known; what nothing is known of is
-    never too old, and a `max_age` of 0 allows everything.  A commit is as old as it says, and
-    at least as old as it is here: one that was dated ahead does not stay young for ever.
+    Times are in seconds since the epoch, and 0 if unknown; a commit without any known time is
+    never too old, and a `max_age` of 0 allows everything.  A commit is as old as its time says,
+    and at least as old as the time since `first_seen`: one dated ahead does not stay young.
     """
     most = seconds(max_age)
-    since = min((moment for moment in (committed, seen) if moment > 0), default=0)
+    since = min((moment for moment in (committed, first_seen) if moment > 0), default=0)
     age = int(now) - since
     if not most or not since or age <= most:
         return ""
@@ -33,9 +33,9 @@ def too_old(committed: int, max_age: str, now: float, *, seen: int = 0) -> str:
 
 
 def expired(valid_until: int, now: float) -> str:
-    """Why a commit whose signature holds until `valid_until` is not to be relied on any more.
+    """Return why a commit whose signature is valid until `valid_until` has expired, or nothing.
 
-    Empty: it is.  Times in seconds since the epoch, 0: it is not signed.
+    Times are in seconds since the epoch; 0 means that the commit is not signed.
     """
     over = int(now) - valid_until
     if not valid_until or over <= CLOCK_SKEW:
@@ -47,7 +47,7 @@ def expired(valid_until: int, now: float) -> str:
 
 
 def dated_ahead(committed: int, now: float) -> str:
-    """What to say of a commit whose date this machine's clock has not come to; empty: nothing."""
+    """Return a warning about a commit that is dated in the future, or an empty text."""
     ahead = committed - int(now)
     if ahead <= CLOCK_SKEW:
         return ""

@@ -1,7 +1,7 @@
-"""The moment at which a run has to have stopped: a value that is handed down, never a global.
+"""The time at which a run has to stop: a value that is passed down, never a global.
 
-Rule: at the deadline nothing new is begun, what is in flight is ended, and what has arrived is
-kept.  Publishing is never cut short: it takes seconds, and half of it helps nobody.
+Rule: at the deadline nothing new is begun, transfers are ended, and arrived content is kept.
+Publishing is never cut short: it takes seconds, and half of it has no use.
 Measured by the monotonic clock, so that setting the time of day moves no deadline.
 """
 
@@ -14,41 +14,41 @@ _NEVER = float("inf")
 
 
 class TimeUpError(HuaiError):
-    """The time that the run was given is over; rsync ends alike when it is told to stop."""
+    """The time limit of the run has passed; rsync ends alike with `--stop-after`."""
 
     exit_code = ExitCode.TIMEOUT
 
 
 class Deadline(NamedTuple):
-    """A moment, or none."""
+    """A point in time, or never."""
 
     at: float = _NEVER
     """Seconds of the monotonic clock."""
 
     @classmethod
     def after(cls, seconds: float | None) -> Self:
-        """So many seconds from now; None: never."""
+        """Return the deadline so many seconds from now; without `seconds`, `NEVER`."""
         return cls() if seconds is None else cls(time.monotonic() + seconds)
 
     @property
     def left(self) -> float:
-        """Seconds; negative when it is over, infinite if there is no deadline."""
+        """The remaining seconds; negative after the deadline, infinite without one."""
         return self.at - time.monotonic()
 
     @property
     def over(self) -> bool:
-        """Whether it has passed."""
+        """True if the deadline has passed."""
         return self.left <= 0
 
     def bound(self, seconds: float) -> float:
-        """`seconds`, or what is left if that is less; but a second, so that an answer can come."""
+        """Return `seconds`, or the remaining time if that is less, but at least one second."""
         return min(seconds, max(1.0, self.left))
 
-    def check(self, what: str) -> None:
-        """Raise `TimeUpError` if it has passed; `what` is the state of things by then."""
+    def check(self, progress: str) -> None:
+        """Raise `TimeUpError` if the deadline has passed; `progress` is part of the message."""
         if self.over:
-            raise TimeUpError(f"time is up; {what}", hint="the next run continues from here")
+            raise TimeUpError(f"time is up; {progress}", hint="the next run continues from here")
 
 
 NEVER = Deadline()
-"""For runs that may take as long as they need."""
+"""The deadline of runs without a time limit."""

@@ -1,4 +1,4 @@
-"""What a single run may do differently from the configuration."""
+"""The options of a single run, in place of the configuration."""
 
 from typing import TYPE_CHECKING
 
@@ -11,27 +11,27 @@ if TYPE_CHECKING:
 
 
 class SyncOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a single run may do differently."""
+    """The options of a single run."""
 
     max_delete: str | None = None
-    """Instead of the configured limit."""
+    """The limit of deletions, in place of the configured one."""
     adopt: bool = False
-    """Compare the whole tree, whatever is recorded about it."""
+    """Compare the whole tree, even if a commit is recorded as applied."""
     delete_extraneous: bool = False
-    """Delete what no snapshot names, where the whole tree is compared."""
+    """Delete extraneous paths, where the whole tree is compared."""
     accept_rollback: bool = False
     """Go back to a lower serial."""
     max_delete_in: tuple[str, ...] = ()
-    """Each DIRECTORY=LIMIT, instead of what is configured for that directory."""
+    """Limits as DIRECTORY=LIMIT, in place of the configured ones."""
     unhold: bool = False
-    """Go on after an undo."""
+    """Continue after an undo."""
     filter: tuple[str, ...] | None = None
-    """To be planned for instead of the configured one; its files count from where we are."""
+    """The filter to plan for, in place of the configured one; files are relative to the cwd."""
     only: "Rules | None" = None
-    """Add and change what these let through, delete nothing: a part of the next whole run."""
+    """Add and change only the paths that these include, and delete nothing."""
     deadline: Deadline = NEVER
-    """When to stop."""
+    """The time to stop."""
     compare: bool = False
-    """Compare the whole tree with what was applied too, and repair it."""
+    """Compare the whole tree with the applied commit as well, and repair it."""
     undeletable: "Rules | None" = None
-    """What these protect, as rsync's receiving side does, is not deleted."""
+    """Rules that protect paths from deletion, as on rsync's receiving side."""

@@ -1,6 +1,6 @@
-"""Trying again what failed and may pass: after pauses that double, with jitter.
+"""Retries after transient errors, with pauses that double, and jitter.
 
-Loads what does it only when something has failed: nearly every question is answered at once.
+Imports tenacity only after a failure: nearly every request succeeds at once.
 """
 
 from collections.abc import Callable
@@ -10,14 +10,14 @@ T = TypeVar("T")
 
 
 class Backoff(NamedTuple):
-    """How often, and how far apart."""
+    """The number and spacing of retries."""
 
     retries: int
-    """Attempts after the first."""
+    """The number of attempts after the first."""
     first: float
-    """Seconds before the first retry, without jitter."""
+    """The pause before the first retry in seconds, without jitter."""
     longest: float
-    """Seconds, without jitter."""
+    """The longest pause in seconds, without jitter."""
 
 
 def retry(
@@ -26,10 +26,11 @@ def retry(
     backoff: Backoff,
     sleep: Callable[[float], None],
 ) -> T:
-    """What `action` returns, as soon as it does not raise a `passing` error; else the last of them.
+    """Call `action` until it does not raise a `passing` error; returns its result.
 
-    If the error has a `retry_after`, the pause comes after it: those who were told the same do not
-    come back together.  `sleep` waits for so many seconds, and ends the waiting by raising.
+    Raises the last error when the retries are used up.  If an error has a `retry_after`, the pause
+    is added to it, so that clients do not return together.  `sleep` waits for so many seconds, and
+    may raise to end the wait.
     """
     try:
         return action()

@@ -107,7 +107,7 @@ class Staging:
         places = self.places([file])
         (run,) = places.arrived.runs([file])
         if run is None:
-            return places.others, places.names[0]
+            return places.finished, places.names[0]
         return places.runs, b"%d/%b" % (run, file.path)
 
     def absent(self, files: Sequence[File]) -> Sequence[File]:

@@ -1,1 +1,1 @@
-"""What this client keeps between two runs: every file below its state root."""
+"""The files below the client's state root, which it keeps between runs."""

@@ -1,4 +1,4 @@
-"""A deletion that is put off: the value."""
+"""A delayed deletion.  Pure."""
 
 from typing import NamedTuple
 
@@ -6,9 +6,9 @@ from huai_schema.paths import RelPath
 
 
 class DelayedDeletion(NamedTuple):
-    """A path that no snapshot names any more, and that is to be deleted later."""
+    """A path that is in no snapshot any more, and will be deleted later."""
 
     path: RelPath
     directory: bool
     since: int
-    """When the indices that named it were replaced, seconds since the epoch; 0: in this run."""
+    """The time at which its indices were replaced, seconds since the epoch; 0 for this run."""

@@ -1,8 +1,8 @@
-"""The record of delayed deletions: a file of its own beside the state.
+"""The record of delayed deletions: a file next to the state.
 
-It is replaced as a whole, durably, before the state says that the commit is applied; so it lists
-every path that has to be deleted later, and perhaps some that are gone.  The first line says
-whether anything is due, so that a poll reads no more than that.
+It is replaced as a whole, durably, before the state records the commit as applied; so it lists
+every path that has to be deleted later, and perhaps some that no longer exist.  The first line
+shows if anything is due, so that a poll reads no more than that.
 """
 
 import re
@@ -22,15 +22,15 @@ _FIRST_BYTES = 64
 
 
 class DelayedHeader(NamedTuple):
-    """The first line."""
+    """The first line of the record."""
 
     paths: int
-    """How many deletions are delayed."""
+    """The number of delayed deletions."""
     since: int
-    """Since when the oldest of them is delayed, seconds since the epoch."""
+    """The time of the oldest one, seconds since the epoch."""
 
     def due(self, patience: int, now: int) -> bool:
-        """Whether the oldest is delayed for at least `patience` seconds at `now`."""
+        """Return True if the oldest is delayed for at least `patience` seconds at `now`."""
         return self.paths > 0 and self.since + patience <= now
 
 
@@ -38,7 +38,7 @@ NOTHING = DelayedHeader(0, 0)
 
 
 def head(path: Path) -> DelayedHeader:
-    """The first line only; a missing file has no delayed deletions."""
+    """Read the first line only; a missing file has no delayed deletions."""
     try:
         with path.open("rb") as file:
             return _head(path, file.read(_FIRST_BYTES))
@@ -49,7 +49,7 @@ def head(path: Path) -> DelayedHeader:
 
 
 def load(path: Path) -> list[DelayedDeletion]:
-    """The delayed deletions."""
+    """Read the delayed deletions."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -60,7 +60,7 @@ def load(path: Path) -> list[DelayedDeletion]:
     lines = data.split(b"\n")[1:-1]
     try:
         if len(lines) != count or not data.endswith(b"\n"):
-            raise FormatError("cut")
+            raise FormatError("truncated")
         return [_decode(line) for line in lines]
     except FormatError as error:
         raise _damaged(path, error.message) from error
@@ -68,29 +68,29 @@ def load(path: Path) -> list[DelayedDeletion]:
 
 def save(path: Path, waiting: Iterable[DelayedDeletion], *, now: int) -> None:
     """Replace the record in one durable step; a `since` of 0 becomes `now`."""
-    stamped = [each._replace(since=each.since or now) for each in waiting]
+    stamped = [deletion._replace(since=deletion.since or now) for deletion in waiting]
     if not stamped and not path.exists():
         return
-    since = min((each.since for each in stamped), default=0)
+    since = min((deletion.since for deletion in stamped), default=0)
     lines = [b"huai-delayed 1 %d %d\n" % (len(stamped), since)]
-    for each in stamped:
-        kind = b"d" if each.directory else b"f"
-        lines.append(b"%d\t%b\t%b\n" % (each.since, kind, escape(each.path)))
+    for deletion in stamped:
+        kind = b"d" if deletion.directory else b"f"
+        lines.append(b"%d\t%b\t%b\n" % (deletion.since, kind, escape(deletion.path)))
     replace_durably(path, b"".join(lines))
 
 
 def _head(path: Path, data: bytes) -> DelayedHeader:
-    found = _FIRST.match(data)
-    if found is None:
-        raise _damaged(path, "another first line")
-    return DelayedHeader(int(found[1]), int(found[2]))
+    match = _FIRST.match(data)
+    if match is None:
+        raise _damaged(path, "the first line is wrong")
+    return DelayedHeader(int(match[1]), int(match[2]))
 
 
 def _decode(line: bytes) -> DelayedDeletion:
-    found = _LINE.fullmatch(line)
-    if found is None:
-        raise FormatError("a line of another form")
-    since, kind, text = found.groups()
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise FormatError("a line is malformed")
+    since, kind, text = match.groups()
     return DelayedDeletion(rel_path(unescape(text)), kind == b"d", int(since))
 
 

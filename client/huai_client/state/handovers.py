@@ -1,4 +1,4 @@
-"""The calls of `huai-rsync` in a row that the real rsync carried out in the tree of a module.
+"""The calls of `huai-rsync` in a row that the real rsync carried out in a module's tree.
 
 One small file for people, which no decision depends on.  The next call that huai carries out
 removes it.
@@ -17,17 +17,17 @@ _DAY = 86_400
 
 
 class Handovers(msgspec.Struct, frozen=True):
-    """Calls in a row; times in seconds since the epoch."""
+    """A series of calls; times are in seconds since the epoch."""
 
     since: Number
     calls: Number
     reason: str
     """The reason of the last one."""
-    told: Number
-    """When the first one of a day was reported."""
+    told: Number  # prose: a key of the file
+    """The time at which the first call of a day was reported."""
 
     def __str__(self) -> str:
-        """In one sentence, for people."""
+        """Return one sentence for people."""
         calls = counted(self.calls, "call", "calls")
         return (
             f"huai-rsync left {calls} to the real rsync since {moment(self.since)}: {self.reason}"
@@ -38,7 +38,7 @@ _FILE = RecordFile(Handovers, needed=False, durable=False)
 
 
 def load(path: Path) -> Handovers | None:
-    """Return the calls; None if there are none, or the file is damaged."""
+    """Return the calls; None if the file is missing or damaged."""
     return _FILE.load(path)
 
 

@@ -1,11 +1,11 @@
 """The history of a module's runs: an append-only file of JSON lines, of limited size.
 
 A run that holds the module's lock appends to it after the state is written, and so does a `verify`,
-which may end at any time.  It is for people, and no decision depends on it: a line that is lost or
-torn is skipped, and a run does not fail if the file cannot be written.
+which may end at any time.  It is for people, and no decision depends on it: a lost or torn line is
+skipped, and a run does not fail if the file cannot be written.
 Rules to keep: a poll that finds nothing new writes nothing, and equal failures in a row are one
 line, so the file grows with events and not with time.  A run that is about to change something
-writes a line, which the one of its end replaces, so that a killed run is seen.
+writes a line, which is replaced at its end, so that a killed run is visible.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ from huai_client.state.run_record import REASON_MOST, RunRecord
 from huai_client.state.state import StateError
 
 _SIZE_MOST = 256 << 10
-"""Bytes; a larger file is renamed, and replaces the one renamed before."""
+"""The size in bytes above which the file is renamed to its older copy."""
 _LINE_MOST = 4096
 _OLD = ".1"
 _decoder = msgspec.json.Decoder(RunRecord)
@@ -40,14 +40,14 @@ def _append(path: Path, record: RunRecord) -> None:
     try:
         # A `verify` may end while another run does.
         fcntl.flock(handle, fcntl.LOCK_EX)
-        whole, newest = _tail(handle)
+        end, newest = _tail(handle)
         if newest and newest[-1].record.begins(record):
-            whole = newest.pop().start
+            end = newest.pop().start
         if newest and newest[-1].record.alike(record):
-            whole, record = newest[-1].start, newest[-1].record.again(record)
+            end, record = newest[-1].start, newest[-1].record.again(record)
         line = msgspec.json.encode(record) + b"\n"
-        os.pwrite(handle, line, whole)
-        os.ftruncate(handle, whole + len(line))
+        os.pwrite(handle, line, end)
+        os.ftruncate(handle, end + len(line))
         os.fdatasync(handle)
     finally:
         os.close(handle)
@@ -55,27 +55,27 @@ def _append(path: Path, record: RunRecord) -> None:
 
 class _Line(NamedTuple):
     start: int
-    """Where it stands in the file."""
+    """The offset in the file."""
     record: RunRecord
 
 
 def _tail(handle: int) -> tuple[int, list[_Line]]:
-    """Where the last whole line ends, and the last lines that can be read, at least two."""
+    """Return the end of the last complete line, and at least two readable lines before it."""
     size = os.fstat(handle).st_size
     position = max(0, size - 3 * _LINE_MOST)
-    found: list[_Line] = []
+    lines: list[_Line] = []
     for line in os.pread(handle, size - position, position).splitlines(keepends=True):
         if not line.endswith(b"\n"):
             break
         record = _decode(line)
         if record is not None:
-            found.append(_Line(position, record))
+            lines.append(_Line(position, record))
         position += len(line)
-    return position, found
+    return position, lines
 
 
 def last(path: Path) -> RunRecord | None:
-    """The newest run, without reading the others; None: there is none."""
+    """Return the newest run, without reading the others, or None."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -88,24 +88,26 @@ def last(path: Path) -> RunRecord | None:
 
 
 def read(path: Path) -> list[RunRecord]:
-    """All runs, newest first; raises `StateError` for a file that cannot be read."""
-    found: list[RunRecord] = []
-    for each in (_older(path), path):
+    """Return all runs, newest first; raises `StateError` if the file cannot be read."""
+    records: list[RunRecord] = []
+    for file in (_older(path), path):
         try:
-            lines = each.read_bytes().split(b"\n")[:-1]  # what follows the last is cut
+            lines = file.read_bytes().split(b"\n")[:-1]  # the last one is empty or torn
         except FileNotFoundError:
             continue
         except OSError as error:
             raise StateError(
-                f"{each}: {error.strerror}", hint="run as the user that the state belongs to"
+                f"{file}: {error.strerror}", hint="run as the user that the state belongs to"
             ) from error
-        found += (record for line in lines if (record := _decode(line)) is not None)
-    found.reverse()
-    return [record for number, record in enumerate(found) if not _is_told(record, found[:number])]
+        records += (record for line in lines if (record := _decode(line)) is not None)
+    records.reverse()
+    return [
+        record for number, record in enumerate(records) if not _has_end(record, records[:number])
+    ]
 
 
-def _is_told(record: RunRecord, later: list[RunRecord]) -> bool:
-    """Whether the end of the same run is among `later`: a `verify` has ended in between."""
+def _has_end(record: RunRecord, later: list[RunRecord]) -> bool:
+    """Return True if `later` has the end of the same run, after the end of a `verify`."""
     return not record.ended and any(record.begins(each) for each in later)
 
 

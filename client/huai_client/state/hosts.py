@@ -4,7 +4,7 @@ Each connection has a locked file: `ROOT/hosts/HOST/0` and so on are the slots, 
 holds the lock of one may have a connection.  rsync inherits the handle, so the slot is free when
 rsync has ended, even if this program was killed before: the kernel drops the lock.  If no slot is
 free, one process at a time waits for a slot, and the others wait for the lock of `queue`, so that
-one that has just given a slot back does not overtake them.  The files are empty, and stay.
+one that has just released a slot does not overtake them.  The files are empty, and stay.
 """
 
 import os
@@ -20,9 +20,9 @@ from huai_schema.errors import ExitCode, HuaiError
 _QUEUE = "queue"
 _MOMENT, _POLL_SECONDS = 0.02, 0.2
 _CONNECTIONS = 4
-"""The default for each host; a module with more streams gets as many."""
+"""The default for each host; a module with more streams gets one for each."""
 _REQUESTS = 100
-"""Over one connection of HTTP/2 at a time: what servers allow (nginx 128, Apache 100)."""
+"""Concurrent requests on an HTTP/2 connection: what servers allow (nginx 128, Apache 100)."""
 _NAME_MAX = 200
 
 
@@ -33,10 +33,10 @@ class ConnectionLimitError(HuaiError):
 
 
 class ConnectionLimit:
-    """The connections to one host."""
+    """A limit for the connections to one host."""
 
     def __init__(self, folder: Path, connections: int) -> None:
-        """`folder` is the host's; other processes may use another number of connections."""
+        """Use the host's `folder`; other processes may allow another number of connections."""
         self._folder = folder
         self.connections = connections
 
@@ -44,7 +44,7 @@ class ConnectionLimit:
     def slot(
         self, pause: Callable[[float], None], waits: Callable[[], None] = lambda: None
     ) -> Iterator[int]:
-        """Hold a slot: the handle that the connection's process has to inherit.
+        """Hold a slot, and yield the handle that the connection's process has to inherit.
 
         `pause` sleeps for so many seconds, and may raise to end the wait.  `waits` is called before
         each pause except the first, which is short.
@@ -57,21 +57,21 @@ class ConnectionLimit:
 
     @contextmanager
     def more(self, most: int) -> Iterator[tuple[int, ...]]:
-        """Hold at most so many slots, of those that are free now."""
-        found: list[int] = []
+        """Hold at most `most` of the slots that are free now."""
+        handles: list[int] = []
         try:
-            while len(found) < most and (handle := self._free()) is not None:
-                found.append(handle)
-            yield tuple(found)
+            while len(handles) < most and (handle := self._free()) is not None:
+                handles.append(handle)
+            yield tuple(handles)
         finally:
-            for handle in found:
+            for handle in handles:
                 os.close(handle)
 
     def _wait(self, pause: Callable[[float], None], waits: Callable[[], None]) -> int:
-        def until(take: Callable[[], int | None]) -> int:
+        def until(lock: Callable[[], int | None]) -> int:
             wait = _MOMENT
-            while (handle := take()) is None:
-                if wait > _MOMENT:  # somebody else who just takes a slot is no reason to talk
+            while (handle := lock()) is None:
+                if wait > _MOMENT:  # a process that is just taking a slot is not worth a message
                     waits()
                 pause(wait)
                 wait = _POLL_SECONDS
@@ -91,7 +91,7 @@ class ConnectionLimit:
             ) from error
 
     def _free(self) -> int | None:
-        """Lock a free slot; None: there is none."""
+        """Lock a free slot; returns None without one."""
         for number in range(self.connections):
             handle = _lock(self._folder / str(number))
             if handle is not None:
@@ -112,10 +112,10 @@ def _lock(path: Path) -> int | None:
 
 
 class Hosts:
-    """Made once for each run, and handed down."""
+    """The limits and records of all hosts: made once for each run, and passed down."""
 
     def __init__(self, root: Path | None = None) -> None:
-        """`root` is the client's; None: no limits, and nothing is remembered on the disk."""
+        """Use the client's `root`; without it there are no limits, and nothing is written."""
         self._folder = None if root is None else root / "hosts"
         self.health = UpstreamHealth(None if root is None else root / "upstreams.json")
         self.speed = UpstreamSpeed(None if root is None else root / "speeds.json")
@@ -125,10 +125,10 @@ class Hosts:
     def connection_limit(
         self, host: str, connections: int, streams: int, several: int = 1
     ) -> ConnectionLimit | None:
-        """The limit for `host` and a module with so many `streams`; None: no limit.
+        """Return the limit for `host` and a module with so many `streams`, or None.
 
-        `connections` is the configured number; 0: it is not configured.  Streams that have
-        `several` connections each get as many times more.
+        `connections` is the configured number, or 0.  Streams with `several` connections each get
+        as many times more.
         """
         if self._folder is None or not host:
             return None
@@ -136,17 +136,17 @@ class Hosts:
         return ConnectionLimit(self._folder / host.lower()[:_NAME_MAX], limit)
 
     def requests(self, service: str) -> int:
-        """How many requests of HTTP `service` is sent at a time."""
+        """Return the number of HTTP requests to send to `service` at a time."""
         return self._requests.get(service, _REQUESTS)
 
     def fewer_requests(self, service: str) -> None:
-        """`service` has refused some for being too many."""
+        """Halve the requests, because `service` has refused some as too many."""
         self._requests[service] = max(1, self.requests(service) // 2)
 
     def refused_options(self, service: str) -> frozenset[str]:
-        """Options of rsync that `service` has refused in this run."""
+        """Return the options of rsync that `service` has refused in this run."""
         return self._refused.get(service, frozenset())
 
     def refuse_options(self, service: str, options: frozenset[str]) -> None:
-        """`service` has refused these."""
+        """Record that `service` has refused `options`."""
         self._refused[service] = self.refused_options(service) | options

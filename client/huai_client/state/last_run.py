@@ -1,8 +1,8 @@
-"""How the last run of a module ended, and when its tree was last in step with the upstream.
+"""The result of a module's last run, and when its tree was last in step with the upstream.
 
 One small file, which each sync, undo or repair replaces, even a poll that finds nothing new and has
-no line in the history.  It is for people, and no decision depends on it: a file that is missing or
-torn counts as empty, and a run does not fail if it cannot be written.
+no line in the history.  It is for people, and no decision depends on it: a missing or torn file
+counts as empty, and a run does not fail if it cannot be written.
 """
 
 from contextlib import suppress
@@ -22,17 +22,17 @@ class LastRun(msgspec.Struct, frozen=True):
     began: Number
     ended: Number
     code: Number = 0
-    """Its exit code."""
+    """The exit code."""
     reason: str = ""
-    """What went wrong; empty: nothing."""
+    """The reason of a failure, or empty."""
     in_step: Number = 0
-    """When a run last ended with the tree at the newest commit (or held there); 0: never."""
+    """The end of the last run with the tree at the newest commit (or held there), or 0."""
     failing: Number = 0
-    """When the first of the failures in a row ended; 0: the last run went well."""
+    """The end of the first failure in a row; 0 if the last run ended well."""
 
     @property
-    def good(self) -> bool:
-        """Whether it ended well."""
+    def succeeded(self) -> bool:
+        """True if the run ended well."""
         return self.code == ExitCode.OK
 
 
@@ -40,21 +40,21 @@ _FILE = RecordFile(LastRun, needed=False)
 
 
 def load(path: Path) -> LastRun | None:
-    """The last run; None: the file is missing or damaged."""
+    """Return the last run, or None if the file is missing or damaged."""
     return _FILE.load(path)
 
 
 def save(path: Path, record: RunRecord, now: int) -> None:
-    """Record that the run `record` has ended `now`."""
+    """Record that the run `record` ended at `now`."""
     before = load(path)
-    good = record.good
+    succeeded = record.succeeded
     run = LastRun(
         began=record.time,
         ended=now,
         code=record.code,
         reason=record.reason[:REASON_MOST],
-        in_step=now if good and record.kind != "repair" else before.in_step if before else 0,
-        failing=0 if good else before.failing if before and before.failing else now,
+        in_step=now if succeeded and record.kind != "repair" else before.in_step if before else 0,
+        failing=0 if succeeded else before.failing if before and before.failing else now,
     )
     # Not synced to the disk: a poll must not wait for it.
     durable = before is None or (before.code, before.reason) != (run.code, run.reason)
@@ -63,9 +63,9 @@ def save(path: Path, record: RunRecord, now: int) -> None:
 
 
 def interruption(runs: Path, run: LastRun | None) -> str:
-    """Why the tree is between two commits; `runs` is the module's history.  For people."""
+    """Return why the tree is between two commits; `runs` is the module's history."""
     newest = next((each for each in history.read(runs) if each.kind != "verify"), None)
-    if newest is not None and newest.ended and run is not None and not run.good:
+    if newest is not None and newest.ended and run is not None and not run.succeeded:
         return (
             f"the last run ended with {run.code} ({run.reason}): the next one continues from there"
         )

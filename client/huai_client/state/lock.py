@@ -1,4 +1,4 @@
-"""One run at a time for each module."""
+"""The lock that allows one run at a time for each module."""
 
 import errno
 import os
@@ -15,15 +15,15 @@ def _hint(error: OSError) -> str:
     if hint := DISK_HINTS.get(error.errno or 0):
         return hint
     if error.errno in (errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EEXIST):
-        return "move away what stands where huai keeps its state, or give another --root"
+        return "move away what is in the place of huai's state, or give another --root"
     return "run as the user that the state belongs to, or give another --root"
 
 
 @contextmanager
 def module_lock(places: ModulePlaces, *, wait: float, verifying: bool = False) -> Iterator[None]:
-    """Hold the lock of a module, in a folder that is made if it is missing.
+    """Hold the lock of a module; makes its folder if it is missing.
 
-    With `verifying` it is the one beside it, which keeps nobody from changing the tree.
+    With `verifying` it is the separate lock of `verify`, with which the tree may still be changed.
     """
     lock = locked(places.verifying if verifying else places.lock, wait=wait)
     try:

@@ -1,28 +1,28 @@
-"""Where the state of a module stands below the client's root, outside of every served tree.
+"""The paths of a module's state below the client's root, outside of every served tree.
 
 - `ROOT/client.toml`
 - `ROOT/upstreams.json`: upstreams that failed lately
-- `ROOT/speeds.json`: how fast those were that upstreams name
+- `ROOT/speeds.json`: the speed of services
 - `ROOT/hosts/HOST`: a locked file for each connection to that host
-- `ROOT/modules/NAME/state.json`: what the tree was brought to
+- `ROOT/modules/NAME/state.json`: the commits that the tree was brought to
 - `ROOT/modules/NAME/applied`: the same for other programs (`huai_schema.codec.applied`)
-- `ROOT/modules/NAME/repository.git`: the metadata that was fetched
-- `ROOT/modules/NAME/trusted`: whose signatures count; never goes back
+- `ROOT/modules/NAME/repository.git`: the fetched metadata
+- `ROOT/modules/NAME/trusted`: the trusted keys; never goes back
 - `ROOT/modules/NAME/lock`
 - `ROOT/modules/NAME/delayed`: delayed deletions
-- `ROOT/modules/NAME/verified`: when each part of the tree was last verified
+- `ROOT/modules/NAME/verified`: the time at which each part of the tree was last verified
 - `ROOT/modules/NAME/verifying`: the lock of `verify`
-- `ROOT/modules/NAME/history`: how the runs ended, for people
-- `ROOT/modules/NAME/last`: how the last run ended, and when the tree was last in step
-- `ROOT/modules/NAME/changes`: what hooks are told of, until they were
-- `ROOT/modules/NAME/patches/`: journals of files that are changed where they stand
+- `ROOT/modules/NAME/history`: the results of the runs, for people
+- `ROOT/modules/NAME/last`: the result of the last run, and when the tree was last in step
+- `ROOT/modules/NAME/changes`: the changed paths for hooks, until these have run
+- `ROOT/modules/NAME/patches/`: journals of files that are changed in place
 - `ROOT/modules/NAME/handovers`: calls of `huai-rsync` that the real rsync carried out
-- `ROOT/modules/NAME/staged`: a secret by which the client knows its own staging area
-- `ROOT/modules/NAME/proving`: what a proof is shown, while it runs
-- `ROOT/modules/NAME/notified`: failures in a row, and whether somebody was told;
-  `ROOT/modules/NAME/notified-signature`: the same of a signature that is over
-- `ROOT/modules/NAME/attested`: what was attested last (`sync.attest`)
-- `ROOT/modules/NAME/checked`: which table of client.toml was found right
+- `ROOT/modules/NAME/staged`: a secret by which the client recognizes its staging area
+- `ROOT/modules/NAME/proving`: the files for a proof, while it runs
+- `ROOT/modules/NAME/notified`: failures in a row, and if a notification was sent;
+  `ROOT/modules/NAME/notified-signature`: the same for an expired signature
+- `ROOT/modules/NAME/attested`: the last attestation (`sync.attest`)
+- `ROOT/modules/NAME/checked`: the table of client.toml that passed its checks
 """
 
 from pathlib import Path
@@ -43,7 +43,7 @@ class ModulePlaces(NamedTuple):
 
     @property
     def state(self) -> Path:
-        """What the tree was brought to."""
+        """The commits that the tree was brought to."""
         return self.folder / "state.json"
 
     @property
@@ -53,7 +53,7 @@ class ModulePlaces(NamedTuple):
 
     @property
     def trusted(self) -> Path:
-        """Whose signatures count."""
+        """The trusted keys."""
         return self.folder / "trusted"
 
     @property
@@ -63,22 +63,22 @@ class ModulePlaces(NamedTuple):
 
     @property
     def history(self) -> Path:
-        """How the runs ended."""
+        """The results of the runs."""
         return self.folder / "history"
 
     @property
     def last(self) -> Path:
-        """How the last run ended."""
+        """The result of the last run."""
         return self.folder / "last"
 
     @property
     def changes(self) -> Path:
-        """The lists of changed paths that hooks get."""
+        """The lists of changed paths for hooks."""
         return self.folder / "changes"
 
     @property
     def patches(self) -> Path:
-        """The journals of files that are changed where they stand."""
+        """The journals of files that are changed in place."""
         return self.folder / "patches"
 
     @property
@@ -88,42 +88,42 @@ class ModulePlaces(NamedTuple):
 
     @property
     def staged(self) -> Path:
-        """A secret by which this client knows its own staging area."""
+        """A secret by which this client recognizes its staging area."""
         return self.folder / "staged"
 
     @property
     def proving(self) -> Path:
-        """What a proof is shown: symlinks to staged files."""
+        """The files for a proof: symlinks to staged files."""
         return self.folder / "proving"
 
     @property
     def attested(self) -> Path:
-        """What was attested last, and whether the upstream took it."""
+        """The last attestation, and if the upstream accepted it."""
         return self.folder / "attested"
 
     @property
     def checked(self) -> Path:
-        """Which table of client.toml was found right."""
+        """The table of client.toml that passed its checks."""
         return self.folder / "checked"
 
     @property
     def notified(self) -> Path:
-        """Failures in a row, and whether somebody was told of them."""
+        """Failures in a row, and if a notification was sent."""
         return self.folder / "notified"
 
     @property
     def notified_signature(self) -> Path:
-        """The same of syncs that end well at a commit whose signature is over."""
+        """The same for syncs that end well at a commit with an expired signature."""
         return self.folder / "notified-signature"
 
     @property
     def verified(self) -> Path:
-        """When each part of the tree was last verified."""
+        """The time at which each part of the tree was last verified."""
         return self.folder / "verified"
 
     @property
     def verifying(self) -> Path:
-        """Held by a `verify` while it runs; it leaves `lock` to those that change the tree."""
+        """The lock of a running `verify`, which leaves `lock` to runs that change the tree."""
         return self.folder / "verifying"
 
     @property
@@ -133,10 +133,10 @@ class ModulePlaces(NamedTuple):
 
     @property
     def lock(self) -> Path:
-        """Held by a sync while it runs."""
+        """The lock of a running sync."""
         return self.folder / "lock"
 
 
 def module_places(root: Path, name: str) -> ModulePlaces:
-    """The places of the module `name`, a checked name."""
+    """Return the paths of the module `name`, a checked name."""
     return ModulePlaces(root / "modules" / name)

@@ -1,7 +1,7 @@
-"""Small records of the client root that only help to choose: rows of JSON, for all modules.
+"""Small records of the client root that only influence an order: rows of JSON, for all modules.
 
-Rule: a file is replaced as a whole and not synced to the disk, and one that is lost or damaged
-counts as empty, so nothing may depend on it but an order.
+Rule: a file is replaced as a whole and not synced to the disk, and a lost or damaged one counts as
+empty, so nothing but an order may depend on it.
 """
 
 import json
@@ -16,7 +16,7 @@ _BYTES_MAX = 1 << 20
 
 
 def read_rows(path: Path | None) -> list[list[object]]:
-    """What the file holds; nothing if it is missing, too large, or not rows."""
+    """Return the rows of the file; an empty list if it is missing, too large, or malformed."""
     if path is None:
         return []
     try:
@@ -24,8 +24,8 @@ def read_rows(path: Path | None) -> list[list[object]]:
             rows = json.loads(file.read(_BYTES_MAX))
     except (OSError, ValueError, RecursionError):
         return []
-    whole = isinstance(rows, list) and all(isinstance(row, list) for row in rows)
-    return rows if whole else []
+    is_valid = isinstance(rows, list) and all(isinstance(row, list) for row in rows)
+    return rows if is_valid else []
 
 
 def write_rows(path: Path | None, rows: Iterable[Sequence[object]]) -> None:
@@ -34,6 +34,6 @@ def write_rows(path: Path | None, rows: Iterable[Sequence[object]]) -> None:
         return
     fresh = path.with_suffix(f".{os.getpid()}.new")
     with suppress(OSError):
-        # A message in it may quote what an upstream said to this user alone.
+        # A message may quote a response that only this user may read.
         content = json.dumps([list(row) for row in rows], indent=0).encode()
         replace_file(path, content, fresh, permissions=0o600, durable=False)

@@ -30,66 +30,66 @@ class StateError(HuaiError):
 
 
 class NotSyncedError(HuaiError):
-    """There is no applied commit."""
+    """No commit is applied yet."""
 
     exit_code = ExitCode.DIFFERS
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of one module."""
+    """The state of one module; the names of the values are keys of the file."""
 
     applied: str | None = None
-    """Hex id of the applied commit; None before the first sync ended."""
+    """The hex id of the applied commit; None before the end of the first sync."""
     serial: int = 0
     """The highest serial that was accepted."""
     attempted: tuple[str, ...] = ()
-    """Commits that interrupted runs were bringing the tree to; empty: there was none since."""
+    """The commits that runs interrupted since were bringing the tree to."""
     time: int = 0
-    """When the last sync ended well, seconds since the epoch."""
+    """The end of the last successful sync, seconds since the epoch."""
     total_bytes: int = 0
-    """Of all files of the applied commit that its filter lets through."""
+    """The bytes of all files of the applied commit that its filter includes."""
     committed: int = 0
-    """When the upstream made the applied commit, seconds since the epoch; 0: not known."""
+    """The time of the applied commit, seconds since the epoch; 0 if unknown."""
     entries: int = 0
-    """How many entries of the applied commit its filter lets through; 0: there is none."""
+    """The number of entries of the applied commit that its filter includes."""
     filter: str = ""
-    """The settings by which the commit was applied (`tree_settings`)."""
+    """The settings with which the commit was applied (`tree_settings`)."""
     before: str = ""
-    """The commit that was applied before, if the trash was kept since; empty: no undo."""
+    """The commit applied before, if the trash since was kept; empty without an undo."""
     before_filter: str = ""
-    """The settings by which that was."""
-    held: str = ""
-    """The commit that was undone: no sync until `sync --unhold`; empty: none."""
+    """The settings with which that one was applied."""
+    held: str = ""  # prose: a key of the file
+    """The undone commit, which stops syncs until `sync --unhold`, or empty."""
     trash: int = 0
-    """Since when the oldest batch of the trash is there, seconds since the epoch; 0: none."""
+    """The time of the oldest batch of the trash, seconds since the epoch; 0 if it is empty."""
     attempted_filters: tuple[str, ...] = ()
-    """The settings of `attempted`, in the same order; a shorter list: not known of the rest."""
+    """The settings of `attempted`, in the same order; unknown for the rest if it is shorter."""
     identity: str = ""
-    """The identity of the upstream's module (FORMAT.md, "Descriptor"); empty: not known."""
-    seen: int = 0
-    """When the applied commit was first applied, seconds since the epoch; 0: not known."""
+    """The identity of the upstream's module (FORMAT.md, "Descriptor"), or empty."""
+    seen: int = 0  # prose: a key of the file
+    """The time at which the applied commit was first applied, seconds since the epoch, or 0."""
     marks: tuple[str, ...] = ()
     """Names at the top of the applied tree (`marks`)."""
 
     valid_until: int = 0
-    """Until when the applied commit's signature holds, seconds since the epoch; 0: it has none."""
+    """The end of the applied commit's signature, seconds since the epoch; 0 without one."""
 
     relay_urls: tuple[str, ...] = ()
-    """Where the relay that the applied commit came from has the content; empty: from no relay."""
+    """The content URLs of the relay that the applied commit came from, if it was one."""
     partial: str | None = None
-    """What is left out of the applied commit, in words; empty: nothing; None: not known."""
+    """The part left out of the applied commit, in words, or empty; None if unknown."""
 
     device: int = 0
-    """The device of DEST, on which names that differ by case are different; 0: not known."""
+    """The device of DEST, on which names that differ by case are different; 0 if unknown."""
 
     def first_seen(self, commit: str, now: float) -> int:
-        """When a commit that is applied `now` was first applied, seconds since the epoch."""
+        """Return when a commit that is applied `now` was first applied, seconds since the epoch."""
         return (self.seen or self.time or int(now)) if commit == self.applied else int(now)
 
     @property
     def applied_serial(self) -> int:
-        """The serial of the applied commit; 0 before the first sync ended, whatever it accepted."""
+        """The serial of the applied commit; 0 before the end of the first sync."""
         return self.serial if self.applied else 0
 
     @property
@@ -120,9 +120,9 @@ class State:
         identity: object = self.identity
         partial: object = self.partial
         if not (partial is None or isinstance(partial, str)):
-            raise ValueError("not a reason")
+            raise ValueError("partial is not a text")
         if not isinstance(identity, str) or not _IDENTITY.fullmatch(identity):
-            raise ValueError("not an identity")
+            raise ValueError("identity is malformed")
         filters: tuple[object, ...] = (
             self.filter,
             self.before_filter,
@@ -131,16 +131,16 @@ class State:
             *self.relay_urls,
         )
         if not all(isinstance(text, str) for text in filters):
-            raise ValueError("not a list of rules")
-        named: list[object] = [] if self.applied is None else [self.applied]
-        named += [each for each in (self.before, self.held) if each]
-        for commit in (*self.attempted, *named):
+            raise ValueError("not a text")
+        commits: list[object] = [] if self.applied is None else [self.applied]
+        commits += [each for each in (self.before, self.held) if each]
+        for commit in (*self.attempted, *commits):
             if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
                 raise ValueError(f"{str(commit)[:60]!r} is not a commit id")
 
 
 def applied_id(state: State, name: str) -> str:
-    """The commit that the tree was brought to; `NotSyncedError` if there is none."""
+    """Return the applied commit; raises `NotSyncedError` without one."""
     if state.applied is None:
         raise NotSyncedError(
             f"{name}: was never synced to its end", hint="run huai-client sync first"

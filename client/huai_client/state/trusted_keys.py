@@ -1,6 +1,6 @@
-"""Whose signatures count for a module: the keys that were accepted last, never an earlier version.
+"""The trusted keys of a module: the version accepted last, never an earlier one.
 
-Written durably, before the state that names a commit which they signed.
+Written durably, before the state that names a commit signed by them.
 """
 
 import json
@@ -14,15 +14,15 @@ _VERSION = 1
 
 
 class TrustedKeys(NamedTuple):
-    """What was accepted, and on whose word."""
+    """The accepted keys, and the keys that they were accepted by."""
 
     keys: Keys
     anchors: tuple[str, ...] = ()
-    """The keys of client.toml from which they followed; none: those of the first commit."""
+    """The keys of client.toml from which they followed; empty for those of the first commit."""
 
 
 def load_trusted(path: Path) -> TrustedKeys | None:
-    """The keys; None: none were accepted yet."""
+    """Return the keys, or None if no keys are accepted yet."""
     try:
         values = json.loads(path.read_bytes())
         if values["version"] != _VERSION:
@@ -40,7 +40,7 @@ def load_trusted(path: Path) -> TrustedKeys | None:
             f"{path}: {error.strerror}", hint="run as the user that the state belongs to"
         ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        # Without it a stranger's key might be taken for the first one.
+        # Without it a stranger's key might be accepted as the first one.
         raise StateError(
             f"{path}: not a file of trusted keys ({error})",
             hint="name the upstream's keys in client.toml, then move the file away",

@@ -1,6 +1,6 @@
-"""Services that failed lately: a record in the client root, so that runs ask these last.
+"""Services that failed recently: a record in the client root, so that runs try these last.
 
-Rule: after a failure a service is asked after the others for ten minutes; a failure after that
+Rule: after a failure a service is tried after the others for ten minutes; a failure after that
 pause starts one of twenty minutes, and so on up to an hour.  It is never left out.  The record
 holds the hundred services whose pauses end last, each for a day after its pause.
 """
@@ -22,16 +22,16 @@ _SERVICES_MAX = 100
 
 
 class Failing(NamedTuple):
-    """A service that failed, and has not answered since."""
+    """A service that failed, and has not responded since."""
 
     service: str
-    """Scheme, host and port: `rsync://mirror.example:873`; or a URL that alone failed."""
+    """Scheme, host and port (`rsync://mirror.example:873`), or a URL that alone failed."""
     failures: int
-    """How many pauses it got in a row: a failure before `until` is not counted."""
+    """The number of pauses in a row: a failure before `until` is not counted."""
     since: int
-    """When it failed first, seconds since the epoch."""
+    """The time of the first failure, seconds since the epoch."""
     until: int
-    """When its pause ends, seconds since the epoch; until then it is asked last."""
+    """The end of its pause, seconds since the epoch; until then it is tried last."""
     reason: str
     """The last failure that was counted, for people."""
 
@@ -40,26 +40,26 @@ class UpstreamHealth:
     """The record; several threads may share it, and other processes use the same file."""
 
     def __init__(self, path: Path | None, clock: Callable[[], float] = time.time) -> None:
-        """`path` names the file, which need not exist; None: nothing is kept on the disk."""
+        """Load the file `path`, which need not exist; without it nothing is written."""
         self._path = path
         self._clock = clock
         self._lock = threading.Lock()
-        self._known = self._load()
+        self._records = self._load()
 
     def failing(self) -> list[Failing]:
-        """All recorded services, sorted by name."""
-        return sorted(self._known.values())
+        """Return all recorded services, sorted by name."""
+        return sorted(self._records.values())
 
     def failed_lately(self, *services: str) -> bool:
-        """Whether one of `services` has a pause now, and should be asked after others."""
+        """Return True if one of `services` is in its pause, and should be tried after others."""
         now = self._clock()
-        found = (self._known.get(service) for service in services)
-        return any(each is not None and each.until > now for each in found)
+        records = (self._records.get(service) for service in services)
+        return any(each is not None and each.until > now for each in records)
 
     def failed(self, service: str, reason: str, *, seconds: float = 0) -> None:
-        """Record that `service` failed; `seconds`: the least pause, as it asks for itself."""
+        """Record that `service` failed; `seconds` is the shortest pause, as it requests."""
         now = int(self._clock())
-        before = self._known.get(service)
+        before = self._records.get(service)
         if not service or (before and before.until > now):
             return
         failures = before.failures + 1 if before else 1
@@ -70,25 +70,25 @@ class UpstreamHealth:
         self._change(service, failing)
 
     def succeeded(self, *services: str) -> None:
-        """Record that `services` answered: their failures are forgotten."""
+        """Record that `services` responded: their failures are forgotten."""
         for service in services:
-            if service in self._known:
+            if service in self._records:
                 self._change(service, None)
 
     def _change(self, service: str, failing: Failing | None) -> None:
         with self._lock:
-            known = self._known if self._path is None else self._load()
-            known.pop(service, None)
+            records = self._records if self._path is None else self._load()
+            records.pop(service, None)
             if failing:
-                known[service] = failing
-            for oldest in sorted(known.values(), key=_age)[:-_SERVICES_MAX]:
-                del known[oldest.service]
-            self._known = known
-            write_rows(self._path, known.values())
+                records[service] = failing
+            for oldest in sorted(records.values(), key=_age)[:-_SERVICES_MAX]:
+                del records[oldest.service]
+            self._records = records
+            write_rows(self._path, records.values())
 
     def _load(self) -> dict[str, Failing]:
         try:
-            found = [_failing(row) for row in read_rows(self._path)]
+            records = [_failing(row) for row in read_rows(self._path)]
         except TypeError:
             return {}
         now = int(self._clock())
@@ -97,7 +97,7 @@ class UpstreamHealth:
             each.service: each._replace(
                 since=min(each.since, now), until=min(each.until, now + _LONGEST_SECONDS)
             )
-            for each in found
+            for each in records
             if now - each.until < _FORGOTTEN_SECONDS and each.since >= 0 and each.failures > 0
         }
 
@@ -107,7 +107,7 @@ def _age(failing: Failing) -> int:
 
 
 def _failing(row: list[Any]) -> Failing:
-    """A row of the record; raises `TypeError` if it is malformed."""
+    """Read a row of the record; raises `TypeError` if it is malformed."""
     failing = Failing(*row)
     numbers = (failing.failures, failing.since, failing.until)
     texts = (failing.service, failing.reason)

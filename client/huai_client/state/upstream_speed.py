@@ -1,7 +1,7 @@
-"""How fast services were: a record in the client root, by which mirrors are chosen.
+"""The speed of services: a record in the client root, by which mirrors are chosen.
 
-Made of real transfers alone: each counts half, all before it the other half.  Rule: what was seen
-more than a week ago is forgotten, and the record holds the hundred services seen last.
+Made of real transfers only: each counts half, all before it the other half.  Rule: measurements
+older than a week are dropped, and the record holds the hundred services measured last.
 """
 
 import threading
@@ -15,27 +15,27 @@ from huai_client.state.rows import read_rows, write_rows
 _FORGOTTEN_SECONDS = 7 * 86_400
 _SERVICES_MAX = 100
 _TELLING = 64 << 10
-"""Bytes: what is less says nothing about the rate."""
+"""The smallest transfer, in bytes, that shows the rate."""
 _MOST = 1e15
 _USUAL = 4 << 20
-"""Bytes, of the transfer by which services are compared."""
+"""The size in bytes of the transfer by which services are compared."""
 
 
-class Seen(NamedTuple):
-    """What was seen of a service."""
+class ServiceSpeed(NamedTuple):
+    """The measured speed of a service."""
 
     service: str
     """Scheme, host and port: `https://mirror.example`."""
     first_byte: float
-    """Seconds from a question to its answer; 0: not known."""
+    """The time from a request to its response in seconds; 0 if unknown."""
     rate: float
-    """Bytes a second; 0: not known."""
+    """The rate in bytes per second; 0 if unknown."""
     time: int
-    """When it was seen last, seconds since the epoch."""
+    """The time of the last measurement, seconds since the epoch."""
 
     @property
     def expected(self) -> float:
-        """Seconds for some megabytes, as far as that is known."""
+        """The expected time for some megabytes in seconds, by the known figures."""
         return self.first_byte + (_USUAL / self.rate if self.rate else 0.0)
 
 
@@ -43,54 +43,54 @@ class UpstreamSpeed:
     """The record; several threads may share it, and other processes use the same file."""
 
     def __init__(self, path: Path | None, clock: Callable[[], float] = time.time) -> None:
-        """`path` names the file, which need not exist; None: nothing is kept on the disk."""
+        """Use the file `path`, which need not exist; without it nothing is written."""
         self._path = path
         self._clock = clock
         self._lock = threading.Lock()
-        self._known: dict[str, Seen] | None = None
+        self._services: dict[str, ServiceSpeed] | None = None
 
-    def seen(self, service: str) -> Seen | None:
-        """What is known of `service`; None: nothing."""
+    def of_service(self, service: str) -> ServiceSpeed | None:
+        """Return the speed of `service`, or None."""
         with self._lock:
             return self._all().get(service)
 
     def observe(self, service: str, size: int, seconds: float, first_byte: float = 0) -> None:
-        """`size` bytes came within so many seconds; the first one after `first_byte` (0: ?)."""
+        """Record a transfer of `size` bytes in `seconds`, the first after `first_byte` or 0."""
         rate = size / seconds if size >= _TELLING and seconds > 0 else 0.0
         if not service or not (rate or first_byte):
             return
         with self._lock:
             if self._path is not None:
-                self._known = None  # others may have written it
-            known = self._all()
-            before = known.pop(service, Seen(service, 0, 0, 0))
+                self._services = None  # other processes may have written it
+            services = self._all()
+            before = services.pop(service, ServiceSpeed(service, 0, 0, 0))
             mean = _mean(before.first_byte, first_byte), _mean(before.rate, rate)
-            known[service] = Seen(service, *mean, int(self._clock()))
-            for oldest in sorted(known.values(), key=lambda each: each.time)[:-_SERVICES_MAX]:
-                del known[oldest.service]
-            write_rows(self._path, known.values())
+            services[service] = ServiceSpeed(service, *mean, int(self._clock()))
+            for oldest in sorted(services.values(), key=lambda each: each.time)[:-_SERVICES_MAX]:
+                del services[oldest.service]
+            write_rows(self._path, services.values())
 
-    def _all(self) -> dict[str, Seen]:
-        if self._known is None:
-            found = [_seen(row) for row in read_rows(self._path)]
+    def _all(self) -> dict[str, ServiceSpeed]:
+        if self._services is None:
+            rows = [_read_row(row) for row in read_rows(self._path)]
             now = self._clock()
-            self._known = {
+            self._services = {
                 each.service: each
-                for each in found
+                for each in rows
                 if each is not None and 0 <= now - each.time < _FORGOTTEN_SECONDS
             }
-        return self._known
+        return self._services
 
 
 def _mean(before: float, now: float) -> float:
-    """Of what is known of both."""
+    """Return the mean of two measurements, 0 being unknown."""
     return (before + now) / 2 if before and now else before or now
 
 
-def _seen(row: list[object]) -> Seen | None:
-    """A row of the record; None: it is malformed."""
+def _read_row(row: list[object]) -> ServiceSpeed | None:
+    """Read a row of the record; returns None if it is malformed."""
     match row:
         case [str() as service, int() | float() as first, int() | float() as rate, int() as when]:
             if all(0 <= each <= _MOST for each in (first, rate, when)):
-                return Seen(service, float(first), float(rate), when)
+                return ServiceSpeed(service, float(first), float(rate), when)
     return None

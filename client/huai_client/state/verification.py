@@ -1,7 +1,7 @@
-"""When each part of a tree was last verified: an SQLite file beside the state.
+"""The record of when each part of a tree was last verified: an SQLite file next to the state.
 
 It has one row for each part.  No change to a tree depends on it, so a file that is damaged or of
-another version is made anew.
+another version is replaced by an empty one.
 A time is when the verification of the part began, seconds since the epoch.  It is negative if a
 commit has changed the part since then, and 0 if the part was never verified.
 """
@@ -38,7 +38,7 @@ INSERT INTO current VALUES (1, '', '', 0);
 
 
 class KnownPart(NamedTuple):
-    """The ids of one part (`verify.parts.Part`)."""
+    """The recorded ids of one part (`verify.parts.Part`)."""
 
     tree: bytes
     identity: bytes
@@ -50,16 +50,16 @@ class Unfinished(NamedTuple):
     path: RelPath
     began: int
     position: bytes
-    """A key of `paths.tree_order`: all up to there was verified."""
+    """A key of `paths.tree_order`, up to which all was verified."""
     damaged: int
-    """Paths that differed up to there."""
+    """The number of paths that differed up to there."""
 
 
 class VerificationRecord:
-    """The open record; what is written is durable after `writing`."""
+    """An open record; changes are durable after `writing`."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or make it; raises `StateError` if neither is possible."""
+        """Open or make the file; raises `StateError` if neither is possible."""
         self._path = path
         with self._failing():
             try:
@@ -74,7 +74,7 @@ class VerificationRecord:
         self._run = 0
 
     def _opened(self) -> sqlite3.Connection:
-        # Statements are transactions only between BEGIN and COMMIT, which stand below.
+        # Statements are transactions only between the explicit BEGIN and COMMIT.
         db = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
             version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -99,13 +99,13 @@ class VerificationRecord:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A durable transaction: all changes of the block, or none."""
+        """Make all changes of the block, or none, in a durable transaction."""
         with self._failing():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
             except BaseException:
-                if self._db.in_transaction:  # what a damaged file ends, SQLite has rolled back
+                if self._db.in_transaction:  # SQLite rolls back itself if the file is damaged
                     self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
@@ -122,7 +122,7 @@ class VerificationRecord:
     def _rows(
         self, statement: str, values: tuple[object, ...], *kinds: type
     ) -> list[tuple[Any, ...]]:
-        """The rows of a query, with values of these types; `StateError` if the file is damaged."""
+        """Query rows with values of these types; raises `StateError` if the file is damaged."""
         with self._failing():
             rows = self._db.execute(statement, values).fetchall()
             for row in rows:
@@ -130,55 +130,55 @@ class VerificationRecord:
                     raise sqlite3.DataError("a value of another type")
         return rows
 
-    # ------------------------------------------------------------ where the parts are
+    # ------------------------------------------------------------ the parts
 
     def applied(self, commit: str, key: str) -> bool:
-        """Record that the parts are those of this commit, through the filter `key`.
+        """Record that the parts are those of this commit, with the filter `key`.
 
-        Returns whether the filter is another one than before.
+        Returns True if the filter has changed.
         """
         self._db.execute("UPDATE current SET applied = ?", (commit,))
-        found = self._db.execute("UPDATE current SET filter = ?1 WHERE filter != ?1", (key,))
-        return found.rowcount > 0
+        updated = self._db.execute("UPDATE current SET filter = ?1 WHERE filter != ?1", (key,))
+        return updated.rowcount > 0
 
-    def known(self, path: RelPath) -> KnownPart | None:
-        """What is recorded of the part at `path`."""
+    def find_part(self, path: RelPath) -> KnownPart | None:
+        """Return the recorded ids of the part at `path`, or None."""
         statement = "SELECT tree, identity FROM parts WHERE key = ?"
-        found = self._rows(statement, (_key(path),), bytes, bytes)
-        return KnownPart(*found[0]) if found else None
+        rows = self._rows(statement, (_key(path),), bytes, bytes)
+        return KnownPart(*rows[0]) if rows else None
 
-    def add(self, path: RelPath, known: KnownPart) -> None:
-        """Add a part that was not verified yet."""
+    def add(self, path: RelPath, part: KnownPart) -> None:
+        """Add a part that is not verified yet."""
         self._db.execute(
-            "INSERT INTO parts (key, tree, identity) VALUES (?, ?, ?)", (_key(path), *known)
+            "INSERT INTO parts (key, tree, identity) VALUES (?, ?, ?)", (_key(path), *part)
         )
 
-    def change(self, path: RelPath, known: KnownPart) -> None:
+    def change(self, path: RelPath, part: KnownPart) -> None:
         """Record that a commit has changed the entries of a part, or only other parts below it."""
         key = _key(path)
-        before = self.known(path)
-        self._db.execute("UPDATE parts SET tree = ? WHERE key = ?", (known.tree, key))
-        if before is not None and before.identity != known.identity:
+        before = self.find_part(path)
+        self._db.execute("UPDATE parts SET tree = ? WHERE key = ?", (part.tree, key))
+        if before is not None and before.identity != part.identity:
             self._db.execute(
                 "UPDATE parts SET identity = ?, metadata = -abs(metadata), content = -abs(content)"
                 " WHERE key = ?",
-                (known.identity, key),
+                (part.identity, key),
             )
             self._db.execute("UPDATE unfinished SET changed = 1 WHERE key = ?", (key,))
 
     def children(self, path: RelPath) -> Iterator[RelPath]:
-        """The parts directly in the part at `path`; costs a look-up for each."""
+        """Yield the parts directly in the part at `path`; makes a query for each."""
         prefix = _key(path) + b"\0" if path else b""
         low, high = prefix or b"\0", _end(path)
         while True:
-            found = self._rows(
+            rows = self._rows(
                 "SELECT key FROM parts WHERE key >= ? AND key < ? ORDER BY key LIMIT 1",
                 (low, high),
                 bytes,
             )
-            if not found or found[0][0] < low:  # what is out of order could go round for ever
+            if not rows or rows[0][0] < low:  # rows out of order could loop for ever
                 return
-            child = prefix + found[0][0][len(prefix) :].partition(b"\0")[0]
+            child = prefix + rows[0][0][len(prefix) :].partition(b"\0")[0]
             yield _path(child)
             low = child + b"\1"
 
@@ -190,10 +190,10 @@ class VerificationRecord:
         self._db.execute(f"DELETE FROM parts WHERE {where}", bounds)  # noqa: S608 - no input
         self._db.execute(f"DELETE FROM unfinished WHERE {where}", bounds)  # noqa: S608 - no input
 
-    # ------------------------------------------------------------ when they were verified
+    # ------------------------------------------------------------ their verification
 
     def begin_run(self) -> None:
-        """Begin a run, in which no part was verified yet."""
+        """Begin a run, in which no part is verified yet."""
         with self.writing():
             self._db.execute("UPDATE current SET run = run + 1")
         self._run = self._rows("SELECT run FROM current", (), int)[0][0]
@@ -201,7 +201,7 @@ class VerificationRecord:
     def due(
         self, below: RelPath, *, content: bool, damaged_first: bool, most: int
     ) -> list[RelPath]:
-        """At most `most` parts that this run has not verified, the longest ago first."""
+        """Return at most `most` parts that this run has not verified, the oldest first."""
         time = "content" if content else "metadata"
         first = "damaged = 0," if damaged_first else ""
         low = _key(below)
@@ -214,7 +214,7 @@ class VerificationRecord:
         return [_path(row[0]) for row in rows]
 
     def left(self, below: RelPath) -> int:
-        """How many parts this run has not verified."""
+        """Return the number of parts that this run has not verified."""
         low = _key(below)
         rows = self._rows(
             "SELECT count(*) FROM parts WHERE run != ? AND (key = ? OR (key >= ? AND key < ?))",
@@ -224,7 +224,7 @@ class VerificationRecord:
         return int(rows[0][0])
 
     def finished(self, part: Unfinished, identity: bytes, *, content: bool) -> None:
-        """Record that a part was verified to its end, compared with entries of `identity`.
+        """Record that a part was fully verified, compared with entries of `identity`.
 
         If a commit has changed the part meanwhile, the time becomes negative.
         """
@@ -255,14 +255,14 @@ class VerificationRecord:
         )
 
     def unfinished(self, *, content: bool) -> Unfinished | None:
-        """The part in which a run stopped before its end."""
+        """Return the part in which a run stopped before its end."""
         statement = "SELECT key, began, position, damaged FROM unfinished WHERE content = ?"
         for key, *rest in self._rows(statement, (content,), bytes, int, bytes, int):
             return Unfinished(_path(key), *rest)
         return None
 
     def damage(self, path: RelPath, paths: int) -> None:
-        """Record how many paths of a part differ."""
+        """Record the number of paths of a part that differ."""
         self._db.execute("UPDATE parts SET damaged = ? WHERE key = ?", (paths, _key(path)))
 
 
@@ -271,7 +271,7 @@ class _AnotherVersionError(Exception):
 
 
 def _key(path: RelPath) -> bytes:
-    """Sorts a directory right before all that is below it; see `paths.path_order`."""
+    """Return a key that sorts a directory right before its content; see `paths.path_order`."""
     return path.replace(b"/", b"\0")
 
 
@@ -280,5 +280,5 @@ def _path(key: bytes) -> RelPath:
 
 
 def _end(path: RelPath) -> bytes:
-    """A key behind those of all paths below `path`; a name has at most 255 bytes."""
+    """Return a key behind those of all paths below `path`; names have at most 255 bytes."""
     return _key(path) + b"\1" if path else b"\xff" * 256

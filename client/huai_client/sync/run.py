@@ -339,7 +339,7 @@ class Run:
         """Return why a commit of these times is older than it may be; empty if it is not."""
         if self._module.verify != "off" and (over := expired(valid_until, time.time())):
             return over
-        return too_old(committed, self._module.max_age, time.time(), seen=seen)
+        return too_old(committed, self._module.max_age, time.time(), first_seen=seen)
 
 
 def _approve_all(_prepared: "Prepared") -> None:

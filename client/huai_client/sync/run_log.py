@@ -119,10 +119,10 @@ class RunLog:
     def _is_idle(self) -> bool:
         """Whether the history needs no line for this run."""
         record = self._record
-        if record.kind != "sync" or record.changed or not record.good:
+        if record.kind != "sync" or record.changed or not record.succeeded:
             return False
         before = last(self._history)
-        return record.commit == record.before and (before is None or before.good)
+        return record.commit == record.before and (before is None or before.succeeded)
 
 
 def _reason(code: ExitCode, failures: list[str]) -> str:

@@ -15,7 +15,7 @@ _FEW = 6
 
 def fastest(urls: Sequence[ContentUrl], hosts: Hosts) -> list[ContentUrl]:
     """A few of `urls`, the fastest first."""
-    seen = [(found.expected, url) for url in urls if (found := hosts.speed.seen(url.service))]
+    seen = [(found.expected, url) for url in urls if (found := hosts.speed.of_service(url.service))]
     known = [url for _, url in sorted(seen, key=lambda each: each[0])]
     unknown = [url for url in urls if url not in known]
     return [*known[:_KNOWN], *unknown[:1], *known[_KNOWN:], *unknown[1:]][:_FEW]
@@ -26,7 +26,7 @@ def to_sample(urls: Sequence[ContentUrl], hosts: Hosts) -> list[ContentUrl]:
     if len(urls) < 2:  # there is no choice
         return []
     http = (url for url in urls if url.transport is Transport.HTTP)
-    return [url for url in http if hosts.speed.seen(url.service) is None][:_KNOWN]
+    return [url for url in http if hosts.speed.of_service(url.service) is None][:_KNOWN]
 
 
 def note_speed(

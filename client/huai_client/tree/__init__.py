@@ -1,7 +1,6 @@
-"""Changing a tree below one directory handle, never through a symlink.
+"""Changes of a tree below one directory handle, never through a symlink.
 
-Other packages use `Tree` to change a tree and `View` to read one; the other modules are parts of
-these.
+Other packages use `Tree` to change a tree and `View` to read one.
 """
 
 from huai_client.tree.destination import DestinationError

@@ -1,8 +1,8 @@
-"""File systems to which two names that differ by case alone are one.
+"""Detection of file systems on which names that differ by case only are the same.
 
 There a file that was renamed from `Readme` to `README` is deleted together with its old name.  So
-such a DEST is refused before the first change (`check_new_device`).  Only a directory of it may
-fold case as well, so each directory is looked at before something in it is deleted.
+such a DEST is refused before the first change (`check_new_device`).  A single directory may fold
+case as well, so each directory is checked before something in it is deleted.
 """
 
 import os
@@ -19,17 +19,17 @@ _HINT = "keep the mirror on a file system that tells them apart, such as ext4, x
 
 
 class Names(Protocol):
-    """A tree whose names are looked at."""
+    """A tree whose names can be read."""
 
     def stat(self, path: RelPath) -> os.stat_result | None:
-        """The status of `path`, symlinks not followed; None: nothing stands there."""
+        """Return the status of `path` without following symlinks; None if it does not exist."""
 
     def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
-        """The names in a directory: leaves, then subdirectories."""
+        """Return the names in a directory: leaves, then subdirectories."""
 
 
 def folds_case(folder: Path) -> bool:
-    """True if two names that differ by case are one in `folder`, in which a file is made."""
+    """Return True if `folder`, in which a file is made, ignores case."""
     (folder / "Case").touch()
     return (folder / "case").exists()
 
@@ -37,8 +37,8 @@ def folds_case(folder: Path) -> bool:
 def check_new_device(handle: int, dest: Path, device: int) -> int:
     """Return the device of DEST; raise `DestinationError` if it is not `device` and folds case.
 
-    `handle` is that of DEST.  On a full disk nothing can be tried out, and `device` is returned: a
-    sync that only deletes has to be possible.
+    `handle` is that of DEST.  On a full disk the test is not possible, and `device` is returned: a
+    sync that only deletes has to work.
     """
     try:
         with at(ROOT):
@@ -58,21 +58,21 @@ def check_new_device(handle: int, dest: Path, device: int) -> int:
 
 
 def check_removals(tree: Names, paths: Iterable[RelPath]) -> None:
-    """Raise `DestinationError` if a directory of which a name is to be removed folds case.
+    """Raise `DestinationError` if a directory with a name to remove folds case.
 
-    Looks at one name of each directory.
+    Tests one name of each directory.
     """
-    told_apart: set[RelPath] = set()
+    distinguishing: set[RelPath] = set()
     for path in paths:
         folder = parent(path)
         other = basename(path).swapcase()
-        if folder in told_apart or other == basename(path):
+        if folder in distinguishing or other == basename(path):
             continue
         try:
-            there = tree.stat(path)
-            if there is None:
+            status = tree.stat(path)
+            if status is None:
                 continue
-            folds = _is_same(tree, folder, other, there)
+            folds = _is_same(tree, folder, other, status)
         except PathError:
             continue  # its deletion fails as well
         if folds:
@@ -81,12 +81,12 @@ def check_removals(tree: Names, paths: Iterable[RelPath]) -> None:
                 "might delete another file; nothing was changed",
                 hint=_HINT,
             )
-        told_apart.add(folder)
+        distinguishing.add(folder)
 
 
-def _is_same(tree: Names, folder: RelPath, name: bytes, there: os.stat_result) -> bool:
-    """True if `name` leads to what is `there`, and is not a hardlink of it."""
-    same = tree.stat(join(folder, name))
-    if same is None or not os.path.samestat(there, same):
+def _is_same(tree: Names, folder: RelPath, name: bytes, status: os.stat_result) -> bool:
+    """Return True if `name` is the entry of `status`, and not a hardlink of it."""
+    other = tree.stat(join(folder, name))
+    if other is None or not os.path.samestat(status, other):
         return False
     return all(name not in names for names in tree.listing(folder))

@@ -1,8 +1,7 @@
-"""Opening DEST, and checking its free space.
+"""The opening of DEST, and the check of its free space.
 
-Only here a tree is looked up by an absolute path.  The directories above DEST may be symlinks, DEST
-itself may not.  A missing DEST is not created: more often than a first run it is a disk that is not
-mounted.
+Only here a tree is opened by an absolute path.  The directories above DEST may be symlinks, DEST
+itself may not.  A missing DEST is not created: it is more often an unmounted disk than a first run.
 """
 
 import os
@@ -32,10 +31,10 @@ class MissingDestinationError(DestinationError):
 
 
 def open_destination(dest: Path, *, write: bool) -> int:
-    """A handle of DEST; with `write`, DEST also has to be writable and to belong to this user.
+    """Open DEST; with `write`, DEST also has to be writable and to belong to this user.
 
     Raises:
-        DestinationError: DEST is missing, a symlink, no directory, or not writable as required.
+        DestinationError: DEST is missing, a symlink, not a directory, or not writable as required.
     """
     if not dest.is_absolute():
         raise DestinationError(
@@ -65,7 +64,7 @@ def open_destination(dest: Path, *, write: bool) -> int:
 
 
 def check_type(dest: Path) -> None:
-    """Raise `MissingDestinationError`, or `DestinationError` if it is anything but a directory."""
+    """Raise `MissingDestinationError`, or `DestinationError` if DEST is not a directory."""
     try:
         mode = dest.lstat().st_mode
     except FileNotFoundError:
@@ -124,19 +123,19 @@ def _user(uid: int) -> str:
 
 
 class NoSpaceError(HuaiError):
-    """The destination has no room for what is new."""
+    """The destination has no room for the new content."""
 
     exit_code = ExitCode.NO_SPACE
 
     def __init__(self, message: str, *, bytes_short: int = 0, inodes_short: int = 0) -> None:
-        """`message` says where and how much; the numbers say how much is lacking."""
+        """Make an error; the numbers are the missing bytes and inodes."""
         super().__init__(message, hint="free some space, or mirror less with a filter")
         self.bytes_short = bytes_short
         self.inodes_short = inodes_short
 
 
 DIRECTORY_BYTES = 4096
-"""A new directory on most file systems."""
+"""The size of a new directory on most file systems."""
 
 
 def check_space(dest: Path, sizes: Iterable[int]) -> None:
@@ -161,6 +160,6 @@ def check_space(dest: Path, sizes: Iterable[int]) -> None:
         )
 
 
-def bytes_on_disk(found: os.stat_result) -> int:
-    """What a file takes there: its holes take nothing."""
-    return found.st_blocks * _SECTOR
+def bytes_on_disk(status: os.stat_result) -> int:
+    """Return the bytes that a file takes on the disk, without holes."""
+    return status.st_blocks * _SECTOR

@@ -23,19 +23,19 @@ _REASONS = {
     errno.EISDIR: "a directory is in the way",
     errno.ENOTDIR: "a component of the path is not a directory, or is a symlink",
     errno.ELOOP: "a symlink is in the way",
-    errno.EXDEV: "lies on another file system than DEST or in a bind mount, and a tree has to be "
-    "one: unmount it, or make it a module of its own",
+    errno.EXDEV: "is on another file system than DEST or in a bind mount, which a tree must not "
+    "contain: unmount it, or make it a separate module",
     errno.EPERM: "not permitted: immutable (see lsattr), or owned by another user",
 }
 
 
 class PathError(HuaiError):
-    """One path could not be read or changed; others can be."""
+    """A single path cannot be read or changed."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
 
     def __init__(self, path: RelPath, reason: str, code: int = 0) -> None:
-        """`reason` follows the path and a colon in the message; `code` is an errno."""
+        """Make an error with the message "PATH: REASON"; `code` is an errno."""
         super().__init__(f"{show(path)}: {reason}", hint="repair the path by hand and run again")
         self.path = path
         self.reason = reason
@@ -43,7 +43,7 @@ class PathError(HuaiError):
 
 
 def is_other_file_system(error: PathError) -> bool:
-    """Whether a rename failed because the new path is on another file system.
+    """Return True if a rename failed because the new path is on another file system.
 
     On an overlay, renaming a directory of a lower layer fails in the same way.
     """
@@ -54,17 +54,16 @@ class NotEmptyError(PathError):
     """A directory cannot be removed because it is not empty."""
 
     def __init__(self, path: RelPath) -> None:
-        """`path` is the directory."""
         super().__init__(path, "the directory is not empty")
 
 
 class StorageError(HuaiError):
-    """The file system or the process lacks what every other path needs as well."""
+    """The file system or the process lacks something that every path needs."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
 
     def __init__(self, path: RelPath, code: int) -> None:
-        """`code` is the errno of the failed call."""
+        """Make an error for a call that failed with errno `code`."""
         super().__init__(f"{show(path)}: {os.strerror(code)}", hint=_STORAGE[code])
         self.path = path
         self.code = code
@@ -85,12 +84,12 @@ def at(path: RelPath) -> Iterator[None]:
 
 
 def path_error(path: RelPath, code: int) -> PathError | StorageError:
-    """The error for a call that failed at `path` with errno `code`."""
+    """Return the error for a call that failed at `path` with errno `code`."""
     if is_storage(code):
         return StorageError(path, code)
     return PathError(path, _REASONS.get(code) or os.strerror(code), code)
 
 
 def moving(path: RelPath) -> PathError:
-    """The error for a look at a path that is going to be moved."""
-    return PathError(path, "it is going to be moved")
+    """Return the error for reading a path that is about to be moved."""
+    return PathError(path, "about to be moved")

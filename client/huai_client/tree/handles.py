@@ -1,4 +1,4 @@
-"""Opens, makes and lists directories by handle, without following any symlink.
+"""Directories by handle: opened, made and listed without following any symlink.
 
 Paths are opened one component at a time, so that no symlink in them is followed and they may be
 longer than PATH_MAX.
@@ -15,25 +15,25 @@ from huai_native import _native
 from huai_schema.paths import join, parent
 
 HANDLES = Path("/proc/self/fd")
-"""Has a path for each open handle (proc(5))."""
+"""The directory with a path for each open handle (proc(5))."""
 _LEAF = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def handle_path(handle: int) -> Path:
-    """A path of the opened inode, for O_PATH handles too, which fchmod(2) refuses."""
+    """Return a path of the opened inode, also for O_PATH handles, which fchmod(2) refuses."""
     return HANDLES / str(handle)
 
 
 def make_directory(handle: int, name: bytes) -> int:
-    """A handle of the directory `name` in `handle`, made (0700) if it is not there."""
+    """Open the directory `name` in `handle`; makes it (0700) if it is missing."""
     with suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=handle)
     return os.open(name, DIRECTORY, dir_fd=handle)
 
 
 def own_directory(handle: int, name: bytes) -> int:
-    """As `make_directory`, but a `name` that is no directory is removed first; for huai's own."""
+    """Open huai's own directory `name`; anything else with that name is removed first."""
     with suppress(FileNotFoundError):
         if not stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
             os.unlink(name, dir_fd=handle)
@@ -42,7 +42,7 @@ def own_directory(handle: int, name: bytes) -> int:
 
 @contextmanager
 def opened(handle: int, path: bytes, *, make: bool = False) -> Iterator[int]:
-    """A handle of the directory `path` below `handle`, closed after the block."""
+    """Open the directory `path` below `handle` for the block."""
     current = os.dup(handle)
     try:
         for name in path.split(b"/") if path else ():
@@ -56,9 +56,9 @@ def opened(handle: int, path: bytes, *, make: bool = False) -> Iterator[int]:
 
 @contextmanager
 def opened_file(handle: int, name: bytes, flags: int = os.O_RDONLY) -> Iterator[int]:
-    """A handle of the regular file `name` in `handle`, closed after the block.
+    """Open the regular file `name` in `handle` for the block.
 
-    What else has that name is an `OSError`; it is never followed, and a FIFO not waited for.
+    Raises `OSError` for anything else; it is never followed, and does not block on a FIFO.
     """
     file = os.open(name, flags | _LEAF, dir_fd=handle)
     try:
@@ -70,15 +70,15 @@ def opened_file(handle: int, name: bytes, flags: int = os.O_RDONLY) -> Iterator[
 
 
 def open_directory(handle: int, name: bytes) -> int:
-    """A handle of the directory `name` in `handle`; `OSError` if it is a symlink."""
+    """Open the directory `name` in `handle`; raises `OSError` for a symlink."""
     return os.open(name, DIRECTORY, dir_fd=handle)
 
 
 def directories(handle: int, top: bytes) -> Iterator[tuple[bytes, list[bytes]]]:
-    """Each directory from `top` (a name in `handle`) down with its leaves, parents first.
+    """Yield each directory from `top` (a name in `handle`) down with its leaves, parents first.
 
     Goes down by name and up by "..", so that the cost does not depend on depth; only for
-    directories that nobody else can change.
+    directories that no other process can change.
     """
     current = open_directory(handle, top)
     try:
@@ -105,14 +105,14 @@ def directories(handle: int, top: bytes) -> Iterator[tuple[bytes, list[bytes]]]:
 
 
 def own_files(handle: int) -> set[bytes]:
-    """Return the names of the files in a directory for files of huai alone; remove all else.
+    """Return the names of the files in a directory of huai; remove everything else.
 
-    Anything may have come into a tree.  What has other names would be changed there too.
+    A tree may hold anything.  A file with other names would be changed under them too.
     """
     files = {*list_names(handle)}
     for name in [*files]:
-        found = os.stat(name, dir_fd=handle, follow_symlinks=False)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
             _native.remove_all(handle, name)
             files.discard(name)
     return files
@@ -124,21 +124,21 @@ def _instead(handle: int, other: int) -> int:
 
 
 def listing(handle: int) -> tuple[list[bytes], list[bytes]]:
-    """The names in a directory, unsorted: leaves, then subdirectories.
+    """Return the names in a directory, unsorted: leaves, then subdirectories.
 
     `handle` may be an O_PATH one, which cannot be read itself.
     """
     leaves: list[bytes] = []
     folders: list[bytes] = []
-    # By the handle's path: then names come as bytes; by its number they would come as text.
-    with os.scandir(os.fsencode(handle_path(handle))) as found:
-        for entry in found:
+    # scandir of a path of bytes yields names as bytes; of a handle, as text.
+    with os.scandir(os.fsencode(handle_path(handle))) as entries:
+        for entry in entries:
             (folders if entry.is_dir(follow_symlinks=False) else leaves).append(entry.name)
     return leaves, folders
 
 
 def list_names(handle: int) -> list[bytes]:
-    """The names in the directory `handle`."""
+    """Return the names in the directory `handle`."""
     # On Btrfs a handle shows no names that were made after it was opened or rewound.
     os.lseek(handle, 0, os.SEEK_SET)
     return [os.fsencode(name) for name in os.listdir(handle)]

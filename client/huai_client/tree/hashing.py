@@ -1,6 +1,6 @@
-"""Digests of files: of one, and of many, in a few threads.
+"""Digests of files, of one or of many, in a few threads.
 
-Callers open the files, since only the tree opens paths safely.
+Callers open the files, because only the tree opens paths safely.
 
 Rule to keep: the number of open files is bounded, and each handle is closed in any case.
 """
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 WORKERS = min(4, os.cpu_count() or 1)
-"""How many threads read files."""
+"""The number of threads that read files."""
 _WINDOW = 4 * WORKERS
 
 
 def digest_of(handle: int) -> bytes:
-    """The BLAKE3-256 hash of the file `handle`; several threads hash a large one."""
+    """Return the BLAKE3-256 hash of the file `handle`; several threads hash a large one."""
     return _native.hash_file(handle, WORKERS)
 
 
@@ -33,7 +33,7 @@ class Hashed(NamedTuple, Generic[T]):
 
     tag: T
     digest: bytes | None
-    """None: the file could not be read; see `reason`."""
+    """The digest; None if the file could not be read."""
     reason: str = ""
 
 
@@ -46,11 +46,10 @@ class Hashing(Generic[T]):
         self._waiting: deque[tuple[T, int, Future[bytes]]] = deque()
 
     def __enter__(self) -> Self:
-        """The pool itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Cancel the files that were not begun, wait for the others, close all handles."""
+        """Cancel the files that are not begun, wait for the others, close all handles."""
         for waiting in self._waiting:
             waiting[2].cancel()
         self._pool.shutdown()
@@ -58,13 +57,13 @@ class Hashing(Generic[T]):
             os.close(self._waiting.popleft()[1])
 
     def add(self, tag: T, handle: int) -> Iterator[Hashed[T]]:
-        """Queue `handle`, which is closed here; while too many wait, yields results."""
+        """Queue `handle`, which is closed later; yields results while too many wait."""
         self._waiting.append((tag, handle, self._pool.submit(digest_of, handle)))
         while len(self._waiting) >= _WINDOW:
             yield self._next()
 
     def rest(self) -> Iterator[Hashed[T]]:
-        """The results of all files that are left."""
+        """Yield the results of all remaining files."""
         while self._waiting:
             yield self._next()
 

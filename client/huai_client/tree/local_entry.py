@@ -1,4 +1,4 @@
-"""Reads the entries of a downstream tree, in the form that metadata have.
+"""The entries of a downstream tree, in the form of the metadata.
 
 Reads attributes, never content; changes nothing.  Rule: a path that cannot be read is reported
 (`Unreadable`), never taken for absent.
@@ -14,11 +14,11 @@ from huai_schema.paths import RelPath
 
 
 class LocalEntry(NamedTuple):
-    """One path of the local tree."""
+    """A path of the local tree."""
 
     path: RelPath
     entry: Entry | None
-    """Without `link` and `digest`; None for a device, socket or fifo."""
+    """The entry without `link` and `digest`; None for a device, socket or fifo."""
     device: int
     inode: int
     uid: int
@@ -26,7 +26,7 @@ class LocalEntry(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """A path that could not be read; nothing is known about it and the paths below it."""
+    """A path that cannot be read, so that it and the paths below it are unknown."""
 
     path: RelPath
     reason: str
@@ -34,7 +34,7 @@ class Unreadable(NamedTuple):
 
 
 def stat_entry(view: View, path: RelPath) -> LocalEntry | None:
-    """The entry at `path`; None: nothing stands there, or a path above is no directory.
+    """Return the entry at `path`; None if it does not exist.
 
     Raises:
         PathError: `path` cannot be read.

@@ -1,7 +1,7 @@
-"""Owners by name and by number, as this machine knows them.
+"""Owners by name and by number on this machine.
 
-Metadata carries names, because numbers differ between machines; `#ID` stands where the
-upstream knows no name.  Each name and number is looked up once.
+Metadata carries names, because numbers differ between machines, or `#ID` where the upstream has no
+name.  Each name and number is looked up once.
 """
 
 import grp
@@ -11,23 +11,23 @@ from collections.abc import Callable
 from typing import Final
 
 _ID_MAX = (1 << 32) - 2
-"""The largest number that can be set: (uid_t)-1 means "leave it" to chown(2)."""
+"""The largest number that can be set: chown(2) ignores (uid_t)-1."""
 
 
 class _Lookup:
-    """Numbers of users or of groups, by name."""
+    """A cache of the numbers of users or of groups, by name."""
 
     def __init__(self, find: Callable[[str], int]) -> None:
         self._find = find
-        self._known: dict[bytes, int | None] = {}
+        self._numbers: dict[bytes, int | None] = {}
         self.unknown: set[bytes] = set()
 
     def number(self, name: bytes) -> int | None:
-        if name not in self._known:
-            found = self._known[name] = self._look_up(name)
-            if found is None:
+        if name not in self._numbers:
+            number = self._numbers[name] = self._look_up(name)
+            if number is None:
                 self.unknown.add(name)
-        return self._known[name]
+        return self._numbers[name]
 
     def _look_up(self, name: bytes) -> int | None:
         digits = name.removeprefix(b"#")
@@ -41,50 +41,50 @@ class _Lookup:
 
 
 class Owners:
-    """Numbers by name: to set owners, and to compare them."""
+    """Numbers by name, to set and to compare owners."""
 
     def __init__(self) -> None:
         self._users: Final = _Lookup(lambda name: pwd.getpwnam(name).pw_uid)
         self._groups: Final = _Lookup(lambda name: grp.getgrnam(name).gr_gid)
 
     def user(self, name: bytes) -> int | None:
-        """The user's number; None for a name that is unknown on this machine."""
+        """Return the user's number; None for a name that is unknown on this machine."""
         return self._users.number(name)
 
     def group(self, name: bytes) -> int | None:
-        """The group's number; None for a name that is unknown on this machine."""
+        """Return the group's number; None for a name that is unknown on this machine."""
         return self._groups.number(name)
 
     def uid(self, name: bytes, otherwise: int) -> int:
-        """The user's number, or `otherwise`."""
+        """Return the user's number, or `otherwise`."""
         number = self.user(name)
         return otherwise if number is None else number
 
     def gid(self, name: bytes, otherwise: int) -> int:
-        """The group's number, or `otherwise`."""
+        """Return the group's number, or `otherwise`."""
         number = self.group(name)
         return otherwise if number is None else number
 
     @property
     def unknown_users(self) -> frozenset[bytes]:
-        """The users asked for so far that are unknown on this machine."""
+        """The requested users that are unknown on this machine."""
         return frozenset(self._users.unknown)
 
     @property
     def unknown_groups(self) -> frozenset[bytes]:
-        """The groups asked for so far that are unknown on this machine."""
+        """The requested groups that are unknown on this machine."""
         return frozenset(self._groups.unknown)
 
 
 class Names:
-    """Names by number: for entries read from the tree."""
+    """Names by number, for entries read from the tree."""
 
     def __init__(self) -> None:
         self._users: Final[dict[int, bytes]] = {}
         self._groups: Final[dict[int, bytes]] = {}
 
     def user(self, uid: int) -> bytes:
-        """The user's name, or `#ID`."""
+        """Return the user's name, or `#ID`."""
         if uid not in self._users:
             try:
                 self._users[uid] = os.fsencode(pwd.getpwuid(uid).pw_name)
@@ -93,7 +93,7 @@ class Names:
         return self._users[uid]
 
     def group(self, gid: int) -> bytes:
-        """The group's name, or `#ID`."""
+        """Return the group's name, or `#ID`."""
         if gid not in self._groups:
             try:
                 self._groups[gid] = os.fsencode(grp.getgrgid(gid).gr_name)

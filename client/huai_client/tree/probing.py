@@ -1,4 +1,4 @@
-"""A folder in DEST in which the abilities of its file system are tried out."""
+"""A folder in DEST for tests of its file system."""
 
 import os
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ _PROBES = RelPath(STAGING_NAME + b"/huai-probe")
 def probe_folder(handle: int, dest: Path) -> Iterator[Path]:
     """Make a folder next to the staging area, and remove it afterwards.
 
-    `handle` is that of `dest`, which gets its times back.  The caller holds the module's lock.
+    `handle` is that of `dest`, whose times are restored.  The caller holds the module's lock.
 
     Raises:
         NotOursError: another user can write to the folder, or it is not a directory.
-        OSError: it cannot be made.
+        OSError: the folder cannot be made.
     """
     before = os.fstat(handle)
     try:
@@ -32,6 +32,6 @@ def probe_folder(handle: int, dest: Path) -> Iterator[Path]:
             os.close(folder)
     finally:
         rmtree(dest / os.fsdecode(_PROBES), ignore_errors=True)
-        with suppress(OSError):  # something else is in it
+        with suppress(OSError):  # it is not empty
             os.rmdir(STAGING_NAME, dir_fd=handle)
         os.utime(handle, ns=(before.st_atime_ns, before.st_mtime_ns))

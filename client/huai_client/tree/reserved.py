@@ -1,7 +1,7 @@
 """The reserved name `.~tmp~`, below which huai has its own folders: staging area and trash.
 
 Rules to keep: no path of the metadata leads there, and only this user can write to the directories
-on the way.
+in its path.
 """
 
 import errno
@@ -15,29 +15,29 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RESERVED, RelPath, join
 
 STAGING_NAME = RESERVED
-"""By custom mirrors hide this folder and exclude it from rsync; never part of a snapshot."""
+"""The folder that mirrors hide and exclude from rsync by convention; in no snapshot."""
 
 STAGING = RelPath(STAGING_NAME + b"/huai")
-"""The staging area; temporary names are made there too."""
+"""The staging area, also for temporary names."""
 
 _NO_DIRECTORY = (errno.ENOTDIR, errno.ELOOP)
 _OTHERS_WRITE = 0o022
 
 
 class NotOursError(HuaiError):
-    """Another user can write to one of huai's own folders, or it is no directory."""
+    """A folder of huai is not a directory, or another user can write to it."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.DESTINATION
 
 
 def open_own(dest: int, place: Path, path: RelPath) -> int:
-    """A handle of the directory `path` in `dest`; missing components are made (0700).
+    """Open the directory `path` in `dest`; makes missing components (0700).
 
     `place` is the name of `dest` in messages.  Wrong permissions are not repaired: other users may
     have put anything into such a directory.
 
     Raises:
-        NotOursError: a component is no directory, or another user can write to it.
+        NotOursError: a component is not a directory, or another user can write to it.
     """
     current, where = os.dup(dest), RelPath(b"")
     try:
@@ -70,7 +70,7 @@ def _open(upper: int, name: bytes, place: Path) -> int:
 
 
 def check_ours(status: os.stat_result, place: Path) -> None:
-    """Raise `NotOursError` if `status`, that of `place`, lets another user write to it."""
+    """Raise `NotOursError` if another user can write to `place`, by its `status`."""
     if status.st_uid != os.geteuid():
         raise NotOursError(
             f"{place} belongs to another user",
@@ -79,5 +79,5 @@ def check_ours(status: os.stat_result, place: Path) -> None:
     if stat.S_IMODE(status.st_mode) & _OTHERS_WRITE:
         raise NotOursError(
             f"other users can write to {place} (mode {stat.S_IMODE(status.st_mode):04o})",
-            hint=f"if nobody put anything there: chmod go-w {place}; else remove it",
+            hint=f"if no other user put anything there: chmod go-w {place}; else remove it",
         )

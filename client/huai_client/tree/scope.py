@@ -1,4 +1,4 @@
-"""A part of a tree, for which the engine can be asked.  Pure."""
+"""A part of a tree, as the engine compares it.  Pure."""
 
 from typing import NamedTuple, Self
 
@@ -10,14 +10,14 @@ class Scope(NamedTuple):
 
     top: RelPath = ROOT
     apart: frozenset[RelPath] = frozenset()
-    """Paths that are left out, with everything below them."""
+    """Paths to leave out, with everything below them."""
     after: bytes = b""
-    """A key of `tree_order`: only paths after it belong to the scope; empty: all."""
+    """A key of `tree_order`: only paths after it are in the scope."""
 
     @classmethod
     def inside(cls, top: RelPath) -> Self:
-        """All below the directory `top`, without that itself."""
-        # The key of what is in a directory begins with that one's, and is greater than this.
+        """Return the scope of everything below the directory `top`, without `top` itself."""
+        # The keys of a directory's content begin with its own key, and are greater than this one.
         return cls(top, after=tree_order(top, directory=True) + b"\0")
 
 

@@ -1,9 +1,9 @@
 """The operations that change a downstream tree, below one handle of DEST, in rows of one kind.
 
-The engine does a row; this says what an error means.  Rules to keep: no operation follows a symlink
+The engine executes a row; this converts its errors.  Rules to keep: no operation follows a symlink
 in any component.  An entry gets its attributes first and its name last, by one rename.  Temporary
-names are made in the staging area, never beside the target, and no operation accepts a path there.
-Repeating an operation does no harm.
+names are made in the staging area, never next to the target, and no operation accepts a path
+there.  Operations may be repeated.
 """
 
 import errno
@@ -24,68 +24,68 @@ if TYPE_CHECKING:
 
 
 class Places(NamedTuple):
-    """Where the content of staged files lies; no symlink is on the way."""
+    """The places of staged files, whose paths have no symlinks."""
 
     arrived: "_native.Arrived"
     runs: int
-    """The handle of a directory in which each run has the folder of what it brought."""
-    others: int
+    """The handle of a directory with a folder for each run that brought files."""
+    finished: int
     """The handle of the directory of all other files."""
     names: dict[int, bytes]
-    """The names of these, by their numbers among the files."""
+    """The names of those files, by their index."""
 
 
 Removal: TypeAlias = tuple[RelPath, bool]
-"""What is to go, and whether it is an empty directory, or a file, symlink or special file."""
+"""An entry to remove, and True for an empty directory; other entries are unlinked."""
 
 
 class WholeDirectory(NamedTuple):
-    """A directory of the staging area to publish with all that is below it."""
+    """A directory of the staging area to publish with everything below it."""
 
     folder: int
     """The handle of a directory of the staging area."""
     name: bytes
-    """A path below it; no symlink is on the way."""
+    """A path below it without symlinks."""
     path: RelPath
-    """Where it is to be."""
+    """The path to publish it at."""
     directories: tuple[list[Directory], list[tuple[int, bool]]]
-    """It and those below it, deepest first, with how many names each holds where it lies.
+    """The directory and those below it, deepest first, with the number of staged names in each.
 
-    Those that do not lie there are made.  The last says whether it gets its time as well, so that
-    nothing of it is left to settle."""
-    others: list[tuple[int, bytes, RelPath]]
-    """Files that lie elsewhere: handle, path below it, and the path of each."""
+    Missing ones are made.  The last value is True if the directory gets its time as well, so that
+    nothing is left to settle."""
+    other_files: list[tuple[int, bytes, RelPath]]
+    """Files staged elsewhere: handle, path below it, and the path of each."""
     links: list[File]
-    """Hardlinks of files below it, to be made."""
+    """Hardlinks of files below it to make."""
     symlinks: list[Symlink]
-    """To be made."""
+    """Symlinks to make."""
 
 
 _REASONS = {
     "leader differs": "the file to link to is not what it should be: {}",
     "leader missing": "the file to link to is missing: {}",
-    "no directory": "there is no directory to move",
+    "no directory": "the directory to move is missing",
     "no leader": "planned as a hardlink without a leader",
     "not a file": "not a regular file",
     "not a symlink": "not a symlink",
     "not kept": "cannot be kept in the trash: no hardlink can be made",
-    "not whole": "does not lie ready as a whole",
-    "occupied": "something stands there already",
+    "not whole": "not completely staged",
+    "occupied": "the path exists already",
     "reserved": f"the name {show(RESERVED)} is reserved for huai's own files",
 }
 
 
 class Row(NamedTuple):
-    """How far a row of operations got."""
+    """The result of a row of operations."""
 
     done: int
-    """How many were done, or were done already."""
+    """The number of operations that are done."""
     failure: PathError | StorageError | None
-    """The error of the one after these, which ended the row; None: all were done."""
+    """The error of the next operation, which ended the row; None if all are done."""
 
 
 class Tree(View):
-    """One downstream tree to change.
+    """A downstream tree to change.
 
     A directory of this user that lacks u+rwx gets these rights when they are needed, until
     `settle_directories` or `close`.
@@ -96,10 +96,9 @@ class Tree(View):
     ) -> None:
         """Open DEST, which has to belong to this user; `owners` as for `View`.
 
-        `keep` gives the directory below which deleted and replaced leaves are kept under their
-        paths; it is asked once, before the first row that may need it.  None: none is kept.  A file
-        that is replaced gets this second name before the new file takes its place.  Directories are
-        not kept.
+        `keep` returns the directory in which deleted and replaced leaves are kept under their
+        paths; it is called once, before the first row that may need it.  A replaced file gets this
+        second name before the new file takes its place.  Directories are not kept.
 
         Raises:
             DestinationError: DEST cannot be used.
@@ -109,7 +108,7 @@ class Tree(View):
         self._keep = keep
 
     def close(self) -> None:
-        """Close every handle; directories that were opened up get their modes back."""
+        """Close every handle, and restore the modes of opened-up directories."""
         super().close()
         if self._area >= 0:
             os.close(self._area)
@@ -138,7 +137,7 @@ class Tree(View):
     def prepare_files(self, items: Sequence[File], places: Places) -> Row:
         """Give staged files owner, mode and times.
 
-        They are complete and verified, and on the file system of DEST.
+        They must be complete and verified, and on the file system of DEST.
         """
         return self._carry_out("prepare", items, places)
 
@@ -149,17 +148,17 @@ class Tree(View):
         )
 
     def publish_directories(self, items: Sequence[WholeDirectory]) -> Row:
-        """Rename staged directories, whose files are prepared, to paths where nothing stands.
+        """Rename staged directories, whose files are prepared, to paths that do not exist.
 
-        Their owner can write there until they are settled.  One that fails can still be published
-        file by file.
+        They stay writable for their owner until they are settled.  A directory that fails can still
+        be published file by file.
         """
         return _row(self._native.publish_directories(items))
 
     def make_links(self, items: Sequence[File]) -> Row:
         """Make hardlinks of the files at `File.link`, replacing leaves.
 
-        Such a file has to have the attributes of the entry: otherwise its content may be another.
+        Each file must have the attributes of the entry: otherwise its content may differ.
         """
         return self._stage(items[0].path) or self._carry_out("link", items)
 
@@ -170,7 +169,7 @@ class Tree(View):
     def settle_leaves(self, items: Sequence[File | Symlink]) -> Row:
         """Set owner, mode and times of existing files and symlinks.
 
-        One of another type is a failure.
+        An entry of another type is a failure.
         """
         return self._carry_out("attributes", items)
 
@@ -196,7 +195,7 @@ class Tree(View):
             self._native.sync_root()
 
     def restore_modes(self) -> list[RelPath]:
-        """Restore the modes of directories that got u+rwx; returns the paths where this failed."""
+        """Restore the modes of opened-up directories; returns the paths where this failed."""
         return [RelPath(path) for path in self._native.restore_modes()]
 
     def _carry_out(
@@ -205,13 +204,13 @@ class Tree(View):
         return _row(self._native.carry_out(step, items, places))
 
     def _stage(self, path: RelPath) -> Row | None:
-        """Open the staging area, for a row that begins with `path`; returns why that failed.
+        """Open the staging area for a row that begins with `path`; returns a failure, if any.
 
         Raises:
             NotOursError: another user can write to it.
         """
         if self._area >= 0 and not os.fstat(self._area).st_nlink:
-            os.close(self._area)  # the staging area was removed since
+            os.close(self._area)  # the staging area was removed meanwhile
             self._area = -1
         if self._area < 0:
             try:
@@ -222,7 +221,7 @@ class Tree(View):
         return self._begin_keeping(path)
 
     def _begin_keeping(self, path: RelPath) -> Row | None:
-        """Find out where former files go, for a row that begins with `path`; as `_stage`."""
+        """Set the folder for former files, for a row that begins with `path`; as `_stage`."""
         if self._keep is None:
             return None
         keep, self._keep = self._keep, None
@@ -238,7 +237,7 @@ class Tree(View):
 
 
 def _row(done: "_Row") -> Row:
-    """What the engine says of a row."""
+    """Convert the engine's result of a row."""
     count, failed = done
     if failed is None:
         return Row(count, None)
@@ -247,5 +246,5 @@ def _row(done: "_Row") -> Row:
         return Row(count, path_error(path, code))
     if reason == "not empty":
         return Row(count, NotEmptyError(path))
-    said = _REASONS[reason].format(show(RelPath(other or b"")))
-    return Row(count, PathError(path, said, code))
+    message = _REASONS[reason].format(show(RelPath(other or b"")))
+    return Row(count, PathError(path, message, code))

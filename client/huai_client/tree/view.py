@@ -1,4 +1,4 @@
-"""Reading a downstream tree below one handle of DEST, without following any symlink."""
+"""A read-only view of a downstream tree below one handle of DEST, which follows no symlink."""
 
 import errno
 import os
@@ -23,21 +23,21 @@ Finish: TypeAlias = tuple[Callable[[bytes], int | None], Callable[[bytes], int |
 
 
 class View:
-    """One downstream tree to read; changes nothing, not even a mode."""
+    """A downstream tree to read; changes nothing, not even a mode."""
 
     def __init__(self, dest: Path, *, write: bool = False, owners: bool = True) -> None:
-        """Open DEST; only `Tree` sets `write`; without `owners` no owner is ever set.
+        """Open DEST; only `Tree` sets `write`; without `owners` owners are never set.
 
         Raises:
             DestinationError: DEST cannot be used.
         """
         self.dest = dest
         self.opens_up = write
-        """Whether directories of this user get u+rwx where they are needed."""
+        """True if directories of this user get u+rwx where it is needed."""
         self._root = open_destination(dest, write=write)
         self.names = Names()
         self.owners = Owners() if owners and os.geteuid() == 0 else None
-        """Numbers of owners to set; None: they cannot be set (not root), or must not be."""
+        """The numbers of owners to set; None if they cannot (not root) or must not be set."""
         self._native = _native.Tree(
             self._root,
             loosens=os.geteuid() if write else None,
@@ -53,19 +53,17 @@ class View:
 
     @property
     def handle(self) -> int:
-        """The open directory DEST."""
+        """The handle of DEST."""
         return self._root
 
     def __enter__(self) -> Self:
-        """The view itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close."""
         self.close()
 
     def close(self) -> None:
-        """Close all handles; directories that got u+rwx get their modes back."""
+        """Close all handles, and restore the modes of opened-up directories."""
         try:
             self._native.restore_modes()
         finally:
@@ -73,7 +71,7 @@ class View:
             os.close(self._root)
 
     def open_up(self, path: RelPath) -> bool:
-        """Give a directory of this user u+rwx; False if this is not allowed, or it has them."""
+        """Give a directory of this user u+rwx; False if that is not allowed, or not needed."""
         with at(path):
             try:
                 return self.opens_up and self._native.make_writable(path)
@@ -81,11 +79,11 @@ class View:
                 return False
 
     def refresh(self) -> None:
-        """Drop the cached handles, so that renames by others are seen."""
+        """Drop the cached handles, so that renames by other processes are seen."""
         self._native.refresh()
 
     def stat(self, path: RelPath) -> os.stat_result | None:
-        """The status of `path`; None: nothing stands there, or a path above is no directory."""
+        """Return the status of `path`; None if it does not exist."""
         try:
             return self._stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -110,10 +108,10 @@ class View:
     def survey(
         self, candidates: _native.Candidates, renames: _native.Renames | None = None
     ) -> None:
-        """Look at all `candidates` that nobody looked at yet, as they are before `renames`.
+        """Read the attributes of all new `candidates`, at their paths before `renames`.
 
         Raises:
-            PathError: one of them cannot be read, or the leader of a hardlink that is wanted.
+            PathError: one of them cannot be read, or the leader of an expected hardlink.
         """
         with at(ROOT):
             refused = self._native.survey(candidates, renames or _native.Renames(()))
@@ -128,10 +126,10 @@ class View:
         tick: Callable[[], None],
         renames: _native.Renames | None = None,
     ) -> None:
-        """Read the files of which only the content can tell if it is the wanted one.
+        """Hash the files whose attributes do not show if they have the expected content.
 
-        Each is read where it is before `renames`; one that cannot be read gets the digest
-        `damaged`.  `tick` is called ten times a second, and may raise to end it.
+        Each is read at its path before `renames`; an unreadable one gets the digest `damaged`.
+        `tick` is called ten times a second, and may raise to end the reading.
 
         Raises:
             StorageError: the disk fails.
@@ -144,17 +142,17 @@ class View:
             raise path_error(RelPath(failure[0]), failure[1])
 
     def target(self, path: RelPath) -> bytes:
-        """The target of a symlink."""
+        """Return the target of a symlink."""
         with at(path):
             return os.readlink(basename(path), dir_fd=self._native.open(parent(path)))
 
     def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
-        """The names in a directory, unsorted: leaves, then subdirectories."""
+        """Return the names in a directory, unsorted: leaves, then subdirectories."""
         with at(path):
             return self._permitted(lambda: listing(self._native.open(path)), path)
 
     def open_file(self, path: RelPath) -> int:
-        """A handle for reading a regular file, which the caller closes."""
+        """Open a regular file for reading; the caller closes the handle."""
         with at(path):
             handle = os.open(basename(path), _CONTENT, dir_fd=self._native.open(parent(path)))
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -190,7 +188,7 @@ def _unset(_name: bytes) -> None:
 
 
 def _umask() -> int:
-    """The umask of this process, which can only be read by setting it."""
+    """Return the umask of this process, which can be read only by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -1,6 +1,5 @@
-"""Comparing a tree with the applied commit, part by part, without holding up a sync.
+"""Comparison of a tree with the applied commit, part by part, without delaying a sync.
 
-`VerifyRun` is what to call.  `expected` says what the tree should be, `jobs` are the pieces,
-`queue` orders them, `recheck` looks a second time, `parts` keeps their record in step with the
-commits.
+Call `VerifyRun`.  `expected` has the expected tree, `jobs` are the pieces, `queue` orders them,
+`recheck` compares a second time, and `parts` updates their record with each commit.
 """

@@ -1,7 +1,7 @@
-"""Compares the downstream tree with a snapshot and reports what differs; repairs nothing.
+"""The comparison of the downstream tree with a snapshot; it repairs nothing.
 
-Streams: see `diff.compare` for the memory that it takes.  Rule: a path that could not be read is
-reported as unreadable, and never as missing or right.
+Streams: see `diff.compare` for its memory.  Rule: a path that could not be read is reported as
+unreadable, and never as missing or right.
 """
 
 import os
@@ -17,11 +17,11 @@ from huai_client.tree.local_entry import Unreadable
 from huai_schema.entries import Directory, Entry, File
 
 _READ, _LOOK = 0o400, 0o500
-"""The mode bits that an owner needs to read a file, and to look into a directory."""
+"""The mode bits that an owner needs to read a file, and to list a directory."""
 
 
 class Checkpoint(NamedTuple):
-    """All paths up to here were compared; only some extraneous leaves are not reported yet."""
+    """A position up to which all is compared; only some extraneous leaves are not reported yet."""
 
     order: bytes
     """A key of `paths.tree_order`."""
@@ -29,19 +29,18 @@ class Checkpoint(NamedTuple):
 
 @dataclass(slots=True)
 class VerifyTotals:
-    """What was looked at."""
+    """The totals of a run."""
 
     entries: int = 0
-    """Of the snapshot."""
+    """Entries of the snapshot."""
     files: int = 0
     """Regular files among them."""
     hashed: int = 0
     """Files that were read and compared by digest."""
     bytes: int = 0
-    """Of the files that were read."""
+    """Bytes of the files that were read."""
     undigested: int = 0
-    """Files without a digest, or with a mode that shuts this user out: only their attributes could
-    be compared."""
+    """Files of which only attributes were compared: they have no digest, or an unreadable mode."""
 
 
 def _never() -> bool:
@@ -56,10 +55,10 @@ def check_steps(
     content: bool,
     pause: Callable[[], bool] = _never,
 ) -> Iterator[FoundDifference | Checkpoint]:
-    """The differences that `steps` found; `content`: read files as well.
+    """Yield the differences in `steps`; with `content` read files as well.
 
-    Adds to `tally`.  When `pause` says True after a step, yields what is known of all paths so far,
-    and then a `Checkpoint`.
+    Adds to `tally`.  When `pause` returns True after a step, yields the pending differences of all
+    paths so far, and then a `Checkpoint`.
     """
     with Hashing[Match]() as hashing:
         for step in steps:
@@ -82,47 +81,47 @@ def _read(
     view: View, match: Match, hashing: Hashing[Match], tally: VerifyTotals
 ) -> Iterator[FoundDifference]:
     try:
-        handle = view.open_file(match.wanted.path)
+        handle = view.open_file(match.expected.path)
     except PathError as error:
-        if closed(match.wanted):
+        if closed(match.expected):
             tally.undigested += 1
             yield from _difference(match)
             return
         difference = Difference(error.path, Kind.UNREADABLE, reason=error.reason)
-        yield FoundDifference(difference, match.wanted)
+        yield FoundDifference(difference, match.expected)
         return
     yield from _hashed(hashing.add(match, handle), tally)
 
 
-def closed(wanted: Entry) -> bool:
-    """Whether the wanted mode itself shuts this user out, so that the tree is not to blame."""
-    needed = _LOOK if isinstance(wanted, Directory) else _READ
-    return os.geteuid() != 0 and wanted.mode & needed != needed
+def closed(expected: Entry) -> bool:
+    """Return True if the expected mode denies this user access, so that the tree is right."""
+    needed = _LOOK if isinstance(expected, Directory) else _READ
+    return os.geteuid() != 0 and expected.mode & needed != needed
 
 
 def _worth_reading(match: Match) -> bool:
-    """Whether to read it: a file with a digest and the right size that is no hardlink."""
-    wanted = match.wanted
-    if not isinstance(wanted, File) or wanted.digest is None:
+    """Return True for a file with a digest and the right size, unless it is a right hardlink."""
+    expected = match.expected
+    if not isinstance(expected, File) or expected.digest is None:
         return False
     if not match.attributes.isdisjoint({"type", "size"}):
         return False
-    return wanted.link is None or "link" in match.attributes
+    return expected.link is None or "link" in match.attributes
 
 
 def _hashed(done: Iterable[Hashed[Match]], tally: VerifyTotals) -> Iterator[FoundDifference]:
     for hashed in done:
         match = hashed.tag
-        wanted = match.wanted
-        assert isinstance(wanted, File)  # noqa: S101 - `_worth_reading` lets nothing else through
+        expected = match.expected
+        assert isinstance(expected, File)  # noqa: S101 - `_worth_reading` lets nothing else through
         if hashed.digest is None:
             yield FoundDifference(
-                Difference(wanted.path, Kind.UNREADABLE, reason=hashed.reason), wanted
+                Difference(expected.path, Kind.UNREADABLE, reason=hashed.reason), expected
             )
             continue
         tally.hashed += 1
-        tally.bytes += wanted.size
-        if hashed.digest != wanted.digest:
+        tally.bytes += expected.size
+        if hashed.digest != expected.digest:
             match = match._replace(attributes=match.attributes | {"digest"})
         yield from _difference(match)
 
@@ -132,10 +131,10 @@ def _difference(finding: Finding) -> Iterator[FoundDifference]:
         if finding.attributes:
             names = tuple(sorted(finding.attributes))
             yield FoundDifference(
-                Difference(finding.wanted.path, Kind.DIFFERS, names), finding.wanted
+                Difference(finding.expected.path, Kind.DIFFERS, names), finding.expected
             )
     elif isinstance(finding, Missing):
-        yield FoundDifference(Difference(finding.wanted.path, Kind.MISSING), finding.wanted)
+        yield FoundDifference(Difference(finding.expected.path, Kind.MISSING), finding.expected)
     elif isinstance(finding, Unreadable):
         yield FoundDifference(Difference(finding.path, Kind.UNREADABLE, reason=finding.reason))
     else:

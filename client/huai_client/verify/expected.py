@@ -1,8 +1,8 @@
-"""What a tree should hold, read without the module's lock.
+"""The expected content of a tree, read without the module's lock.
 
 A sync may run while a tree is verified.  It writes the state file before it changes the tree, so a
 result is valid only if the state file is still the same afterwards.
-Rule: ask `holds` after reading and before concluding anything.
+Rule: call `holds` after reading and before drawing conclusions.
 """
 
 import os
@@ -35,10 +35,10 @@ _POLL_SECONDS = 0.1
 
 
 class ExpectedTree:
-    """The applied commit as this tree should show it, at one moment."""
+    """The applied commit as this tree should have it, at one moment."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """Wait for a moment in which no run changes the tree, then read what was applied."""
+        """Wait until no run changes the tree, then read the applied commit."""
         self._places = mirror.paths
         self._module = mirror.config
         self._stamp, state = _steady(mirror.paths)
@@ -50,54 +50,54 @@ class ExpectedTree:
         self._volatile = Matcher((rule.pattern, rule) for rule in rules)
 
     def holds(self) -> bool:
-        """Whether no run has changed the tree since, or was about to."""
+        """Return True if no run has changed the tree since, or was about to."""
         return _stamp(self._places) == self._stamp
 
     @property
     def protected(self) -> Rules:
-        """Excludes the paths that this tree need not have."""
+        """The rules that exclude the paths that this tree need not have."""
         return self._protection.rules
 
-    def entries(self, wanted: Iterable[Entry]) -> Iterable[Entry]:
-        """The entries of `wanted` that this tree has to have."""
-        return self._protection.entries(wanted) if self._protection else wanted
+    def required(self, entries: Iterable[Entry]) -> Iterable[Entry]:
+        """Return those of `entries` that this tree has to have."""
+        return self._protection.entries(entries) if self._protection else entries
 
-    def wanted_at(self, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:
-        """The entries that this tree has to have at `paths`."""
-        found = self.entries(self.selection.entries_at(paths).values())
-        return {entry.path: entry for entry in found}
+    def required_at(self, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:
+        """Return the entries that this tree has to have at `paths`."""
+        entries = self.required(self.selection.entries_at(paths).values())
+        return {entry.path: entry for entry in entries}
 
-    def is_expected_deviation(self, found: FoundDifference) -> bool:
-        """Whether a path differs from the selection on purpose."""
-        difference, wanted = found
+    def is_expected_deviation(self, deviation: FoundDifference) -> bool:
+        """Return True if a path differs from the selection on purpose."""
+        difference, expected = deviation
         if difference.kind is Kind.EXTRANEOUS:
             return difference.path in self._waits
         if difference.kind is Kind.UNREADABLE:
-            shut = wanted or self.selection.entry(difference.path)
+            shut = expected or self.selection.entry(difference.path)
             return isinstance(shut, Directory) and closed(shut)
         if self._module.duplicates == "hardlink" and difference.attributes == ("link",):
-            # It shares its inode with a file of equal content, as `duplicates` allows.
-            return isinstance(wanted, File) and wanted.link is None
-        if self._changes_by_itself(difference, wanted):
+            # The file shares its inode with one of equal content, as `duplicates` allows.
+            return isinstance(expected, File) and expected.link is None
+        if self._changes_by_itself(difference, expected):
             return True
-        return self._module.safe_links and is_unsafe(wanted)
+        return self._module.safe_links and is_unsafe(expected)
 
-    def _changes_by_itself(self, difference: Difference, wanted: Entry | None) -> bool:
-        """Whether it is a volatile file that is newer, older or missing."""
-        if not isinstance(wanted, File):
+    def _changes_by_itself(self, difference: Difference, expected: Entry | None) -> bool:
+        """Return True for a volatile file that is newer, older or missing."""
+        if not isinstance(expected, File):
             return False
-        found = difference.kind is Kind.MISSING or (
+        is_content = difference.kind is Kind.MISSING or (
             difference.kind is Kind.DIFFERS and _OF_CONTENT.issuperset(difference.attributes)
         )
-        return found and self._volatile.find(wanted.path, symlink=False) is not None
+        return is_content and self._volatile.find(expected.path, symlink=False) is not None
 
     def tolerated(self, differences: Iterable[Difference], view: View) -> Iterable[Difference]:
-        """The differences that count: all but those of protected paths."""
+        """Return the differences that count, without those of protected paths."""
         return without_expected(differences, self._protection, view)
 
     @cached_property
     def _waits(self) -> set[bytes]:
-        """The paths that are still there because their deletion is delayed."""
+        """The paths that still exist because their deletion is delayed."""
         return {each.path for each in delayed_record.load(self._places.delayed)}
 
 
@@ -111,12 +111,12 @@ def _steady(places: ModulePlaces) -> tuple[object, State]:
 
 
 def _runs(places: ModulePlaces) -> bool:
-    """Whether another process holds the lock."""
+    """Return True if another process holds the lock."""
     return holder(places.lock) not in (None, os.getpid())
 
 
 def _stamp(places: ModulePlaces) -> object:
-    """Changes whenever the state is written, which replaces the file."""
+    """Return a value that changes whenever the state file is replaced."""
     try:
         status = os.stat(places.state)
     except FileNotFoundError:

@@ -22,45 +22,45 @@ from huai_schema.paths import RelPath, parent, show, tree_order
 
 
 class StartedJob(NamedTuple):
-    """One job under way."""
+    """A job in progress."""
 
     steps: Iterator[Compared]
     extraneous: Callable[[], Iterator[Extraneous]]
-    """The extraneous leaves that were met, and are not among the findings yet."""
+    """Return the extraneous leaves so far that are not among the findings yet."""
 
 
 class Job(Protocol):
     """A piece of the tree to verify."""
 
     path: RelPath
-    """The directory in whose record damage is noted."""
+    """The directory in whose record damage is recorded."""
 
     def look(
         self, view: View, expected: ExpectedTree, after: bytes, *, content: bool
     ) -> StartedJob:
-        """Begin behind `after`, the order of a `Checkpoint`; empty: at the beginning.
+        """Begin behind `after`, the order of a `Checkpoint`, or at the beginning if it is empty.
 
-        With `content` files that are to be read are found too.
+        With `content` the findings include files to read.
         """
 
 
 class NoSuchPathError(HuaiError):
-    """There is nothing to verify."""
+    """The path to verify does not exist."""
 
     exit_code = ExitCode.USAGE
 
 
 class PathJob:
-    """A path with everything below it."""
+    """A job for a path with everything below it."""
 
     def __init__(self, path: RelPath) -> None:
-        """A directory or a leaf, or what should not be there."""
+        """Verify a directory, a leaf, or an extraneous path."""
         self.path = path
 
     def look(
         self, view: View, expected: ExpectedTree, after: bytes, *, content: bool
     ) -> StartedJob:
-        """As `Job`; `NoSuchPathError` for a path that is neither in the commit nor in the tree."""
+        """Begin; raises `NoSuchPathError` for a path in neither the commit nor the tree."""
         staging = STAGING_NAME in self.path.split(b"/")
         absent = expected.selection.entry(self.path) is None and view.stat(self.path) is None
         if staging or absent:
@@ -68,11 +68,11 @@ class PathJob:
                 f"{show(self.path)} is neither in the applied commit nor in {view.dest}",
                 hint="give a path relative to the top of the module",
             )
-        part = compare.Part(self._wanted(expected.selection), Scope(self.path, after=after))
+        part = compare.Part(self._listings(expected.selection), Scope(self.path, after=after))
         return _compared(view, expected, part, content=content)
 
-    def _wanted(self, selection: Selection) -> list[Listing]:
-        """The listings that hold what is wanted, small because they are no part's."""
+    def _listings(self, selection: Selection) -> list[Listing]:
+        """Return the listings with the expected entries; they are few, as this is not a part."""
         entry = selection.entry(self.path)
         if entry is not None and not isinstance(entry, Directory):
             above = selection.snapshot.listing(parent(self.path))
@@ -81,31 +81,31 @@ class PathJob:
 
 
 class PartJob:
-    """A part of the tree: a directory without the parts below it."""
+    """A job for a part of the tree: a directory without the parts below it."""
 
     def __init__(self, path: RelPath) -> None:
-        """The path of a part."""
+        """Verify the part at `path`."""
         self.path = path
 
     def look(
         self, view: View, expected: ExpectedTree, after: bytes, *, content: bool
     ) -> StartedJob:
-        """As `Job`; nothing to verify if a newer commit has no such part any more."""
+        """Begin; there is nothing to verify if a newer commit does not have this part."""
         part = part_at(expected.selection, self.path)
         if part is None:
             return StartedJob(iter(()), lambda: iter(()))
-        wanted = part.path, part.tree, False
+        whole_tree = part.path, part.tree, False
         scope = Scope(part.path, part.apart, after)
-        return _compared(view, expected, compare.Part(wanted, scope), content=content)
+        return _compared(view, expected, compare.Part(whole_tree, scope), content=content)
 
 
 class SampleJob:
-    """Files of the whole tree, picked at random."""
+    """A job for files of the whole tree, picked at random."""
 
     path = RelPath(b"")
 
     def __init__(self, share: float, seed: int) -> None:
-        """`share`: how likely each file is picked, from 0 to 1."""
+        """Pick each file with the probability `share`, from 0 to 1."""
         self._share = share
         self._seed = seed
 
@@ -117,8 +117,8 @@ class SampleJob:
         *,
         content: bool,  # noqa: ARG002
     ) -> StartedJob:
-        """As `Job`; each file is found, whatever `content` says."""
-        entries = expected.entries(self._picked(expected.selection))
+        """Begin; the findings include all picked files, with and without `content`."""
+        entries = expected.required(self._picked(expected.selection))
         files = (
             entry
             for entry in entries
@@ -127,19 +127,19 @@ class SampleJob:
         return StartedJob((_look_at(view, file) for file in files), lambda: iter(()))
 
     def _picked(self, selection: Selection) -> Iterator[Entry]:
-        """The files picked; reads all metadata, and decodes only listings with such a file."""
-        # Anew for each look: after a sync that came between, the same files are picked.
-        random = Random(self._seed)  # noqa: S311 - nobody gains by guessing what is looked at
+        """Yield the picked files; reads all metadata, and decodes only listings with one."""
+        # Seeded each time, so that the same files are picked after a sync in between.
+        random = Random(self._seed)  # noqa: S311 - predicting the picked files has no use
         for listing in selection.listings():
             files = count_files(listing.leaves)
             numbers = {number for number in range(files) if random.random() < self._share}
             if not numbers:
                 continue
-            found = (each for each in decode_listing(listing) if isinstance(each, File))
-            for number, file in enumerate(found):
-                shown = selection.shown(file) if number in numbers else None
-                if shown is not None:
-                    yield shown
+            entries = (entry for entry in decode_listing(listing) if isinstance(entry, File))
+            for number, file in enumerate(entries):
+                selected = selection.filter_entry(file) if number in numbers else None
+                if selected is not None:
+                    yield selected
 
 
 def _compared(
@@ -154,22 +154,22 @@ def _compared(
     )
 
     def comes(path: RelPath) -> bool:
-        """Whether a directory is wanted in the place of a leaf: then both are one finding."""
+        """Return True if a directory is expected in the place of a leaf: one finding for both."""
         return expected.selection.directory(path) is not None
 
     return StartedJob(comparison.steps(), lambda: comparison.extraneous(comes))
 
 
-def _look_at(view: View, wanted: File) -> Compared:
-    """One path, looked at by itself."""
-    order = tree_order(wanted.path, directory=False)
-    undigested = int(wanted.digest is None)
-    return Compared(iter([_finding(view, wanted)]), 1, 1, undigested, order)
+def _look_at(view: View, file: File) -> Compared:
+    """Compare one path."""
+    order = tree_order(file.path, directory=False)
+    undigested = int(file.digest is None)
+    return Compared(iter([_finding(view, file)]), 1, 1, undigested, order)
 
 
-def _finding(view: View, wanted: File) -> Finding:
+def _finding(view: View, file: File) -> Finding:
     try:
-        here = compare_path(view, wanted.path, wanted)
+        local = compare_path(view, file.path, file)
     except PathError as error:
         return Unreadable(error.path, error.reason)
-    return Match(wanted, here.differing) if here.present else Missing(wanted)
+    return Match(file, local.differing) if local.present else Missing(file)

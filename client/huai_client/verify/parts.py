@@ -1,10 +1,11 @@
-"""The parts of a tree, for each of which there is a record of when it was verified.
+"""The parts of a tree, each with a record of when it was verified.
 
-A part is a directory with a git tree of its own, and the small directories below it that are in its
-manifest.  Ids say whether a part has changed, without reading its manifest.
+A part is a directory with a separate git tree, and the small directories below it that are in its
+manifest.  Ids show a change of a part without reading its manifest.
 
-The record follows the applied commit.  This compares ids and skips equal ones, so it costs what the
-commits differ by; only the first time, and after a change of the filter, it looks up every part.
+The record follows the applied commit.  This compares ids and skips equal ones, so the cost grows
+with the difference between the commits; only the first time, and after a change of the filter, it
+looks up every part.
 """
 
 from contextlib import suppress
@@ -22,15 +23,15 @@ _IDENTITY_BYTES = 16
 
 
 class Part(NamedTuple):
-    """One part, in one commit."""
+    """A part in one commit."""
 
     path: RelPath
     tree: bytes
-    """The git id of its tree; equal if nothing in it or below it has changed."""
+    """The git id of its tree; it stays equal while nothing in or below the part changes."""
     identity: bytes
-    """16 bytes; equal if the entries of the part itself are equal."""
+    """16 bytes, which are equal if the entries of the part itself are equal."""
     children: dict[RelPath, bytes]
-    """The parts directly in it, and their trees."""
+    """The parts directly in it, with their trees."""
 
     @property
     def apart(self) -> frozenset[RelPath]:
@@ -39,7 +40,7 @@ class Part(NamedTuple):
 
 
 def part_at(selection: Selection, path: RelPath) -> Part | None:
-    """The part at `path`; None if the directory is not a part, or the filter leaves it out."""
+    """Return the part at `path`; None if the directory is not a part, or is excluded."""
     if not selection.rules.reaches(path, directory=True):
         return None
     tree = selection.snapshot.own_tree(path)
@@ -47,12 +48,12 @@ def part_at(selection: Selection, path: RelPath) -> Part | None:
 
 
 def make_part(selection: Selection, path: RelPath, tree: bytes) -> Part:
-    """The part at `path`, whose tree is known to be `tree`."""
+    """Return the part at `path` with the git id `tree`."""
     own = selection.snapshot.own_directory(path, tree)
     paths = ((join(path, name), oid) for name, oid in own.children.items())
     reaches = selection.rules.reaches
-    shown = {below: oid for below, oid in paths if reaches(below, directory=True)}
-    return Part(path, tree, _identity(own), shown)
+    included = {below: oid for below, oid in paths if reaches(below, directory=True)}
+    return Part(path, tree, _identity(own), included)
 
 
 def _identity(own: OwnDirectory) -> bytes:
@@ -60,32 +61,32 @@ def _identity(own: OwnDirectory) -> bytes:
 
 
 def keep_in_step(path: Path, commit: str, selection: Selection) -> None:
-    """Follow a sync, if there is a record at `path`; if this fails, the next `verify` does it."""
+    """Follow a sync, if a record exists at `path`; if this fails, the next `verify` does it."""
     if path.exists():
         with suppress(StateError), VerificationRecord(path) as record:
             follow_selection(record, commit, selection)
 
 
 def follow_selection(record: VerificationRecord, commit: str, selection: Selection) -> None:
-    """Make the parts of `record` those of `selection`, which is of the applied commit `commit`.
+    """Replace the parts of `record` with those of `selection`, of the applied commit `commit`.
 
-    Parts that have changed have to be verified again.
+    Changed parts have to be verified again.
     """
     with record.writing():
         refiltered = record.applied(commit, selection.rules.key())
         pending = [(ROOT, selection.snapshot.tree)]
         while pending:
             path, tree = pending.pop()
-            known = record.known(path)
-            if known is None or refiltered or known.tree != tree:
+            recorded = record.find_part(path)
+            if recorded is None or refiltered or recorded.tree != tree:
                 part = make_part(selection, path, tree)
-                _note(record, part, known)
+                _note(record, part, recorded)
                 pending += part.children.items()
 
 
-def _note(record: VerificationRecord, part: Part, known: KnownPart | None) -> None:
+def _note(record: VerificationRecord, part: Part, recorded: KnownPart | None) -> None:
     now = KnownPart(part.tree, part.identity)
-    if known is None:
+    if recorded is None:
         record.add(part.path, now)
         return
     record.change(part.path, now)

@@ -1,7 +1,7 @@
-"""Which job comes next, and the record of the parts that were verified.
+"""The order of the jobs, and the record of the verified parts.
 
-The record is written every few seconds.  Parts that were verified after the last time are verified
-again if the power fails.
+The record is written every few seconds.  Parts that were verified since are verified again after a
+power failure.
 """
 
 import time
@@ -16,24 +16,24 @@ from huai_schema.paths import RelPath, ancestors
 
 _NOTE_SECONDS = 2.0
 _BATCH = 500
-"""Parts that are looked up at a time."""
+"""The number of parts to look up at a time."""
 
 
 class Queue:
-    """The jobs of one run."""
+    """A queue of the jobs of one run."""
 
     def __init__(self, record: VerificationRecord, request: VerifyRequest) -> None:
-        """`record` is in step with the applied commit."""
+        """Begin a run; `record` has to match the applied commit."""
         self._record = record
         record.begin_run()
         self._request = request
         self._ended: list[tuple[Unfinished, bytes]] = []
         self._next_note = time.monotonic() + _NOTE_SECONDS
         self._before: dict[RelPath, int] = {}
-        """For parts that an earlier run began, how many paths it found to differ."""
+        """The number of differing paths that an earlier run found, by the part that it began."""
 
     def jobs(self, selection: Selection) -> Iterator[Job]:
-        """The jobs, in order."""
+        """Yield the jobs in order."""
         request = self._request
         if request.sample is not None:
             yield SampleJob(request.sample, request.seed)
@@ -43,12 +43,12 @@ class Queue:
             yield from self._parts()
 
     def _parts(self) -> Iterator[Job]:
-        """The part that an earlier run began; then the others, the longest ago first."""
+        """Yield the part that an earlier run began, then the others, the oldest first."""
         middle = self._middle()
         if middle is not None:
             yield PartJob(middle.path)
-        while found := self._due():
-            for path in found:
+        while paths := self._due():
+            for path in paths:
                 yield PartJob(path)
 
     def _due(self) -> list[RelPath]:
@@ -59,14 +59,14 @@ class Queue:
         )
 
     def _middle(self) -> Unfinished | None:
-        """The part that an earlier run began; a run without a limit does all parts again."""
-        found = self._record.unfinished(content=self._request.content)
-        if found is None or not self._request.limited:
+        """Return the part that an earlier run began; a run without a limit does all parts again."""
+        part = self._record.unfinished(content=self._request.content)
+        if part is None or not self._request.limited:
             return None
-        return found if self._request.path in (found.path, *ancestors(found.path)) else None
+        return part if self._request.path in (part.path, *ancestors(part.path)) else None
 
     def beginning(self, job: Job) -> Unfinished:
-        """Where to begin with a job."""
+        """Return the position at which to begin a job."""
         middle = self._middle() if isinstance(job, PartJob) else None
         if middle is None or middle.path != job.path:
             middle = Unfinished(job.path, int(time.time()), b"", 0)
@@ -75,13 +75,13 @@ class Queue:
         return middle
 
     def paused(self, job: Job, at: Unfinished) -> None:
-        """A job was done as far as `at`."""
+        """Record that a job was done as far as `at`."""
         if isinstance(job, PartJob):
             with self._record.writing():
                 self._record.paused(at, content=self._request.content)
 
     def ended(self, job: Job, part: Unfinished, selection: Selection) -> None:
-        """A job was done to its end, compared with `selection`."""
+        """Record that a job was completed, compared with `selection`."""
         if isinstance(job, PartJob):
             now = part_at(selection, job.path)
             self._ended.append((part, now.identity if now else b""))
@@ -89,7 +89,7 @@ class Queue:
             self.note()
 
     def note(self) -> None:
-        """Write down what has ended."""
+        """Write the completed parts to the record."""
         ended, self._ended = self._ended, []
         if ended:
             with self._record.writing():
@@ -98,17 +98,17 @@ class Queue:
         self._next_note = time.monotonic() + _NOTE_SECONDS
 
     def correct(self, damaged: Mapping[RelPath, int]) -> None:
-        """Record how many paths differ, for each part in which any seemed to differ."""
+        """Record the number of differing paths, for each part in which any seemed to differ."""
         self.note()
         with self._record.writing():
             for path in damaged.keys() & self._before.keys():
                 self._record.damage(path, self._before[path] + damaged[path])
 
     def repaired(self, damaged: Iterable[RelPath]) -> dict[RelPath, int]:
-        """How many paths still differ in these parts when the findings of this run are repaired."""
+        """Return the number of paths in these parts that differ after a repair of this run."""
         return {path: self._before[path] for path in damaged if path in self._before}
 
     def left(self) -> int:
-        """How many parts were not verified to their end; 1 for a run of one other job."""
+        """Return the number of parts not fully verified; 1 for a run of one other job."""
         self.note()
         return self._record.left(self._request.path) or 1

@@ -1,8 +1,8 @@
-"""A second look at paths that seem to differ.
+"""A second comparison of paths that seem to differ.
 
-The tree is read without its lock, so a difference may be the work of a sync that runs.  Each such
+The tree is read without its lock, so a difference may be the work of a running sync.  Each such
 path is compared once more under the lock.  While another run holds the lock the paths wait; if it
-does not come free until the end, they are compared without it.
+is not released before the end, they are compared without it.
 """
 
 from collections import Counter
@@ -22,32 +22,34 @@ from huai_schema.entries import Entry
 from huai_schema.paths import RelPath
 
 _ONLY_BY_READING = {"digest", "link"}
-"""Attributes that a second look at the path alone does not compare."""
+"""Attributes that a second comparison of the path alone does not cover."""
 
 
 class _Doubt(NamedTuple):
     place: RelPath
-    """The part it was found in."""
-    found: FoundDifference
+    """The part with the path."""
+    deviation: FoundDifference
     expected: ExpectedTree
 
 
 class Recheck:
-    """The paths of one run that seem to differ."""
+    """A collection of the paths of one run that seem to differ."""
 
     def __init__(self, lock: Path, on_difference: Callable[[Difference], None]) -> None:
-        """`on_difference` is called with each path that does differ."""
+        """Call `on_difference` with each path that does differ."""
         self._lock = lock
         self._on_difference = on_difference
         self._pending: list[_Doubt] = []
         self.counts: Counter[RelPath] = Counter()
-        """For each part how many paths differ, or seem to."""
+        """The number of paths that differ or seem to, by part."""
 
-    def add(self, place: RelPath, found: Iterable[FoundDifference], expected: ExpectedTree) -> None:
-        """Add what was found in the part at `place`, compared with `expected`."""
+    def add(
+        self, place: RelPath, deviations: Iterable[FoundDifference], expected: ExpectedTree
+    ) -> None:
+        """Add the differences between the part at `place` and `expected`."""
         new = [
             _Doubt(place, each, expected)
-            for each in found
+            for each in deviations
             if not expected.is_expected_deviation(each)
         ]
         self._pending += new
@@ -55,13 +57,13 @@ class Recheck:
             self.counts[place] += len(new)
 
     def settle(self, view: View, now: Callable[[], ExpectedTree]) -> None:
-        """Compare them again, if the lock is free."""
+        """Compare the paths again, if the lock is free."""
         if self._pending:
             with suppress(LockedError), locked(self._lock):
                 self._look_again(view, now())
 
     def settle_all(self, view: View, now: Callable[[], ExpectedTree], *, wait: float) -> None:
-        """Compare them again: under the lock, if it comes free within `wait` seconds."""
+        """Compare the paths again, under the lock if it is released within `wait` seconds."""
         if not self._pending:
             return
         with suppress(LockedError), locked(self._lock, wait=wait):
@@ -72,45 +74,47 @@ class Recheck:
     def _look_again(self, view: View, expected: ExpectedTree) -> None:
         view.refresh()
         pending, self._pending = self._pending, []
-        old = [each.found.difference.path for each in pending if each.expected is not expected]
-        wanted = expected.wanted_at(old)
+        old = [each.deviation.difference.path for each in pending if each.expected is not expected]
+        required = expected.required_at(old)
         for place, doubts in groupby(pending, key=lambda doubt: doubt.place):
-            again = [(doubt, _second_look(view, doubt, expected, wanted)) for doubt in doubts]
-            seen = [difference for _, difference in again if difference is not None]
-            sure = list(expected.tolerated(seen, view))
+            again = [(doubt, _second_look(view, doubt, expected, required)) for doubt in doubts]
+            current = [difference for _, difference in again if difference is not None]
+            sure = list(expected.tolerated(current, view))
             self.counts[place] -= len(again) - len(sure)
             for difference in sure:
                 self._on_difference(difference)
 
 
 def _second_look(
-    view: View, doubt: _Doubt, expected: ExpectedTree, wanted_now: Mapping[RelPath, Entry]
+    view: View, doubt: _Doubt, expected: ExpectedTree, expected_now: Mapping[RelPath, Entry]
 ) -> Difference | None:
-    """The difference now; None: the path is right.
+    """Return the current difference; None if the path is right.
 
-    `wanted_now` has the entries of paths that were compared with another commit before.
+    `expected_now` has the entries of paths that were compared with another commit before.
     """
-    difference, wanted = doubt.found
+    difference, former = doubt.deviation
     path = difference.path
     if difference.kind is Kind.UNREADABLE:
         return difference
-    now = wanted if expected is doubt.expected else wanted_now.get(path)
+    now = former if expected is doubt.expected else expected_now.get(path)
     try:
         if now is None:
-            strange = wanted is None and stat_entry(view, path) is not None
+            strange = former is None and stat_entry(view, path) is not None
             return (
-                difference if strange and not expected.is_expected_deviation(doubt.found) else None
+                difference
+                if strange and not expected.is_expected_deviation(doubt.deviation)
+                else None
             )
-        return _compared(view, now, difference, same=now == wanted)
+        return _compared(view, now, difference, same=now == former)
     except PathError as error:
         return Difference(error.path, Kind.UNREADABLE, reason=error.reason)
 
 
-def _compared(view: View, wanted: Entry, before: Difference, *, same: bool) -> Difference | None:
-    found = compare_path(view, wanted.path, wanted)
-    if not found.present:
-        return Difference(wanted.path, Kind.MISSING)
-    names = found.differing
+def _compared(view: View, entry: Entry, before: Difference, *, same: bool) -> Difference | None:
+    candidate = compare_path(view, entry.path, entry)
+    if not candidate.present:
+        return Difference(entry.path, Kind.MISSING)
+    names = candidate.differing
     if same:
         names |= _ONLY_BY_READING.intersection(before.attributes)
-    return Difference(wanted.path, Kind.DIFFERS, tuple(sorted(names))) if names else None
+    return Difference(entry.path, Kind.DIFFERS, tuple(sorted(names))) if names else None

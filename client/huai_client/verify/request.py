@@ -7,22 +7,22 @@ from huai_schema.paths import ROOT, RelPath
 
 
 class VerifyRequest(NamedTuple):
-    """What is to be verified, and how."""
+    """The scope and the method of a run."""
 
     content: bool = False
     """Read files too."""
     path: RelPath = ROOT
-    """Only this, with what is below it."""
+    """The path to verify, with everything below it."""
     sample: float | None = None
-    """Only this share of the files, from 0 to 1, picked at random."""
+    """The share of the files to verify, from 0 to 1, picked at random."""
     seed: int = 0
-    """For `sample`: pick the same files again."""
+    """The seed of `sample`, which picks the same files again."""
     deadline: Deadline = NEVER
-    """When to stop; a run with a deadline continues the part that an earlier one began."""
+    """The time to stop; a run with a deadline continues the part that an earlier one began."""
     repair: bool = False
     """Begin with the parts in which something differed."""
 
     @property
     def limited(self) -> bool:
-        """Whether it may stop before all is verified."""
+        """True if the run may stop before all is verified."""
         return self.deadline != NEVER

@@ -1,7 +1,7 @@
-"""One run of `verify`: carries out the jobs, and reports what differs.
+"""One run of `verify`: it executes the jobs, and reports differences.
 
 Holds no lock while it reads, so a sync never waits for it; results from a time when the tree was
-changed do not count, and are read again.
+changed are discarded, and the paths are read again.
 Rule: a part is recorded as verified when all of it was read, with the number of paths that differ.
 """
 
@@ -27,19 +27,19 @@ from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath, ancestors
 
 _SLICE_SECONDS = 2.0
-"""How often is checked that the applied commit is still the same."""
+"""The interval at which to check that the applied commit is still the same."""
 
 
 class _Segment(NamedTuple):
-    """What was found between two checkpoints."""
+    """The differences between two checkpoints."""
 
-    found: list[FoundDifference]
+    deviations: list[FoundDifference]
     position: bytes | None
-    """The order of the second one; None at the end of the job."""
+    """The order of the second checkpoint; None at the end of the job."""
 
 
 class VerifyRun:
-    """One run of `verify`; the caller holds the lock for them."""
+    """A run of `verify`; the caller holds the lock for such runs."""
 
     def __init__(
         self,
@@ -47,23 +47,23 @@ class VerifyRun:
         request: VerifyRequest,
         on_difference: Callable[[Difference], None],
     ) -> None:
-        """`on_difference` is called with each difference.  Nothing is read yet."""
+        """Call `on_difference` with each difference.  Nothing is read yet."""
         self._mirror = mirror
         self._request = request
         self._recheck = Recheck(mirror.paths.lock, on_difference)
         self._expected: ExpectedTree | None = None
         self._next_mark = 0.0
         self._after_repair: dict[RelPath, int] = {}
-        """Parts in which paths differed, and how many still differ when these are repaired."""
+        """The number of paths that still differ after a repair, by part."""
         self.tally = VerifyTotals()
         self.left = 0
-        """How many parts were not verified because the time was over."""
+        """The number of parts that were not verified because the time was over."""
 
     def run(self, *, wait: float) -> None:
         """Verify all jobs, or as many as the time allows.
 
-        `wait`: how many seconds to wait at the end for a run that changes the tree; after them the
-        differences are reported all the same.
+        `wait` is the time in seconds to wait at the end for a run that changes the tree; after it
+        the differences are reported nevertheless.
         """
         with (
             View(self._mirror.dest, owners=self._mirror.config.owners) as view,
@@ -92,20 +92,20 @@ class VerifyRun:
                 record.damage(part, count)
 
     def _now(self, record: VerificationRecord) -> ExpectedTree:
-        """What the tree should be now."""
+        """Return the expected tree at this moment."""
         if self._expected is None or not self._expected.holds():
             self._expected = ExpectedTree(self._mirror)
             follow_selection(record, self._expected.applied, self._expected.selection)
         return self._expected
 
     def _done(self, view: View, record: VerificationRecord, queue: Queue, job: Job) -> bool:
-        """Do a job; False if the time was over before its end."""
+        """Do a job; returns False if the time was over before its end."""
         part = queue.beginning(job)
         before = part.damaged
         while True:
             expected = self._now(record)
             for segment in self._segments(view, expected, job, part.position):
-                self._recheck.add(job.path, segment.found, expected)
+                self._recheck.add(job.path, segment.deviations, expected)
                 part = part._replace(damaged=before + self._recheck.counts[job.path])
                 if segment.position is None:
                     queue.ended(job, part, expected.selection)
@@ -119,14 +119,14 @@ class VerifyRun:
     def _segments(
         self, view: View, expected: ExpectedTree, job: Job, after: bytes
     ) -> Iterator[_Segment]:
-        """The segments of the job after `after`, until a run changes the tree."""
+        """Yield the segments of the job after `after`, until a run changes the tree."""
         try:
             for segment in self._read(view, expected, job, after):
                 if not expected.holds():
                     return
                 yield segment
         except HuaiError:
-            # A commit that is no longer applied may be gone from the repository.
+            # A commit that is no longer applied may have left the repository.
             if expected.holds():
                 raise
 
@@ -135,21 +135,21 @@ class VerifyRun:
     ) -> Iterator[_Segment]:
         content = self._request.content
         look = job.look(view, expected, after, content=content)
-        found: list[FoundDifference] = []
+        deviations: list[FoundDifference] = []
         for item in check_steps(view, look.steps, self.tally, content=content, pause=self._pauses):
             if isinstance(item, FoundDifference):
-                found.append(item)
+                deviations.append(item)
                 continue
-            found += (
+            deviations += (
                 FoundDifference(Difference(each.path, Kind.EXTRANEOUS))
                 for each in look.extraneous()
             )
-            yield _Segment(found, item.order)
-            found = []
-        yield _Segment(found, None)
+            yield _Segment(deviations, item.order)
+            deviations = []
+        yield _Segment(deviations, None)
 
     def _pauses(self) -> bool:
-        """Whether it is time for a checkpoint."""
+        """Return True if it is time for a checkpoint."""
         now = time.monotonic()
         if now < self._next_mark and not self._request.deadline.over:
             return False

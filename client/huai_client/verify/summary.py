@@ -1,4 +1,4 @@
-"""When the parts of a tree were last verified, for `status`; a `verify` may be writing."""
+"""A summary of when the parts of a tree were verified; a `verify` may be writing meanwhile."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -15,32 +15,32 @@ _BUSY_SECONDS = 5
 
 
 class LookTimes(NamedTuple):
-    """When a number of parts were verified, in one way."""
+    """The times at which a number of parts were verified, in one way."""
 
     never: int
-    """Parts that were never verified."""
+    """The number of parts that were never verified."""
     changed: int
-    """Parts that a commit has changed since they were."""
+    """The number of parts that a commit has changed since."""
     oldest: int
-    """The earliest time of the other parts, seconds since the epoch; 0: there are none."""
+    """The earliest time of the other parts, seconds since the epoch; 0 without such parts."""
     newest: int
 
 
 class VerifySummary(NamedTuple):
-    """How a directory of the top level was verified, or the whole tree."""
+    """A summary of one directory of the top level, or of the whole tree."""
 
     path: RelPath
-    """Empty: the part of the top directory itself."""
+    """The directory; empty for the part of the top directory itself."""
     parts: int
     metadata: LookTimes
-    """By attributes."""
+    """The times of comparisons by attributes."""
     content: LookTimes
-    """By digest."""
+    """The times of comparisons by digest."""
     damaged: int
-    """Paths that differed when they were last looked at."""
+    """The number of paths that differed when they were last compared."""
 
     def values(self) -> dict[str, object]:
-        """For JSON; times in seconds since the epoch, None where there is none."""
+        """Return the values for JSON; times in seconds since the epoch, or None."""
         return {
             "parts": self.parts,
             "metadata": _values(self.metadata),
@@ -50,17 +50,17 @@ class VerifySummary(NamedTuple):
 
 
 class Account(NamedTuple):
-    """What the record of one module says."""
+    """The summaries of one module's record."""
 
     applied: str
-    """The commit whose parts they are."""
-    whole: VerifySummary
+    """The commit that the parts belong to."""
+    total: VerifySummary
     tops: list[VerifySummary]
-    """By path."""
+    """The directories of the top level, sorted by path."""
 
 
 class Times(NamedTuple):
-    """When the part that holds a path was last verified; times as in `state.verification`."""
+    """The times at which one part was last verified, as in `state.verification`."""
 
     part: RelPath
     metadata: int
@@ -75,12 +75,12 @@ class _Row(NamedTuple):
 
 
 def read_account(path: Path) -> Account | None:
-    """What the record at `path` says; None if it is missing or damaged."""
+    """Return the summaries of the record at `path`; None if it is missing or damaged."""
     try:
         with closing(_opened(path)) as db:
             current = db.execute("SELECT applied FROM current").fetchone()
-            found = db.execute("SELECT key, metadata, content, damaged FROM parts ORDER BY key")
-            rows = [_Row(*row) for row in found]
+            parts = db.execute("SELECT key, metadata, content, damaged FROM parts ORDER BY key")
+            rows = [_Row(*row) for row in parts]
     except DAMAGES:
         return None
     if not _sound(current, str) or not all(_sound(row, bytes, int, int, int) for row in rows):
@@ -90,19 +90,19 @@ def read_account(path: Path) -> Account | None:
 
 
 def times_of(path: Path, inside: RelPath) -> Times | None:
-    """What the record at `path` says of the part that holds `inside`; None: nothing."""
+    """Return the recorded times of the part that holds `inside`, or None."""
     with suppress(*DAMAGES), closing(_opened(path)) as db:
         for part in (inside, *ancestors(inside)):
-            found = db.execute(
+            row = db.execute(
                 "SELECT metadata, content FROM parts WHERE key = ?", (path_order(part),)
             ).fetchone()
-            if found is not None:
-                return Times(part, *found) if _sound(found, int, int) else None
+            if row is not None:
+                return Times(part, *row) if _sound(row, int, int) else None
     return None
 
 
 def _sound(row: tuple[object, ...] | None, *kinds: type) -> bool:
-    """Whether there is a row with values of these types, which SQLite itself does not check."""
+    """Return True for a row with values of these types, which SQLite itself does not check."""
     return row is not None and all(map(isinstance, row, kinds))
 
 

@@ -151,7 +151,7 @@ class _ModuleStatus:
         self._half_changed = len([*places.patches.glob("*[0-9a-f]")])
         self._delayed = delayed_record.head(places.delayed).paths
         account = read_account(places.verified)
-        self._verified = account.whole if account else None
+        self._verified = account.total if account else None
         self.tops = account.tops if account else []
         # An interrupted sync right before its end; the next `verify` finds out.
         self._as_before = account is not None and account.applied != self._state.applied
@@ -218,7 +218,7 @@ class _ModuleStatus:
             return
         if last.in_step:
             yield f"last in step {moment(last.in_step)}"
-        if not last.good:
+        if not last.succeeded:
             yield f"failing since {moment(last.failing)} (exit code {last.code}: {last.reason})"
 
     def _runs(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Finding local files with the content of wanted ones, so that it need not be transferred.
+"""The search for local files with the content of files to fetch, which saves their transfer.
 
 `docs/REUSE.md` has the rules by which a local file counts.
 """

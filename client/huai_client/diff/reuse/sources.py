@@ -1,8 +1,8 @@
-"""Finding local files with the content of wanted ones.
+"""The search for local files with the content of files to fetch.
 
-Reads metadata and looks at single paths; reads no content, and changes nothing.  Looks in this
-order: candidate paths; files of this tree that stay; the trees of `reuse_from`; other files that
-are fetched.
+Reads metadata and the status of single paths; reads no content, and changes nothing.  Searches in
+this order: candidate paths, files of this tree that stay, the trees of `reuse_from`, other files
+to fetch.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,63 +31,65 @@ from huai_schema.limits import DIGEST_BYTES
 from huai_schema.paths import RelPath
 
 BYTES_AN_ENTRY = 1000
-"""Looking at an entry takes about as long as 50 to 200 bytes do at 50 MB/s; of what is new in
-a mirror little is a copy of what stays, unless a release is copied, and that is much."""
+"""The bytes to fetch, for each entry of the tree, from which a search is worth its time.
+
+Reading an entry takes about as long as 50 to 200 bytes do at 50 MB/s, and few new files of a
+mirror are copies of others, unless a whole release is copied."""
 FEW_ENTRIES = 10_000
-"""Looking at so many takes some hundredths of a second, so it is always done."""
+"""The number of entries that are always read: it takes some hundredths of a second."""
 
 
-class Wanted(NamedTuple):
+class PlannedFetches(NamedTuple):
     """The files that a plan fetches, and the paths that it changes."""
 
     fetches: Sequence[File]
     entries: int
-    """The files that it makes, with their hardlinks."""
+    """The number of files that the plan makes, hardlinks included."""
     candidates: Sequence[Candidate]
     """The candidates of the comparison."""
     moves: list[Move]
-    """Directories that are renamed first."""
+    """Directories to rename first."""
 
 
 class ReuseSources:
-    """Finds sources for one module, as its configuration allows."""
+    """A search for sources for one module, as its configuration allows."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """The modules of `reuse_from` are in the same state root as `mirror`."""
+        """Search for `mirror`; the modules of `reuse_from` are in the same state root."""
         self._module = mirror.config
         self._root = mirror.root
 
     def find(
-        self, wanted: Wanted, view: View, commit: Commit, *, sure: bool
+        self, planned: PlannedFetches, view: View, commit: Commit, *, sure: bool
     ) -> dict[RelPath, Reuse]:
-        """The sources, by the path of the wanted file.
+        """Return the sources, by the path of the file to fetch.
 
         Without `sure` only sources with a digest count.  Raises `UnknownModuleError` if
         `reuse_from` names a module that is not configured.
         """
-        fetches = wanted.fetches
+        fetches = planned.fetches
         if not fetches:
             return {}
         may_share = self._module.duplicates == "hardlink"
-        before = _paths_before(wanted.moves)
-        matching = Matching(fetches, wanted.candidates, may_share=may_share)
-        found = {
+        before = _paths_before(planned.moves)
+        matching = Matching(fetches, planned.candidates, may_share=may_share)
+        sources = {
             path: reuse._replace(source=before(reuse.source))
-            for path, reuse in matching.found().items()
+            for path, reuse in matching.find_sources().items()
         }
-        search = _Search(fetches, found, ANY_NUMBER if may_share else 0)
-        if wanted.entries < commit.info.totals.files:
+        search = _Search(fetches, sources, ANY_NUMBER if may_share else 0)
+        if planned.entries < commit.info.totals.files:
             search.look(view, commit, before)
         for name in self._module.reuse_from:
             self._look_into(name, search)
-        reuses = {**search.found, **dict(twins(search.unfound()))}
+        reuses = {**search.sources, **dict(twins(search.missing()))}
         if not sure or self._module.reuse_check == "digest":
             reuses = dict(_digests_only(reuses, fetches))
         return reuses
 
     def _look_into(self, name: str, search: "_Search") -> None:
         other = config.load(self._root).module(name)
-        # A fault in another module must not stop this one.
+        # An error in another module must not stop this one.
         with suppress(HuaiError), View(Path(other.dest)) as view:
             places = module_places(self._root, name)
             applied = state.load(places.state).applied
@@ -97,41 +99,41 @@ class ReuseSources:
 
 
 class _Search:
-    """The sources found so far, and the files without one."""
+    """The sources so far, and the files without one."""
 
-    def __init__(self, fetches: Sequence[File], found: dict[RelPath, Reuse], names: int) -> None:
-        self.found = found
+    def __init__(self, fetches: Sequence[File], sources: dict[RelPath, Reuse], names: int) -> None:
+        self.sources = sources
         self._names = names
         self._fetches = fetches
 
-    def unfound(self) -> Sequence[File]:
-        """In the order of the plan."""
-        found = self.found
-        return without(self._fetches, found) if found else self._fetches
+    def missing(self) -> Sequence[File]:
+        """Return the files without a source, in the order of the plan."""
+        sources = self.sources
+        return without(self._fetches, sources) if sources else self._fetches
 
     def look(
         self, view: View, commit: Commit, before: Callable[[RelPath], RelPath], tree: str = ""
     ) -> None:
-        """Look for sources among the files of `commit` in the tree of `view`, if that is worth it.
+        """Search the files of `commit` in the tree of `view`, if that is worth its time.
 
-        `before` says where a path is before the plan renames directories.
+        `before` returns the path before the plan renames directories.
         """
-        if not worth_looking(sum(sizes(self.unfound())), commit.info.totals.entries):
+        if not worth_looking(sum(sizes(self.missing())), commit.info.totals.entries):
             return
-        unfound = [file for file in self.unfound() if file.digest and file.size]
-        if not worth_looking(sum(file.size for file in unfound), commit.info.totals.entries):
+        missing = [file for file in self.missing() if file.digest and file.size]
+        if not worth_looking(sum(file.size for file in missing), commit.info.totals.entries):
             return
-        digests = {file.digest for file in unfound if file.digest}
+        digests = {file.digest for file in missing if file.digest}
         brought = set() if tree else {*paths(self._fetches)}
-        known: dict[bytes, Reuse] = {}
+        by_digest: dict[bytes, Reuse] = {}
         for file in files_with(commit.snapshot, digests):
             path = before(file.path)
-            if file.digest and file.path not in brought and _stands(view, path, file):
+            if file.digest and file.path not in brought and _has_same_stat(view, path, file):
                 names = 0 if tree else self._names
-                known[file.digest] = Reuse(path, file.mtime, names, sure=not tree, tree=tree)
+                by_digest[file.digest] = Reuse(path, file.mtime, names, sure=not tree, tree=tree)
                 digests.discard(file.digest)
-        self.found.update(
-            (file.path, known[file.digest]) for file in unfound if file.digest in known
+        self.sources.update(
+            (file.path, by_digest[file.digest]) for file in missing if file.digest in by_digest
         )
 
 
@@ -148,25 +150,25 @@ def _paths_before(moves: list[Move]) -> Callable[[RelPath], RelPath]:
     return lambda path: renames.before(path) or path
 
 
-def _stands(view: View, path: RelPath, file: File) -> bool:
-    """Whether a file with the size and time of `file` is at `path`."""
+def _has_same_stat(view: View, path: RelPath, file: File) -> bool:
+    """Return True if a file with the size and time of `file` is at `path`."""
     try:
-        found = stat_entry(view, path)
+        local = stat_entry(view, path)
     except PathError:
         return False
-    entry = found.entry if found else None
+    entry = local.entry if local else None
     return isinstance(entry, File) and (entry.size, entry.mtime) == (file.size, file.mtime)
 
 
 def worth_looking(size: int, entries: int) -> bool:
-    """Whether a transfer of `size` bytes would take longer than reading so many entries."""
+    """Return True if a transfer of `size` bytes takes longer than reading so many entries."""
     return size > 0 and (entries <= FEW_ENTRIES or size > BYTES_AN_ENTRY * entries)
 
 
 def files_with(snapshot: Snapshot, digests: set[bytes]) -> Iterator[File]:
-    """The files of `snapshot` that have one of `digests`.
+    """Yield the files of `snapshot` that have one of `digests`.
 
-    The caller may take digests out of the set while it goes on; it ends with the last one.
+    The caller may remove digests from the set meanwhile; the search ends when it is empty.
     """
     for listing in snapshot.listings():
         if not digests:

@@ -1,4 +1,4 @@
-"""A local source for the content of a wanted file.  Pure."""
+"""A local source for the content of a file to fetch.  Pure."""
 
 from typing import NamedTuple
 
@@ -6,16 +6,16 @@ from huai_schema.paths import RelPath
 
 
 class Reuse(NamedTuple):
-    """A local file with the content of a wanted one."""
+    """A local file with the content of a file to fetch."""
 
     source: RelPath
     mtime: int
-    """Of the source; its size is that of the wanted file."""
+    """The time of the source in ns; its size is that of the file to fetch."""
     names: int = 0
-    """The wanted file may take over the inode if that has at most so many names."""
+    """The highest link count at which the file may take over the inode."""
     sure: bool = True
-    """Whether size and time of the source are enough; otherwise its digest is compared."""
+    """True if size and time of the source are enough; otherwise its digest is compared."""
     tree: str = ""
-    """The top of the tree that holds it; empty: the module's own."""
+    """The top of the tree that holds it; empty for the module's own tree."""
     twin: bool = False
-    """Whether the plan fetches `source` itself, so that both come by one transfer."""
+    """True if the plan fetches `source` itself, so that one transfer serves both."""

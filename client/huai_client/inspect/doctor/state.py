@@ -88,7 +88,7 @@ def history(mirror: Mirror) -> Iterator[Finding]:
             yield ok("a run is on")
         else:
             yield warn(text, f"nothing: huai-client sync {mirror.name} finishes it")
-    elif last.good:
+    elif last.succeeded:
         yield ok(f"the last run that did anything ended well, {moment(last.until)}")
     else:
         text = f"{last.times:,} runs failed since {moment(last.time)}: {last.reason}"

@@ -50,7 +50,7 @@ class Protection:
     def covers_candidate(self, candidate: Candidate) -> bool:
         """Whether the present entry or the wanted one is protected."""
         path = candidate.path
-        entries = [each for each in (candidate.have, candidate.wanted) if each is not None]
+        entries = [each for each in (candidate.have, candidate.expected) if each is not None]
         if any(self.covers(path, directory=isinstance(each, Directory)) for each in entries):
             return True
         return candidate.special and self.covers(path, directory=False)
@@ -154,7 +154,7 @@ class Undeletable:
         holding = Holding(tree, self)
         whole: set[RelPath] = set()
         stay: set[RelPath] = set()
-        gone = [each for each in diff.candidates if each.wanted is None]
+        gone = [each for each in diff.candidates if each.expected is None]
         for candidate in sorted(gone, key=lambda each: path_order(each.path)):
             path, directory = candidate.path, isinstance(candidate.have, Directory)
             inside = not whole.isdisjoint(ancestors(path))

@@ -91,12 +91,12 @@ def _holder(path: RelPath, tree: TreeReader, holding: Holding) -> bool:
 
 def _takes_away(candidate: Candidate, holding: Holding) -> bool:
     """Whether `candidate` would remove a directory that holds something protected."""
-    goes = isinstance(candidate.have, Directory) and not isinstance(candidate.wanted, Directory)
+    goes = isinstance(candidate.have, Directory) and not isinstance(candidate.expected, Directory)
     return goes and holding.contains_protected(candidate.path)
 
 
 def _detached(candidate: Candidate, protection: Protection, left_out: set[RelPath]) -> Candidate:
-    wanted = candidate.wanted
+    wanted = candidate.expected
     if not isinstance(wanted, File) or wanted.link is None:
         return candidate
     alone = protection.detached(wanted)
@@ -106,4 +106,4 @@ def _detached(candidate: Candidate, protection: Protection, left_out: set[RelPat
         return candidate
     # It may share its inode with a protected file, so it must not be changed in place.
     differing = candidate.differing - {"link"} | ({"link"} if candidate.links > 1 else set())
-    return candidate._replace(wanted=alone, differing=differing)
+    return candidate._replace(expected=alone, differing=differing)

@@ -39,7 +39,7 @@ def lacking(error: ConfigError | None, *words: str) -> str:
 
 
 MISTAKES: dict[str, tuple[str, ...]] = {
-    "modules = 5\n": ("modules: a table was expected", "[modules.NAME]"),
+    "modules = 5\n": ("modules must be a table", "[modules.NAME]"),
     "modulse = 5\n": ("unknown key 'modulse'", "'modules'"),
     "[modules.m]\nurl = 'http://h'\n": ("[modules.m]: dest: is missing", "dest = "),
     "[modules.'a b']\nurl = 'http://h'\ndest = '/srv/m'\n": ("'a b'", "for example: debian"),

@@ -38,7 +38,7 @@ def test_what_add_writes_is_read_again(tmp_path: Path) -> None:
 
 
 MISTAKES = {
-    f"{MODULE}proofs = 1\n": ("[modules.m.proofs]: a table", "[modules.m.proofs.apt]"),
+    f"{MODULE}proofs = 1\n": ("[modules.m.proofs] must be a table", "[modules.m.proofs.apt]"),
     f"{MODULE}proofs.apt = 1\n": ("[modules.m.proofs.apt]", "table"),
     TABLE: ("either gpgv or command",),
     f'{TABLE}gpgv = "/a"\ncommand = "/b"\n': ("not both",),

@@ -1,4 +1,4 @@
-"""What a comparison of the whole tree hands to the planner."""
+"""The input of the planner from a comparison of the whole tree."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.config.modes import Kept, Modes, Reduced
+from huai_client.config.modes import DefaultMode, Modes, Reduced
 from huai_client.diff.candidate import Candidate, TreeDiff
 from huai_client.diff.candidates import UnreadableTreeError, diff_changes, diff_whole
 from huai_client.diff.selection import Selection
@@ -22,9 +22,9 @@ from tests.support.unprivileged import run_unprivileged
 TOP: list[Entry] = [Directory(ROOT, 0)]
 
 
-def whole(
+def compare_whole(
     folder: Path | View,
-    wanted: Iterable[Entry],
+    expected: Iterable[Entry],
     lines: Iterable[bytes] = (),
     modes: Modes = Modes.EXACT,
     *,
@@ -32,21 +32,21 @@ def whole(
 ) -> TreeDiff:
     if isinstance(folder, Path):
         with View(folder) as view:
-            return whole(view, wanted, lines, modes, delete_extraneous=delete_extraneous)
+            return compare_whole(view, expected, lines, modes, delete_extraneous=delete_extraneous)
     rules = Rules(Rules.parse(lines).rules, modes)
-    selection = Selection(selection_of(wanted).snapshot, rules)
+    selection = Selection(selection_of(expected).snapshot, rules)
     return diff_whole(folder, [], selection, delete_extraneous=delete_extraneous)
 
 
 def by_path(diff: TreeDiff) -> dict[bytes, Candidate]:
-    found: dict[bytes, Candidate] = {
+    compared: dict[bytes, Candidate] = {
         each.path: each for each in diff.candidates if each.path != ROOT
     }
-    assert len(found) == sum(each.path != ROOT for each in diff.candidates)
-    return found
+    assert len(compared) == sum(each.path != ROOT for each in diff.candidates)
+    return compared
 
 
-def put(path: Path, size: int = 10, mtime: int = T0) -> None:
+def write(path: Path, size: int = 10, mtime: int = T0) -> None:
     path.write_bytes(b"x" * size)
     os.utime(path, ns=(mtime, mtime))
 
@@ -54,30 +54,30 @@ def put(path: Path, size: int = 10, mtime: int = T0) -> None:
 def test_what_is_missing_and_what_differs_in_tree_order(short_path: Path) -> None:
     (short_path / "d").mkdir()
     for name in ("good", "short", "d/old"):
-        put(short_path / name, 9 if name == "short" else 10, 0 if name == "d/old" else T0)
+        write(short_path / name, 9 if name == "short" else 10, 0 if name == "d/old" else T0)
     (short_path / "l").symlink_to("elsewhere")
-    wanted: list[Entry] = [
+    expected: list[Entry] = [
         file(b"good"),
         file(b"short"),
         symlink(b"l"),
         directory(b"d", 0),
         file(b"d/old"),
     ]
-    wanted += [file(b"new"), symlink(b"newer"), directory(b"e"), file(b"e/f")]
-    diff = whole(short_path, [*TOP, *wanted])
-    found = by_path(diff)
-    assert list(found) == [b"l", b"new", b"newer", b"short", b"d", b"d/old", b"e", b"e/f"]
-    assert {path: each.wanted for path, each in found.items()} == {
-        each.path: each for each in wanted if each.path != b"good"
+    expected += [file(b"new"), symlink(b"newer"), directory(b"e"), file(b"e/f")]
+    diff = compare_whole(short_path, [*TOP, *expected])
+    compared = by_path(diff)
+    assert list(compared) == [b"l", b"new", b"newer", b"short", b"d", b"d/old", b"e", b"e/f"]
+    assert {path: each.expected for path, each in compared.items()} == {
+        each.path: each for each in expected if each.path != b"good"
     }
-    differing = {path: each.differing for path, each in found.items() if each.present}
+    differing = {path: each.differing for path, each in compared.items() if each.present}
     assert differing[b"short"] == {"size"}
     assert differing[b"d/old"] == {"mtime"}
     assert "target" in differing[b"l"]
     assert list(differing) == [b"l", b"short", b"d", b"d/old"]
-    here = (short_path / "short").stat()
-    short, link = found[b"short"], found[b"l"].have
-    assert (short.links, short.inode) == (1, (here.st_dev, here.st_ino))
+    status = (short_path / "short").stat()
+    short, link = compared[b"short"], compared[b"l"].have
+    assert (short.links, short.inode) == (1, (status.st_dev, status.st_ino))
     assert isinstance(short.have, File)
     assert (short.have.size, short.have.mtime) == (9, T0)
     assert isinstance(link, Symlink)
@@ -87,62 +87,69 @@ def test_what_is_missing_and_what_differs_in_tree_order(short_path: Path) -> Non
 
 def test_types_that_change_both_ways(short_path: Path) -> None:
     (short_path / "leaf" / "below").mkdir(parents=True)
-    put(short_path / "folder")
+    write(short_path / "folder")
     os.mkfifo(short_path / "pipe")
-    wanted: list[Entry] = [file(b"leaf"), directory(b"folder"), file(b"folder/f"), file(b"pipe")]
-    diff = whole(short_path, [*TOP, *wanted], delete_extraneous=True)
-    found = by_path(diff)
-    retyped = [path for path, each in found.items() if each.differing == {"type"}]
+    expected: list[Entry] = [file(b"leaf"), directory(b"folder"), file(b"folder/f"), file(b"pipe")]
+    diff = compare_whole(short_path, [*TOP, *expected], delete_extraneous=True)
+    compared = by_path(diff)
+    retyped = [path for path, each in compared.items() if each.differing == {"type"}]
     assert retyped == [b"leaf", b"pipe", b"folder"]
-    assert isinstance(found[b"leaf"].have, Directory)
-    assert isinstance(found[b"folder"].have, File)
-    assert (found[b"pipe"].have, found[b"pipe"].special) == (None, True)
-    assert not found[b"folder/f"].present
-    assert found[b"leaf/below"].wanted is None
+    assert isinstance(compared[b"leaf"].have, Directory)
+    assert isinstance(compared[b"folder"].have, File)
+    assert (compared[b"pipe"].have, compared[b"pipe"].special) == (None, True)
+    assert not compared[b"folder/f"].present
+    assert compared[b"leaf/below"].expected is None
 
 
-def test_what_is_not_wanted_is_told_or_goes(short_path: Path) -> None:
+def test_extraneous_paths_are_reported_or_deleted(short_path: Path) -> None:
     (short_path / "own").mkdir()
     for name in ("own/f", "mine"):
-        put(short_path / name)
+        write(short_path / name)
     paths = [b"own", b"mine", b"own/f"]
-    kept = whole(short_path, TOP)
-    assert (by_path(kept), kept.extraneous) == ({}, paths)
-    going = whole(short_path, TOP, delete_extraneous=True)
-    found = by_path(going)
-    assert [(path, each.wanted) for path, each in found.items()] == [(path, None) for path in paths]
-    assert all(each.present for each in found.values())
+    undeleted = compare_whole(short_path, TOP)
+    assert (by_path(undeleted), undeleted.extraneous) == ({}, paths)
+    going = compare_whole(short_path, TOP, delete_extraneous=True)
+    compared = by_path(going)
+    assert [(path, each.expected) for path, each in compared.items()] == [
+        (path, None) for path in paths
+    ]
+    assert all(each.present for each in compared.values())
     assert going.extraneous == []
 
 
 def test_what_a_filter_leaves_out_is_extraneous_and_its_links_are_files(short_path: Path) -> None:
-    put(short_path / "a")
+    write(short_path / "a")
     leader = file(b"a")
-    wanted: list[Entry] = [
+    expected: list[Entry] = [
         leader,
         linked(b"b", leader),
         linked(b"c", leader),
         file(b"out/f"),
         directory(b"out"),
     ]
-    diff = whole(short_path, [*TOP, *wanted], [b"- /a", b"- /out/"])
-    found = by_path(diff)
-    assert {path: each.wanted for path, each in found.items()} == {
+    diff = compare_whole(short_path, [*TOP, *expected], [b"- /a", b"- /out/"])
+    compared = by_path(diff)
+    assert {path: each.expected for path, each in compared.items()} == {
         path: file(b"a")._replace(path=at(path)) for path in (b"b", b"c")
     }
     assert diff.extraneous == [b"a"]
 
 
 def test_one_inode_of_two_groups(short_path: Path) -> None:
-    put(short_path / "a")
+    write(short_path / "a")
     for name in ("b", "b2", "c"):
         os.link(short_path / "a", short_path / name)
     one, other = file(b"a"), file(b"b")
-    found = by_path(whole(short_path, [*TOP, one, linked(b"c", one), other, linked(b"b2", other)]))
+    compared = by_path(
+        compare_whole(short_path, [*TOP, one, linked(b"c", one), other, linked(b"b2", other)])
+    )
     # The name that leads the second group, and the others of that one.
-    assert {path: each.differing for path, each in found.items()} == {b"b": {"link"}, b"b2": set()}
-    assert {each.links for each in found.values()} == {4}
-    assert found[b"b2"].wanted == linked(b"b2", other)
+    assert {path: each.differing for path, each in compared.items()} == {
+        b"b": {"link"},
+        b"b2": set(),
+    }
+    assert {each.links for each in compared.values()} == {4}
+    assert compared[b"b2"].expected == linked(b"b2", other)
 
 
 @pytest.mark.parametrize(
@@ -151,26 +158,28 @@ def test_one_inode_of_two_groups(short_path: Path) -> None:
         (Modes.EXACT, int, 0o4775, True),
         (Modes.SAFE, Reduced, 0o775, True),
         (Modes.PLAIN, int, 0o644, False),
-        (Modes.LOCAL, Kept, 0o775, False),
+        (Modes.LOCAL, DefaultMode, 0o775, False),
     ],
 )
 def test_modes_that_a_policy_gives(
     short_path: Path, modes: Modes, kind: type[int], mode: int, *, differs: bool
 ) -> None:
-    put(short_path / "here", 9)
+    write(short_path / "here", 9)
     (short_path / "here").chmod(0o644)
-    wanted = [file(name, mode=0o4775) for name in (b"here", b"new")]
-    found = by_path(whole(short_path, [*TOP, *wanted], modes=modes))
-    for each in found.values():
-        assert each.wanted is not None
-        assert type(each.wanted.mode) is kind
-        assert each.wanted.mode == mode
-        assert getattr(each.wanted.mode, "stated", mode) == (0o4775 if kind is Reduced else mode)
-    assert ("mode" in found[b"here"].differing) == differs
+    expected = [file(name, mode=0o4775) for name in (b"here", b"new")]
+    compared = by_path(compare_whole(short_path, [*TOP, *expected], modes=modes))
+    for candidate in compared.values():
+        assert candidate.expected is not None
+        assert type(candidate.expected.mode) is kind
+        assert candidate.expected.mode == mode
+        assert getattr(candidate.expected.mode, "stated", mode) == (
+            0o4775 if kind is Reduced else mode
+        )
+    assert ("mode" in compared[b"here"].differing) == differs
 
 
 class _Numbers:
-    """Owners of this machine, none of which is the one that is wanted."""
+    """Owners of this machine, which do not include the expected one."""
 
     def user(self, name: bytes) -> int:
         return {b"somebody": os.getuid() + 1}[name]
@@ -180,18 +189,18 @@ class _Numbers:
 
 
 def test_owners_by_number_and_shown_by_name(short_path: Path) -> None:
-    put(short_path / "f")
-    wanted = file(b"f")._replace(owner=b"somebody", group=b"some")
+    write(short_path / "f")
+    expected = file(b"f")._replace(owner=b"somebody", group=b"some")
     top = Directory(ROOT, 0)._replace(owner=b"somebody", group=b"some")
     with View(short_path) as view:
         view.owners = _Numbers()  # type: ignore[assignment]
-        table = whole(view, [top, wanted]).candidates
-        found = next(each for each in table if each.path == b"f")
+        table = compare_whole(view, [top, expected]).candidates
+        compared = next(each for each in table if each.path == b"f")
         names = view.names.user(os.getuid()), view.names.group(os.getgid())
-    assert found.differing == {"owner"}
-    assert found.have is not None
-    assert (found.have.owner, found.have.group) == names
-    assert found.wanted == wanted
+    assert compared.differing == {"owner"}
+    assert compared.have is not None
+    assert (compared.have.owner, compared.have.group) == names
+    assert compared.expected == expected
 
 
 def steps_in_directories_that_are_opened_up(folder: Path) -> None:
@@ -205,18 +214,18 @@ def steps_in_directories_that_are_opened_up(folder: Path) -> None:
     (folder / "gone" / "f").touch()
     for name in ("list/none/deep", "list/none", "list", "gone"):
         (folder / name).chmod({"list/none/deep": 0o600, "list": 0o400}.get(name, 0))
-    wanted = [*TOP, directory(b"list"), directory(b"list/none"), leader, file(b"list/new")]
-    wanted += [linked(b"list/none/also", leader), file(b"list/none/new"), file(b"z/f")]
-    wanted.append(directory(b"z"))
+    expected = [*TOP, directory(b"list"), directory(b"list/none"), leader, file(b"list/new")]
+    expected += [linked(b"list/none/also", leader), file(b"list/none/new"), file(b"z/f")]
+    expected.append(directory(b"z"))
     with Tree(folder) as tree:
-        diff = whole(tree, wanted)
-    found = by_path(diff)
+        diff = compare_whole(tree, expected)
+    compared = by_path(diff)
     below = [b"list", b"list/f", b"list/new", b"list/none", b"list/none/also", b"list/none/new"]
-    assert list(found) == [*below, b"z", b"z/f"]
-    missing = [path for path, each in found.items() if not each.present]
+    assert list(compared) == [*below, b"z", b"z/f"]
+    missing = [path for path, each in compared.items() if not each.present]
     assert missing == [b"list/new", b"list/none/new", b"z", b"z/f"]
-    assert "mode" in found[b"list"].differing & found[b"list/none"].differing
-    assert not any("link" in each.differing for each in found.values())
+    assert "mode" in compared[b"list"].differing & compared[b"list/none"].differing
+    assert not any("link" in each.differing for each in compared.values())
     assert diff.extraneous == [b"gone", b"gone/f", b"list/none/deep", b"list/none/deep/f"]
     assert (folder / "list").stat().st_mode & 0o7777 == 0o400
 
@@ -226,7 +235,7 @@ def test_whoever_writes_opens_up_closed_directories(short_path: Path) -> None:
 
 
 class Useless(Tree):
-    """A tree on a file system that takes modes and does not keep them."""
+    """A tree on a file system that accepts modes and does not keep them."""
 
     def open_up(self, path: RelPath) -> bool:
         return path == b"closed"
@@ -234,12 +243,12 @@ class Useless(Tree):
 
 def steps_in_a_directory_that_stays_closed(folder: Path) -> None:
     (folder / "closed").mkdir(mode=0)
-    wanted = [*TOP, directory(b"closed")]
+    expected = [*TOP, directory(b"closed")]
     with View(folder) as view, pytest.raises(UnreadableTreeError, match=r"^closed: "):
-        whole(view, wanted)
+        compare_whole(view, expected)
 
     with Useless(folder) as tree, pytest.raises(UnreadableTreeError, match=r"^closed: "):
-        whole(tree, wanted)
+        compare_whole(tree, expected)
 
 
 def test_a_directory_that_stays_closed_is_an_error(short_path: Path) -> None:
@@ -265,24 +274,24 @@ def test_many_entries_are_compared_step_by_step(
 ) -> None:
     monkeypatch.setattr("huai_client.diff.compare.STEP", 10)
     asked: list[int] = []
-    wanted = [file(b"%04d" % number) for number in range(100)]
+    expected = [file(b"%04d" % number) for number in range(100)]
     for number in range(0, 100, 2):
-        put(short_path / f"{number:04d}", 9)
+        write(short_path / f"{number:04d}", 9)
     with View(short_path) as view:
-        selection = selection_of([*TOP, *wanted])
+        selection = selection_of([*TOP, *expected])
         diff = diff_whole(
             view, [], selection, delete_extraneous=False, tick=lambda: asked.append(1)
         )
-    assert list(by_path(diff)) == [each.path for each in wanted]
+    assert list(by_path(diff)) == [each.path for each in expected]
     assert len(asked) > 8
 
 
-def entry_by_entry(view: View, wanted: Selection) -> TreeDiff:
-    return diff_whole(view, [], wanted, delete_extraneous=False)
+def entry_by_entry(view: View, expected: Selection) -> TreeDiff:
+    return diff_whole(view, [], expected, delete_extraneous=False)
 
 
-def since_a_snapshot(view: View, wanted: Selection) -> TreeDiff:
-    return diff_changes(view, [selection_of([*TOP, file(b"0")])], wanted)
+def since_a_snapshot(view: View, expected: Selection) -> TreeDiff:
+    return diff_changes(view, [selection_of([*TOP, file(b"0")])], expected)
 
 
 @pytest.mark.parametrize(
@@ -300,20 +309,20 @@ def since_a_snapshot(view: View, wanted: Selection) -> TreeDiff:
 def test_a_hardlink_to_what_is_not_a_listed_file_of_its_group_is_refused(
     short_path: Path, leader: Entry | None, compare: Callable[[View, Selection], TreeDiff]
 ) -> None:
-    """Its content would not be proved, although the file stands there with the attributes."""
-    put(short_path / "a")
+    """Its content would not be proved, although the file exists with the right attributes."""
+    write(short_path / "a")
     link = linked(b"b", file(b"a"))._replace(digest=b"d" * 32)
     listed = [] if leader is None else [leader]
-    wanted = selection_of([*TOP, file(b"0"), *listed, link])
+    expected = selection_of([*TOP, file(b"0"), *listed, link])
     refused = pytest.raises(FormatError, match=r"^b: a hardlink (to what|differs) .* a$")
     with View(short_path) as view, refused:
-        compare(view, wanted)
+        compare(view, expected)
 
 
 def test_a_hardlink_to_a_file_that_did_not_change_is_a_candidate_alone(short_path: Path) -> None:
-    put(short_path / "a")
+    write(short_path / "a")
     link = linked(b"b", file(b"a"))
     with View(short_path) as view:
-        past, wanted = selection_of([*TOP, file(b"a")]), selection_of([*TOP, file(b"a"), link])
-        diff = diff_changes(view, [past], wanted)
+        past, expected = selection_of([*TOP, file(b"a")]), selection_of([*TOP, file(b"a"), link])
+        diff = diff_changes(view, [past], expected)
     assert list(by_path(diff)) == [b"b"]

@@ -1,4 +1,4 @@
-"""What a comparison looks at, in which order, and what it says of what it cannot read."""
+"""The paths that a comparison reads, their order, and its reports of unreadable ones."""
 
 import os
 from pathlib import Path
@@ -19,8 +19,8 @@ NOTHING: list[Entry] = [Directory(ROOT, 0)]
 
 def paths(folder: Path) -> list[bytes]:
     with View(folder) as view:
-        found = compared(view, NOTHING)
-        return [each.path for each in found if isinstance(each, Extraneous)]
+        findings = compared(view, NOTHING)
+        return [each.path for each in findings if isinstance(each, Extraneous)]
 
 
 def test_extraneous_leaves_come_behind_the_directories_beside_them(short_path: Path) -> None:
@@ -39,13 +39,13 @@ def test_a_file_named_like_the_staging_folder_is_seen(short_path: Path) -> None:
 
 
 def test_a_tree_deeper_than_a_path_may_be_long(short_path: Path) -> None:
-    here = os.open(short_path, os.O_RDONLY)
+    folder = os.open(short_path, os.O_RDONLY)
     for _ in range(25):
-        os.mkdir("d" * 200, dir_fd=here)
-        here, above = os.open("d" * 200, os.O_RDONLY, dir_fd=here), here
+        os.mkdir("d" * 200, dir_fd=folder)
+        folder, above = os.open("d" * 200, os.O_RDONLY, dir_fd=folder), folder
         os.close(above)
-    os.close(os.open("leaf", os.O_CREAT | os.O_WRONLY, dir_fd=here))
-    os.close(here)
+    os.close(os.open("leaf", os.O_CREAT | os.O_WRONLY, dir_fd=folder))
+    os.close(folder)
     assert [path.count(b"/") for path in paths(short_path)] == [*range(25), 25]
 
 
@@ -54,22 +54,22 @@ def steps_in_unreadable_directories(folder: Path) -> None:
     (folder / "list" / "f").touch()
     (folder / "list").chmod(0o400)
     (folder / "none").mkdir(mode=0)
-    wanted: list[Entry] = [*NOTHING, directory(b"list"), directory(b"none"), file(b"none/below")]
+    expected: list[Entry] = [*NOTHING, directory(b"list"), directory(b"none"), file(b"none/below")]
     with View(folder) as view:
-        strange, known = list(compared(view, NOTHING)), list(compared(view, wanted))
-    for found in (strange, known):
-        silent = [(each.path, each.directory) for each in found if isinstance(each, Unreadable)]
+        strange, matched = list(compared(view, NOTHING)), list(compared(view, expected))
+    for findings in (strange, matched):
+        silent = [(each.path, each.directory) for each in findings if isinstance(each, Unreadable)]
         assert silent == [(b"list/f", False), (b"none", True)]
     assert [each.path for each in strange if isinstance(each, Extraneous)] == [b"list", b"none"]
-    assert [each.wanted.path for each in known if isinstance(each, Match)] == [
+    assert [each.expected.path for each in matched if isinstance(each, Match)] == [
         b"",
         b"list",
         b"none",
     ]
-    assert not any(isinstance(each, Missing) for each in known)
+    assert not any(isinstance(each, Missing) for each in matched)
 
 
-def test_unreadable_directories_are_said(short_path: Path) -> None:
+def test_unreadable_directories_are_reported(short_path: Path) -> None:
     run_unprivileged(steps_in_unreadable_directories, short_path)
 
 
@@ -96,24 +96,24 @@ def test_leaders_are_looked_for_in_other_directories(short_path: Path) -> None:
     (short_path / "b" / "copy").write_bytes(b"x" * 10)
     leader = file(b"a/f")
     names = (b"b/again", b"b/copy", b"b/good")
-    wanted: list[Entry] = [*NOTHING, directory(b"a"), directory(b"b"), leader]
-    wanted += [linked(name, leader) for name in names]
+    expected: list[Entry] = [*NOTHING, directory(b"a"), directory(b"b"), leader]
+    expected += [linked(name, leader) for name in names]
     with View(short_path) as view:
-        found = [each for each in compared(view, wanted) if isinstance(each, Match)]
-    assert {each.wanted.path for each in found if "link" in each.attributes} == {b"b/copy"}
+        findings = [each for each in compared(view, expected) if isinstance(each, Match)]
+    assert {each.expected.path for each in findings if "link" in each.attributes} == {b"b/copy"}
 
 
 def test_a_batch_ends_in_the_middle_of_a_directory(short_path: Path) -> None:
-    wanted: list[Entry] = [
+    expected: list[Entry] = [
         *NOTHING,
         *(file(b"%04d" % number, mtime=T0 + number) for number in range(2500)),
     ]
     with View(short_path) as view:
-        comparison = TreeComparison(view, selection_of(wanted))
+        comparison = TreeComparison(view, selection_of(expected))
         steps = [(list(step.findings), step.entries) for step in comparison.steps()]
-    found = [each for findings, _ in steps for each in findings]
+    findings = [each for findings, _ in steps for each in findings]
     assert len(steps) > 2
     assert sum(entries for _, entries in steps) == 2501
-    assert [each.wanted.path for each in found if isinstance(each, Missing)] == [
+    assert [each.expected.path for each in findings if isinstance(each, Missing)] == [
         at(b"%04d" % number) for number in range(2500)
     ]

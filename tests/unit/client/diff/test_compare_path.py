@@ -1,4 +1,4 @@
-"""In what a path of a real tree differs from what is wanted there."""
+"""The attributes in which a path of a real tree differs from the expected entry."""
 
 import os
 from pathlib import Path
@@ -14,19 +14,19 @@ from tests.support.local_trees import T0, at
 NAME = at(b"x")
 
 
-def compared(folder: Path, wanted: Entry | None, *, owners: bool = True) -> Candidate:
+def compared(folder: Path, expected: Entry | None, *, owners: bool = True) -> Candidate:
     with View(folder, owners=owners) as view:
-        return compare_path(view, NAME, wanted)
+        return compare_path(view, NAME, expected)
 
 
-def made(folder: Path) -> File:
-    """A file, as it is wanted."""
+def make_file(folder: Path) -> File:
+    """Make a file, and return its entry."""
     (folder / "x").write_bytes(b"0123456789")
     (folder / "x").chmod(0o644)
     os.utime(folder / "x", ns=(1, T0))
-    found = compared(folder, None).have
-    assert isinstance(found, File)
-    return found
+    entry = compared(folder, None).have
+    assert isinstance(entry, File)
+    return entry
 
 
 @pytest.mark.parametrize(
@@ -39,60 +39,60 @@ def made(folder: Path) -> File:
     ],
 )
 def test_each_attribute_of_a_file(short_path: Path, change: dict[str, object], name: str) -> None:
-    wanted = made(short_path)
-    assert compared(short_path, wanted).differing == set()
-    changed = wanted._replace(**change)  # type: ignore[arg-type]
+    expected = make_file(short_path)
+    assert compared(short_path, expected).differing == set()
+    changed = expected._replace(**change)  # type: ignore[arg-type]
     assert compared(short_path, changed).differing == {name}
 
 
 @pytest.mark.parametrize("name", ["owner", "group"])
 def test_owners_count_only_where_they_can_be_set(short_path: Path, name: str) -> None:
-    wanted = made(short_path)._replace(**{name: b"#54321"})  # type: ignore[arg-type]
+    expected = make_file(short_path)._replace(**{name: b"#54321"})  # type: ignore[arg-type]
     unequal = {name} if os.geteuid() == 0 else set()
-    assert compared(short_path, wanted).differing == unequal
-    assert compared(short_path, wanted, owners=False).differing == set()
+    assert compared(short_path, expected).differing == unequal
+    assert compared(short_path, expected, owners=False).differing == set()
 
 
 def test_owners_are_compared_by_number(short_path: Path) -> None:
-    wanted = made(short_path)
+    expected = make_file(short_path)
     status = (short_path / "x").stat()
     user, group = b"#%d" % status.st_uid, b"#%d" % status.st_gid
-    assert compared(short_path, wanted._replace(owner=user, group=group)).differing == set()
+    assert compared(short_path, expected._replace(owner=user, group=group)).differing == set()
 
 
 def test_an_unknown_owner_cannot_differ(short_path: Path) -> None:
-    wanted = made(short_path)._replace(owner=b"no-such-user", group=b"no\xffgroup")
-    assert compared(short_path, wanted).differing == set()
+    expected = make_file(short_path)._replace(owner=b"no-such-user", group=b"no\xffgroup")
+    assert compared(short_path, expected).differing == set()
 
 
 def test_symlinks_have_no_mode(short_path: Path) -> None:
     (short_path / "x").symlink_to("there")
-    wanted = compared(short_path, None).have
-    assert isinstance(wanted, Symlink)
-    assert compared(short_path, wanted._replace(mode=0o700)).differing == set()
-    assert compared(short_path, wanted._replace(target=b"other")).differing == {"target"}
+    expected = compared(short_path, None).have
+    assert isinstance(expected, Symlink)
+    assert compared(short_path, expected._replace(mode=0o700)).differing == set()
+    assert compared(short_path, expected._replace(target=b"other")).differing == {"target"}
 
 
 def test_types(short_path: Path) -> None:
-    wanted = made(short_path)
+    expected = make_file(short_path)
     assert compared(short_path, Directory(NAME, 0)).differing == {"type"}
     (short_path / "x").unlink()
-    nothing = compared(short_path, wanted)
+    nothing = compared(short_path, expected)
     assert (nothing.present, nothing.have) == (False, None)
     os.mkfifo(short_path / "x")
-    special = compared(short_path, wanted)
+    special = compared(short_path, expected)
     assert (special.present, special.have, special.special) == (True, None, True)
 
 
 def test_a_hardlink_differs_unless_it_is_one_of_its_leader(short_path: Path) -> None:
-    wanted = made(short_path)
+    expected = make_file(short_path)
     os.link(short_path / "x", short_path / "leader")
     (short_path / "other").touch()
     for leader, unequal in ((b"leader", set()), (b"other", {"link"}), (b"gone", {"link"})):
-        assert compared(short_path, wanted._replace(link=at(leader))).differing == unequal
+        assert compared(short_path, expected._replace(link=at(leader))).differing == unequal
 
 
 def test_what_cannot_be_looked_at(short_path: Path) -> None:
-    wanted = made(short_path)._replace(link=at(b"a" * 256))
+    expected = make_file(short_path)._replace(link=at(b"a" * 256))
     with pytest.raises(PathError, match="a" * 256):
-        compared(short_path, wanted)
+        compared(short_path, expected)

@@ -1,4 +1,4 @@
-"""FILTERS.md says what is so."""
+"""FILTERS.md is true."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ TEXT = (Path(__file__).parents[4] / "docs/FILTERS.md").read_text(encoding="utf-8
 
 
 def first_cells(heading: str) -> list[str]:
-    """The code in the first column of the first table after a heading."""
+    """Return the code in the first column of the first table after a heading."""
     table = TEXT.split(heading)[1].split("\n| ---")[1].split("\n\n")[0]
     cells = [line.split(" | ")[0] for line in table.splitlines()[1:]]
     return [code for cell in cells for code in re.findall(r"`([^`]+)`", cell)]

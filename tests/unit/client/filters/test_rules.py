@@ -1,4 +1,4 @@
-"""What the rules of a filter say of paths, and about each other."""
+"""The decisions of filter rules about paths, and their order."""
 
 from huai_client.filters import EVERYTHING, Rules
 from huai_schema.paths import RelPath

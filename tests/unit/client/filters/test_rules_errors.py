@@ -1,4 +1,4 @@
-"""Rules that huai does not keep: each is refused, with what, where and what next."""
+"""Rules that huai does not support are refused with the reason, the place and a hint."""
 
 from pathlib import Path
 

@@ -16,7 +16,7 @@ def candidate(wanted: File, *differing: str, links: int = 2, inode: int = 1) -> 
 
 
 def gone(entry: File, inode: int = 1) -> Candidate:
-    return candidate(entry)._replace(wanted=None, inode=(1, inode))
+    return candidate(entry)._replace(expected=None, inode=(1, inode))
 
 
 def parting(*candidates: Candidate, may_share: bool) -> list[bytes]:

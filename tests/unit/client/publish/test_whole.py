@@ -153,7 +153,7 @@ def test_files_of_other_places_join_but_directories_do_not() -> None:
 
     [wholes] = whole_directories(plan_of(NEW), elsewhere)
     assert [whole.directory.path for whole in wholes] == [b"new/in"]
-    assert wholes[0].directory.others == [(8, b"key", b"new/in/g")]
+    assert wholes[0].directory.other_files == [(8, b"key", b"new/in/g")]
     assert wholes[0].directory.directories[1] == [(1, False)]
 
 

@@ -36,11 +36,11 @@ def test_too_old(age: int, max_age: str, said: str) -> None:
 
 def test_a_commit_dated_ahead_ages_from_when_it_was_first_seen() -> None:
     ahead, now = int(NOW) + 900 * DAY, int(NOW)
-    assert too_old(ahead, "1d", NOW, seen=now - DAY) == ""
-    assert "at least 2 days old" in too_old(ahead, "1d", NOW, seen=now - 2 * DAY)
+    assert too_old(ahead, "1d", NOW, first_seen=now - DAY) == ""
+    assert "at least 2 days old" in too_old(ahead, "1d", NOW, first_seen=now - 2 * DAY)
     # One whose date is not known likewise; an old one is as old as it says.
-    assert "at least 2 days old" in too_old(0, "1d", NOW, seen=now - 2 * DAY)
-    assert "is 5 days old" in too_old(now - 5 * DAY, "1d", NOW, seen=now)
+    assert "at least 2 days old" in too_old(0, "1d", NOW, first_seen=now - 2 * DAY)
+    assert "is 5 days old" in too_old(now - 5 * DAY, "1d", NOW, first_seen=now)
 
 
 def test_a_date_is_ahead_by_more_than_clocks_differ() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from blake3 import blake3
 
-from huai_client.config.modes import Kept
+from huai_client.config.modes import DefaultMode
 from huai_client.staging import Arrival, Staging, StagingBusyError, StagingError, key_of
 from huai_client.tree import NotOursError, handles
 from huai_client.tree.errors import StorageError
@@ -140,7 +140,7 @@ def test_hardlinks_that_were_about_to_be_published_are_parted(root: Path) -> Non
 def test_what_is_verified_gets_its_attributes(root: Path, *, ended: bool) -> None:
     good, rough, shut, kept, undigested = (_file(b"sub/%d" % number) for number in range(5))
     good, shut = good._replace(mode=0o4755), shut._replace(mode=0o044)
-    kept, undigested = kept._replace(mode=Kept(0o644)), undigested._replace(digest=None)
+    kept, undigested = kept._replace(mode=DefaultMode(0o644)), undigested._replace(digest=None)
     files = [good, rough, shut, kept, undigested]
     with Staging(root, finish=(lambda _: None, lambda _: None)) as staging:
         for file in files:

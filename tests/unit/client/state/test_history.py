@@ -65,7 +65,7 @@ def test_the_end_of_a_run_takes_the_place_of_its_beginning(tmp_path: Path) -> No
         history.append(place, record(number, code=10, reason="down"))
     outcomes = [(each.outcome, each.times) for each in history.read(place)]
     assert outcomes == [("NETWORK", 3), ("CUT", 1), ("OK", 1)]
-    assert not history.read(place)[1].good
+    assert not history.read(place)[1].succeeded
 
 
 def test_a_run_that_ends_while_another_goes_on(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_failures_in_a_row_keep_when_it_was_in_step_and_when_they_began(tmp_path
     last.save(place, FAILED, 20)
     run = last.load(place)
     assert run is not None
-    assert (run.in_step, run.failing, run.ended, run.good) == (2, 10, 20, False)
+    assert (run.in_step, run.failing, run.ended, run.succeeded) == (2, 10, 20, False)
 
 
 def test_a_file_that_is_none_says_nothing(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from huai_client.state.state import StateError
         (errno.ENOSPC, "free some space there, or inodes"),
         (errno.EIO, "the disk fails"),
         (errno.EROFS, "read-only"),
-        (errno.EISDIR, "move away what stands"),
+        (errno.EISDIR, "move away what is"),
         (errno.EACCES, "run as the user that the state belongs to"),
     ],
 )
@@ -43,4 +43,4 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     with pytest.raises(StateError) as raised, module_lock(module_places(tmp_path, "m"), wait=0):
         pass
     assert raised.value.message.startswith(f"{tmp_path / 'modules'}")
-    assert "move away what stands" in raised.value.hint
+    assert "move away what is" in raised.value.hint

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.state.upstream_speed import Seen, UpstreamSpeed
+from huai_client.state.upstream_speed import ServiceSpeed, UpstreamSpeed
 
 A, B = "https://a.example", "https://b.example"
 T0 = 1_700_000_000
@@ -27,39 +27,39 @@ def path_of_the_record(tmp_path: Path) -> Path:
 
 def test_other_runs_know_it_too(path: Path) -> None:
     UpstreamSpeed(path, Clock()).observe(A, 8 * MIB, 4, 0.5)
-    seen = UpstreamSpeed(path, Clock()).seen(A)
+    seen = UpstreamSpeed(path, Clock()).of_service(A)
     assert seen is not None
-    assert seen == Seen(A, 0.5, 2 * MIB, T0)
+    assert seen == ServiceSpeed(A, 0.5, 2 * MIB, T0)
     assert seen.expected == 0.5 + 2
-    assert UpstreamSpeed(path, Clock()).seen(B) is None
+    assert UpstreamSpeed(path, Clock()).of_service(B) is None
 
 
 def test_each_transfer_counts_half(path: Path) -> None:
     speed = UpstreamSpeed(path, Clock())
     speed.observe(A, 8 * MIB, 8, 0.5)
     speed.observe(A, 9 * MIB, 3, 0.25)
-    assert speed.seen(A) == Seen(A, 0.375, 2 * MIB, T0)
+    assert speed.of_service(A) == ServiceSpeed(A, 0.375, 2 * MIB, T0)
 
 
 def test_little_tells_nothing_of_the_rate(path: Path) -> None:
     speed = UpstreamSpeed(path, Clock())
     speed.observe(A, 1000, 10)
-    assert speed.seen(A) is None
+    assert speed.of_service(A) is None
     speed.observe(A, 1000, 10, 0.25)
-    assert speed.seen(A) == Seen(A, 0.25, 0, T0)
+    assert speed.of_service(A) == ServiceSpeed(A, 0.25, 0, T0)
     speed.observe(A, MIB, 1)
-    assert speed.seen(A) == Seen(A, 0.25, MIB, T0)
+    assert speed.of_service(A) == ServiceSpeed(A, 0.25, MIB, T0)
 
 
 def test_it_is_forgotten_after_a_week(path: Path) -> None:
     clock = Clock()
     UpstreamSpeed(path, clock).observe(A, MIB, 1)
     clock.now += 7 * 86_400 - 1
-    assert UpstreamSpeed(path, clock).seen(A)
+    assert UpstreamSpeed(path, clock).of_service(A)
     clock.now += 1
-    assert UpstreamSpeed(path, clock).seen(A) is None
+    assert UpstreamSpeed(path, clock).of_service(A) is None
     clock.now = T0 - 5
-    assert UpstreamSpeed(path, clock).seen(A) is None, "the clock was set back"
+    assert UpstreamSpeed(path, clock).of_service(A) is None, "the clock was set back"
 
 
 def test_it_holds_a_hundred(path: Path) -> None:
@@ -69,8 +69,8 @@ def test_it_holds_a_hundred(path: Path) -> None:
         clock.now += 1
         speed.observe(f"https://{number}.example", MIB, 1)
     assert len(json.loads(path.read_text())) == 100
-    assert speed.seen("https://19.example") is None
-    assert speed.seen("https://20.example")
+    assert speed.of_service("https://19.example") is None
+    assert speed.of_service("https://20.example")
 
 
 def test_several_runs_write_one_record(path: Path) -> None:
@@ -102,12 +102,12 @@ def test_several_runs_write_one_record(path: Path) -> None:
 def test_what_is_no_record_is_none(path: Path, text: str) -> None:
     path.write_text(text)
     speed = UpstreamSpeed(path, Clock())
-    assert speed.seen(A) is None
+    assert speed.of_service(A) is None
     speed.observe(A, MIB, 1)
-    assert UpstreamSpeed(path, Clock()).seen(A)
+    assert UpstreamSpeed(path, Clock()).of_service(A)
 
 
 def test_without_a_file_it_lasts_for_the_run() -> None:
     speed = UpstreamSpeed(None)
     speed.observe(A, MIB, 1)
-    assert speed.seen(A)
+    assert speed.of_service(A)

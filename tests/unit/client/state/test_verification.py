@@ -95,9 +95,9 @@ def test_what_a_commit_changes(tmp_path: Path) -> None:
             record.change(at(b"b"), ELSEWHERE)
             record.change(at(b"c"), OTHER)
             record.change(at(b"gone"), OTHER)
-        assert record.known(at(b"a")) == OTHER
-        assert record.known(at(b"b")) == ELSEWHERE
-        assert record.known(at(b"gone")) is None
+        assert record.find_part(at(b"a")) == OTHER
+        assert record.find_part(at(b"b")) == ELSEWHERE
+        assert record.find_part(at(b"gone")) is None
     run_log = read_account(place)
     assert run_log is not None
     found = {top.path: (top.metadata, top.content) for top in run_log.tops}
@@ -118,13 +118,13 @@ def test_a_part_that_changed_while_it_was_looked_at(tmp_path: Path) -> None:
         assert record.unfinished(content=True) is None
         finish(record, b"a", 7, OTHER)
         assert record.unfinished(content=False) is None
-        assert read_account(place).whole.metadata.changed == 1  # type: ignore[union-attr]
+        assert read_account(place).total.metadata.changed == 1  # type: ignore[union-attr]
         with record.writing():
             record.paused(middle, content=False)
             record.change(at(b"a"), ONE)
             record.paused(middle._replace(began=9), content=False)  # from its beginning
         finish(record, b"a", 9)
-        assert read_account(place).whole.metadata.changed == 0  # type: ignore[union-attr]
+        assert read_account(place).total.metadata.changed == 0  # type: ignore[union-attr]
 
 
 def test_a_commit_that_comes_before_the_note(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_what_is_no_record_is_none_for_status(tmp_path: Path) -> None:
         pass
     run_log = read_account(place)
     assert run_log is not None
-    assert run_log.whole.parts == 3
+    assert run_log.total.parts == 3
     assert [(top.path, top.parts) for top in run_log.tops] == [(b"", 1), (b"a", 2)]
 
 

@@ -46,4 +46,4 @@ def test_only_what_is_not_known_is_sampled() -> None:
 def test_nothing_is_noted_of_our_own() -> None:
     hosts = Hosts()
     note_speed(URLS[0]._replace(own=True), hosts, 8 * MIB, 1.0, 0.5)
-    assert hosts.speed.seen(URLS[0].service) is None
+    assert hosts.speed.of_service(URLS[0].service) is None

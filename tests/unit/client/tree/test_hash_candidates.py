@@ -96,9 +96,9 @@ def test_contents_of_every_size(short_path: Path) -> None:
 def test_a_file_that_has_the_wanted_content(short_path: Path) -> None:
     table = doubtful(*(b"%d/f" % number for number in range(500)))
     for each in table:
-        assert isinstance(each.wanted, File)
+        assert isinstance(each.expected, File)
         (short_path / os.fsdecode(each.path)).parent.mkdir()
-        (short_path / os.fsdecode(each.path)).write_bytes(content(each.path, each.wanted.size))
+        (short_path / os.fsdecode(each.path)).write_bytes(content(each.path, each.expected.size))
     with View(short_path) as view:
         hashed(view, table)
     assert len([source for source in table.sources({10}) if source.right]) == len(table)

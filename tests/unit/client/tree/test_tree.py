@@ -440,7 +440,7 @@ def test_move_is_for_directories(tree: SingleTree) -> None:
     publish(tree, file(b"f"))
     (tree.dest / "l").symlink_to(".")
     for old in (b"f", b"l", b"none"):
-        with pytest.raises(PathError, match="no directory to move"):
+        with pytest.raises(PathError, match="the directory to move is missing"):
             tree.move(at(old), at(b"new"))
 
 

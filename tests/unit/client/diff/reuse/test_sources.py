@@ -1,4 +1,4 @@
-"""Finding files by digest in a whole snapshot."""
+"""The search for files by digest in a whole snapshot."""
 
 from random import Random
 
@@ -17,21 +17,21 @@ def test_what_a_look_at_every_entry_finds(subtests: pytest.Subtests) -> None:
             present = [
                 each.digest for each in tree.values() if isinstance(each, File) and each.digest
             ]
-            wanted = {*random.sample(present, len(present) // 3), b"\7" * 32}
-            found = list(files_with(snapshot(tree), set(wanted)))
-            expected = [e for e in tree.values() if isinstance(e, File) and e.digest in wanted]
-            assert found
-            assert sorted(found) == sorted(expected)
+            digests = {*random.sample(present, len(present) // 3), b"\7" * 32}
+            files = list(files_with(snapshot(tree), set(digests)))
+            expected = [e for e in tree.values() if isinstance(e, File) and e.digest in digests]
+            assert files
+            assert sorted(files) == sorted(expected)
 
 
-def test_it_ends_when_all_is_found() -> None:
+def test_the_search_ends_with_the_last_digest() -> None:
     digest = b"\1" * 32
     copies = [file(b"d%d/f" % number, digest=digest) for number in range(3)]
     tree = tree_of(*(directory(b"d%d" % number) for number in range(3)), *copies)
     digests = {digest}
     paths = []
-    for found in files_with(snapshot(tree), digests):
-        paths.append(found.path)
+    for files in files_with(snapshot(tree), digests):
+        paths.append(files.path)
         digests.clear()
     assert paths == [b"d0/f"]
 

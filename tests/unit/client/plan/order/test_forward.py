@@ -50,7 +50,7 @@ def test_it_is_found_under_both_names(dest: Path, refusal: int | None) -> None:
 @REFUSALS
 def test_nothing_is_replaced(dest: Path, refusal: int | None) -> None:
     (dest / "new").mkdir()
-    assert moved(dest, refusal) == "something stands there already"
+    assert moved(dest, refusal) == "the path exists already"
     assert (dest / "x/old/in/f").exists()
     assert not (dest / "x/old").is_symlink()
 

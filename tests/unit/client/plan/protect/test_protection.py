@@ -113,11 +113,11 @@ def test_a_hardlink_of_something_left_out_is_a_file(view: View) -> None:
         [],
     )
     alone, shared, other = drop_protected(diff, Protection(["*.local"]), view).candidates
-    assert alone.wanted == leader._replace(path=at(b"b"))
-    assert shared.wanted == leader._replace(path=at(b"c"))
+    assert alone.expected == leader._replace(path=at(b"b"))
+    assert shared.expected == leader._replace(path=at(b"c"))
     # Changed in place, it would change the protected file too.
     assert shared.differing == {"link"}
-    assert other.wanted == linked(b"d", file(b"e"))
+    assert other.expected == linked(b"d", file(b"e"))
 
 
 def test_what_verify_finds(view: View, tmp_path: Path) -> None:
