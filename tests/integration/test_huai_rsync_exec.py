@@ -346,7 +346,11 @@ def test_it_never_calls_itself(pair: Mirror, tmp_path: Path, wrapped: bool) -> N
 def test_without_any_rsync_it_says_so(pair: Mirror, tmp_path: Path) -> None:
     ended = run(pair.program, "-a", "a", "b", environment={"PATH": str(tmp_path)})
     assert ended.code == 14
+<<<<<<< HEAD
     assert "no rsync on PATH" in ended.err
+=======
+    assert "rsync is missing on PATH" in ended.err
+>>>>>>> 7242bb69 (client: say plainly what the reports and huai-rsync do)
 
 
 def test_own_files_of_a_mirror_are_protected_as_the_module_says(pair: Mirror) -> None:

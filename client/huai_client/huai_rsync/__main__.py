@@ -1,10 +1,10 @@
-"""The program `huai-rsync`, as `huai_client.__main__` is `huai-client`."""
+"""The program `huai-rsync`."""
 
 from huai_program.signals import leave_quietly
 
 
 def main() -> None:
-    """The program."""
+    """Run the program."""
     leave_quietly()
     from huai_program.garbage import collect_rarely
 

@@ -1,8 +1,8 @@
-"""A cache of the drop-in for each module, and a mark for syncs after the real rsync.
+"""The cache of each module, and a mark for syncs after the real rsync.
 
-A file beside the module's state: the content URLs, the number of entries, and when the whole tree
-was last compared.  So a call that finds nothing new does not open the repository; if the file is
-lost, it does.
+A file next to the module's state: the content URLs, the number of entries, and the time at which
+the whole tree was last compared.  So a call that finds nothing new opens the repository only if the
+file is lost.
 """
 
 from dataclasses import replace
@@ -27,24 +27,24 @@ class Memory(msgspec.Struct, frozen=True):
     sources: tuple[str, ...]
     """The content URLs that the upstream names."""
     entries: tuple[Number, Number, Number]
-    """Files, directories, symlinks; all zero: not counted."""
+    """The numbers of files, directories and symlinks; all zero if not counted."""
     compared: Number = 0
-    """When the last call that compared the whole tree began, seconds since the epoch; 0: never."""
+    """The start of the last call that compared the whole tree, seconds since the epoch, or 0."""
 
     @property
     def kinds(self) -> Kinds | None:
-        """The entries; None: not counted."""
+        """The numbers of entries; None if not counted."""
         return Kinds(*self.entries) if any(self.entries) else None
 
 
 def recall(places: ModulePlaces, commit: str | None) -> Memory | None:
-    """The cached values, if they are for `commit`, the applied one."""
-    found = remembered(places)
-    return found if found and found.commit == commit else None
+    """Return the cached values, if they are for `commit`, the applied one."""
+    memory = remembered(places)
+    return memory if memory and memory.commit == commit else None
 
 
 def remembered(places: ModulePlaces) -> Memory | None:
-    """The cached values, for whichever commit."""
+    """Return the cached values, for any commit."""
     return RecordFile(Memory, needed=False).load(_path(places))
 
 
@@ -54,10 +54,10 @@ def remember(places: ModulePlaces, memory: Memory) -> None:
 
 
 def force_full_compare(places: ModulePlaces, *, wait: float) -> None:
-    """Let the next sync compare the whole tree; call it before the real rsync changes that.
+    """Make the next sync compare the whole tree; call this before the real rsync changes it.
 
-    Recorded as a sync to the applied commit that was interrupted.  Raises `LockedError` if a sync
-    runs and does not end within `wait` seconds.
+    Records an interrupted sync to the applied commit.  Raises `LockedError` if a running sync
+    does not end within `wait` seconds.
     """
     if not places.state.exists():
         return

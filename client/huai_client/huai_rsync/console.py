@@ -1,7 +1,7 @@
 """Output like rsync's: names while a sync runs, statistics at its end.
 
 Standard output is rsync's; warnings and errors go to standard error, as with any sync, and with
-`--quiet` only if the run did not end well.  `--log-file` hears everything.
+`--quiet` only if the run fails.  The file of `--log-file` gets everything.
 """
 
 import sys
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Progress:
-    """What changes while a run goes on."""
+    """The values that change during a run."""
 
     figures: Stats = field(default_factory=Stats)
     items: "Items" = field(default_factory=dict)
@@ -37,50 +37,50 @@ class _Progress:
     """Messages that a quiet run prints at its end, if it fails."""
     began: float = field(default_factory=time.monotonic)
     begun: bool = False
-    """The heading is printed."""
+    """True if the heading is printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RsyncConsole(Console):
-    """Prints as rsync does."""
+    """A console that prints as rsync does."""
 
     style: OutputStyle
     dry_run: bool
     file: RsyncLog | None = None
-    """That of `--log-file`."""
+    """The file of `--log-file`."""
     progress: _Progress = field(default_factory=_Progress)
 
     def result(self, text: str) -> None:
-        """Nothing: rsync prints no results of huai's commands."""
+        """Ignore results: rsync does not print those of huai's commands."""
 
     def info(self, text: str) -> None:
-        """Nothing: rsync has no such message."""
+        """Ignore information: rsync does not have such messages."""
 
     def event(self, kind: str, **_values: object) -> None:
-        """Only `held` is printed: the run ends well, and did nothing."""
+        """Print `held` only: that run ends well without doing anything."""
         if kind == "held":
-            self._say(f"{self.module}: {HELD}")
+            self._print_error(f"{self.module}: {HELD}")
 
     def error(self, text: str) -> None:
-        """Something that went wrong, or may have; a quiet run that ends well was fine."""
+        """Print an error or a warning; a quiet run prints them only if it fails."""
         if self.style.quiet:
             self.progress.complaints.append(text)
         else:
-            self._say(text)
+            self._print_error(text)
 
     def advice(self, text: str) -> None:
-        """A warning; rsync's own --quiet decides who sees it."""
+        """Print a warning, according to rsync's --quiet."""
         self.error(f"{self.module}: {text}")
 
     def concluded(self, code: ExitCode) -> None:
-        """The run has ended; a quiet one prints its messages if it failed."""
+        """End the run; a quiet one prints its messages if it failed."""
         if code != ExitCode.OK:
             for text in self.progress.complaints:
-                self._say(text)
+                self._print_error(text)
         self.progress.complaints.clear()
 
     def totals(self, received: int, total: int) -> None:
-        """A good run has ended."""
+        """Keep the totals of a successful run."""
         self.progress.figures.received = received
         self.progress.figures.total = total
 
@@ -95,15 +95,15 @@ class RsyncConsole(Console):
             from huai_client.huai_rsync.itemize import items
 
             self.progress.items = items(prepared.plan, prepared.diff.candidates)
-            for told in self.progress.items.values() if self.dry_run else ():
-                self._tell(told)
+            for items_of_step in self.progress.items.values() if self.dry_run else ():
+                self._print_items(items_of_step)
 
     def steps(self) -> "Callable[[str, RelPath], None] | None":
-        """What prints rsync's lines for a step that was done, where there are any."""
+        """Return a function that prints rsync's lines for a completed step, if they are shown."""
         return self._step if self.style.names else None
 
     def _step(self, kind: str, path: "RelPath") -> None:
-        self._tell(self.progress.items.pop(PlanStep(kind, path), []))
+        self._print_items(self.progress.items.pop(PlanStep(kind, path), []))
 
     def ended(self, result: "SyncResult") -> None:
         """Keep the statistics of the result."""
@@ -112,7 +112,7 @@ class RsyncConsole(Console):
             _count(self.progress.figures, result.prepared)
 
     def heading(self) -> None:
-        """The lines with which rsync begins, once."""
+        """Print the lines with which rsync begins, once."""
         if self.progress.begun:
             return
         self.progress.begun = True
@@ -135,10 +135,10 @@ class RsyncConsole(Console):
                 self.file.write(line.encode())
         sys.stdout.flush()
 
-    def _tell(self, told: list[Item]) -> None:
-        """Print to standard output and to the log, each in its own format."""
+    def _print_items(self, items: list[Item]) -> None:
+        """Print to standard output and to the log, each in its format."""
         style = self.style
-        for item in told:
+        for item in items:
             line = Format(style.format).line(item) if style.format else None
             if not style.format and item.deleted and style.deletions:
                 line = b"deleting " + item.name
@@ -149,7 +149,7 @@ class RsyncConsole(Console):
                 if line is not None:
                     self.file.write(line)
 
-    def _say(self, text: str) -> None:
+    def _print_error(self, text: str) -> None:
         sys.stderr.write(text + "\n")
         if self.file:
             self.file.write(text.encode("utf-8", "backslashreplace"))
@@ -158,14 +158,14 @@ class RsyncConsole(Console):
 def _count(figures: Stats, prepared: "Prepared") -> None:
     """Add up a plan; new content in an old file counts as transferred, as with rsync."""
     plan = prepared.plan
-    created = Counter[type]()
+    new_entries = Counter[type]()
     links = set()
-    for each in prepared.diff.candidates:
-        if each.expected is not None and type(each.have) is not type(each.expected):
-            created[type(each.expected)] += 1
-        if isinstance(each.have, Symlink):
-            links.add(each.path)
-    figures.created = Kinds(created[File], created[Directory], created[Symlink])
+    for candidate in prepared.diff.candidates:
+        if candidate.expected is not None and type(candidate.have) is not type(candidate.expected):
+            new_entries[type(candidate.expected)] += 1
+        if isinstance(candidate.have, Symlink):
+            links.add(candidate.path)
+    figures.created = Kinds(new_entries[File], new_entries[Directory], new_entries[Symlink])
     fetches = [file for stage in plan.stages for file in stage.fetches]
     removals = (*plan.clear, *plan.removals)
     directories = sum(item.directory for item in removals)

@@ -1,11 +1,11 @@
-"""Finding the upstream of a source that is not configured, by the announcement of the source.
+"""The discovery of the upstream of a source that is not configured, by its announcement.
 
 The announcement is a file at the top of the source.  The real rsync fetches it, with the options of
 the request that concern the connection: so it comes from the same daemon and folder, with the same
-login and proxy, and whoever can write it can write the content as well.  A source without one, or
-with one that leads nowhere, is asked again after a day; a file below the client's root remembers
-it.  Rule to keep: an upstream is accepted only if its metadata name the source of the request;
-then it is written into client.toml, and a message says so.
+login and proxy, and those who can write it can write the content as well.  A source without one, or
+with an invalid one, is tried again after a day; a file below the client's root records it.  Rule to
+keep: an upstream is accepted only if its metadata name the source of the request; then it is
+written into client.toml with a message.
 """
 
 import os
@@ -35,31 +35,31 @@ _PATIENCE_SECONDS = 86_400
 _MAX_AGE = Duration("7d")
 _MEMORY = "rsync-sources.json"
 _ABSENT = 23
-"""rsync's exit code where the source has no such file."""
+"""rsync's exit code if the source does not have the file."""
 
 
 def discover(request: RsyncRequest, root: Path, config: ClientConfig) -> tuple[str, Module]:
-    """A module for `request`, by the announcement of its source; not written yet.
+    """Return a new module for `request`, by the announcement of its source.
 
-    Only for a tree that exists: for a first copy the real rsync is faster.  Raises
+    Only for an existing tree: for a first copy the real rsync is faster.  Raises
     `RsyncNeededError`.
     """
     if os.environ.get(DISCOVER) == "no":
         raise RsyncNeededError("no module has this destination")
     if _is_empty(request.dest):
-        raise RsyncNeededError("no module has this destination, and it holds nothing yet")
+        raise RsyncNeededError("no module has this destination, and it is empty")
     if _refused(root).get(str(request.source), 0) + _PATIENCE_SECONDS > time.time():
-        raise RsyncNeededError("no module has this destination, and the source was no upstream")
+        raise RsyncNeededError("no module has this destination, and the source is not an upstream")
     try:
         url, name = _announced(request)
         find_newest(MetadataUrl.of(url, name), timeout=_TIMEOUT_SECONDS)
     except (FormatError, UpstreamError) as error:
         refuse(request, root)
         raise RsyncNeededError(f"no module has this destination; {error.message}") from error
-    here = _free(name, root, config)
+    name_here = _free(name, root, config)
     dest = os.path.abspath(request.dest)
-    other = name if here != name else ""
-    return here, Module(
+    other = name if name_here != name else ""
+    return name_here, Module(
         url=url,
         dest=dest,
         upstream_name=other,
@@ -71,24 +71,24 @@ def discover(request: RsyncRequest, root: Path, config: ClientConfig) -> tuple[s
 
 
 def _announced(request: RsyncRequest) -> Announcement:
-    """The announcement in the environment variable, or else that of the source."""
-    given = os.environ.get(UPSTREAM)
-    if given:
-        return Announcement.of(given, request.source.name)
+    """Return the announcement in the environment variable, or that of the source."""
+    address = os.environ.get(UPSTREAM)
+    if address:
+        return Announcement.of(address, request.source.name)
     return Announcement.parse(fetch_announcement(request, _TIMEOUT_SECONDS))
 
 
 def refuse(request: RsyncRequest, root: Path) -> None:
-    """Remember that the source of `request` is no upstream; best effort."""
+    """Record that the source of `request` is not an upstream; best effort."""
     now = int(time.time())
-    kept = {key: at for key, at in _refused(root).items() if at + _PATIENCE_SECONDS > now}
+    current = {key: at for key, at in _refused(root).items() if at + _PATIENCE_SECONDS > now}
     with suppress(OSError, StateError):
         root.mkdir(parents=True, exist_ok=True)
-        replace_durably(root / _MEMORY, msgspec.json.encode({**kept, str(request.source): now}))
+        replace_durably(root / _MEMORY, msgspec.json.encode({**current, str(request.source): now}))
 
 
 def _refused(root: Path) -> dict[str, int]:
-    """Sources that are no upstreams, each with the time at which this was found."""
+    """Return the sources that are not upstreams, with the times of their discovery."""
     try:
         return msgspec.json.decode((root / _MEMORY).read_bytes(), type=dict[str, int])
     except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
@@ -104,18 +104,18 @@ def _is_empty(dest: str) -> bool:
 
 
 def _free(name: str, root: Path, config: ClientConfig) -> str:
-    """A name without a module, and without the state of a former one."""
-    found, number = name, 1
-    while found in config.modules or module_places(root, found).state.exists():
+    """Return a name without a module, and without the state of a former one."""
+    candidate, number = name, 1
+    while candidate in config.modules or module_places(root, candidate).state.exists():
         number += 1
-        found = f"{name}-{number}"
-    return found
+        candidate = f"{name}-{number}"
+    return candidate
 
 
 def fetch_announcement(request: RsyncRequest, timeout: int) -> bytes:
-    """The content of the file; raises `FormatError` if the source has none.
+    """Fetch the announcement; raises `FormatError` if the source does not have the file.
 
-    `timeout` (s) is for each wait.  Raises `RsyncNeededError` if the daemon cannot be asked now.
+    `timeout` (s) is for each wait.  Raises `RsyncNeededError` if the daemon does not respond.
     """
     with tempfile.TemporaryDirectory(prefix="huai-rsync-") as folder:
         code = handover.beside(
@@ -132,11 +132,11 @@ def fetch_announcement(request: RsyncRequest, timeout: int) -> bytes:
         if code in (0, _ABSENT):
             raise FormatError(f"{request.source} has no file {FILE_NAME}")
         raise RsyncNeededError(
-            f"{request.source} cannot be asked for {FILE_NAME} (rsync ended with {code})"
+            f"{FILE_NAME} cannot be fetched from {request.source} (rsync ended with {code})"
         )
 
 
 def _contimeout(request: RsyncRequest, timeout: int) -> list[str]:
-    """How long to wait for a connection; an error for rsync where a remote shell makes it."""
+    """Return the connection time-out, which rsync refuses with a remote shell."""
     behind_shell = any(option.startswith("--rsh=") for option in request.rsync_options)
     return [] if behind_shell else [f"--contimeout={timeout}"]

@@ -1,4 +1,4 @@
-"""Whether huai can carry out a request: the rule, in one place.
+"""The rule by which huai can carry out a request, in one place.
 
 Huai runs if all of this is true, and the real rsync otherwise:
 
@@ -6,8 +6,8 @@ Huai runs if all of this is true, and the real rsync otherwise:
 - DEST is the tree of a module of client.toml;
 - the source is one of that module's content URLs: those of client.toml, or if there are none
   those that the upstream names;
-- the call deletes (`--delete` in any form), and leaves out what the module's `filter` does; or it
-  does not delete, leaves out at least that, and calls that delete come in between;
+- the call deletes (`--delete` in any form), and excludes the same as the module's `filter`; or it
+  does not delete, excludes at least that, and calls that delete come in between;
 - as root: it keeps owner and group both, by name, or neither.
 """
 
@@ -37,13 +37,13 @@ def check_owners(request: RsyncRequest) -> None:
     if os.geteuid() != 0:
         return
     if request.owner != request.group:
-        raise RsyncNeededError("it keeps only one of owner and group")
+        raise RsyncNeededError("only one of owner and group is kept")
 
 
 def check_numbers(request: RsyncRequest, plan: "Plan") -> None:
-    """Raise `RsyncNeededError` if `--numeric-ids` needs a number that the metadata do not have.
+    """Raise `RsyncNeededError` if `--numeric-ids` needs a number that is not in the metadata.
 
-    They name owners; only root's number is the same everywhere.
+    The metadata name owners; only root's number is the same everywhere.
     """
     if os.geteuid() != 0 or not request.owner or not request.numeric_ids:
         return
@@ -52,18 +52,18 @@ def check_numbers(request: RsyncRequest, plan: "Plan") -> None:
         entries += [*stage.fetches, *stage.links, *stage.symlinks, *stage.attributes]
     for name in {name for entry in entries for name in (entry.owner, entry.group)}:
         if name != ROOT_OWNER and not name.startswith(b"#"):
-            raise RsyncNeededError(f"--numeric-ids: the metadata know {show(name)} by name only")
+            raise RsyncNeededError(f"--numeric-ids: the metadata have {show(name)} by name only")
 
 
 def modes_of(request: RsyncRequest) -> Modes:
-    """The `modes` that equal rsync's options."""
+    """Return the `modes` that correspond to rsync's options."""
     if not request.perms:
         return Modes.LOCAL
     return Modes.PLAIN if request.modes == (DIRECTORY_MODE, FILE_MODE) else Modes.EXACT
 
 
 def check_modes(request: RsyncRequest, plan: "Plan") -> None:
-    """Raise `RsyncNeededError` if `plan` gives anything another mode than `--chmod` asks for."""
+    """Raise `RsyncNeededError` if `plan` sets a mode other than that of `--chmod`."""
     if request.modes is None:
         return
     changed = [entry for stage in plan.stages for entry in (*stage.fetches, *stage.attributes)]
@@ -74,18 +74,18 @@ def check_modes(request: RsyncRequest, plan: "Plan") -> None:
 
 
 def why_not(request: RsyncRequest, rules: "tuple[Rule, ...]", module: Module, root: Path) -> str:
-    """Why huai cannot carry out `request`, by its filters; empty: it can."""
+    """Return why huai cannot carry out `request`, by its filters, or an empty text."""
     differing = unlike_filter if request.delete else beyond_filter
     reason = differing(rules, module, root)
-    return f"its filter rules are not those of the module: {reason}" if reason else ""
+    return f"the filter rules are not those of the module: {reason}" if reason else ""
 
 
 def check_in_part(state: State) -> None:
-    """Raise `RsyncNeededError` if a call that does not delete cannot be a part of a whole one.
+    """Raise `RsyncNeededError` if a call that does not delete cannot be part of a whole sync.
 
-    The commits of such calls are kept until a whole one ends, so there must not be many.
+    The commits of such calls are kept until a whole sync ends, so their number is limited.
     """
     if state.applied is None:
-        raise RsyncNeededError("without --delete, and no call that deletes has ended yet")
+        raise RsyncNeededError("without --delete, before the first complete call with it")
     if len(state.attempted) > _PARTS_MOST:
-        raise RsyncNeededError("without --delete, as many calls before")
+        raise RsyncNeededError("without --delete, as too many calls before")

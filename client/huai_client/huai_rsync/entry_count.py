@@ -1,7 +1,7 @@
-"""How many files, directories and symlinks a module has: `Number of files` of `--stats`.
+"""The numbers of files, directories and symlinks of a module: `Number of files` of `--stats`.
 
 Without a filter the commit has the numbers.  With one the selected entries are counted: all of them
-the first time, then only what has changed since.
+the first time, then only the changes since.
 """
 
 from typing import TYPE_CHECKING
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from huai_client.plan.prepared import Prepared
 
 
-def entries_of(prepared: "Prepared", places: ModulePlaces, *, wanted: bool) -> Kinds:
-    """Count the entries of the planned commit; zeros where that is work and not `wanted`."""
-    from huai_client.filters import Rules  # a poll counts nothing
+def entries_of(prepared: "Prepared", places: ModulePlaces, *, count: bool) -> Kinds:
+    """Return the entries of the planned commit; those of a filter only with `count`, or zeros."""
+    from huai_client.filters import Rules  # not needed by a poll
 
     rules = Rules.from_key(prepared.filter)
     if not rules:
         totals = prepared.commit.info.totals
         return Kinds(totals.files, totals.directories, totals.symlinks)
-    return _selected(prepared, places, rules) if wanted else Kinds()
+    return _selected(prepared, places, rules) if count else Kinds()
 
 
 def _selected(prepared: "Prepared", places: ModulePlaces, rules: "Rules") -> Kinds:
@@ -35,13 +35,13 @@ def _selected(prepared: "Prepared", places: ModulePlaces, rules: "Rules") -> Kin
 
     now = Selection(prepared.commit.snapshot, rules)
     state, repository = load(places.state), Repository(places.repository)
-    known = recall(places, state.applied)
-    if not known or not known.kinds or state.filter != prepared.filter:
+    memory = recall(places, state.applied)
+    if not memory or not memory.kinds or state.filter != prepared.filter:
         return Kinds.of(now.entries())
     if state.applied is None or not repository.has(state.applied):
         return Kinds.of(now.entries())
     past = Selection(repository.commit(state.applied).snapshot, rules)
-    changes = [each for each in diff_selections(past, now) if isinstance(each, Change)]
-    came, went = Kinds.of(each.new for each in changes), Kinds.of(each.old for each in changes)
-    counts = zip(known.entries, came, went, strict=True)
-    return Kinds(*(before + more - less for before, more, less in counts))
+    changes = [step for step in diff_selections(past, now) if isinstance(step, Change)]
+    added, removed = Kinds.of(step.new for step in changes), Kinds.of(step.old for step in changes)
+    counts = zip(memory.entries, added, removed, strict=True)
+    return Kinds(*(before + more - fewer for before, more, fewer in counts))

@@ -1,6 +1,6 @@
 """The environment variables of `huai-rsync`: a table.
 
-Data only.  rsync's command line cannot have options of huai's, so these are variables.
+Data only.  rsync's command line cannot have options of huai, so these are variables.
 """
 
 from typing import Final
@@ -24,4 +24,4 @@ SETTINGS: Final = {
     f"`{COMPARE_USUAL}` unless set",
     ROOT: "the folder with client.toml and all state, as for `huai-client --root`",
 }
-"""What each is for; the page for administrators shows the same."""
+"""The purpose of each variable; HUAI-RSYNC.md has the same texts."""

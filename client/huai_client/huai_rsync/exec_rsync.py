@@ -1,10 +1,10 @@
-"""Running the real rsync in place of this program, with the same arguments.
+"""The real rsync in place of this program, with the same arguments.
 
-One is added: huai's own folders in a source stay there.  What they hold must come into a tree from
-huai only.
+One is added, which leaves out huai's own folders of a source: their content must come into a tree
+from huai only.
 
-Rule to keep: it must not end up here again.  An rsync on PATH may be a wrapper that starts
-huai-rsync, so an environment variable lists the programs that were tried; none is tried twice.
+Rule to keep: this must not call itself.  An rsync on PATH may be a wrapper that starts huai-rsync,
+so an environment variable lists the programs that were tried; none is tried twice.
 """
 
 import os
@@ -16,46 +16,46 @@ from typing import NoReturn
 from huai_schema.errors import ExitCode, HuaiError
 
 HIDE = "--filter=hide .~tmp~/huai*"
-"""On the sending side alone: an exclude would keep `--delete` from what is in DEST, too."""
+"""A rule for the sending side only: an exclude would also protect entries of DEST."""
 _SERVING = ("--server", "--daemon")
 TRIED = "HUAI_RSYNC_TRIED"
-"""Lists programs, divided as in PATH; every program that a huai-rsync starts has it."""
+"""The variable with the tried programs, separated as in PATH, for all child processes."""
 
 
 class RsyncNeededError(Exception):
     """The real rsync has to carry out the request."""
 
     def __init__(self, reason: str) -> None:
-        """`reason` is for people."""
+        """Make an error with a `reason` for people."""
         super().__init__(reason)
         self.reason = reason
 
 
 class NoRsyncError(HuaiError):
-    """There is no rsync but this one."""
+    """No rsync other than this one is installed."""
 
     exit_code = ExitCode.REQUIREMENT
 
 
 def is_below() -> bool:
-    """Whether a huai-rsync has started this one, perhaps through a wrapper."""
+    """Return True if a huai-rsync has started this one, perhaps through a wrapper."""
     return TRIED in os.environ
 
 
 def mark() -> None:
-    """Let the programs that are started from here on know that they are below a huai-rsync."""
+    """Mark all later child processes as started by a huai-rsync."""
     os.environ.setdefault(TRIED, "")
 
 
 def exec_rsync(arguments: Sequence[str]) -> NoReturn:
-    """Become the real rsync; raises `NoRsyncError`."""
+    """Replace this process by the real rsync; raises `NoRsyncError`."""
     sys.stdout.flush()
     tried = [each for each in os.environ.get(TRIED, "").split(os.pathsep) if each]
     for program in _programs():
         if program not in tried:
             os.environ[TRIED] = os.pathsep.join([*tried, program])
             os.execv(program, ["rsync", *_hiding(arguments)])  # noqa: S606 - no shell, as it was called
-    raise NoRsyncError("there is no rsync on PATH", hint="install rsync")
+    raise NoRsyncError("rsync is missing on PATH", hint="install rsync")
 
 
 def _hiding(arguments: Sequence[str]) -> Sequence[str]:
@@ -66,30 +66,30 @@ def _hiding(arguments: Sequence[str]) -> Sequence[str]:
 
 
 def beside(arguments: Sequence[str], *, silent: bool = False) -> int:
-    """Run the real rsync in another process; returns its exit code.  `silent`: without output."""
+    """Run the real rsync as a child process, and return its exit code; `silent`: no output."""
     if not _programs():
-        raise NoRsyncError("there is no rsync on PATH", hint="install rsync")
+        raise NoRsyncError("rsync is missing on PATH", hint="install rsync")
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
         try:
             if silent:
-                _hear_nothing()
+                _silence()
             exec_rsync(arguments)
         finally:
             os._exit(int(ExitCode.REQUIREMENT))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def _hear_nothing() -> None:
+def _silence() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(nothing, stream)
 
 
 def _programs() -> list[str]:
-    """All programs on PATH with the name rsync, except this one."""
-    here = os.path.realpath(sys.argv[0])
+    """Return all programs on PATH with the name rsync, except this one."""
+    own = os.path.realpath(sys.argv[0])
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    found = [shutil.which("rsync", path=folder) for folder in folders if folder]
-    return [each for each in found if each is not None and os.path.realpath(each) != here]
+    programs = [shutil.which("rsync", path=folder) for folder in folders if folder]
+    return [each for each in programs if each is not None and os.path.realpath(each) != own]

@@ -1,6 +1,6 @@
-"""From huai's exit codes to rsync's: a table.
+"""The mapping of huai's exit codes to rsync's: a table.
 
-Data only.  Rule to keep: every `ExitCode` is here, and every value is one of rsync's manual.
+Data only.  Rule to keep: it has every `ExitCode`, and every value is one of rsync's manual.
 """
 
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ class Ending(NamedTuple):
     text: str
     """rsync's text for the code (errcode.h, rerr_names)."""
     falls_back: bool = False
-    """Whether the real rsync is run instead, because it may succeed."""
+    """True if the real rsync runs instead, because it may succeed."""
 
 
 _OK: Final = Ending(0, "")
@@ -51,13 +51,13 @@ ENDINGS: Final = {
     ExitCode.DESTINATION: _SELECTION,
     ExitCode.FALLBACK: _FILE_IO,
     ExitCode.STALE: _OK,
-    ExitCode.UNWRITTEN: _OK,  # rsync, too, ends with 0
+    ExitCode.UNWRITTEN: _OK,  # rsync ends with 0 too
     ExitCode.HOOK: _PARTIAL,  # never: no hook is run
-    ExitCode.UNSIGNED: Ending(12, _PROTOCOL),  # plain rsync would believe anybody
+    ExitCode.UNSIGNED: Ending(12, _PROTOCOL),  # plain rsync would accept unsigned content
     ExitCode.UNPROVED: _PARTIAL,
     ExitCode.DAMAGED: _FILE_IO,  # never: only an upstream scrubs
     ExitCode.INTERRUPTED: _SIGNAL,
     ExitCode.UNREAD: _OK,
     ExitCode.TERMINATED: _SIGNAL,
 }
-"""By huai's own code."""
+"""The code and text of rsync by huai's exit code."""

@@ -1,7 +1,7 @@
-"""Comparing the filter options of a request with the filter of a module.
+"""The comparison of a request's filter options with the filter of a module.
 
-Reads the files that the options name, and nothing else.  Rule to keep: filters are compared rule by
-rule and never interpreted; if they differ, the real rsync runs.
+Reads only the files that the options name.  Rule to keep: filters are compared rule by rule and
+never interpreted; if they differ, the real rsync runs.
 """
 
 import os
@@ -20,15 +20,15 @@ if TYPE_CHECKING:  # most calls have no rules that count, and a poll must be qui
     from huai_client.filters import Parser, Rule, Rules
 
 _TEMPORARY = (".~tmp~", ".~tmp~/", "/.~tmp~", "/.~tmp~/")
-"""The folder of --delay-updates: huai neither mirrors nor deletes it, whatever is said of it."""
+"""The folder of --delay-updates, which huai neither mirrors nor deletes, by any rule."""
 _WAYS = {"filter": ("risk ", "R ", "- ", "exclude ", "protect ", "P "), "exclude": ("", "- ")}
-"""How a rule of one of these options may begin before such a pattern."""
+"""The beginnings of a rule before such a pattern, by option."""
 
 
 def rules(request: RsyncRequest, folder: Path, protect: Sequence[str] = ()) -> "tuple[Rule, ...]":
-    """The rules of a request, without those that only repeat `protect`.
+    """Return the rules of a request, without those that only repeat `protect`.
 
-    Relative files are in `folder`.  Raises `RsyncNeededError` for rules that huai does not have.
+    Relative files are in `folder`.  Raises `RsyncNeededError` for rules that huai does not support.
     """
     options = [option for option in request.filters if not _is_temporary(option)]
     if not options:
@@ -51,42 +51,40 @@ def rules(request: RsyncRequest, folder: Path, protect: Sequence[str] = ()) -> "
 
 
 def mirrored(call_rules: "tuple[Rule, ...]") -> "tuple[Rule, ...]":
-    """The rules that say what is mirrored, as a module's filter has them."""
+    """Return the rules about mirrored paths, in the form of a module's filter."""
     return tuple(replace(rule, receiver=False) for rule in call_rules if rule.sender)
 
 
 def undeletable(call_rules: "tuple[Rule, ...]") -> "Rules | None":
-    """The rules that say what is not deleted here; None: there are none."""
-    found = [rule for rule in call_rules if rule.receiver]
-    if not found:
+    """Return the rules about paths that must not be deleted here, or None."""
+    protecting = [rule for rule in call_rules if rule.receiver]
+    if not protecting:
         return None
     from huai_client.filters import Rules
 
-    return Rules(found)
+    return Rules(protecting)
 
 
 def unlike_filter(call_rules: "tuple[Rule, ...]", module: Module, root: Path) -> str:
-    """The first rule in which a call and the module's own filter differ; empty: they agree."""
-    wanted = mirrored(call_rules)
-    for one, other in zip_longest(wanted, _own(module, root)):
+    """Return the first difference between a call and the module's filter, or an empty text."""
+    for one, other in zip_longest(mirrored(call_rules), _own(module, root)):
         if one != other:
-            here, there = _spelt(one), _spelt(other)
-            return f"{here} here is {there} in the filter of client.toml"
+            return f"{_spelt(one)} here is {_spelt(other)} in the filter of client.toml"
     return ""
 
 
 def beyond_filter(call_rules: "tuple[Rule, ...]", module: Module, root: Path) -> str:
-    """The first rule that may let more through than the module's filter; empty: there is none.
+    """Return the first rule that may include more than the module's filter, or an empty text.
 
-    As the first rule that matches decides, a call that holds the filter's rules in their order
-    lets through no more than these if whatever else it says before the last of them excludes.
+    As the first rule that matches decides, a call with the filter's rules in their order includes
+    no more than these if all its other rules before the last of them exclude.
     """
     own = [*_own(module, root)]
     for rule in mirrored(call_rules):
         if own and rule == own[0]:
             del own[0]
         elif own and rule.include:
-            return f"{_spelt(rule)} may let through more than the filter of client.toml"
+            return f"{_spelt(rule)} may include more than the filter of client.toml"
     return f"{_spelt(own[0])} of client.toml's filter is missing" if own else ""
 
 
@@ -106,14 +104,14 @@ def _spelt(rule: "Rule | None") -> str:
 
 
 def as_filter(call_rules: "tuple[Rule, ...]") -> tuple[str, ...]:
-    """The filter of a module that leaves out what a call does.
+    """Return the filter of a module that excludes the same as a call.
 
-    Raises `RsyncNeededError` for patterns that cannot stand in client.toml.
+    Raises `RsyncNeededError` for patterns that cannot be written in client.toml.
     """
     try:
         return tuple(rule.text.decode() for rule in mirrored(call_rules))
     except UnicodeDecodeError:
-        raise RsyncNeededError("no module has this destination, nor could one") from None
+        raise RsyncNeededError("no module has or can have this destination") from None
 
 
 def _is_temporary(option: FilterOption) -> bool:

@@ -16,8 +16,8 @@ from huai_schema.paths import RelPath
 
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\udc80-\udcff"  # controls, C1's too; what is not UTF-8
-    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"  # what turns a line round, or breaks it
-    r"|\\(?=#[0-7]{3})"  # what would look like one that was escaped
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"  # bidirectional marks and line breaks
+    r"|\\(?=#[0-7]{3})"  # a backslash that would look like an escape
 )
 _DELETED = b"*deleting  "
 _NEW = b"+" * 9
@@ -25,37 +25,37 @@ _LETTERS = (("size", b"s"), ("mtime", b"t"), ("mode", b"p"), ("owner", b"o"), ("
 
 
 def items(plan: Plan, candidates: Iterable[Candidate]) -> Items:
-    """What rsync prints for `plan`, which was made from `candidates`."""
-    known = {candidate.path: candidate for candidate in candidates}
-    found: Items = {}
+    """Return the lines of rsync for `plan`, which was made from `candidates`."""
+    by_path = {candidate.path: candidate for candidate in candidates}
+    lines: Items = {}
     for step, entry in _steps(plan):
-        item = _item(step, entry, known.get(step.path))
+        item = _item(step, entry, by_path.get(step.path))
         if item is not None:
-            found[step] = [item]
+            lines[step] = [item]
     for move in plan.moves:
-        found[PlanStep("move", move.new)].insert(0, Item(_DELETED, _shown(Directory(move.old, 0))))
-    _turn_links(plan, known, found)
-    return found
+        lines[PlanStep("move", move.new)].insert(0, Item(_DELETED, _name(Directory(move.old, 0))))
+    _turn_links(plan, by_path, lines)
+    return lines
 
 
-def _turn_links(plan: Plan, known: dict[RelPath, Candidate], found: Items) -> None:
-    """Show a new name of an old inode as a hardlink, even if huai has it as the leader."""
+def _turn_links(plan: Plan, by_path: dict[RelPath, Candidate], lines: Items) -> None:
+    """Show a new name of an old inode as a hardlink, even if it is huai's leader."""
     new = {file.path for stage in plan.stages for file in stage.fetches}
     for file in (file for stage in plan.stages for file in stage.links):
-        leader, member = known.get(file.link or RelPath(b"")), known.get(file.path)
+        leader, member = by_path.get(file.link or RelPath(b"")), by_path.get(file.path)
         if leader is None or member is None or leader.have is not None or leader.path not in new:
             continue
         if isinstance(member.have, File) and member.differing == {"link"}:
-            found.pop(PlanStep("link", file.path), None)
-            told = found.get(PlanStep("publish", leader.path), [])
-            found[PlanStep("publish", leader.path)] = [
+            lines.pop(PlanStep("link", file.path), None)
+            items = lines.get(PlanStep("publish", leader.path), [])
+            lines[PlanStep("publish", leader.path)] = [
                 item._replace(itemized=b"hf" + _NEW, tail=b" => " + _printable(file.path))
-                for item in told
+                for item in items
             ]
 
 
 def _steps(plan: Plan) -> Iterator[tuple[PlanStep, Entry]]:
-    """Each step, with the entry that it makes or removes."""
+    """Yield each step with the entry that it makes or removes."""
     yield from (_removal("clear", item) for item in plan.clear)
     for path in plan.make:
         yield PlanStep("make", path), Directory(path, 0)
@@ -64,15 +64,15 @@ def _steps(plan: Plan) -> Iterator[tuple[PlanStep, Entry]]:
     for stage in plan.stages:
         yield from _steps_of(stage)
     yield from (_removal("remove", item) for item in plan.removals)
-    made = {*plan.make, *(move.new for move in plan.moves)}
+    new_directories = {*plan.make, *(move.new for move in plan.moves)}
     for directory in plan.directories:
-        if directory.path not in made:
+        if directory.path not in new_directories:
             yield PlanStep("directory", directory.path), directory
 
 
 def _removal(kind: str, item: Remove) -> tuple[PlanStep, Entry]:
-    gone = Directory(item.path, 0) if item.directory else File(item.path, 0, 0)
-    return PlanStep(kind, item.path), gone
+    entry = Directory(item.path, 0) if item.directory else File(item.path, 0, 0)
+    return PlanStep(kind, item.path), entry
 
 
 def _steps_of(stage: Stage) -> Iterator[tuple[PlanStep, Entry]]:
@@ -83,19 +83,19 @@ def _steps_of(stage: Stage) -> Iterator[tuple[PlanStep, Entry]]:
 
 
 def _item(step: PlanStep, entry: Entry, candidate: Candidate | None) -> Item | None:
-    name = _shown(entry)
+    name = _name(entry)
     if step.kind in ("clear", "remove"):
         return Item(_DELETED, name)
     itemized = _itemized(step, entry, candidate)
-    named = _is_named(step, candidate)
-    if not itemized and not named:
+    brief = _is_named(step, candidate)
+    if not itemized and not brief:
         return None
     size = entry.size if isinstance(entry, File) else 0
-    return Item(itemized, name, _tail(step, entry), named, size, entry.mtime)
+    return Item(itemized, name, _tail(step, entry), brief, size, entry.mtime)
 
 
 def _is_named(step: PlanStep, candidate: Candidate | None) -> bool:
-    """Whether `-v` shows it: not if only mode or owner change."""
+    """Return True if `-v` shows a step: not if only mode or owner change."""
     changed = candidate.differing if candidate else frozenset[str]()
     if step.kind == "attributes":
         return "mtime" in changed
@@ -103,15 +103,15 @@ def _is_named(step: PlanStep, candidate: Candidate | None) -> bool:
 
 
 def _itemized(step: PlanStep, entry: Entry, candidate: Candidate | None) -> bytes:
-    """The letters of `-i`; none if nothing changed that they could tell."""
+    """Return the letters of `-i`; empty for a change that they do not cover."""
     kind = b"d" if isinstance(entry, Directory) else b"L" if isinstance(entry, Symlink) else b"f"
-    here = candidate is not None and type(candidate.have) is type(entry)
-    changed = candidate.differing if candidate and here else frozenset[str]()
+    exists = candidate is not None and type(candidate.have) is type(entry)
+    changed = candidate.differing if candidate and exists else frozenset[str]()
     if step.kind in ("attributes", "directory"):
         update = b"."
     else:
         update = {"publish": b">", "link": b"h"}.get(step.kind, b"c")
-    if not here and update != b".":
+    if not exists and update != b".":
         return update + kind + _NEW
     if not changed:
         return b""
@@ -127,15 +127,15 @@ def _tail(step: PlanStep, entry: Entry) -> bytes:
     return b""
 
 
-def _shown(entry: Entry) -> bytes:
+def _name(entry: Entry) -> bytes:
     name = _printable(entry.path or b".")
     return name + b"/" if isinstance(entry, Directory) else name
 
 
 def _printable(text: bytes) -> bytes:
-    r"""What does not go to a terminal as `\#OCTAL`, byte by byte, as rsync shows it."""
+    r"""Escape unprintable characters as `\#OCTAL`, byte by byte, as rsync does."""
 
-    def escaped(found: re.Match[str]) -> str:
-        return "".join(f"\\#{byte:03o}" for byte in found[0].encode("utf-8", "surrogateescape"))
+    def escaped(match: re.Match[str]) -> str:
+        return "".join(f"\\#{byte:03o}" for byte in match[0].encode("utf-8", "surrogateescape"))
 
     return _UNPRINTABLE.sub(escaped, text.decode("utf-8", "surrogateescape")).encode()

@@ -29,23 +29,23 @@ _TIME = "%Y/%m/%d-%H:%M:%S"
 
 
 class Item(NamedTuple):
-    """One change to the tree, as rsync reports it."""
+    """A change to the tree, as rsync reports it."""
 
     itemized: bytes
-    """Eleven characters: rsync(1), "--itemize-changes"."""
+    """The eleven characters of rsync(1), "--itemize-changes"."""
     name: bytes
-    """Printable; a directory's ends with a slash."""
+    """The printable name; a directory's ends with a slash."""
     tail: bytes = b""
     """` -> TARGET` of a symlink, ` => NAME` of a hardlink."""
-    named: bool = True
-    """Whether formats without `%i` report it too: not if only mode or owner change."""
+    brief: bool = True
+    """True if formats without `%i` report it too: not if only mode or owner change."""
     size: int = 0
     mtime: int = 0
     """Nanoseconds since the epoch."""
 
     @property
     def deleted(self) -> bool:
-        """Whether the path was deleted."""
+        """True if the path was deleted."""
         return self.itemized.startswith(b"*")
 
 
@@ -63,7 +63,7 @@ _ESCAPES: Final[dict[str, Callable[[Item], bytes]]] = {
 
 @dataclass(frozen=True)
 class Format:
-    """One format; made from a text for which `unknown_escape` finds nothing."""
+    """A format, from a text without an `unknown_escape`."""
 
     text: str
 
@@ -72,10 +72,10 @@ class Format:
         return set(_ESCAPE.findall(self.text))
 
     def line(self, item: Item) -> bytes | None:
-        """The line for `item`, without a newline; None: this format has no line for it."""
+        """Return the line for `item`, without a newline; None if the format does not report it."""
         if item.deleted and self._letters.isdisjoint("io"):
             return b"deleting " + item.name
-        if not (item.itemized if "i" in self._letters else item.named):
+        if not (item.itemized if "i" in self._letters else item.brief):
             return None
         texts = _ESCAPE.split(self.text)
         parts = (
@@ -86,13 +86,13 @@ class Format:
 
 
 def unknown_escape(text: str) -> str:
-    """The first escape in a format that is not one of huai's; empty: there is none."""
-    found = (letter for letter in _ESCAPE.findall(text) if letter not in _ESCAPES)
-    return next((f"%{letter}" for letter in found), "")
+    """Return the first escape in a format that huai does not support, or an empty text."""
+    unknown = (letter for letter in _ESCAPE.findall(text) if letter not in _ESCAPES)
+    return next((f"%{letter}" for letter in unknown), "")
 
 
 class PlanStep(NamedTuple):
-    """One step of a plan, as the executor names it."""
+    """A step of a plan, as the executor names it."""
 
     kind: str
     path: RelPath
@@ -110,7 +110,7 @@ class RsyncLog:
 
     @classmethod
     def opened(cls, name: str) -> "RsyncLog":
-        """Open the file, or make it; raises `RsyncNeededError` if it cannot be written."""
+        """Open or make the file; raises `RsyncNeededError` if it cannot be written."""
         log = cls(Path(name).absolute())
         try:
             append(log.path, b"", _MODE)
@@ -119,7 +119,7 @@ class RsyncLog:
         return log
 
     def write(self, line: bytes) -> None:
-        """Append a line with the time; on a full disk it is lost, and the sync goes on."""
+        """Append a line with the time; on a full disk it is lost, and the sync continues."""
         stamp = time.strftime("%Y/%m/%d %H:%M:%S")
         try:
             append(self.path, b"%b [%d] %b\n" % (stamp.encode(), os.getpid(), line), _MODE)

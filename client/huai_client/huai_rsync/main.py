@@ -1,6 +1,6 @@
-"""`huai-rsync`: the program.
+"""The program `huai-rsync`.
 
-Only composes: what the arguments mean, whether a module is meant, and who does it.
+Only composes: it parses the arguments, finds the module, and runs huai or the real rsync.
 """
 
 import os
@@ -19,17 +19,17 @@ from huai_program.output import Output
 from huai_schema.errors import ExitCode
 
 _ABOUT = (["--version"], ["-V"], ["--help"])
-"""Calls of people who want to know what this is; `-VV` is for programs."""
+"""The calls of people who ask about the program; `-VV` is for programs."""
 _PATIENCE_SECONDS = 10.0
-"""How long the real rsync waits for a sync of the same tree."""
+"""The seconds that the real rsync waits for a sync of the same tree."""
 
 
 class _NeverError(Exception):
-    """Never raised: `conclude` wants the errors of a command line library, and there is none."""
+    """A placeholder that is never raised, for the command line library's errors of `conclude`."""
 
 
 def main() -> None:
-    """The program."""
+    """Run the program."""
     output = Output()
     code = conclude(
         "huai-rsync",
@@ -83,15 +83,15 @@ def _sync(request: RsyncRequest | Passthrough, root: Path) -> ExitCode:
 
 
 def _root() -> Path:
-    """As `huai-client` finds it."""
+    """Return the state root, found as by `huai-client`."""
     from huai_client.config.load import default_root
 
-    given = os.environ.get(ROOT)
-    return (Path(given) if given else default_root()).absolute()
+    path = os.environ.get(ROOT)
+    return (Path(path) if path else default_root()).absolute()
 
 
 def _before_exec(request: RsyncRequest | Passthrough, root: Path, real: RsyncNeededError) -> None:
-    """Say why the real rsync runs, and record that it changes the trees of modules."""
+    """Report why the real rsync runs, and record that it changes the trees of modules."""
     wish = os.environ.get(EXPLAIN, "")
     if wish == "yes":
         sys.stderr.write(f"huai-rsync: the real rsync runs: {real.reason}\n")

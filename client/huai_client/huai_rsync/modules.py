@@ -1,6 +1,6 @@
-"""The configured modules that a request is about.
+"""The configured modules of a request.
 
-Reads nothing but the symlinks in paths, and whether a target is a file.
+Reads only symlinks in paths, and the type of a target.
 """
 
 import os
@@ -18,7 +18,7 @@ from huai_client.state.state import State
 
 
 def module_at(config: ClientConfig, dest: str) -> tuple[str, Module] | None:
-    """The module whose tree is the folder `dest`, by name."""
+    """Return name and module of the tree `dest`, or None."""
     real = os.path.realpath(dest)
     for name, module in config.modules.items():
         if os.path.realpath(module.dest) == real:
@@ -27,7 +27,7 @@ def module_at(config: ClientConfig, dest: str) -> tuple[str, Module] | None:
 
 
 def touched(config: ClientConfig, targets: Iterable[str]) -> Iterator[str]:
-    """The names of modules in whose trees something may change if `targets` are written to."""
+    """Yield the names of modules whose trees may change if `targets` are written to."""
     reals = [f"{os.path.realpath(target)}/" for target in targets]
     for name, module in config.modules.items():
         tree = f"{os.path.realpath(module.dest)}/"
@@ -36,10 +36,10 @@ def touched(config: ClientConfig, targets: Iterable[str]) -> Iterator[str]:
 
 
 def replaces_one_file(request: RsyncRequest | Passthrough) -> bool:
-    """Whether a request can change only one regular file that exists already.
+    """Return True if a request can change only one existing regular file.
 
-    Such a file, like Arch's `lastsync`, changes upstream between commits.  The next commit brings
-    it in step, so the tree need not be compared.
+    Such a file, like Arch's `lastsync`, changes upstream between commits.  The next commit updates
+    it, so the tree need not be compared.
     """
     if not isinstance(request, Passthrough) or not request.file or request.deletes:
         return False
@@ -53,13 +53,13 @@ def replaces_one_file(request: RsyncRequest | Passthrough) -> bool:
 
 
 def is_content(source: Source, urls: Iterable[str]) -> bool:
-    """Whether `source` is one of a module's content URLs."""
-    found = (Source.parse(url.rstrip("/") + "/") for url in urls)
-    return any(each is not None and each.same_place(source) for each in found)
+    """Return True if `source` is one of a module's content URLs."""
+    sources = (Source.parse(url.rstrip("/") + "/") for url in urls)
+    return any(each is not None and each.same_place(source) for each in sources)
 
 
 def known_urls(module: Module, places: ModulePlaces, state: State) -> tuple[str, ...] | None:
-    """The content URLs of a module, as far as this client knows them; None: it does not."""
+    """Return the content URLs of a module; None if this client does not know them."""
     if module.content_urls or state.applied is None:
         return tuple(each.url for each in module.content_places) or None
     memory = recall(places, state.applied)
@@ -68,8 +68,8 @@ def known_urls(module: Module, places: ModulePlaces, state: State) -> tuple[str,
 
 def _recorded(repository: Path, commit: str) -> tuple[str, ...] | None:
     from huai_client.metadata.repository import (
-        Repository,  # loads git's library, as a poll does not
+        Repository,  # not loaded by a poll
     )
 
-    found = Repository(repository)
-    return found.commit(commit).descriptor.content_urls if found.has(commit) else None
+    opened = Repository(repository)
+    return opened.commit(commit).descriptor.content_urls if opened.has(commit) else None

@@ -1,6 +1,6 @@
-"""The options of rsync that are understood here, and how each is treated: a table.
+"""The known options of rsync with their treatment: a table.
 
-Data only.  For an option that is not in it the real rsync runs.
+Data only.  The real rsync runs for an option that is not in it.
 """
 
 from enum import Enum, auto
@@ -8,37 +8,37 @@ from typing import Final, NamedTuple
 
 
 class Use(Enum):
-    """How an option is treated."""
+    """A treatment of an option."""
 
     IGNORED = auto()
-    """Nothing; the reason is in its group."""
+    """Without effect, for the reason in its group."""
     PASSED = auto()
-    """Given on to the runs of rsync that fetch content."""
+    """Passed on to the runs of rsync that fetch content."""
     MEANT = auto()
-    """Changes what huai does; `command_line` says how."""
+    """Carried out by huai, as `parse` defines."""
     REFUSED = auto()
-    """Known, and nothing that huai can do: the real rsync's."""
+    """Left to the real rsync: huai cannot do it."""
     HARMLESS = auto()
-    """The real rsync's, and sure to change no tree."""
+    """Left to the real rsync, and certain not to change a tree."""
 
 
 class Option(NamedTuple):
-    """One long option."""
+    """A long option."""
 
     use: Use
     valued: bool
-    """Whether it takes a value."""
+    """True if it takes a value."""
 
 
 class Group(NamedTuple):
-    """Options that are treated alike, for one reason."""
+    """A group of options with the same treatment and reason."""
 
     use: Use
     why: str
     flags: str = ""
-    """Long names, divided by blanks."""
+    """Long names, separated by spaces."""
     valued: str = ""
-    """The same, of options that take a value."""
+    """The long names of options that take a value."""
 
 
 GROUPS: Final = (
@@ -138,7 +138,7 @@ GROUPS: Final = (
         "iconv checksum-seed stop-after stop-at time-limit early-input remote-option confine-root",
     ),
 )
-"""Everything that is known; the page for administrators shows the same."""
+"""All known options; HUAI-RSYNC.md has the same texts."""
 
 OPTIONS: Final = {
     name: Option(group.use, valued)
@@ -146,7 +146,7 @@ OPTIONS: Final = {
     for names, valued in ((group.flags, False), (group.valued, True))
     for name in names.split()
 }
-"""By long name, without the dashes."""
+"""The options by long name, without the dashes."""
 
 _LETTERS: Final = (
     "v=verbose q=quiet c=checksum a=archive r=recursive R=relative b=backup u=update d=dirs "
@@ -158,4 +158,4 @@ _LETTERS: Final = (
     "m=prune-empty-dirs 4=ipv4 6=ipv6 V=version"
 )
 SHORT: Final = {letter: name for letter, _, name in (x.partition("=") for x in _LETTERS.split())}
-"""One letter to the long name."""
+"""The long name of each letter."""

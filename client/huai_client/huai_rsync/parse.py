@@ -1,4 +1,4 @@
-"""From the arguments of rsync to a request.
+"""The parser of rsync's arguments.
 
 Pure.  Rule to keep: arguments that are not fully understood become `Passthrough`, with a reason.
 """
@@ -16,7 +16,7 @@ from huai_client.huai_rsync.tokenize import UnknownWordError, Word, words
 
 _ARCHIVE = ("recursive", "links", "times", "owner", "group", "perms")
 _LEVELS = {"verbose": 0, "human-readable": 1}
-"""How often, to begin with; each time counts."""
+"""The initial values of counted options."""
 _NEEDED = ("recursive", "links", "times")
 _FILTERS = ("filter", "include", "exclude", "include-from", "exclude-from")
 _DELETE = ("delete", "del", "delete-before", "delete-during", "delete-delay", "delete-after")
@@ -28,18 +28,18 @@ _VALUES = {
     "port": _NUMBER,
     "chmod": re.compile(f"(?:{_MODES.pattern})?"),
 }
-"""What a value has to look like to be understood; empty: the option was not given."""
+"""The supported values; empty for an option that is not given."""
 _INFO = re.compile("(name|del|stats|all)([0-9]?)", re.IGNORECASE)
 _FORMATS = ("out-format", "log-format", "log-file-format")
 _REMOTE = re.compile(r"[^/]*:")
 
 
 def parse_arguments(arguments: Sequence[str]) -> RsyncRequest | Passthrough:
-    """Understand a command line, without the program's name."""
+    """Parse a command line, without the program's name."""
     reading = _Reading()
     try:
         for word in words(arguments):
-            reading.take(word)
+            reading.add(word)
     except UnknownWordError as unknown:
         operands = tuple(text for text in arguments if not text.startswith("-"))
         return Passthrough(
@@ -54,7 +54,7 @@ def parse_arguments(arguments: Sequence[str]) -> RsyncRequest | Passthrough:
 
 @dataclass(slots=True)
 class _Reading:
-    """The options and operands that were read so far."""
+    """The options and operands read so far."""
 
     operands: list[str] = field(default_factory=list)
     flags: dict[str, bool] = field(default_factory=dict)
@@ -65,9 +65,9 @@ class _Reading:
     harmless: bool = False
     levels: dict[str, int] = field(default_factory=lambda: dict(_LEVELS))
     info: dict[str, int] = field(default_factory=dict)
-    """What `--info` says, which counts for more than `-v` and `--stats`."""
+    """The levels of `--info`, which override `-v` and `--stats`."""
 
-    def take(self, word: Word) -> None:
+    def add(self, word: Word) -> None:
         if not word.name:
             self.operands.append(word.value)
         elif word.option.use is Use.MEANT:
@@ -101,8 +101,8 @@ class _Reading:
         for flag in flags.split(","):
             if flag.lower() == "none":
                 self.info = dict.fromkeys(("name", "del", "stats"), 0)
-            elif found := _INFO.fullmatch(flag):
-                level, kind = int(found[2] or 1), found[1].lower()
+            elif match := _INFO.fullmatch(flag):
+                level, kind = int(match[2] or 1), match[1].lower()
                 kinds = ("name", "del", "stats") if kind == "all" else (kind,)
                 self.info.update(dict.fromkeys(kinds, level))
 
@@ -125,7 +125,7 @@ class _Reading:
         return self._request(source, dest)
 
     def _reason(self, *, remote: bool) -> str:
-        """Why huai cannot carry this out; empty: it can."""
+        """Return why huai cannot carry this out, or an empty text."""
         if self.refused:
             return self.refused
         if len(self.operands) != 2 or remote:
@@ -133,7 +133,7 @@ class _Reading:
         return next(self._reasons(), "")
 
     def _reasons(self) -> Iterator[str]:
-        """What is missing or not understood, options that take no value first."""
+        """Yield missing and unsupported options, those without a value first."""
         yield from (f"without --{name}" for name in _NEEDED if not self.flags.get(name))
         if kibibytes(self.values.get("bwlimit", "0")) is None:
             yield f"--bwlimit={self.values['bwlimit']}"
@@ -160,7 +160,7 @@ class _Reading:
     def _source(self) -> Source | None:
         source = Source.parse(self.operands[0])
         port = self._port
-        # A port in the URL counts for more than --port, so two of them are left to rsync.
+        # A port in the URL overrides --port, so a call with two is left to rsync.
         if source and port and self.operands[0].startswith("rsync://"):
             return None
         return source.at_port(port) if source and port else source

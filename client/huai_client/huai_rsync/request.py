@@ -1,7 +1,4 @@
-"""The values of a request: what a command line of rsync asks for.
-
-Pure.
-"""
+"""The values of a request: the meaning of a command line of rsync.  Pure."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,92 +7,92 @@ from huai_client.huai_rsync.source import Source
 
 
 class FilterOption(NamedTuple):
-    """One of `--filter`, `--include`, `--exclude` and those that read files."""
+    """One of `--filter`, `--include`, `--exclude` and their `-from` forms."""
 
     option: str
-    """Its name, without the dashes."""
+    """The name, without the dashes."""
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class OutputStyle:
-    """What is printed, and how numbers are shown."""
+    """The selection of printed lines, and the form of numbers."""
 
     verbosity: int = 0
     quiet: bool = False
     stats: bool = False
-    """The block of `--stats`, and the two lines of totals."""
+    """True for the block of `--stats`, and the two lines of totals."""
     totals: bool = False
-    """Those two lines at least."""
+    """True for those two lines."""
     format: str = ""
-    """The format for each change (`log_format.Format`); empty: changes are not shown."""
+    """The format for each change (`log.Format`); empty to hide changes."""
     deletions: bool = False
-    """Whether deletions are shown if other changes are not."""
+    """True to show deletions even if other changes are hidden."""
     human: int = 1
-    """As `numbers.format_number` takes it."""
+    """The level of `numbers.format_number`."""
     log: str = ""
-    """The file of `--log-file`, or none."""
+    """The file of `--log-file`, or empty."""
     log_format: str = ""
-    """As `format`, for that file."""
+    """The format for that file, as `format`."""
 
     @property
     def names(self) -> bool:
-        """Whether single changes are shown, or written to a log."""
-        shown = not self.quiet and bool(self.format or self.deletions)
-        return shown or bool(self.log and self.log_format)
+        """True if single changes are printed or written to a log."""
+        printed = not self.quiet and bool(self.format or self.deletions)
+        return printed or bool(self.log and self.log_format)
 
 
 @dataclass(frozen=True, slots=True)
 class RsyncRequest:
-    """A mirror run that huai may do."""
+    """A mirror run that huai may carry out."""
 
     source: Source
     dest: str
     delete: bool
     delete_excluded: bool
     filters: tuple[FilterOption, ...]
-    """In their order, which counts."""
+    """The filter options in order, which is significant."""
     max_delete: str | None
     bwlimit: int | None
-    """KiB/s."""
+    """The limit in KiB/s."""
     timeout: int | None
-    """Seconds."""
+    """The time-out in seconds."""
     rsync_options: tuple[str, ...]
-    """For the runs of rsync that fetch content."""
+    """Options for the runs of rsync that fetch content."""
     owner: bool
     group: bool
     numeric_ids: bool
     safe_links: bool
     perms: bool
-    """Modes are kept, as with `--perms`; else new files get them, less the umask."""
+    """True to keep modes, as `--perms` does; otherwise new files get them, less the umask."""
     modes: tuple[int, int] | None
-    """Of directories and files, as `--chmod` wants them; None: the upstream's."""
+    """The modes of directories and files by `--chmod`; None for the upstream's."""
     dry_run: bool
     style: OutputStyle
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """Where it writes, as for `Passthrough`."""
+        """The destination, as for `Passthrough`."""
         return (self.dest,)
 
     @property
     def harmless(self) -> bool:
-        """Whether it surely changes nothing."""
+        """True if the call certainly changes nothing."""
         return self.dry_run
 
     @property
     def deletes(self) -> bool:
-        """As for `Passthrough`."""
+        """True if the call deletes extraneous entries."""
         return self.delete
 
     @property
     def quiet(self) -> bool:
-        """As for `Passthrough`."""
+        """True if only errors are printed."""
         return self.style.quiet
 
     @property
     def owners(self) -> bool:
-        """Whether files are given away, as far as the user may."""
+        """True if owners are set, as far as the user may."""
         return self.owner and self.group
 
 
@@ -105,12 +102,12 @@ class Passthrough:
 
     reason: str
     targets: tuple[str, ...]
-    """Operands that may be where it writes."""
+    """The operands that may be the destination."""
     harmless: bool = False
-    """It surely changes nothing, as with `--list-only`."""
+    """True if the call certainly changes nothing, as with `--list-only`."""
     file: str = ""
-    """The one source if it may be a single file, and every option is understood."""
+    """The only source, if it may be a single file and all options are known."""
     deletes: bool = False
-    """Whether it deletes what the source does not have."""
+    """True if the call deletes extraneous entries."""
     quiet: bool = False
-    """Whether only errors are printed."""
+    """True if only errors are printed."""

@@ -1,6 +1,6 @@
-"""Where a call of rsync wants to copy from: an rsync daemon's module or a folder in it.
+"""The source of a call of rsync: an rsync daemon's module or a folder in it.
 
-Pure.  Two spellings of one place are equal values: `HOST::MODULE` and `rsync://HOST:873/MODULE/`.
+Pure.  Two spellings of a source are equal values: `HOST::MODULE` and `rsync://HOST:873/MODULE/`.
 """
 
 import re
@@ -17,41 +17,41 @@ _PLAIN = re.compile(r"[^\x00-\x1f\x7f*?\[\]\\]+")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A folder that an rsync daemon serves, and of which the content is meant."""
+    """A folder of an rsync daemon whose content is copied."""
 
     host: str
     path: str
-    """The daemon's module and what follows, without slashes at the ends."""
+    """The daemon's module and the path in it, without slashes at the ends."""
     port: int = _PORT
     user: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Read rsync's source argument; None: another kind of source, or a single file."""
+        """Parse rsync's source argument; None for another kind of source, or a single file."""
         url = _URL.fullmatch(text)
-        found = url or _COLONS.fullmatch(text)
-        if found is None:
+        match = url or _COLONS.fullmatch(text)
+        if match is None:
             return None
-        path = found["path"].rstrip("/")
+        path = match["path"].rstrip("/")
         parts = path.split("/")
         plain = _PLAIN.fullmatch(path) and not {"", ".", ".."}.intersection(parts)
-        # Without a slash at its end a folder is copied itself, and a daemon's module is not.
-        if not plain or path.startswith(("-", ":")) or (parts[1:] and found["path"][-1] != "/"):
+        # Without a trailing slash rsync copies the folder itself, except for a daemon's module.
+        if not plain or path.startswith(("-", ":")) or (parts[1:] and match["path"][-1] != "/"):
             return None
         port = int(url["port"] or _PORT) if url else _PORT
-        return cls(found["host"].lower(), path, port, found["user"] or "")
+        return cls(match["host"].lower(), path, port, match["user"] or "")
 
     def at_port(self, port: int) -> Self:
-        """The same at another port, as `--port` says."""
+        """Return the same source at another port, as of `--port`."""
         return replace(self, port=port)
 
     @property
     def name(self) -> str:
-        """The last part of its path: what its module is most likely called."""
+        """The last part of its path: the likely name of its module."""
         return self.path.rpartition("/")[2]
 
     def same_place(self, other: "Source") -> bool:
-        """Whether both are the same folder, whoever logs in."""
+        """Return True if both are the same folder, for any user."""
         return replace(self, user="") == replace(other, user="")
 
     def __str__(self) -> str:

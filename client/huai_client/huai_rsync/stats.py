@@ -1,4 +1,4 @@
-"""The statistics of a run, in the lines with which rsync ends.
+"""The statistics of a run, in the lines at the end of rsync's output.
 
 Pure.  tunasync reads `Total file size`, other scripts the last two lines.  Figures that huai does
 not count, such as bytes sent, are 0.
@@ -14,11 +14,11 @@ from huai_client.huai_rsync.request import OutputStyle
 from huai_schema.entries import Directory, Entry, File, Symlink
 
 _LEAST_SECONDS = 0.5
-"""rsync adds so much to the elapsed time before it divides by it."""
+"""The seconds that rsync adds to the elapsed time before it divides by it."""
 
 
 class Kinds(NamedTuple):
-    """Entries by their kinds."""
+    """Numbers of entries by kind."""
 
     files: int = 0
     directories: int = 0
@@ -26,12 +26,12 @@ class Kinds(NamedTuple):
 
     @classmethod
     def of(cls, entries: Iterable[Entry | None]) -> Self:
-        """Count `entries`; those that are None do not count."""
+        """Count `entries`, without None."""
         count = Counter(map(type, entries))
         return cls(count[File], count[Directory], count[Symlink])
 
     def text(self, human: int) -> str:
-        """As rsync shows them."""
+        """Return the text of rsync for these numbers."""
         parts = zip(("reg", "dir", "link"), self, strict=True)
         kinds = ", ".join(
             f"{name}: {format_number(count, human)}" for name, count in parts if count
@@ -44,22 +44,22 @@ _NONE: Final = Kinds()
 
 @dataclass(slots=True)
 class Stats:
-    """Filled in while a run goes on."""
+    """The statistics, which are filled in during a run."""
 
     total: int | None = None
-    """Bytes of all files; None: not known, so no statistics are printed."""
+    """The bytes of all files; None if unknown, so that no statistics are printed."""
     entries: Kinds | None = None
-    """All there are; None: not known."""
+    """The numbers of all entries; None if unknown."""
     created: Kinds = _NONE
     deleted: Kinds = _NONE
     transferred: int = 0
-    """Files."""
+    """The number of transferred files."""
     transferred_bytes: int = 0
     received: int = 0
-    """Bytes over the wire."""
+    """The bytes received."""
 
     def lines(self, style: OutputStyle, *, seconds: float, dry_run: bool) -> Iterator[str]:
-        """The lines with which rsync ends; none without --stats and -v."""
+        """Yield the last lines of rsync's output, if --stats or -v is given."""
         if self.total is None or not (style.stats or style.totals):
             return
         if style.stats:
@@ -80,7 +80,7 @@ class Stats:
         )
 
     def log_lines(self, style: OutputStyle, *, seconds: float, dry_run: bool) -> Iterator[str]:
-        """The same for `--log-file`, which always gets one line."""
+        """Yield the lines for `--log-file`, which always gets one."""
         if self.total is None:
             return
         if style.stats or style.totals:

@@ -1,7 +1,7 @@
-"""Carrying out one request as a sync of huai.
+"""The execution of a request as a sync of huai.
 
-Raises `RsyncNeededError` if the real rsync has to run, above all if the upstream's metadata cannot
-be fetched; with `HUAI_RSYNC_FALLBACK=no` that is an error.
+Raises `RsyncNeededError` if the real rsync has to run, for example if the upstream's metadata
+cannot be fetched; with `HUAI_RSYNC_FALLBACK=no` that is an error.
 """
 
 import os
@@ -68,7 +68,7 @@ def sync(request: RsyncRequest, root: Path) -> ExitCode:
 
 
 def _first(target: "_Target") -> ExitCode:
-    """The first sync of a module that was found; until it changes something rsync can take over."""
+    """Run the first sync of a discovered module; rsync can take over until it changes anything."""
     try:
         return target.sync()
     except HuaiError as error:
@@ -81,11 +81,11 @@ def _first(target: "_Target") -> ExitCode:
 
 
 def _target(request: RsyncRequest, root: Path) -> "_Target":
-    """The module that `request` is about."""
+    """Return the module of `request`."""
     config = load(root)
-    found = module_at(config, request.dest)
-    if found is not None:
-        return _Target(request, root, *found)
+    configured = module_at(config, request.dest)
+    if configured is not None:
+        return _Target(request, root, *configured)
     if not request.delete:
         raise RsyncNeededError("no module has this destination")
     call_rules = rules(request, Path.cwd())
@@ -98,14 +98,14 @@ def _target(request: RsyncRequest, root: Path) -> "_Target":
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A request, and the module that it is about."""
+    """A request with its module."""
 
     request: RsyncRequest
     root: Path
     name: str
     module: Module
     is_new: bool = False
-    """Whether the module was not in client.toml before."""
+    """True if the module was not in client.toml before."""
 
     @property
     def places(self) -> ModulePlaces:
@@ -149,7 +149,7 @@ class _Target:
         return code
 
     def is_known(self) -> bool:
-        """Whether the module stands in client.toml by now."""
+        """Return True if client.toml has the module by now."""
         return self.name in load(self.root).modules
 
     def _options(self, call_rules: "tuple[Rule, ...]", now: int) -> SyncOptions:
@@ -163,7 +163,7 @@ class _Target:
         )
 
     def _is_comparison_due(self, now: int) -> bool:
-        """Whether the whole tree has to be compared again, which rsync does each time."""
+        """Return True if the whole tree has to be compared again, which rsync does each time."""
         span = os.environ.get(COMPARE) or COMPARE_USUAL
         try:
             seconds = durations.parse(span)
@@ -183,7 +183,7 @@ class _Target:
             bwlimit=module.bwlimit if request.bwlimit is None else request.bwlimit,
             timeout=request.timeout or module.timeout,
             rsync_options=(*module.rsync_options, *request.rsync_options),
-            hooks=NO_HOOKS,  # whoever calls rsync has hooks around it
+            hooks=NO_HOOKS,  # the caller of rsync has its own
         )
         mirror = Mirror.of(self.root, self.name, changed)
         report = ConsoleReport(mirror, console)
@@ -193,7 +193,7 @@ class _Target:
         return run.sync(options, wait=0)
 
     def _approve(self, prepared: "Prepared") -> None:
-        """Compare a plan with the request and the upstream; `RsyncNeededError` refuses it."""
+        """Compare a plan with the request and the upstream; raises `RsyncNeededError`."""
         commit = prepared.commit
         urls = commit.descriptor.content_urls
         own = tuple(each.url for each in self.module.content_places)
@@ -207,10 +207,10 @@ class _Target:
             add_module(self.root, self.name, self.module)
             # Printed once, also with --quiet: from now on the metadata decide what is deleted.
             sys.stderr.write(
-                f"huai-rsync: {self.name}: {self.request.source} says that its metadata are at "
+                f"huai-rsync: {self.name}: {self.request.source} announces its metadata at "
                 f"{self.module.urls[0]}; written into {config_path(self.root)}\n"
             )
-        entries = entries_of(prepared, self.places, wanted=self.request.style.stats)
+        entries = entries_of(prepared, self.places, count=self.request.style.stats)
         before = remembered(self.places)
         compared = before.compared if before else 0
         remember(self.places, Memory(commit.id, urls, entries, compared))
@@ -222,17 +222,19 @@ class _Target:
             from huai_client.huai_rsync.discovery import refuse
 
             refuse(self.request, self.root)
-        named = ", ".join(urls) or "it has none"
-        raise RsyncNeededError(f"{self.request.source} is not one of its content URLs ({named})")
+        listed = ", ".join(urls) or "none"
+        raise RsyncNeededError(
+            f"{self.request.source} is not one of the module's content URLs ({listed})"
+        )
 
     def _check_age(self, committed: int) -> None:
-        """Raise `RsyncNeededError` for a commit older than `max_age`: rsync sees newer content."""
+        """Raise `RsyncNeededError` for a commit older than `max_age`: rsync gets newer content."""
         reason = too_old(committed, self.module.max_age, time.time())
         if reason:
             raise RsyncNeededError(reason)
 
 
 def _as_rules(call_rules: "tuple[Rule, ...]") -> "Rules":
-    from huai_client.filters import Rules  # a poll that deletes does without
+    from huai_client.filters import Rules  # not needed by a poll that deletes
 
     return Rules(call_rules)

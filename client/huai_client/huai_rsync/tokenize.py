@@ -1,6 +1,6 @@
-"""Takes a command line apart into options and operands, as popt does for rsync.
+"""The split of a command line into options and operands, as popt does it for rsync.
 
-Pure.  Knows the spelling of options, and not their meaning.
+Pure.  Handles the spelling of options, and not their meaning.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,20 +10,20 @@ from huai_client.huai_rsync.options import OPTIONS, SHORT, Option, Use
 
 
 class Word(NamedTuple):
-    """One option, or one operand."""
+    """An option or an operand."""
 
     name: str
-    """The long name of an option; empty: an operand."""
+    """The long name of an option; empty for an operand."""
     value: str = ""
     option: Option = Option(Use.REFUSED, valued=False)
 
 
 class UnknownWordError(Exception):
-    """An option that is not in the table, or that is spelt in a way that is not understood."""
+    """The option is not in the table, or its spelling is not supported."""
 
 
 def words(arguments: Sequence[str]) -> Iterator[Word]:
-    """Options and operands in order; raises `UnknownWordError` where it cannot go on."""
+    """Yield options and operands in order; raises `UnknownWordError`."""
     rest = iter(arguments)
     for argument in rest:
         if argument == "--":

@@ -1,4 +1,4 @@
-"""The commits in the repository of a module, and the names by which people ask for them.
+"""The commits in the repository of a module, and their names on the command line.
 
 Reads the repository, which a sync may be writing to, and changes nothing.
 """
@@ -25,10 +25,10 @@ class UnknownCommitError(HuaiError):
 
 
 class Commits:
-    """The applied commit, those applied before, and the newest one that was fetched."""
+    """The applied commit, those applied before, and the newest fetched one."""
 
     def __init__(self, name: str, places: ModulePlaces) -> None:
-        """`NotSyncedError` if the module was never synced to its end."""
+        """Open the repository; raises `NotSyncedError` without an applied commit."""
         self.state = load(places.state)
         applied = applied_id(self.state, name)
         self.repository = Repository(places.repository, make=False)
@@ -36,16 +36,16 @@ class Commits:
         past = dict.fromkeys(self.repository.history())
         past.pop(self.applied.id, None)
         self.past: list[Commit] = [self.repository.commit(each) for each in past]
-        """Applied before, newest first."""
+        """The commits applied before, newest first."""
 
     @property
     def line(self) -> list[Commit]:
-        """The commits that were applied, newest first."""
+        """The applied commits, newest first."""
         return [self.applied, *self.past]
 
     @property
     def newest(self) -> Commit:
-        """The commit that was fetched last, by a run or a `plan`; else the applied one.
+        """The commit fetched last, by a run or a `plan`; otherwise the applied one.
 
         If its serial is smaller than the applied one's, the applied one is the newest.
         """
@@ -54,40 +54,40 @@ class Commits:
         return max(candidates, key=lambda commit: commit.info.serial)
 
     def pair(self, text: str) -> "Pair":
-        """The commits of `A..B`; without A the applied commit, without B the newest one.
+        """Parse `A..B`; without A the applied commit, without B the newest one.
 
-        Without both: what the next sync would change; if it would change nothing, what the last one
-        changed.
+        Without both, the pair is the change of the next sync, or of the last one if the next sync
+        would change nothing.
         """
         old, _, new = text.partition(_RANGE)
         if not text and self.newest.id == self.applied.id and self.past:
             return Pair(self.past[0], self.applied)
-        return Pair(self.named(old or APPLIED), self.named(new or NEWEST))
+        return Pair(self.find(old or APPLIED), self.find(new or NEWEST))
 
-    def named(self, name: str) -> Commit:
-        """The commit with this serial or beginning of an id, or `applied`, `previous`, `newest`."""
-        here = {each.id: each for each in (*self.line, self.newest)}
+    def find(self, name: str) -> Commit:
+        """Return the commit with this serial or id prefix, or `applied`, `previous`, `newest`."""
+        commits = {commit.id: commit for commit in (*self.line, self.newest)}
         if name == APPLIED:
             return self.applied
         if name == NEWEST:
             return self.newest
         if name == PREVIOUS and self.past:
             return self.past[0]
-        for each in here.values():
-            if name == str(each.info.serial):
-                return each
-        found = [each for each in here.values() if each.id.startswith(name)]
-        if len(found) == 1 and _PREFIX.fullmatch(name):
-            return found[0]
+        for commit in commits.values():
+            if name == str(commit.info.serial):
+                return commit
+        matching = [commit for commit in commits.values() if commit.id.startswith(name)]
+        if len(matching) == 1 and _PREFIX.fullmatch(name):
+            return matching[0]
         raise UnknownCommitError(
-            f"no commit {name!r} is here",
-            hint=f"here are the serials {_serials(here.values())}; also: applied, previous, "
+            f"the repository has no commit {name!r}",
+            hint=f"it has the serials {_serials(commits.values())}; also: applied, previous, "
             "newest, or four digits of an id",
         )
 
 
 class Pair(NamedTuple):
-    """Two commits that are compared."""
+    """Two commits to compare."""
 
     old: Commit
     new: Commit

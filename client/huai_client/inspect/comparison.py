@@ -1,10 +1,9 @@
 """The changes between two snapshots, as `diff` shows them, and their totals.
 
-Pure, and streams: changes come as they are found, in no particular order.  A directory that moved
-is one change, whatever it holds; what differs in it is shown where it is now, and what is gone from
-it where it was.  A file that was removed at one path and added at another with the same digest has
-moved; to find these pairs, the differences are read twice.  A path that became a directory, or was
-one, is removed and added.
+Pure, and streams: changes come in no particular order.  A directory that moved is one change;
+differences in it are shown at its new path, and removals at its old one.  A file that was removed
+at one path and added at another with the same digest has moved; to find these pairs, the
+differences are read twice.  A path that became a directory, or was one, is removed and added.
 """
 
 from collections import Counter
@@ -20,14 +19,14 @@ from huai_schema.entries import Entry, File
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, ancestors, path_order
 
-_GONE_MOST = 1_000_000
-"""Removed files; if there are more, no moves of files are found: they would fill the memory."""
+_REMOVED_MOST = 1_000_000
+"""The number of removed files above which moves are not searched, to bound the memory."""
 SORTED_MOST = 100_000
-"""Changes; more are shown in the order in which they are found."""
+"""The number of changes above which they are not sorted."""
 
 
 class Sign(StrEnum):
-    """What became of a path."""
+    """The kind of a change."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -36,62 +35,62 @@ class Sign(StrEnum):
 
 
 class SnapshotChange(NamedTuple):
-    """A change of one path."""
+    """A change of a path."""
 
     sign: Sign
     path: RelPath
-    """Where it is now; for `REMOVED`: where it was."""
+    """The new path; for `REMOVED` the old one."""
     old: Entry | None = None
-    """For `MOVED`: None if it is a directory with all that it holds."""
+    """The old entry; None for a `MOVED` directory."""
     new: Entry | None = None
     source: RelPath | None = None
-    """For `MOVED`: where it was."""
+    """The old path, for `MOVED`."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Names of what differs, sorted; none where only one side has it."""
+        """The names of the attributes that differ, sorted; empty if only one side exists."""
         if self.old is None or self.new is None:
             return ()
         return tuple(sorted(differing(self.old, self.new)))
 
 
 def compare_snapshots(old: Snapshot, new: Snapshot) -> Iterator[SnapshotChange]:
-    """Everything that takes `old` to `new`."""
-    known = _digests_on_both_sides(old, new)
-    gone: list[File] = []
-    arrived: list[File] = []
-    for each in _differences(old, new):
-        if isinstance(each, Moved):
-            yield SnapshotChange(Sign.MOVED, each.new, source=each.old)
-        elif (file := _lone(each)) is not None and file.digest in known:
-            (gone if each.new is None else arrived).append(file)
+    """Yield the changes from `old` to `new`."""
+    movable = _digests_on_both_sides(old, new)
+    removed: list[File] = []
+    added: list[File] = []
+    for difference in _differences(old, new):
+        if isinstance(difference, Moved):
+            yield SnapshotChange(Sign.MOVED, difference.new, source=difference.old)
+        elif (file := _lone(difference)) is not None and file.digest in movable:
+            (removed if difference.new is None else added).append(file)
         else:
-            yield _step(each)
-    yield from _paired(gone, arrived)
+            yield _step(difference)
+    yield from _paired(removed, added)
 
 
 def _differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """As `diff`; what is gone from a directory that moved is at its old path."""
+    """Yield the differences, with removals from a moved directory at their old paths."""
     sources: dict[RelPath, RelPath] = {}
-    for each in diff(old, new):
-        if isinstance(each, Moved):
-            sources[each.new] = each.old
-        elif sources and each.new is None and each.old is not None:
-            yield _as_it_was(each.old, sources)
+    for difference in diff(old, new):
+        if isinstance(difference, Moved):
+            sources[difference.new] = difference.old
+        elif sources and difference.new is None and difference.old is not None:
+            yield _at_old_path(difference.old, sources)
             continue
-        yield each
+        yield difference
 
 
-def _as_it_was(gone: Entry, sources: dict[RelPath, RelPath]) -> Change:
-    path = gone.path
+def _at_old_path(removed: Entry, sources: dict[RelPath, RelPath]) -> Change:
+    path = removed.path
     above = next((each for each in ancestors(path) if each in sources), None)
     if above is not None:
         path = RelPath(sources[above] + path[len(above) :])
-    return Change(path, gone._replace(path=path), None)
+    return Change(path, removed._replace(path=path), None)
 
 
 def by_path(steps: Iterable[SnapshotChange]) -> Iterator[SnapshotChange]:
-    """Sorted by path, if there are at most `SORTED_MOST`; at one path a removal comes first."""
+    """Sort by path, up to `SORTED_MOST` changes; at one path a removal comes first."""
     steps = iter(steps)
     first = list(islice(steps, SORTED_MOST + 1))
     if len(first) <= SORTED_MOST:
@@ -110,20 +109,20 @@ def _step(change: Change) -> SnapshotChange:
 
 
 def _digests_on_both_sides(old: Snapshot, new: Snapshot) -> set[bytes | None]:
-    """Digests of files that were removed at one path and added at another."""
-    gone: set[bytes | None] = set()
-    arrived: set[bytes | None] = set()
-    for each in _differences(old, new):
-        file = _lone(each) if isinstance(each, Change) else None
-        if isinstance(each, Change) and file is not None:
-            (gone if each.new is None else arrived).add(file.digest)
-            if len(gone) > _GONE_MOST:
+    """Return the digests of files that were removed at one path and added at another."""
+    removed: set[bytes | None] = set()
+    added: set[bytes | None] = set()
+    for difference in _differences(old, new):
+        file = _lone(difference) if isinstance(difference, Change) else None
+        if isinstance(difference, Change) and file is not None:
+            (removed if difference.new is None else added).add(file.digest)
+            if len(removed) > _REMOVED_MOST:
                 return set()
-    return gone & arrived
+    return removed & added
 
 
 def _lone(change: Change) -> File | None:
-    """The file of a change, if it is on one side only, and has a digest and content.
+    """Return the file of a change, if it is on one side only, and has a digest and content.
 
     Empty files all have the same digest.
     """
@@ -135,12 +134,12 @@ def _lone(change: Change) -> File | None:
     return None
 
 
-def _paired(gone: Iterable[File], arrived: Iterable[File]) -> Iterator[SnapshotChange]:
-    """Moves of files with equal digests, each file taken once, by path; then what is left."""
+def _paired(removed: Iterable[File], added: Iterable[File]) -> Iterator[SnapshotChange]:
+    """Yield moves of files with equal digests, each file used once, then the remaining changes."""
     waiting: dict[bytes | None, list[File]] = {}
-    for file in sorted(gone, key=lambda file: path_order(file.path), reverse=True):
+    for file in sorted(removed, key=lambda file: path_order(file.path), reverse=True):
         waiting.setdefault(file.digest, []).append(file)
-    for new in sorted(arrived, key=lambda file: path_order(file.path)):
+    for new in sorted(added, key=lambda file: path_order(file.path)):
         sources = waiting[new.digest]
         if sources:
             old = sources.pop()
@@ -152,30 +151,30 @@ def _paired(gone: Iterable[File], arrived: Iterable[File]) -> Iterator[SnapshotC
 
 
 class ChangeTotals:
-    """Counts of changes, and the bytes of files that were added, removed or have new content."""
+    """The counts of changes, and the bytes of files that were added, removed or rewritten."""
 
     def __init__(self) -> None:
         self._counts: Counter[Sign] = Counter()
         self._bytes: Counter[Sign] = Counter()
         self._touched = 0
-        """Directories among the changed, of which nothing but the time differs."""
+        """The number of changed directories of which only the time differs."""
 
     def add(self, step: SnapshotChange) -> None:
-        """One more."""
+        """Count a change."""
         self._counts[step.sign] += 1
         self._touched += is_touched_directory(step.old, step.new)
         file = step.old if step.sign is Sign.REMOVED else step.new
-        arrived = step.sign is not Sign.CHANGED or {"size", "digest", "type"} & {*step.attributes}
-        if isinstance(file, File) and arrived:
+        rewritten = step.sign is not Sign.CHANGED or {"size", "digest", "type"} & {*step.attributes}
+        if isinstance(file, File) and rewritten:
             self._bytes[step.sign] += file.size
 
     def values(self) -> dict[str, int]:
-        """For JSON: each sign, and the bytes of its files."""
-        found: dict[str, int] = {}
+        """Return the counts and bytes of each sign for JSON."""
+        totals: dict[str, int] = {}
         for sign in Sign:
-            found[str(sign)] = self._counts[sign]
-            found[f"{sign}_bytes"] = self._bytes[sign]
-        return found
+            totals[str(sign)] = self._counts[sign]
+            totals[f"{sign}_bytes"] = self._bytes[sign]
+        return totals
 
     def __str__(self) -> str:
         counts = self._counts - Counter({Sign.CHANGED: self._touched})

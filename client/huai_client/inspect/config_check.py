@@ -1,8 +1,8 @@
-"""What of client.toml only its use would find wrong, found before anything is done by it.
+"""Checks of client.toml for errors that otherwise only its use would find.
 
-Beside `config`, which reads the file at each poll and has to load next to nothing.  Reads the files
-that a filter merges, and asks rsync about its options; changes nothing but the mark by which
-`check_once` knows a table that it has seen.
+Separate from `config`, which reads the file at each poll and has to import very little.  Reads the
+files that a filter merges, and runs rsync to check its options; writes only the mark by which
+`check_once` recognizes a table that it has checked.
 """
 
 import os
@@ -30,7 +30,7 @@ from huai_program.urls import masked, split_url
 from huai_schema.errors import HuaiError
 
 _PORT = 8440
-"""Where a huai server listens."""
+"""The default port of a huai server."""
 _ARMOR_BYTES = 64
 _SCHEMES = ("http", "https", "ssh", "git", "git+ssh", "file")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
@@ -41,24 +41,24 @@ _SSH = re.compile(r"(?:[^@/:\s]+@)?[^@/:\s]+:(?![^/]*@)[^:\s].*")
 
 
 def check_once(config: ClientConfig, name: str, root: Path) -> None:
-    """`check_config`, if client.toml has changed since the last check that found no fault."""
+    """Call `check_config`, if client.toml has changed since the last successful check."""
     place = module_places(root, name).checked
     dests = sorted((other, each.dest) for other, each in config.modules.items())
-    # Not by hashlib: loading it takes longer than all else that is done here.
+    # Not by hashlib: importing it takes longer than everything else here.
     text = repr((config.module(name), dests)).encode("utf-8", "replace")
-    seen = _native.Blake3(text).digest()
+    digest = _native.Blake3(text).digest()
     with suppress(OSError):
-        if place.read_bytes() == seen:
+        if place.read_bytes() == digest:
             return
     check_config(config, name, root)
-    with suppress(OSError):  # then it is looked at again
+    with suppress(OSError):  # then the next run checks again
         place.parents[1].mkdir(mode=0o700, exist_ok=True)
         place.parent.mkdir(mode=0o700, exist_ok=True)
-        place.write_bytes(seen)
+        place.write_bytes(digest)
 
 
 def check_config(config: ClientConfig, name: str, root: Path) -> None:
-    """Raise a `ConfigError` that names file, module and key, if the module cannot be synced so."""
+    """Raise a `ConfigError` with file, module and key, if the module cannot be synced."""
     module = config.module(name)
     place = f"{config_path(root)}: [modules.{name}]"
     for url in module.urls:
@@ -87,12 +87,12 @@ def check_config(config: ClientConfig, name: str, root: Path) -> None:
     for other in module.reuse_from:
         if other not in config.modules or other == name:
             hint = closest(other, set(config.modules) - {name})
-            raise ConfigError(f"{place}: reuse_from: no other module {other!r}", hint=hint)
+            raise ConfigError(f"{place}: reuse_from: {other!r} is not another module", hint=hint)
 
 
 @contextmanager
 def _key(place: str, key: str) -> Iterator[None]:
-    """An error inside is one of this key."""
+    """Add `place` and `key` to errors of the block."""
     try:
         yield
     except HuaiError as error:
@@ -101,7 +101,7 @@ def _key(place: str, key: str) -> Iterator[None]:
 
 
 def _check_keys(place: str, module: Module) -> None:
-    """The keys are keys; and where signatures are required, there are some."""
+    """Check that keys are valid, and that there are some if signatures are required."""
     if not module.keys and not module.signers:
         if module.verify == "require":
             raise ConfigError(
@@ -122,31 +122,31 @@ def _check_keys(place: str, module: Module) -> None:
         raise ConfigError(f"{place}: {error.message}", hint=error.hint) from None
     if module.threshold > len(keys):
         raise ConfigError(
-            f"{place}: threshold = {module.threshold}, and there are {len(keys)} keys",
+            f"{place}: threshold = {module.threshold} is more than the {len(keys)} keys",
             hint="name all keys that may sign",
         )
 
 
 def check_url(text: str) -> None:
-    """`ConfigError` for what can be no address of metadata."""
+    """Raise `ConfigError` for an invalid address of metadata."""
     if not text.strip():
         raise ConfigError(
             "the address is empty", hint="check that the variables of the shell are set"
         )
     if re.search(r"[\x00-\x20\x7f]", text):
         raise ConfigError(
-            f"{masked(text)!r} holds a space or a control character", hint="write %20"
+            f"{masked(text)!r} contains a space or a control character", hint="write %20"
         )
-    found = _SCHEME.fullmatch(text)
-    if found is None:
+    match = _SCHEME.fullmatch(text)
+    if match is None:
         _check_no_scheme(text)
-    elif found[1].lower() not in _SCHEMES:
-        near = closest(found[1], _SCHEMES)
-        meant = f"http://{_host(found[2])}:{_PORT}"
-        if found[1].lower() in ("rsync", "ftp"):
-            near = f"that is where content may be; did you mean {meant}?"
-        raise ConfigError(f"metadata cannot be asked for at {masked(text)}", hint=near)
-    elif found[1].lower() in ("http", "https"):
+    elif match[1].lower() not in _SCHEMES:
+        near = closest(match[1], _SCHEMES)
+        meant = f"http://{_host(match[2])}:{_PORT}"
+        if match[1].lower() in ("rsync", "ftp"):
+            near = f"that may be a content URL; did you mean {meant}?"
+        raise ConfigError(f"{masked(text)} is not a metadata URL", hint=near)
+    elif match[1].lower() in ("http", "https"):
         _check_http(text)
 
 
@@ -156,11 +156,11 @@ def _check_http(text: str) -> None:
     except ValueError as error:
         raise ConfigError(f"{masked(text)}: {error}", hint="http://HOST:PORT") from None
     if not host:
-        raise ConfigError(f"{masked(text)} names no host", hint="http://HOST:PORT")
+        raise ConfigError(f"{masked(text)} has no host", hint="http://HOST:PORT")
 
 
 def _check_no_scheme(text: str) -> None:
-    """A path, or as ssh spells it; what looks like a host was meant for one of HTTP."""
+    """Accept a path, or an address as of ssh; a plain host needs http://."""
     if text.startswith("/"):
         return
     host = _HOST_PORT.fullmatch(text)
@@ -170,7 +170,7 @@ def _check_no_scheme(text: str) -> None:
     place = text.rpartition("@")[2]
     meant = place if ":" in place or "/" in place else f"{place}:{_PORT}"
     raise ConfigError(
-        f"an address of metadata begins with http:// or https://, and this is {masked(text)!r}",
+        f"an address of metadata must begin with http:// or https://, not be {masked(text)!r}",
         hint=f"did you mean http://{meant}?",
     )
 
@@ -180,36 +180,36 @@ def _host(rest: str) -> str:
 
 
 def check_dest(text: str, root: Path) -> None:
-    """`ConfigError` for a DEST that nothing should ever be mirrored to."""
+    """Raise `ConfigError` for a DEST that must never be mirrored to."""
     if not text.strip():
         raise ConfigError("the path is empty", hint="check that the variables of the shell are set")
     if "\0" in text:
-        raise ConfigError("the path holds a NUL", hint="name a directory")
+        raise ConfigError("the path contains a NUL", hint="name a directory")
     real, own = Path(os.path.realpath(text)), Path(os.path.realpath(root))
     if real == Path("/"):
-        raise ConfigError("that is the whole machine", hint="name a directory of its own")
+        raise ConfigError("the path is the root directory", hint="name a separate directory")
     if real.is_relative_to(own) or own.is_relative_to(real):
         raise ConfigError(
-            f"{real} and the state in {own} are one in the other",
-            hint="a mirror deletes what it does not know: name another directory",
+            f"{real} and the state in {own} must not contain each other",
+            hint="a mirror deletes unknown files: name another directory",
         )
 
 
 def _check_neighbours(config: ClientConfig, name: str) -> None:
-    """No other module may write where this one does, unless the outer one leaves that alone."""
+    """Raise `ConfigError` if another module writes here, unless the outer one protects it."""
     module = config.module(name)
-    here = Path(os.path.realpath(module.dest))
-    for other, each in config.modules.items():
-        if other == name or not os.path.isabs(each.dest):
+    mine = Path(os.path.realpath(module.dest))
+    for other, neighbour in config.modules.items():
+        if other == name or not os.path.isabs(neighbour.dest):
             continue
-        there = Path(os.path.realpath(each.dest))
-        if here == there:
+        theirs = Path(os.path.realpath(neighbour.dest))
+        if mine == theirs:
             raise ConfigError(
-                f"{here} is the tree of {other} too", hint="give each module a dest of its own"
+                f"{mine} is also the tree of {other}", hint="give each module a separate dest"
             )
-        inside, outer = (here, there) if here.is_relative_to(there) else (there, here)
+        inside, outer = (mine, theirs) if mine.is_relative_to(theirs) else (theirs, mine)
         if inside.is_relative_to(outer):
-            keeper = each if outer == there else module
+            keeper = neighbour if outer == theirs else module
             _check_protected(inside, outer, keeper, other)
 
 
@@ -220,7 +220,7 @@ def _check_protected(inside: Path, outer: Path, keeper: Module, other: str) -> N
     path = rel_path(os.fsencode(inside.relative_to(outer)))
     if not Protection(keeper.protect).covers(path, directory=True):
         raise ConfigError(
-            f"{inside} is in {outer}, and one of both is the tree of {other}",
+            f"{inside} is in {outer}, and one of them is the tree of {other}",
             hint=f'let the outer module protect it: protect = ["/{inside.relative_to(outer)}"]',
         )
 
@@ -259,11 +259,11 @@ def _check_patterns(place: str, mirror: Mirror) -> None:
 
 
 def _hopeless(patterns: tuple[str, ...]) -> Iterator[str]:
-    """Patterns that match nothing: empty, the root, a set of characters that does not end."""
-    for each in patterns:
-        open_set = re.search(r"(?<!\\)\[(?!.[^\]]*\])", each, re.DOTALL)
-        if not each.strip("/ ") or open_set:
-            yield each
+    """Yield patterns that match nothing: empty, the root, an unclosed set of characters."""
+    for pattern in patterns:
+        open_set = re.search(r"(?<!\\)\[(?!.[^\]]*\])", pattern, re.DOTALL)
+        if not pattern.strip("/ ") or open_set:
+            yield pattern
 
 
 def _check_transfer(place: str, module: Module) -> None:
@@ -295,7 +295,7 @@ def _check_tls(place: str, module: Module) -> None:
     if not TlsFiles.of(module.tls, module.named_urls).hosts:
         raise ConfigError(
             f"{place}: neither url nor content_urls has an address of https://",
-            hint="the certificates are for the hosts that stand there",
+            hint="the certificates are used for the hosts of those URLs",
         )
     try:
         client_context(module.tls)
@@ -312,7 +312,7 @@ def _check_hooks(place: str, hooks: Hooks) -> None:
 
 def _check_program(command: tuple[str, ...]) -> None:
     if any("\0" in word for word in command):
-        raise ConfigError("a word holds a NUL", hint="write the words without it")
+        raise ConfigError("a word contains a NUL", hint="write the words without it")
     program = command[0]
     if not os.path.isabs(program):
         raise ConfigError(
@@ -331,19 +331,20 @@ def _check_proofs(place: str, proofs: dict[str, Proof]) -> None:
 
     kinds = {name: profile for name, profile in profiles().items() if profile.tops}
     for name, proof in proofs.items():
-        here = f"{place}.{name}]"
+        table_place = f"{place}.{name}]"
         if name not in kinds:
             raise ConfigError(
-                f"{here}: there is no profile {name!r} of repositories", hint=closest(name, kinds)
+                f"{table_place}: {name!r} is not a profile of repositories",
+                hint=closest(name, kinds),
             )
         if proof.words:
-            with _key(here, "command"):
+            with _key(table_place, "command"):
                 _check_program(proof.words)
             continue
-        with _key(here, "gpgv"):
+        with _key(table_place, "gpgv"):
             if not kinds[name].signed:
                 raise ConfigError(
-                    f"it is not known what is signed in repositories of the profile {name}",
+                    f"huai does not know the signed files in repositories of the profile {name}",
                     hint="write a command instead",
                 )
             for keyring in proof.keyrings:

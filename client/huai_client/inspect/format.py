@@ -1,4 +1,4 @@
-"""Entries, steps and runs, in words for people and as values for programs.
+"""Entries, steps and runs, as text for people and as values for programs.
 
 Pure, except that times are shown in the local time zone.
 """
@@ -17,7 +17,7 @@ _MARKS = {Sign.ADDED: "+", Sign.REMOVED: "-", Sign.CHANGED: "~", Sign.MOVED: "=>
 
 
 def entry_words(entry: Entry) -> str:
-    """Type and attributes in one line."""
+    """Return type and attributes in one line."""
     parts = [kind_name(entry)]
     if isinstance(entry, File):
         parts.append(counted(entry.size, "byte"))
@@ -36,7 +36,7 @@ def entry_words(entry: Entry) -> str:
 
 
 def entry_values(entry: Entry | None) -> dict[str, object] | None:
-    """The same for JSON: times in nanoseconds, the mode as a number."""
+    """Return the values for JSON: times in nanoseconds, the mode as a number."""
     if entry is None:
         return None
     values: dict[str, object] = {
@@ -56,14 +56,14 @@ def entry_values(entry: Entry | None) -> dict[str, object] | None:
 
 
 def kind_name(entry: Entry) -> str:
-    """`file`, `directory` or `symlink`."""
+    """Return `file`, `directory` or `symlink`."""
     if isinstance(entry, Directory):
         return "directory"
     return "symlink" if isinstance(entry, Symlink) else "file"
 
 
 def step_line(step: SnapshotChange) -> str:
-    """A change in one line that begins with a mark."""
+    """Return a change in one line that begins with a mark."""
     detail = ""
     if step.source is not None:
         detail = f"  (from {show(step.source)})"
@@ -73,7 +73,7 @@ def step_line(step: SnapshotChange) -> str:
 
 
 def step_words(step: SnapshotChange) -> str:
-    """The same without the path."""
+    """Return a change in words, without the path."""
     if step.source is not None:
         return f"{step.sign} from {show(step.source)}"
     if step.sign is Sign.CHANGED:
@@ -82,7 +82,7 @@ def step_words(step: SnapshotChange) -> str:
 
 
 def step_values(step: SnapshotChange) -> dict[str, object]:
-    """The same for JSON; for a directory that moved only its paths."""
+    """Return a change for JSON; for a moved directory only its paths."""
     return {
         "change": str(step.sign),
         "path": exact(step.path),
@@ -94,7 +94,7 @@ def step_values(step: SnapshotChange) -> dict[str, object]:
 
 
 def run_words(record: RunRecord, serials: Mapping[str, int], *, running: bool = False) -> str:
-    """A run in one line; `serials` by commit id; `running`: a run without an end is going on."""
+    """Return a run in one line; `serials` are by commit id; `running` if it may still run."""
     parts = [moment(record.time), f"{record.kind:9}", _way(record, serials), _counts(record)]
     if record.received:
         parts.append(f"{human(record.received)} received")
@@ -113,7 +113,7 @@ def run_words(record: RunRecord, serials: Mapping[str, int], *, running: bool = 
 def run_values(
     record: RunRecord, serials: Mapping[str, int], *, running: bool = False
 ) -> dict[str, object]:
-    """The same for JSON."""
+    """Return a run for JSON."""
     return {
         "run": record.kind,
         "time": record.time,

@@ -1,4 +1,4 @@
-"""Comparing one path of the tree with the applied commit.
+"""The comparison of one path of the tree with the applied commit.
 
 Reads the attributes of that path, and no content; changes nothing.
 """
@@ -15,15 +15,15 @@ from huai_schema.paths import RelPath
 
 
 class PathStatus(StrEnum):
-    """What the tree holds at a path."""
+    """The status of a path in the tree."""
 
     AS_APPLIED = "as applied"
     DIFFERS = "differs"
     MISSING = "missing"
     EXTRANEOUS = "extraneous"
-    """It is in the tree, and not in the applied commit."""
+    """In the tree, and not in the applied commit."""
     NOTHING = "nothing"
-    """It is in neither."""
+    """In neither of them."""
     UNREADABLE = "unreadable"
 
 
@@ -32,34 +32,34 @@ class LocalStatus(NamedTuple):
 
     status: PathStatus
     attributes: tuple[str, ...] = ()
-    """For `DIFFERS`: their names, sorted."""
+    """The names of the attributes for `DIFFERS`, sorted."""
     entry: Entry | None = None
-    """What is there; None also for a device, socket or fifo."""
+    """The local entry; None also for a device, socket or fifo."""
     reason: str = ""
-    """For `UNREADABLE`: why."""
+    """The reason for `UNREADABLE`."""
 
 
 def local_status(
-    dest: Path, path: RelPath, wanted: Entry | None, *, owners: bool = True
+    dest: Path, path: RelPath, expected: Entry | None, *, owners: bool = True
 ) -> LocalStatus:
-    """Compare what is at `path` with `wanted`; a failure becomes `UNREADABLE`.
+    """Compare the local entry at `path` with `expected`; a failure becomes `UNREADABLE`.
 
     Without `owners`, owner and group are not compared.
     """
     try:
         with View(dest, owners=owners) as view:
-            return _compare(view, path, wanted)
+            return _compare(view, path, expected)
     except PathError as error:
         return LocalStatus(PathStatus.UNREADABLE, reason=error.reason)
     except HuaiError as error:
         return LocalStatus(PathStatus.UNREADABLE, reason=error.message)
 
 
-def _compare(view: View, path: RelPath, wanted: Entry | None) -> LocalStatus:
-    found = compare_path(view, path, wanted)
-    if not found.present:
-        return LocalStatus(PathStatus.NOTHING if wanted is None else PathStatus.MISSING)
-    if wanted is None:
-        return LocalStatus(PathStatus.EXTRANEOUS, entry=found.have)
-    status = PathStatus.DIFFERS if found.differing else PathStatus.AS_APPLIED
-    return LocalStatus(status, tuple(sorted(found.differing)), found.have)
+def _compare(view: View, path: RelPath, expected: Entry | None) -> LocalStatus:
+    candidate = compare_path(view, path, expected)
+    if not candidate.present:
+        return LocalStatus(PathStatus.NOTHING if expected is None else PathStatus.MISSING)
+    if expected is None:
+        return LocalStatus(PathStatus.EXTRANEOUS, entry=candidate.have)
+    status = PathStatus.DIFFERS if candidate.differing else PathStatus.AS_APPLIED
+    return LocalStatus(status, tuple(sorted(candidate.differing)), candidate.have)

@@ -1,6 +1,6 @@
-"""What the next sync would do with one path, if the upstream has no newer commit than this client.
+"""A preview of the next sync of one path, without a newer commit of the upstream.
 
-Calls the planner, so it costs what a plan costs; fetches nothing, and changes nothing.
+Calls the planner, so it costs as much as a plan; fetches nothing, and changes nothing.
 """
 
 from collections.abc import Iterator
@@ -23,28 +23,28 @@ from huai_schema.paths import RelPath, ancestors, show
 
 
 class Preview(NamedTuple):
-    """What the next sync would do with one path."""
+    """The effects of the next sync on one path."""
 
     commit: Commit
     """The commit that the tree would be brought to."""
     operations: tuple[tuple[str, str], ...] = ()
-    """The operations on the path, or on a directory that it is in, each with a detail."""
+    """The operations on the path or on a directory above it, each with a detail."""
     below: int = 0
-    """How many operations there are below the path."""
+    """The number of operations below the path."""
     refusal: str = ""
-    """Why the sync would do nothing at all; empty: it would go ahead."""
-    whole: bool = False
-    """The sync would compare the whole tree first, which a preview does not."""
+    """The reason why the sync would do nothing at all, or empty."""
+    compares_tree: bool = False
+    """True if the sync would compare the whole tree first, which a preview does not."""
 
 
 def preview(path: RelPath, mirror: Mirror, commits: Commits) -> Preview:
-    """Make a plan and look for `path`; a failure becomes a `refusal`."""
+    """Make a plan and search it for `path`; a failure becomes a `refusal`."""
     newest = commits.newest
     if commits.state.held:
         return Preview(newest, refusal=HELD)
     builder = PlanBuilder(mirror, SyncOptions(), commits.repository)
     if builder.walks(commits.state):
-        return Preview(newest, whole=True)
+        return Preview(newest, compares_tree=True)
     same = newest.id == commits.applied.id and has_same_settings(mirror, commits.state)
     if same and not commits.state.attempted:
         return Preview(newest)
@@ -57,7 +57,7 @@ def preview(path: RelPath, mirror: Mirror, commits: Commits) -> Preview:
 
 
 def _after(path: RelPath, plan: Plan) -> Iterator[RelPath]:
-    """Where a path is after the plan moved a directory above it."""
+    """Yield the path after the plan has moved a directory above it."""
     for move in plan.moves:
         if move.old in ancestors(path):
             yield RelPath(move.new + path[len(move.old) :])
@@ -73,14 +73,14 @@ def _of_path(path: RelPath, prepared: Prepared, patience: int) -> Preview:
         for move in prepared.plan.moves
         if move.old in around
     ]
-    for what, each, detail, _ in plan_lines(prepared):
-        if each in places or (what == "move" and each in around):
-            concerned.append((what, detail))
-        elif each.startswith(inside):
+    for operation, changed, detail, _ in plan_lines(prepared):
+        if changed in places or (operation == "move" and changed in around):
+            concerned.append((operation, detail))
+        elif changed.startswith(inside):
             below += 1
-    for each, when in delayed_lines(prepared, patience):
-        if each == path:
+    for delayed, when in delayed_lines(prepared, patience):
+        if delayed == path:
             concerned.append(("delayed", when))
-        elif each.startswith(inside):
+        elif delayed.startswith(inside):
             below += 1
     return Preview(prepared.commit, tuple(concerned), below)

@@ -1,7 +1,4 @@
-"""The path argument of a command.
-
-Pure.
-"""
+"""The path argument of a command.  Pure."""
 
 import os
 
@@ -16,9 +13,9 @@ class PathArgumentError(HuaiError):
 
 
 def parse_path_argument(text: str, dest: str) -> RelPath:
-    """A path of the module: relative to its top, or below DEST as the shell completes it.
+    """Parse a path of the module: relative to its top, or below DEST as the shell completes it.
 
-    A path with a slash in front begins at the top of the module, as in patterns.
+    A path with a leading slash begins at the top of the module, as in patterns.
     """
     raw, top = os.fsencode(text), os.fsencode(dest).rstrip(b"/")
     if raw == top or raw.startswith(top + b"/"):

@@ -1,7 +1,7 @@
-"""The history of one path through the commits that are here, newest first.
+"""The history of a path through the commits of the repository, newest first.
 
-Pure.  A path that came along when a directory moved, or as a file with the same digest, is
-followed to where it was.
+Pure.  A path that moved with a directory, or as a file with the same digest, is followed to its
+old path.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,16 +15,16 @@ from huai_schema.paths import RelPath
 
 
 class Event(NamedTuple):
-    """What a commit did to the path."""
+    """A commit's change of the path."""
 
     commit: Commit
     step: SnapshotChange
     oldest: bool = False
-    """Whether older commits are missing, so that it is not known since when the path is there."""
+    """True if older commits are missing, so that the path may be older than this one."""
 
 
 def path_events(path: RelPath, commits: Sequence[Commit]) -> Iterator[Event]:
-    """Each commit of `commits` (newest first) that changed what is at `path`."""
+    """Yield each commit of `commits` (newest first) that changed the entry at `path`."""
     for newer, older in pairwise(commits):
         step = _between(older, newer, path)
         if step is not None:
@@ -37,7 +37,7 @@ def path_events(path: RelPath, commits: Sequence[Commit]) -> Iterator[Event]:
 
 
 def _between(older: Commit, newer: Commit, path: RelPath) -> SnapshotChange | None:
-    """The change of `path`; only if it was added or removed all changes are read, for a move."""
+    """Return the change of `path`; all changes are read only for an addition or removal."""
     if older.snapshot.tree == newer.snapshot.tree:
         return None
     old, new = older.snapshot.entry(path), newer.snapshot.entry(path)

@@ -1,4 +1,4 @@
-"""A plan as rows of text: what is done, to which path, with which detail."""
+"""A plan as rows of text: operation, path and detail."""
 
 import os
 from collections.abc import Iterator
@@ -12,18 +12,18 @@ from huai_schema.paths import RelPath, join, show
 
 
 class PlanLine(NamedTuple):
-    """One operation."""
+    """An operation on a path."""
 
-    what: str
+    operation: str
     path: RelPath
     detail: str
-    """How, or from where."""
+    """More about the operation, such as the source."""
     volatile: bool = False
-    """The file changes without a commit, and is published as it arrives."""
+    """True for a file that changes without a commit, and is published as it arrives."""
 
 
 def plan_lines(prepared: Prepared) -> Iterator[PlanLine]:
-    """Each operation in order."""
+    """Yield each operation in order."""
     plan = prepared.plan
     for item in plan.clear:
         yield PlanLine("clear", item.path, _kind(item))
@@ -35,9 +35,9 @@ def plan_lines(prepared: Prepared) -> Iterator[PlanLine]:
         yield from _stage_lines(stage, prepared)
     for item in plan.removals:
         yield PlanLine("delete", item.path, _kind(item))
-    made = set(plan.make)
+    new = set(plan.make)
     for directory in plan.directories:
-        if directory.path not in made:
+        if directory.path not in new:
             yield PlanLine("directory", directory.path, "")
 
 
@@ -45,11 +45,11 @@ def _stage_lines(stage: Stage, prepared: Prepared) -> Iterator[PlanLine]:
     for file in stage.fetches:
         reuse = prepared.plan.reuses.get(file.path)
         source = f"from {show(join(os.fsencode(reuse.tree), reuse.source))}, " if reuse else ""
-        what = "reuse" if reuse else "fetch"
+        operation = "reuse" if reuse else "fetch"
         volatile = file.path in prepared.volatile
         mark = ", volatile" if volatile else ""
         detail = f"{source}{counted(file.size, 'byte')}, {stage.name}{mark}"
-        yield PlanLine(what, file.path, detail, volatile)
+        yield PlanLine(operation, file.path, detail, volatile)
     for file in stage.links:
         yield PlanLine("link", file.path, f"to {show(file.link or b'')}")
     for symlink in stage.symlinks:
@@ -59,12 +59,12 @@ def _stage_lines(stage: Stage, prepared: Prepared) -> Iterator[PlanLine]:
 
 
 def delayed_lines(prepared: Prepared, patience: int) -> Iterator[tuple[RelPath, str]]:
-    """The delayed deletions of a plan, with the time of each; `patience` in seconds."""
-    for each in prepared.waiting:
-        if each.since:
-            yield each.path, moment(each.since + patience)
+    """Yield the delayed deletions of a plan, with the time of each; `patience` in seconds."""
+    for deletion in prepared.waiting:
+        if deletion.since:
+            yield deletion.path, moment(deletion.since + patience)
         else:
-            yield each.path, f"{patience} s from the sync on"
+            yield deletion.path, f"{patience} s after the sync"
 
 
 def _kind(item: Remove) -> str:

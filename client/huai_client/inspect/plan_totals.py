@@ -1,8 +1,8 @@
-"""The totals of a plan, stage by stage, and an estimate of the time that it takes.
+"""The totals of a plan, stage by stage, and an estimate of its time.
 
-Only composes: the plan, and the history of the runs before it.  Rule: the estimate uses the last
-runs that fetched content and ended well, by bytes per second and by files per second; the longer
-time counts.  Without such a run there is no estimate.
+Only composes the plan and the history of former runs.  Rule: the estimate uses the last runs that
+fetched content and ended well, by bytes per second and by files per second; the longer time counts.
+Without such a run the time is unknown.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,13 +20,13 @@ _RUNS = 10
 
 
 class StageTotals(NamedTuple):
-    """One stage of a plan: counts, and bytes of files."""
+    """The totals of a stage: counts, and bytes of files."""
 
     stage: str
     fetches: int
     fetch_bytes: int
     reused: int
-    """Files whose content is in another local file."""
+    """The number of files whose content is in another local file."""
     reused_bytes: int
     links: int
     symlinks: int
@@ -49,7 +49,7 @@ class StageTotals(NamedTuple):
             ),
             (
                 self.reused,
-                f"{self.reused:,} that are here already ({counted(self.reused_bytes, 'byte')})",
+                f"{self.reused:,} from local files ({counted(self.reused_bytes, 'byte')})",
             ),
             (self.links, counted(self.links, "hardlink")),
             (self.symlinks, counted(self.symlinks, "symlink")),
@@ -62,27 +62,27 @@ class Forecast(NamedTuple):
     """The totals of a plan, with an estimate of its time."""
 
     stages: list[StageTotals]
-    """The stages with anything to do, in their order."""
+    """The stages with anything to do, in order."""
     seconds: float | None
-    """None: no earlier run gives a rate."""
+    """The estimated seconds; None if no earlier run has a rate."""
 
     @classmethod
     def of(cls, prepared: Prepared, runs: Path) -> "Forecast":
-        """`runs` is the module's history."""
+        """Estimate a plan; `runs` is the path of the module's history."""
         totals = [StageTotals.of(stage, prepared.plan) for stage in prepared.plan.stages]
         summary = prepared.summary
         needed = seconds_needed(history.read(runs), summary.fetches, summary.fetch_bytes)
         return cls([each for each in totals if any(each[1:])], needed)
 
     def lines(self) -> Iterator[str]:
-        """For people."""
+        """Yield the lines for people."""
         yield from map(str, self.stages)
         if self.stages:
             needed = "unknown" if self.seconds is None else f"about {format_span(self.seconds)}"
             yield f"time: {needed}"
 
     def values(self) -> dict[str, object]:
-        """For JSON."""
+        """Return the values for JSON."""
         return {
             "stages": [each._asdict() for each in self.stages],
             "seconds": None if self.seconds is None else round(self.seconds, 1),
@@ -90,7 +90,7 @@ class Forecast(NamedTuple):
 
 
 def seconds_needed(runs: Iterable[RunRecord], files: int, size: int) -> float | None:
-    """Seconds for so many files and bytes, or None; `runs` newest first."""
+    """Return the seconds for so many files and bytes, or None; `runs` are newest first."""
     measured = [
         run
         for run in islice(runs, 10 * _RUNS)

@@ -1,6 +1,6 @@
-"""How the modules stand as a file for node_exporter's textfile collector.
+"""The status of the modules as a file for node_exporter's textfile collector.
 
-Written by hand: a line is a name, a label and a number, and the client's library for it would be
+Written by hand: a line is a name, a label and a number, and Prometheus's client library would be
 one more to install and to load with each sync.
 """
 
@@ -28,28 +28,28 @@ MEANINGS = {
     "bytes": "Bytes of all files of the applied commit.",
     "stale": "1: the applied commit is older than max_age, or its signature no longer holds.",
 }
-"""Each metric, without what they all begin with."""
+"""The help text of each metric, by its name without the prefix."""
 _PREFIX = "huai_client_"
 
 
 def prometheus_text(root: Path, modules: Mapping[str, Module]) -> str:
-    """The whole file; reads the state of each module, and asks nobody."""
-    found = {name: module_values(root, name, module) for name, module in sorted(modules.items())}
-    return "".join(_lines(found))
+    """Return the content of the file, from the recorded state of each module."""
+    values = {name: module_values(root, name, module) for name, module in sorted(modules.items())}
+    return "".join(_lines(values))
 
 
 def write_prometheus(path: Path, root: Path, modules: Mapping[str, Module]) -> None:
-    """Replace the file at `path`; `StatusFileError` if it cannot be."""
+    """Replace the file at `path`; raises `StatusFileError`."""
     replace_status_file(path, prometheus_text(root, modules))
 
 
 def module_values(root: Path, name: str, module: Module) -> dict[str, float]:
-    """Each metric of one module."""
+    """Return the metrics of a module."""
     places = module_places(root, name)
     last, run = load_last(places.last), history.last(places.history)
     try:
         state = states.load(places.state)
-    except HuaiError:  # every run says so, and its exit code stands here, too
+    except HuaiError:  # every run reports it, and its exit code is a metric too
         state = states.State()
     return {
         "last_success_timestamp_seconds": last.in_step if last else 0,
@@ -64,8 +64,8 @@ def module_values(root: Path, name: str, module: Module) -> dict[str, float]:
     }
 
 
-def _lines(found: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    for what, meaning in MEANINGS.items():
-        yield f"# HELP {_PREFIX}{what} {meaning}\n# TYPE {_PREFIX}{what} gauge\n"
-        for name, values in found.items():
-            yield f'{_PREFIX}{what}{{module="{name}"}} {values[what]}\n'
+def _lines(modules: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    for metric, meaning in MEANINGS.items():
+        yield f"# HELP {_PREFIX}{metric} {meaning}\n# TYPE {_PREFIX}{metric} gauge\n"
+        for name, values in modules.items():
+            yield f'{_PREFIX}{metric}{{module="{name}"}} {values[metric]}\n'

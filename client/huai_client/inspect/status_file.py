@@ -1,6 +1,6 @@
-"""Replaces a file that tells others how the modules stand, as a whole.
+"""The replacement of a file with the status of the modules, as a whole.
 
-Two runs that end at once replace it one after the other; the next one says it all again.
+Two runs that end at once replace it one after the other; each writes everything.
 """
 
 import os
@@ -11,7 +11,7 @@ from huai_program.durable import replace_file
 from huai_schema.errors import ExitCode, HuaiError
 
 _PERMISSIONS = 0o644
-"""Another user reads the file."""
+"""Readable for the user of a collector or web server."""
 
 
 class StatusFileError(HuaiError):
@@ -20,7 +20,7 @@ class StatusFileError(HuaiError):
     exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
 
     def __init__(self, path: Path, error: OSError) -> None:
-        """`error` is that of the file system."""
+        """Make an error from that of the file system."""
         super().__init__(
             f"{path} cannot be written: {error.strerror or error}",
             hint=f"create {path.parent}, or give this user the right to write there",
@@ -28,8 +28,8 @@ class StatusFileError(HuaiError):
 
 
 def replace_status_file(path: Path, text: str) -> None:
-    """Nobody reads half of it; raises `StatusFileError`, and the old one stays then."""
-    # No name that a collector or a web server shows.
+    """Replace the file at once; raises `StatusFileError` and keeps the old one if that fails."""
+    # A hidden name, which a collector or web server does not show.
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         replace_file(path, text.encode(), temporary, permissions=_PERMISSIONS, durable=False)

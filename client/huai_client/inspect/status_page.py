@@ -1,7 +1,7 @@
-"""How the modules stand as a page for a web root: a file for each language, which loads nothing.
+"""The status of the modules as a page for a web root: a file for each language.
 
-Rule: the world reads it, so it names no URL, no path and no message of an error, which may hold
-logins; and it gives moments, not ages, because nobody writes it again while it grows old.
+Rule: the page is public, so it has no URLs, paths or error messages, which may hold logins; it
+shows times, not ages, because it is rewritten only after a sync.
 """
 
 import re
@@ -34,44 +34,44 @@ _MODULE_LABELS = (
     "Size",
 )
 _RUN_LABELS = ("Began (UTC)", "Module", "Run", "Result", "Serial", "Files", "Received")
-"""The heads of the columns, which stand beside each value on a narrow screen."""
+"""The heads of the columns, which are next to each value on a narrow screen."""
 _COLOURED = ("State", "Result")
 _SENTENCE = re.compile(r"\{\{(.+?)\}\}")
-"""What stands in the page for a sentence, in English."""
+"""The mark of an English sentence in the page's template."""
 Named = tuple[str, Mapping[str, float]]
-"""A module's name, and what `module_values` says of it."""
+"""A module's name and its `module_values`."""
 
 
 def write_status_page(folder: Path, root: Path, modules: Mapping[str, Module]) -> None:
-    """Replace the pages in `folder`; `StatusFileError` if one cannot be.
+    """Replace the pages in `folder`, from the recorded state of each module.
 
-    Reads the state of each module, and asks nobody.
+    Raises `StatusFileError` if a page cannot be written.
     """
     names = sorted(modules)
-    found = [(name, module_values(root, name, modules[name])) for name in names]
+    values = [(name, module_values(root, name, modules[name])) for name in names]
     runs = sorted(
         ((run, name) for name in names for run in _runs(root, name)),
         key=lambda each: -each[0].until,
     )[:_RUNS]
     for tag in LANGUAGES:
-        page = status_page(load_words(__package__, tag), found, runs)
+        page = status_page(load_words(__package__, tag), values, runs)
         replace_status_file(folder / page_name(tag), page)
 
 
 def page_name(tag: str) -> str:
-    """The file of a language."""
+    """Return the file name of a language."""
     return "index.html" if tag == ENGLISH else f"index.{tag}.html"
 
 
 def status_page(
     words: Words, modules: Sequence[Named], runs: Sequence[tuple[RunRecord, str]]
 ) -> str:
-    """The whole page in one language."""
+    """Return the page in one language."""
     template = files(__package__).joinpath("status_page.html").read_text(encoding="utf-8")
-    said = _SENTENCE.sub(lambda found: escape(words.say(found[1])), template)
+    translated = _SENTENCE.sub(lambda sentence: escape(words.say(sentence[1])), template)
     now = time.time()
     machine_time = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(now))
-    return Template(said).substitute(
+    return Template(translated).substitute(
         language=words.tag,
         languages=" ".join(_language(tag, words.tag) for tag in LANGUAGES),
         time=f'<time datetime="{machine_time}">{_moment(now)} UTC</time>',
@@ -81,9 +81,9 @@ def status_page(
     )
 
 
-def _language(tag: str, shown: str) -> str:
-    """A link to the page in another language, or the name of this one."""
-    if tag == shown:
+def _language(tag: str, current: str) -> str:
+    """Return a link to the page in another language, or the name of the current one."""
+    if tag == current:
         return f'<span lang="{tag}" aria-current="true">{LANGUAGES[tag]}</span>'
     link = f'<a href="{page_name(tag)}" lang="{tag}" hreflang="{tag}" rel="alternate">'
     return f"{link}{LANGUAGES[tag]}</a>"
@@ -92,7 +92,7 @@ def _language(tag: str, shown: str) -> str:
 def _runs(root: Path, name: str) -> list[RunRecord]:
     try:
         return history.read(module_places(root, name).history)[:_RUNS]
-    except HuaiError:  # the row of the module tells of it
+    except HuaiError:  # the module's row shows it
         return []
 
 
@@ -103,10 +103,10 @@ def _module_row(words: Words, name: str, values: Mapping[str, float]) -> str:
 
 
 def _cells(words: Words, labels: Sequence[str], texts: Sequence[str], *, good: bool) -> str:
-    """The cells of a row; that of the state or the result is green or red."""
-    shown = f' class="{"good" if good else "bad"}"'
+    """Return the cells of a row; that of the state or the result is green or red."""
+    colour = f' class="{"good" if good else "bad"}"'
     return "".join(
-        f'<td data-label="{escape(words.say(label))}"{shown if label in _COLOURED else ""}>'
+        f'<td data-label="{escape(words.say(label))}"{colour if label in _COLOURED else ""}>'
         f"<div>{text}</div></td>"
         for label, text in zip(labels, texts, strict=True)
     )
@@ -120,7 +120,7 @@ def _module_cells(values: Mapping[str, float]) -> Iterator[str]:
 
 
 def state_of(words: Words, values: Mapping[str, float]) -> tuple[bool, str]:
-    """Whether all is well, and what to say."""
+    """Return True if all is well, and the state in words."""
     if values["last_exit_code"]:
         outcome = _outcome(words, int(values["last_exit_code"]))
         return False, words.say("last run failed ({outcome})", outcome=outcome)
@@ -143,14 +143,14 @@ def _run_row(words: Words, run: RunRecord, name: str) -> str:
 
 
 def _outcome(words: Words, code: int) -> str:
-    """What an exit code means, without what was wrong in particular."""
+    """Return the meaning of an exit code, without the details of the error."""
     meanings = {each.value: each.meaning for each in ExitCode}
     return f"{code}: {words.say(meanings[code])}" if code in meanings else str(code)
 
 
 def _moment(seconds: float) -> str:
-    """Date and time, UTC."""
+    """Return date and time, UTC."""
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds)) if seconds else _NEVER
-    except (OverflowError, ValueError, OSError):  # no calendar goes so far
+    except (OverflowError, ValueError, OSError):  # beyond the calendar
         return _NEVER

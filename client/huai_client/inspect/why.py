@@ -1,4 +1,4 @@
-"""All that is known of one path of a module: commit, filter, stage, deletion, the tree.
+"""The facts about a path of a module: commit, filter, stage, deletion, the tree.
 
 Only composes; changes nothing.
 """
@@ -28,67 +28,67 @@ from huai_schema.paths import RelPath
 
 
 class Filtered(NamedTuple):
-    """What the module's filter says of the path."""
+    """The filter's decision about the path."""
 
     decision: Decision | None
-    """The rule that decided; None: no rule matches."""
+    """The rule that decided; None if no rule matches."""
     protected: bool
-    """Whether it stays if the upstream does not have it."""
+    """True if it stays when the upstream does not have it."""
 
     @property
     def let_through(self) -> bool:
-        """True if it is mirrored."""
+        """True if the path is mirrored."""
         return self.decision is None or self.decision.rule.include
 
 
 class Reasons(NamedTuple):
-    """What is known of one path."""
+    """The facts about one path."""
 
     path: RelPath
     applied: Commit
     entry: Entry | None
-    """In the applied commit, whether or not the filter lets it through."""
+    """The entry of the applied commit, even if the filter excludes it."""
     brought: Event | None
-    """The last change of it in the commits that are here."""
+    """The last change of it in the commits of the repository."""
     filtered: Filtered | None
-    """By the configured filter; None: there is none."""
+    """The decision of the configured filter, if any."""
     protected: bool
-    """Whether `protect` covers it."""
+    """True if `protect` covers it."""
     placement: Placement | None
-    """The stage of a file or symlink; directories have none."""
+    """The stage of a file or symlink; None for a directory."""
     rule_of: str
-    """Where the publish rule comes from: `client.toml`, `the upstream`, a profile or huai's list of
-    volatile files; empty: no rule."""
+    """The origin of the publish rule: `client.toml`, `the upstream`, a profile or huai's list of
+    volatile files, or empty."""
     volatile: bool
-    """Whether it is a file that changes without a commit."""
+    """True for a file that changes without a commit."""
     delayed: DelayedDeletion | None
-    """The delayed deletion of it."""
+    """The delayed deletion of the path, if any."""
     until: int
-    """When that is due, seconds since the epoch."""
-    here: LocalStatus
+    """The time of that deletion, seconds since the epoch."""
+    local: LocalStatus
     verified: Times | None
-    """When `verify` last looked at the part of the tree that the path is in; None: never."""
+    """The times at which `verify` last compared the part with the path, if it did."""
     next_sync: Preview
 
     @property
     def unknown(self) -> bool:
-        """Whether the path is unknown: not in the tree, nor in a commit here, nor in `protect`."""
+        """True if the path is in neither the tree, nor a local commit, nor `protect`."""
         newest = self.next_sync.commit.snapshot.entry(self.path)
         nowhere = self.entry is None and newest is None and self.brought is None
-        return nowhere and not self.protected and self.here.status is PathStatus.NOTHING
+        return nowhere and not self.protected and self.local.status is PathStatus.NOTHING
 
 
 def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
-    """Collect all that is known of `path`."""
+    """Collect the facts about `path`."""
     module, applied = mirror.config, commits.applied
     entry = applied.snapshot.entry(path)
-    here = local_status(
+    local = local_status(
         mirror.dest,
         path,
         applied_selection(applied, commits.state).entry(path),
         owners=module.owners,
     )
-    directory = isinstance(entry or here.entry, Directory)
+    directory = isinstance(entry or local.entry, Directory)
     rules = rules_of(mirror, SyncOptions())
     delayed = delayed_record.load(mirror.paths.delayed)
     mine = next((each for each in delayed if each.path == path), None)
@@ -111,7 +111,7 @@ def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
         volatile=volatile,
         delayed=mine,
         until=mine.since + seconds(module.delete_after) if mine else 0,
-        here=here,
+        local=local,
         verified=times_of(mirror.paths.verified, path),
         next_sync=preview(path, mirror, commits),
     )

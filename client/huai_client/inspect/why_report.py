@@ -1,4 +1,4 @@
-"""All that is known of one path, as text for people and as values for JSON.
+"""The facts about a path, as text for people and as values for JSON.
 
 Pure, except that times are shown in the local time zone.
 """
@@ -15,24 +15,24 @@ from huai_schema.paths import exact, show
 
 
 def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
-    """The lines: a heading and a text each."""
+    """Yield the lines, each with a heading and a text."""
     info = reasons.applied.info
     entry = reasons.entry
     yield "applied", f"serial {info.serial}, commit {reasons.applied.id[:12]}"
     yield "there", entry_words(entry) if entry else "nothing"
     if reasons.brought is not None:
         event = reasons.brought
-        what = "there already, the oldest that is here" if event.oldest else step_words(event.step)
-        yield "commit", f"serial {event.commit.info.serial}, {moment(event.commit.time)}: {what}"
+        change = "existed in the oldest known commit" if event.oldest else step_words(event.step)
+        yield "commit", f"serial {event.commit.info.serial}, {moment(event.commit.time)}: {change}"
     if reasons.filtered is not None:
         yield "filter", _filter_words(reasons.filtered)
     if reasons.protected:
-        yield "protected", "never touched here, whatever the upstream says"
+        yield "protected", "never touched here, even if the upstream changes it"
     if reasons.placement is not None:
         yield "stage", f"{STAGES[reasons.placement.stage]}, {_rule_words(reasons)}"
     if reasons.volatile:
         yield "volatile", "changes without a commit, and is published as it arrives"
-    yield "here", _here_words(reasons)
+    yield "here", _local_words(reasons)
     if reasons.delayed is not None:
         since, until = moment(reasons.delayed.since), moment(reasons.until)
         yield "delayed", f"to be deleted since {since}, until {until}"
@@ -40,17 +40,17 @@ def reason_lines(reasons: Reasons) -> Iterator[tuple[str, str]]:
         times = reasons.verified
         by, content = _looked_words(times.metadata), _looked_words(times.content)
         yield "verified", f"with {show(times.part)}: attributes {by}, content {content}"
-    for line in _next_words(reasons.next_sync, reasons.here.status):
+    for line in _next_words(reasons.next_sync, reasons.local.status):
         yield "next sync", line
 
 
 def reason_values(reasons: Reasons) -> dict[str, object]:
-    """The same for JSON."""
-    event, placement, delayed, here = (
+    """Return the values for JSON."""
+    event, placement, delayed, local = (
         reasons.brought,
         reasons.placement,
         reasons.delayed,
-        reasons.here,
+        reasons.local,
     )
     return {
         "path": exact(reasons.path),
@@ -80,10 +80,10 @@ def reason_values(reasons: Reasons) -> dict[str, object]:
         },
         "volatile": reasons.volatile,
         "here": {
-            "status": str(here.status),
-            "attributes": list(here.attributes),
-            "entry": entry_values(here.entry),
-            "reason": here.reason,
+            "status": str(local.status),
+            "attributes": list(local.attributes),
+            "entry": entry_values(local.entry),
+            "reason": local.reason,
         },
         "delayed": delayed and {"since": delayed.since, "until": reasons.until},
         "verified": reasons.verified
@@ -97,19 +97,19 @@ def reason_values(reasons: Reasons) -> dict[str, object]:
 
 
 def _looked_words(time: int) -> str:
-    """The text for a time of `state.verification`."""
+    """Return the text for a time of `state.verification`."""
     if time > 0:
         return moment(time)
     return "not since a commit changed it" if time else "never"
 
 
 def _filter_words(filtered: Filtered) -> str:
-    what = "lets it through" if filtered.let_through else "leaves it out"
+    decision = "includes it" if filtered.let_through else "excludes it"
     why = "no rule matches"
     if filtered.decision is not None:
         rule = filtered.decision.rule
         why = f"{show(rule.text)} ({rule.place}) matches {show(filtered.decision.path)}"
-    return f"{what}: {why}" + ("; protected from deletion" if filtered.protected else "")
+    return f"{decision}: {why}" + ("; protected from deletion" if filtered.protected else "")
 
 
 def _filter_values(filtered: Filtered) -> dict[str, object]:
@@ -131,39 +131,39 @@ def _rule_words(reasons: Reasons) -> str:
         rule = f"by the rule {placement.rule!r} of {reasons.rule_of}"
     if placement is None or placement.repository is None:
         return rule
-    found = placement.repository
-    return f"{rule}, in the {found.profile} repository {show(found.top)} ({found.found_by})"
+    around = placement.repository
+    return f"{rule}, in the {around.profile} repository {show(around.top)} ({around.found_by})"
 
 
-def _here_words(reasons: Reasons) -> str:
-    here = reasons.here
-    found = {
+def _local_words(reasons: Reasons) -> str:
+    local = reasons.local
+    text = {
         PathStatus.AS_APPLIED: "as applied",
-        PathStatus.DIFFERS: f"differs in {', '.join(here.attributes)}",
+        PathStatus.DIFFERS: f"differs in {', '.join(local.attributes)}",
         PathStatus.MISSING: "missing",
-        PathStatus.EXTRANEOUS: "something that was not applied",
+        PathStatus.EXTRANEOUS: "extraneous, not in the applied commit",
         PathStatus.NOTHING: "nothing" if reasons.unknown else "nothing, as it should be",
-        PathStatus.UNREADABLE: f"cannot be looked at: {here.reason}",
-    }[here.status]
-    if here.status in (PathStatus.DIFFERS, PathStatus.EXTRANEOUS):
-        found += f": {entry_words(here.entry) if here.entry else 'a device, socket or fifo'}"
-    return found
+        PathStatus.UNREADABLE: f"cannot be read: {local.reason}",
+    }[local.status]
+    if local.status in (PathStatus.DIFFERS, PathStatus.EXTRANEOUS):
+        text += f": {entry_words(local.entry) if local.entry else 'a device, socket or fifo'}"
+    return text
 
 
 def _next_words(preview: Preview, status: PathStatus) -> Iterator[str]:
     serial = preview.commit.info.serial
-    if preview.whole:
-        yield f"compares the whole tree with serial {serial}, the newest that is here"
+    if preview.compares_tree:
+        yield f"compares the whole tree with serial {serial}, the newest one here"
     elif preview.refusal:
         yield f"to serial {serial} would end before it changes anything: {preview.refusal}"
-    for what, detail in preview.operations:
-        yield f"to serial {serial}: {what}" + (f" ({detail})" if detail else "")
+    for operation, detail in preview.operations:
+        yield f"to serial {serial}: {operation}" + (f" ({detail})" if detail else "")
     if preview.below:
         yield f"to serial {serial}: {counted(preview.below, 'operation')} below it"
     if preview[1:] == Preview(preview.commit)[1:]:
-        yield f"to serial {serial}, the newest that is here: nothing"
+        yield f"to serial {serial}, the newest one here: nothing"
         if status in (PathStatus.DIFFERS, PathStatus.MISSING):
-            yield "what was changed by others it does not look at: verify --repair repairs it"
+            yield "does not see changes by other programs: verify --repair repairs them"
 
 
 def _next_values(preview: Preview) -> dict[str, object]:
@@ -171,9 +171,9 @@ def _next_values(preview: Preview) -> dict[str, object]:
         "commit": preview.commit.id,
         "serial": preview.commit.info.serial,
         "operations": [
-            {"operation": what, "detail": detail} for what, detail in preview.operations
+            {"operation": operation, "detail": detail} for operation, detail in preview.operations
         ],
         "operations_below": preview.below,
         "refusal": preview.refusal or None,
-        "compares_whole_tree": preview.whole,
+        "compares_whole_tree": preview.compares_tree,
     }

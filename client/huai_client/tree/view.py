@@ -19,7 +19,7 @@ from huai_schema.paths import ROOT, RelPath, basename, parent
 _CONTENT = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 T = TypeVar("T")
 Finish: TypeAlias = tuple[Callable[[bytes], int | None], Callable[[bytes], int | None]]
-"""The numbers of users and groups by name, for the engine; None: such an owner is not set."""
+"""Functions from names of users and groups to numbers, or None for owners that are not set."""
 
 
 class View:
@@ -47,7 +47,7 @@ class View:
 
     @property
     def finish(self) -> Finish:
-        """What the owner of an entry of this tree is set by."""
+        """The functions by which the engine sets the owner of an entry."""
         owners = self.owners
         return (_unset, _unset) if owners is None else (owners.user, owners.group)
 
@@ -167,7 +167,7 @@ class View:
         area: tuple[int, int, int],
         hear: Callable[[int], bool],
     ) -> tuple[bytes, tuple[bytes, int] | None]:
-        """As the engine's `stage_copies`, from files of this tree."""
+        """Copy files of this tree to the staging area, by the engine's `stage_copies`."""
         return self._native.stage_copies(files, until, area, hear)
 
     def _permitted(self, operation: Callable[[], T], *folders: RelPath) -> T:
@@ -184,7 +184,7 @@ class View:
 
 
 def _unset(_name: bytes) -> None:
-    """Return that an owner is not set."""
+    """Return None, because owners are not set."""
 
 
 def _umask() -> int:

@@ -1,7 +1,8 @@
-"""Whether all that name a module's newest commit tell the same of it.
+"""The check that all metadata URLs have the same commit for each serial.
 
-An upstream that shows two trees to two readers gives two commits one serial.  Who compares what
-several addresses have, and what was applied here, sees it.  Writes nothing below the state root.
+An upstream that shows different trees to two readers gives two commits one serial, which a
+comparison of several addresses and the applied commit reveals.  Writes nothing below the state
+root.
 """
 
 import tempfile
@@ -20,38 +21,38 @@ from huai_schema.errors import ExitCode, HuaiError
 
 _SECONDS = 15
 _FIX = (
-    "keep both commits and ask the upstream's administrators: somebody shows different trees to "
-    "different downstreams, or restored a repository from a backup"
+    "keep both commits and ask the upstream's administrators: a server shows different trees to "
+    "different downstreams, or its repository was restored from a backup"
 )
 
 
 def agreement(mirror: Mirror) -> Iterator[Finding]:
-    """No two commits of one serial: at the metadata URLs, and here."""
-    found = list(_commits(mirror))
-    if len(found) < 2:
-        yield skipped("there is nothing to compare: one address of metadata, and nothing applied")
+    """Check that no serial has two commits, at the metadata URLs and here."""
+    newest = list(_commits(mirror))
+    if len(newest) < 2:
+        yield skipped("nothing to compare: one address of metadata, and nothing applied")
         return
     by_serial: dict[int, dict[str, str]] = {}
-    for serial, commit, where in found:
+    for serial, commit, where in newest:
         by_serial.setdefault(serial, {}).setdefault(commit, where)
     for serial, commits in sorted(by_serial.items()):
         if len(commits) > 1:
-            each = " and ".join(f"{commit[:12]} at {where}" for commit, where in commits.items())
-            yield fail(f"serial {serial} is two commits: {each}", _FIX, ExitCode.ROLLED_BACK)
+            places = " and ".join(f"{commit[:12]} at {where}" for commit, where in commits.items())
+            yield fail(f"serial {serial} has two commits: {places}", _FIX, ExitCode.ROLLED_BACK)
     if all(len(commits) == 1 for commits in by_serial.values()):
         serials = ", ".join(f"serial {serial}" for serial in sorted(by_serial))
-        yield ok(f"{len(found)} places agree: {serials}")
+        yield ok(f"{len(newest)} places agree: {serials}")
 
 
 def _commits(mirror: Mirror) -> Iterator[tuple[int, str, str]]:
-    """Serial, id and place: of the applied commit, and of the newest at each URL that answers."""
+    """Yield serial, id and place of the applied commit, and of the newest at each URL."""
     applied = states.load(mirror.paths.state).applied
     deadline = Deadline.after(_SECONDS)
     with tempfile.TemporaryDirectory(prefix="huai-doctor-") as folder:
         repository = Repository(Path(folder, "asked.git"), timeout=_SECONDS)
-        here = newest_local(mirror)
-        if here is not None:
-            repository.borrow(mirror.paths.repository, here.id)
+        local = newest_local(mirror)
+        if local is not None:
+            repository.borrow(mirror.paths.repository, local.id)
         if applied is not None and repository.has(applied):
             yield repository.commit(applied).info.serial, applied, "this machine"
         for text in mirror.config.urls:
@@ -61,5 +62,5 @@ def _commits(mirror: Mirror) -> Iterator[tuple[int, str, str]]:
             try:
                 commit = repository.fetch(url, deadline, find_newest(url, timeout=_SECONDS))
             except HuaiError:
-                continue  # the check of the metadata tells of it
+                continue  # the check of the metadata reports it
             yield commit.info.serial, commit.id, str(url)

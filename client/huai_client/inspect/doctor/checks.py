@@ -1,4 +1,4 @@
-"""All checks, in the order in which they are shown.
+"""All checks, in the order of the report.
 
 To add one: write a function that takes a `Mirror` and yields findings, and name it here.
 """
@@ -20,12 +20,12 @@ MACHINE: tuple[Check[Path], ...] = (
     Check("root", "the folder of all state", machine.root),
     Check("root-space", "room for state", machine.root_space, needs=("root",)),
 )
-"""Of the machine and the state root; each gets the state root."""
+"""The checks of the machine and the state root; each gets the state root."""
 
 CONFIG: tuple[Check[tuple[Path, ClientConfig]], ...] = (
     Check("config", "client.toml", settings.config),
 )
-"""Of the configuration; each gets the path of client.toml and what was read."""
+"""The checks of the configuration; each gets the path of client.toml and its content."""
 
 MODULE: tuple[Check[Mirror], ...] = (
     Check("settings", "the table of client.toml", settings.settings),
@@ -48,4 +48,4 @@ MODULE: tuple[Check[Mirror], ...] = (
     Check("clock", "the time of day", upstreams.clock, needs=("metadata",)),
     Check("content", "the upstream's content", upstreams.content, needs=("settings", "repository")),
 )
-"""Of one module."""
+"""The checks of a module."""

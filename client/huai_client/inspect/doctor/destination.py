@@ -1,4 +1,4 @@
-"""DEST: whether it can be changed, and what its file system can do."""
+"""Checks of DEST: its permissions, its room, and the features of its file system."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -18,13 +18,13 @@ from huai_program.locking import locked
 
 
 def destination(mirror: Mirror) -> Iterator[Finding]:
-    """DEST exists, and this user can change it."""
+    """Check that DEST exists, and that this user can change it."""
     os.close(open_destination(mirror.dest, write=True))
     yield ok(f"{mirror.dest} can be changed")
 
 
 def set_id(mirror: Mirror) -> Iterator[Finding]:
-    """Whether a set-id program of the upstream would get the set-id bit here."""
+    """Check that set-id programs of the upstream do not get the set-id bit."""
     if mirror.config.modes is not Modes.EXACT:
         yield ok(f'modes = "{mirror.config.modes}": none is set')
     elif os.statvfs(mirror.dest).f_flag & os.ST_NOSUID:
@@ -37,12 +37,12 @@ def set_id(mirror: Mirror) -> Iterator[Finding]:
 
 
 def space(mirror: Mirror) -> Iterator[Finding]:
-    """The file system of DEST has room."""
+    """Check that the file system of DEST has room."""
     yield from room_findings(mirror.dest, _needed(mirror))
 
 
 def _needed(mirror: Mirror) -> Needed | None:
-    """Return what the newest commit adds to the applied one; nothing is known with a filter."""
+    """Return what the newest commit adds to the applied one; zeros with a filter."""
     state, newest = load(mirror.paths.state), newest_local(mirror)
     if state.applied is None or newest is None:
         return None
@@ -53,7 +53,7 @@ def _needed(mirror: Mirror) -> Needed | None:
 
 
 def feature(probe: Callable[[Path], Finding]) -> Callable[[Mirror], Iterator[Finding]]:
-    """A check that tries something out in DEST's file system."""
+    """Return a check that probes DEST's file system."""
     return partial(_probed, probe)
 
 
@@ -64,7 +64,7 @@ def _probed(probe: Callable[[Path], Finding], mirror: Mirror) -> Iterator[Findin
 
 @contextmanager
 def _folder(mirror: Mirror) -> Iterator[Path]:
-    """Make a folder in DEST, with the module's lock held; `LockedError` if a run is on."""
+    """Make a folder in DEST, and hold the module's lock; raises `LockedError` during a run."""
     with ExitStack() as stack:
         if mirror.paths.folder.is_dir():
             stack.enter_context(locked(mirror.paths.lock))

@@ -1,4 +1,4 @@
-"""What a file system can do, tried out in an empty folder.
+"""Probes of a file system's features in an empty folder.
 
 Rule: each probe makes files with its own names in the folder; the caller removes the folder.
 """
@@ -17,12 +17,12 @@ _FICLONE = 0x4004_9409
 _SECOND = 1_000_000_000
 _FINE = 1_600_000_000 * _SECOND + 123_456_789
 _LATE = 4_200_000_000 * _SECOND + 987_654_321
-"""In the year 2103."""
+"""A time in the year 2103."""
 _FIX = "keep the mirror on another file system, such as ext4, xfs, btrfs or ZFS"
 
 
 def hardlinks(folder: Path) -> Finding:
-    """link(2) gives an inode another name."""
+    """Check that link(2) gives an inode another name."""
     one, two = folder / "one", folder / "two"
     one.touch()
     try:
@@ -31,66 +31,66 @@ def hardlinks(folder: Path) -> Finding:
         return fail(f"no hardlinks: {error.strerror}", _FIX, ExitCode.DESTINATION)
     if two.stat().st_ino != one.stat().st_ino:
         return fail("a hardlink is another inode", _FIX, ExitCode.DESTINATION)
-    return ok("known")
+    return ok("supported")
 
 
 def reflinks(folder: Path) -> Finding:
-    """A copy may share its blocks.  Nothing depends on it."""
+    """Check if a copy can share its blocks, which nothing depends on."""
     source = folder / "source"
     source.write_bytes(bytes(4096))
     with source.open("rb") as old, (folder / "copy").open("wb") as new:
         try:
             fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
         except OSError as error:
-            return ok(f"not known ({error.strerror}): copies take room of their own")
-    return ok("known: copies take no room")
+            return ok(f"not supported ({error.strerror}): copies take additional room")
+    return ok("supported: copies take no room")
 
 
 def noreplace(folder: Path) -> Finding:
-    """A rename can refuse to replace a file (renameat2(2))."""
+    """Check that a rename can refuse to replace a file (renameat2(2))."""
     (folder / "old").touch()
     (folder / "taken").touch()
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        known = rename_noreplace(handle, b"old", b"new")
-        if known:
+        supported = rename_noreplace(handle, b"old", b"new")
+        if supported:
             rename_noreplace(handle, b"new", b"taken")
     except FileExistsError:
-        return ok("known")
+        return ok("supported")
     finally:
         os.close(handle)
-    if known:
-        return fail("a rename replaced what it must not", _FIX, ExitCode.DESTINATION)
+    if supported:
+        return fail("a rename replaced a file that it must keep", _FIX, ExitCode.DESTINATION)
     return warn(
-        "not known: a file that somebody makes while a sync moves another there may be replaced",
+        "not supported: a file that another program makes during a sync may be replaced",
         "let nothing but huai write there, or use a newer kernel or file system",
     )
 
 
 def times(folder: Path) -> Finding:
-    """A time is kept as it was set, of files, directories and symlinks."""
+    """Check that times of files, directories and symlinks are kept exactly."""
     file, directory, symlink = folder / "timed", folder / "timed-folder", folder / "timed-link"
     file.touch()
     directory.mkdir()
     symlink.symlink_to("timed")
     for path in (file, directory, symlink):
-        kept = _kept_time(path, _FINE)
-        if kept != _FINE:
-            message = f"a time is kept {abs(kept - _FINE):,} ns off: every file would differ"
+        actual = _set_time(path, _FINE)
+        if actual != _FINE:
+            message = f"times are {abs(actual - _FINE):,} ns off: every file would differ"
             return fail(message, _FIX, ExitCode.DESTINATION)
-    if _kept_time(file, _LATE) != _LATE:
+    if _set_time(file, _LATE) != _LATE:
         return warn("times after 2038 are not kept", _FIX)
     return ok("kept to the nanosecond")
 
 
-def _kept_time(path: Path, time: int) -> int:
+def _set_time(path: Path, time: int) -> int:
     """Set both times of an entry, as a sync does, and return its mtime."""
     os.utime(path, ns=(time, time), follow_symlinks=False)
     return path.lstat().st_mtime_ns
 
 
 def modes(folder: Path) -> Finding:
-    """Permission bits are kept as they were set."""
+    """Check that permission bits are kept."""
     file = folder / "mode"
     file.touch()
     for mode in (0o604, 0o4711):
@@ -98,14 +98,14 @@ def modes(folder: Path) -> Finding:
             file.chmod(mode)
         except OSError as error:
             return fail(f"mode {mode:o}: {error.strerror}", _FIX, ExitCode.DESTINATION)
-        kept = file.stat().st_mode & 0o7777
-        if kept != mode:
-            return fail(f"mode {mode:o} becomes {kept:o}", _FIX, ExitCode.DESTINATION)
+        actual = file.stat().st_mode & 0o7777
+        if actual != mode:
+            return fail(f"mode {mode:o} becomes {actual:o}", _FIX, ExitCode.DESTINATION)
     return ok("kept")
 
 
 def any_names(folder: Path) -> Finding:
-    """Two different names are two files, whatever their bytes."""
+    """Check that two different names are two files, with any bytes."""
     if folds_case(folder):
         message = "upper and lower case are the same: files would replace each other"
         return fail(message, _FIX, ExitCode.DESTINATION)
@@ -115,5 +115,5 @@ def any_names(folder: Path) -> Finding:
     except OSError as error:
         return warn(f"names that are not UTF-8 cannot be made: {error.strerror}", _FIX)
     if os.fsencode(odd.name) not in os.listdir(os.fsencode(folder)):
-        return fail("a name is kept as another one", _FIX, ExitCode.DESTINATION)
-    return ok("kept as they are")
+        return fail("a name is stored as another one", _FIX, ExitCode.DESTINATION)
+    return ok("kept unchanged")

@@ -1,4 +1,4 @@
-"""What a check found.  Pure."""
+"""The findings of a check.  Pure."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -15,40 +15,40 @@ class Result(StrEnum):
     FAIL = "fail"
     """A sync would fail."""
     SKIPPED = "skipped"
-    """The check was not made; the message says why."""
+    """The check was not made, for the reason in the message."""
 
 
 class Finding(NamedTuple):
-    """One result."""
+    """A result with its message."""
 
     result: Result
     message: str
     fix: str = ""
-    """What to do; for `WARN` and `FAIL`."""
+    """The repair, for `WARN` and `FAIL`."""
     code: ExitCode = ExitCode.OK
-    """For `FAIL`: what a sync would end with."""
+    """The exit code of a sync, for `FAIL`."""
 
 
 def ok(message: str) -> Finding:
-    """All is well."""
+    """Return a finding without a problem."""
     return Finding(Result.OK, message)
 
 
 def warn(message: str, fix: str) -> Finding:
-    """The administrator should know."""
+    """Return a finding that the administrator should know."""
     return Finding(Result.WARN, message, fix)
 
 
 def fail(message: str, fix: str, code: ExitCode) -> Finding:
-    """A sync does not go well."""
+    """Return a finding with which a sync fails."""
     return Finding(Result.FAIL, message, fix, code)
 
 
 def skipped(reason: str) -> Finding:
-    """It could not be found out."""
+    """Return the finding of a check that was not made."""
     return Finding(Result.SKIPPED, reason)
 
 
 def failed_by(error: HuaiError) -> Finding:
-    """The error with which a sync would end."""
+    """Return the finding for an error with which a sync would end."""
     return fail(error.message, error.hint or "read the message", error.exit_code)

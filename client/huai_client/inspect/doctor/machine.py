@@ -1,7 +1,7 @@
-"""What all modules need: programs, a state root that can be written, and room on the disks.
+"""Checks of what all modules need: programs, a writable state root, and room on the disks.
 
-Rule: less than a twentieth and less than 10 GiB of room is a warning, and so is next to no room.
-That is a failure where more is needed, or where it is not known how much.
+Rule: less than a twentieth and less than 10 GiB of room is a warning, and so is almost no room.
+That is a failure if more is needed, or if the need is unknown.
 """
 
 import os
@@ -33,7 +33,7 @@ _SHARE = 20
 
 
 def rsync(_: Path) -> Iterator[Finding]:
-    """Rsync is installed, and new enough."""
+    """Check that rsync is installed, and new enough."""
     version = require_rsync(PROGRAM)
     text = f"{shutil.which(PROGRAM)}, version {'.'.join(map(str, version))}"
     if version < _FIXED:
@@ -43,20 +43,18 @@ def rsync(_: Path) -> Iterator[Finding]:
 
 
 def confinement(_: Path) -> Iterator[Finding]:
-    """The kernel can confine rsync to the files that it needs."""
-    if known := version():
-        yield ok(
-            f"Landlock {known}: from a daemon, rsync reads DEST and writes what arrives, no more"
-        )
+    """Check that the kernel can confine rsync to the files that it needs."""
+    if abi := version():
+        yield ok(f"Landlock {abi}: from a daemon, rsync can only read DEST and write staged files")
         return
     yield warn(
-        "the kernel has no Landlock: rsync may read and write what this user may",
+        "the kernel has no Landlock: rsync can read and write all files of this user",
         "use Linux 5.13 or newer with landlock among its security modules (lsm=), or a container",
     )
 
 
 def root(place: Path) -> Iterator[Finding]:
-    """This user can write the state root, and other users cannot read it."""
+    """Check that this user can write the state root, and other users cannot read it."""
     try:
         status = place.stat()
     except FileNotFoundError:
@@ -65,20 +63,20 @@ def root(place: Path) -> Iterator[Finding]:
     if not stat.S_ISDIR(status.st_mode):
         yield fail(f"{place} is not a directory", "give another --root", ExitCode.CONFIG)
         return
-    for each in _state_files(place):
-        if not os.access(each, os.W_OK, effective_ids=True, follow_symlinks=True):
-            owner = f"user {each.stat().st_uid}"
+    for path in _state_files(place):
+        if not os.access(path, os.W_OK, effective_ids=True, follow_symlinks=True):
+            owner = f"user {path.stat().st_uid}"
             fix = f"run as {owner}, give it to user {os.geteuid()}, or give another --root"
-            yield fail(f"{each} cannot be written", fix, ExitCode.FILE_IO)
+            yield fail(f"{path} cannot be written", fix, ExitCode.FILE_IO)
             return
     if status.st_uid != os.geteuid():
         message = f"{place} belongs to user {status.st_uid}, and this is user {os.geteuid()}"
-        yield warn(message, f"run as user {status.st_uid}: what you write it may not change")
+        yield warn(message, f"run as user {status.st_uid}, who may not change files of this user")
         return
     shared = _readable(place, status.st_mode)
     if shared is not None:
         yield warn(
-            f"{shared} can be read by other users: logins, and locks that anybody may hold",
+            f"{shared} can be read by other users, with its logins or its lock",
             f"chmod -R go-rwx {place}",
         )
         return
@@ -86,37 +84,37 @@ def root(place: Path) -> Iterator[Finding]:
 
 
 def _readable(place: Path, mode: int) -> Path | None:
-    """A file below the root that others may read and should not; None: there is none."""
+    """Return a private file below the root that other users can read, or None."""
     if not mode & 0o007:  # rights of the group are set on purpose
         return None
     secret = (config_path(place), *place.glob("modules/*/lock"))
-    return next((each for each in secret if each.exists() and each.stat().st_mode & 0o044), None)
+    return next((path for path in secret if path.exists() and path.stat().st_mode & 0o044), None)
 
 
 def root_space(place: Path) -> Iterator[Finding]:
-    """There is room for state and metadata."""
+    """Check that there is room for state and metadata."""
     yield from room_findings(place)
 
 
 def _state_files(place: Path) -> Iterator[Path]:
-    """The root, the folders of its modules, and the files that runs replace."""
+    """Yield the root, the folders of its modules, and the files that runs replace."""
     yield place
     for folder in sorted(place.glob("modules/*")):
         yield folder
-        yield from (each for each in sorted(folder.iterdir()) if not each.is_symlink())
+        yield from (path for path in sorted(folder.iterdir()) if not path.is_symlink())
 
 
 class Needed(NamedTuple):
-    """The least that a sync adds to a tree."""
+    """The minimum that a sync adds to a tree."""
 
     bytes: int
     inodes: int
 
 
 def room_findings(place: Path, needed: Needed | None = None) -> Iterator[Finding]:
-    """Room in bytes, as users other than root have it, and in inodes, where they are counted.
+    """Check the room in bytes, for users other than root, and in inodes, if they are counted.
 
-    `needed`: how much has to be free; None: not known.
+    `needed` is the room that has to be free, if it is known.
     """
     status = os.statvfs(place)
     free, size = status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
@@ -132,7 +130,7 @@ def room_findings(place: Path, needed: Needed | None = None) -> Iterator[Finding
 def judge_room(
     text: str, free: int, size: int, bounds: tuple[int, int], needed: int | None
 ) -> Finding:
-    """Judge `free` of `size`: a failure below `needed`, or below the first bound if not known."""
+    """Judge `free` of `size`: a failure below `needed`, or below the first bound if unknown."""
     least, little = bounds
     if free < (least if needed is None else needed):
         return fail(text, "make room, or mirror less", ExitCode.NO_SPACE)

@@ -1,4 +1,4 @@
-"""Carries out checks, each by itself, and adds up what they found.
+"""The execution of checks, independent of each other, and the totals of their findings.
 
 Rule: an error that a check raises is its finding; only an exception that is a bug ends `doctor`.
 """
@@ -16,32 +16,32 @@ Subject = TypeVar("Subject")
 
 
 class Check(NamedTuple, Generic[Subject]):
-    """One thing to look at."""
+    """A check of a subject."""
 
     id: str
     about: str
-    """In a few words, for people."""
+    """The subject in a few words, for people."""
     run: Callable[[Subject], Iterable[Finding]]
-    """A `HuaiError` that it raises becomes a failure, a `LockedError` a skipped check."""
+    """The check; a `HuaiError` becomes a failure, a `LockedError` a skipped check."""
     needs: tuple[str, ...] = ()
-    """Checks without which this one makes no sense: it is skipped if one of them failed."""
+    """The checks that have to succeed; otherwise this one is skipped."""
 
 
 class Examined(NamedTuple):
-    """A finding, with the check that found it."""
+    """A finding, with its check."""
 
     check: str
     finding: Finding
 
 
 def run_checks(checks: Iterable[Check[Subject]], subject: Subject) -> Iterator[Examined]:
-    """Carry out `checks` in their order."""
+    """Execute `checks` in order."""
     failed: set[str] = set()
     for check in checks:
-        lacking = [need for need in check.needs if need in failed]
-        if lacking:
+        unmet = [need for need in check.needs if need in failed]
+        if unmet:
             failed.add(check.id)
-            yield Examined(check.id, skipped(f"makes no sense while {lacking[0]} fails"))
+            yield Examined(check.id, skipped(f"not possible while {unmet[0]} fails"))
             continue
         for finding in _findings(check, subject):
             if finding.result is Result.FAIL:
@@ -58,25 +58,25 @@ def _findings(check: Check[Subject], subject: Subject) -> Iterator[Finding]:
         yield failed_by(error)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        fix = DISK_HINTS.get(error.errno or 0, "look at its permissions")
+        fix = DISK_HINTS.get(error.errno or 0, "check its permissions")
         yield fail(f"{where}{error.strerror}", fix, ExitCode.FILE_IO)
 
 
 class FindingTotals:
-    """Counts of all findings."""
+    """The counts of all findings."""
 
     def __init__(self) -> None:
         self._counts: Counter[Result] = Counter()
         self.exit_code = ExitCode.OK
-        """Of the first failure."""
+        """The exit code of the first failure."""
 
     def add(self, finding: Finding) -> None:
-        """One more."""
+        """Count a finding."""
         self._counts[finding.result] += 1
         self.exit_code = self.exit_code or finding.code
 
     def values(self) -> dict[str, int]:
-        """How many of each result."""
+        """Return the number of findings by result."""
         return {str(result): self._counts[result] for result in Result}
 
     def __str__(self) -> str:

@@ -1,9 +1,9 @@
-"""One small file of the newest commit, fetched from a content URL and compared with its metadata.
+"""A small file of the newest commit, fetched from a content URL and compared with its metadata.
 
 It is fetched by the code of a sync, confined and verified in the same way, into a temporary folder;
-metadata that are missing are fetched into another one.  Rules to keep: nothing is written below
-DEST or the state root; all is limited in bytes and seconds; for one commit it is always the same
-file, the one that changed last among those looked at, because a mirror that is behind lacks it.
+missing metadata are fetched into another one.  Rules to keep: nothing is written below DEST or the
+state root; bytes and seconds are limited; one commit always has the same sample, the file that
+changed last among those considered, because an outdated mirror lacks it.
 """
 
 import os
@@ -39,13 +39,13 @@ from huai_schema.paths import show
 
 _BYTES_MAX = 64 << 10
 _ENTRIES = 50_000
-"""Entries of a commit that are looked at."""
+"""The number of entries of a commit to consider."""
 _JUDGED = 100
-"""Files whose stage is determined, to find payload."""
+"""The number of files whose stage is determined, to find payload."""
 _FOLDER = "huai-doctor-"
 _FIX = (
-    "is it this module's tree, and up to date? name another one in content_urls; if the upstream "
-    "is being updated just now, look again"
+    "check that it is this module's tree, and up to date, or name another one in content_urls; if "
+    "the upstream is being updated, check again later"
 )
 
 
@@ -55,29 +55,29 @@ class Sample(NamedTuple):
     serial: int
     descriptor: Descriptor
     file: File | None
-    """The file to fetch; None: the commit has no small file."""
+    """The file to fetch; None if the commit has no small file."""
     large: File | None
-    """The largest file, which tells how fast a web server is; None: all are empty."""
+    """The largest file, to measure a web server; None if all files are empty."""
     content_urls: tuple[str, ...]
-    """Where the upstream says that the content is."""
+    """The content URLs that the upstream names."""
 
 
 def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> Sample:
-    """Choose a file of the newest commit; fetches what is missing here, in at most `seconds`.
+    """Choose a file of the newest commit; fetches missing metadata, in at most `seconds`.
 
-    Raises `UpstreamError` or `TimeUpError` if it cannot be fetched, and what a sync raises for a
-    commit that it refuses.
+    Raises `UpstreamError` or `TimeUpError` if they cannot be fetched, and the errors of a sync for
+    a commit that it refuses.
     """
     deadline = Deadline.after(seconds)
     with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
         repository = Repository(Path(folder, "newest.git"), timeout=seconds)
-        here = newest_local(mirror)
-        if here is not None:
-            repository.borrow(mirror.paths.repository, here.id)
+        local = newest_local(mirror)
+        if local is not None:
+            repository.borrow(mirror.paths.repository, local.id)
         judge = Signatures(mirror).judge
         commit = _fetched(repository, urls, deadline, judge)
         check_module_name(commit, mirror.upstream_name)
-        check_totals(commit, mirror.config, here and here.info.totals, repository.packed)
+        check_totals(commit, mirror.config, local and local.info.totals, repository.packed)
         with repository.until(deadline):
             files = _looked_at(mirror, commit)
             large = max(files, key=lambda file: file.size, default=None)
@@ -87,7 +87,7 @@ def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> 
 
 
 def newest_local(mirror: Mirror) -> Commit | None:
-    """The commit that was fetched or applied last; None: neither is in the repository.
+    """Return the commit that was fetched or applied last, or None.
 
     Raises `StateError` or `DamagedRepositoryError` for files that cannot be read.
     """
@@ -106,7 +106,7 @@ def _fetched(
     deadline: Deadline,
     judge: Judge,
 ) -> Commit:
-    """The newest commit, from the first URL that answers."""
+    """Fetch the newest commit from the first URL that responds."""
     failures: list[UpstreamError] = []
     for url in urls:
         try:
@@ -117,14 +117,14 @@ def _fetched(
 
 
 def _looked_at(mirror: Mirror, commit: Commit) -> list[File]:
-    """Files among which one is chosen."""
+    """Return the files to choose from."""
     rules = rules_of(mirror, SyncOptions())
     entries = islice(Selection(commit.snapshot, rules).entries(), _ENTRIES)
     return [each for each in entries if isinstance(each, File) and each.size]
 
 
 def _chosen(mirror: Mirror, commit: Commit, files: Sequence[File]) -> File | None:
-    """A file of the payload, if there is one: a commit made meanwhile may change the indices."""
+    """Choose a file of the payload, if any: a commit made meanwhile may change the indices."""
     order = publish_order(mirror.config, commit)
     small = [each for each in files if each.size <= _BYTES_MAX]
     small.sort(key=lambda file: (file.mtime, file.path), reverse=True)
@@ -137,25 +137,25 @@ def _chosen(mirror: Mirror, commit: Commit, files: Sequence[File]) -> File | Non
 def compare_sample(url: ContentUrl, commit: Sample, options: TransferOptions) -> Finding:
     """Compare the file at `url`, which accepts connections, with `commit`.
 
-    Takes two timeouts at most; raises what `fetch` raises.
+    Takes two timeouts at most; raises the errors of `fetch`.
     """
     if commit.file is None:
-        return ok(f"{url}: lets us in; the newest commit has no small file to compare")
+        return ok(f"{url}: accepts connections; the newest commit has no small file to compare")
     bounded = replace(options, deadline=Deadline.after(2 * options.timeout))
     with (
         tempfile.TemporaryDirectory(prefix=_FOLDER) as folder,
         Staging(Path(folder, os.fsdecode(STAGING))) as staging,
     ):
-        found = fetch([commit.file], [url], Path(folder), staging, bounded, SilentProgress())
-    name, says = show(commit.file.path), f"serial {commit.serial}"
-    if found.complete:
-        return ok(f"{url}: lets us in, and {name} is there as {says} says")
-    if found.refused:
-        return fail(f"{url}: {name}: {found.refused[0].reason}", _FIX, ExitCode.PARTIAL)
-    if found.late:
-        slow = "nothing, if it is only slow: a sync is more patient"
-        return fail(f"{url}: {name} did not come in time", slow, ExitCode.TIMEOUT)
-    if found.missing:
-        return fail(f"{url}: has no {name}, which {says} names", _FIX, ExitCode.PARTIAL)
-    wrong = f"{url}: {name} is not what {says} says (size, time or content)"
+        outcome = fetch([commit.file], [url], Path(folder), staging, bounded, SilentProgress())
+    name, serial = show(commit.file.path), f"serial {commit.serial}"
+    if outcome.complete:
+        return ok(f"{url}: accepts connections, and has {name} of {serial}")
+    if outcome.refused:
+        return fail(f"{url}: {name}: {outcome.refused[0].reason}", _FIX, ExitCode.PARTIAL)
+    if outcome.late:
+        slow = "nothing, if it is only slow: a sync waits longer"
+        return fail(f"{url}: {name} did not arrive in time", slow, ExitCode.TIMEOUT)
+    if outcome.missing:
+        return fail(f"{url}: {name} of {serial} is missing", _FIX, ExitCode.PARTIAL)
+    wrong = f"{url}: {name} differs from {serial} (size, time or content)"
     return fail(wrong, _FIX, ExitCode.MISMATCH)

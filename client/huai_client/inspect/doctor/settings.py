@@ -1,4 +1,4 @@
-"""Errors in client.toml that otherwise only a sync would find."""
+"""Checks of client.toml for errors that otherwise only a sync would find."""
 
 import os
 from collections.abc import Iterator
@@ -15,16 +15,16 @@ from huai_program.humanize import counted
 
 
 def settings(mirror: Mirror) -> Iterator[Finding]:
-    """URLs, limits, filter and rsync's options can be obeyed."""
+    """Check URLs, limits, filter and rsync's options."""
     root = mirror.root
     check_config(load(root), mirror.name, root)
     rules = rules_of(mirror, SyncOptions())
-    yield ok(f"can be obeyed; {len(rules.rules):,} filter rules")
+    yield ok(f"valid; {len(rules.rules):,} filter rules")
 
 
-def config(found: tuple[Path, ClientConfig]) -> Iterator[Finding]:
-    """The file was read, and no two modules are mirrored into one tree."""
-    path, content = found
+def config(file: tuple[Path, ClientConfig]) -> Iterator[Finding]:
+    """Check that no two modules are mirrored into one tree."""
+    path, content = file
     trees = sorted((os.path.realpath(each.dest), name) for name, each in content.modules.items())
     clear = True
     for (outer, one), (inner, other) in pairwise(trees):

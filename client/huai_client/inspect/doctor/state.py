@@ -1,4 +1,4 @@
-"""What is kept here of a module: lock, state, history and repository."""
+"""Checks of a module's files: lock, state, history and repository."""
 
 import os
 import time
@@ -29,45 +29,45 @@ _LOCKS = Path("/proc/locks")
 
 
 def lock(mirror: Mirror) -> Iterator[Finding]:
-    """The lock is free, or was taken less than a day ago."""
+    """Check that the lock is free, or was taken less than a day ago."""
     place = mirror.paths.lock
     if not place.exists() and not place.is_symlink():
-        yield ok("free; there was no run yet")
+        yield ok("free; no run yet")
         return
     if place.is_symlink() or not place.is_file():
         yield fail(f"{place} is not a file", f"remove it: rm -r {place}", ExitCode.FILE_IO)
         return
-    if not _held(place):
+    if not _is_locked(place):
         yield ok("free")
         return
     since = time.time() - place.stat().st_mtime
     text = f"held by process {holder(place) or 'unknown'} for {format_span(max(0.0, since))}"
     if since > _LONG:
-        yield warn(text, "look at what that process does; end it if it hangs")
+        yield warn(text, "check what that process does; end it if it hangs")
     else:
         yield ok(text)
 
 
-def _held(place: Path) -> bool:
-    """Whether a process holds the lock, by /proc/locks (proc(5)): no run has to wait for this."""
+def _is_locked(place: Path) -> bool:
+    """Return True if a process holds the lock, by /proc/locks (proc(5)), which delays no run."""
     status = place.stat()
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     return any(device in line.split() for line in _LOCKS.read_text().splitlines())
 
 
 def state(mirror: Mirror) -> Iterator[Finding]:
-    """The state can be read, and no run was interrupted."""
+    """Check that the state can be read, and no run was interrupted."""
     delayed = len(delayed_record.load(mirror.paths.delayed))
-    found = states.load(mirror.paths.state)
-    if found.attempted:
+    recorded = states.load(mirror.paths.state)
+    if recorded.attempted:
         text = interruption(mirror.paths.history, load_last(mirror.paths.last))
-        yield warn(text, f"nothing: huai-client sync {mirror.name} goes on from there")
-    elif found.held:
+        yield warn(text, f"nothing: huai-client sync {mirror.name} continues from there")
+    elif recorded.held:
         yield warn(HELD, f"huai-client sync {mirror.name} --unhold, when the upstream is repaired")
-    elif found.applied is None:
+    elif recorded.applied is None:
         yield ok("never synced to its end")
     else:
-        text = f"serial {found.serial}, synced {moment(found.time)}"
+        text = f"serial {recorded.serial}, synced {moment(recorded.time)}"
         yield ok(
             text
             + (f", {counted(delayed, 'delayed deletion', 'delayed deletions')}" if delayed else "")
@@ -75,60 +75,60 @@ def state(mirror: Mirror) -> Iterator[Finding]:
 
 
 def history(mirror: Mirror) -> Iterator[Finding]:
-    """The last run ended well, and `huai-rsync` leaves no calls to the real rsync."""
+    """Check that the last run ended well, and `huai-rsync` leaves no calls to the real rsync."""
     if calls := handovers.load(mirror.paths.handovers):
         fix = "give the module the filter of the call in client.toml, as HUAI-RSYNC.md says"
         yield warn(str(calls), fix)
     last = next((run for run in runs.read(mirror.paths.history) if run.kind != "verify"), None)
     if last is None:
-        yield skipped("no run is known")
+        yield skipped("no run is recorded")
     elif not last.ended:
-        text = f"the run of {moment(last.time)} did not come to its end"
-        if mirror.paths.lock.is_file() and _held(mirror.paths.lock):
-            yield ok("a run is on")
+        text = f"the run of {moment(last.time)} was interrupted"
+        if mirror.paths.lock.is_file() and _is_locked(mirror.paths.lock):
+            yield ok("a run is in progress")
         else:
             yield warn(text, f"nothing: huai-client sync {mirror.name} finishes it")
     elif last.succeeded:
-        yield ok(f"the last run that did anything ended well, {moment(last.until)}")
+        yield ok(f"the last run with changes ended well, {moment(last.until)}")
     else:
         text = f"{last.times:,} runs failed since {moment(last.time)}: {last.reason}"
-        fix = f"huai-client sync {mirror.name}; huai-client log {mirror.name} tells more"
+        fix = f"huai-client sync {mirror.name}; huai-client log {mirror.name} shows more"
         again = last.times >= _AGAIN
         code = next((code for code in ExitCode if code == last.code), ExitCode.FILE_IO)
         yield fail(text, fix, code) if again else warn(text, fix)
 
 
 def repository(mirror: Mirror) -> Iterator[Finding]:
-    """The objects of the applied commit can be read."""
+    """Check that the objects of the applied commit can be read."""
     applied, place = states.load(mirror.paths.state).applied, mirror.paths.repository
     if applied is None:
         yield skipped("nothing was applied yet")
         return
-    fix = f"nothing: huai-client sync {mirror.name} fetches it anew and compares the whole tree"
+    fix = f"nothing: huai-client sync {mirror.name} fetches it again and compares the whole tree"
     if not place.exists():
         yield warn(f"{place} is missing", fix)
         return
-    found = Repository(place, make=False)
-    if not found.has(applied):
+    opened = Repository(place, make=False)
+    if not opened.has(applied):
         yield warn(f"the applied commit {applied[:12]} is not in {place}", fix)
         return
-    listings = found.commit(applied).snapshot.listings()
+    listings = opened.commit(applied).snapshot.listings()
     count = sum(1 for _ in islice(listings, _DIRECTORIES))
     which = "the first" if count == _DIRECTORIES else "all"
     yield ok(f"{which} {count:,} directories of the applied commit can be read")
 
 
 def tree(mirror: Mirror) -> Iterator[Finding]:
-    """DEST holds what was synced there: its disk is mounted."""
+    """Check that DEST has synced content, so that its disk is mounted."""
     recorded = states.load(mirror.paths.state)
     applied, place = recorded.applied, mirror.paths.repository
     if applied is None or not place.exists():
         yield skipped("nothing was applied yet")
         return
-    found = Repository(place, make=False)
-    if not found.has(applied):
-        yield skipped("the applied commit is not here")
+    opened = Repository(place, make=False)
+    if not opened.has(applied):
+        yield skipped("the repository lacks the applied commit")
         return
     with View(mirror.dest) as view:
-        check_destination(view, [applied_selection(found.commit(applied), recorded)])
-    yield ok(f"{mirror.dest} holds what was synced")
+        check_destination(view, [applied_selection(opened.commit(applied), recorded)])
+    yield ok(f"{mirror.dest} has synced content")

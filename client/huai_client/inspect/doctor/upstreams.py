@@ -1,6 +1,6 @@
-"""The upstreams: metadata, content and clock.
+"""Checks of the upstreams: metadata, content and clock.
 
-If one of several URLs answers, failures of the others are warnings.
+If one of several URLs responds, failures of the others are warnings.
 """
 
 import time
@@ -32,12 +32,12 @@ _CLOCK_WRONG = 900
 
 
 def metadata(mirror: Mirror) -> Iterator[Finding]:
-    """Each metadata URL knows the module's newest commit."""
+    """Check that each metadata URL has the module's newest commit."""
     yield from _one_is_enough([_newest(mirror, url) for url in _metadata_urls(mirror)])
 
 
 def clock(mirror: Mirror) -> Iterator[Finding]:
-    """The clocks of this machine and the upstream agree, which ages and delays depend on."""
+    """Check the clocks of this machine and the upstream, which ages and delays depend on."""
     for url in _metadata_urls(mirror):
         try:
             theirs = find_newest(url, timeout=_TIMEOUT).clock
@@ -46,32 +46,32 @@ def clock(mirror: Mirror) -> Iterator[Finding]:
         if theirs is not None:
             yield _compared(url, time.time() - theirs)
             return
-    yield skipped("no upstream told the time")
+    yield skipped("no upstream sent the time")
 
 
 def content(mirror: Mirror) -> Iterator[Finding]:
-    """Each content URL accepts connections, and has a file of the newest commit."""
+    """Check that each content URL accepts connections, and has a file of the newest commit."""
     urls = own_urls(mirror.config.content_places)
-    found, reason = None, ""
+    sample, reason = None, ""
     try:
-        found = choose_sample(mirror, _metadata_urls(mirror), _TIMEOUT)
+        sample = choose_sample(mirror, _metadata_urls(mirror), _TIMEOUT)
     except (UpstreamError, TimeUpError) as error:
         reason = error.message
     if not urls:
-        commit = found or newest_local(mirror)
+        commit = sample or newest_local(mirror)
         if commit is None:
             yield skipped(
-                f"the upstream says where its content is, and could not be asked: {reason}"
+                f"the content URLs are those of the upstream, which cannot be reached: {reason}"
             )
             return
         urls = upstream_urls(commit.content_urls)
-    yield from _one_is_enough([_reached(mirror, url, found) for url in urls])
-    if found is not None and mirror.config.mirrors == "auto":
-        for url in fastest(mirror_urls(found.descriptor, urls), Hosts(mirror.root)):
-            yield _stands_in(_reached(mirror, url, found))
-    if found is None:
+    yield from _one_is_enough([_reached(mirror, url, sample) for url in urls])
+    if sample is not None and mirror.config.mirrors == "auto":
+        for url in fastest(mirror_urls(sample.descriptor, urls), Hosts(mirror.root)):
+            yield _as_warning(_reached(mirror, url, sample))
+    if sample is None:
         fix = f"huai-client plan {mirror.name} fetches the metadata"
-        yield skipped(f"no file was fetched and compared: {reason} ({fix})")
+        yield skipped(f"no file is compared: {reason} ({fix})")
 
 
 def _metadata_urls(mirror: Mirror) -> list[MetadataUrl]:
@@ -85,20 +85,20 @@ def _newest(mirror: Mirror, url: MetadataUrl) -> Finding:
     except HuaiError as error:
         return failed_by(error)
     applied = states.load(mirror.paths.state).applied
-    what = "which is applied" if commit == applied else "not applied here yet"
-    return ok(f"{url}: newest commit {commit[:12]}, {what}")
+    status = "which is applied" if commit == applied else "not applied here yet"
+    return ok(f"{url}: newest commit {commit[:12]}, {status}")
 
 
 def _compared(url: MetadataUrl, ahead: float) -> Finding:
-    """`ahead`: seconds by which this machine's clock is ahead of the other one."""
+    """Judge the seconds by which this machine's clock is `ahead` of the other one."""
     text = f"{format_span(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} {url}"
-    fix = "set the clock by NTP: timedatectl set-ntp true; or tell the upstream's administrator"
+    fix = "set the clock by NTP: timedatectl set-ntp true; or inform the upstream's administrator"
     if abs(ahead) > _CLOCK_WRONG:
         return fail(text, fix, ExitCode.CONFIG)
     return warn(text, fix) if abs(ahead) > _CLOCK_ODD else ok(text)
 
 
-def _reached(mirror: Mirror, url: ContentUrl, found: Sample | None) -> Finding:
+def _reached(mirror: Mirror, url: ContentUrl, sample: Sample | None) -> Finding:
     seconds = min(_TIMEOUT, mirror.config.timeout)
     options = TransferOptions(
         streams=1,
@@ -115,29 +115,29 @@ def _reached(mirror: Mirror, url: ContentUrl, found: Sample | None) -> Finding:
     try:
         if failure is not None:
             raise failure
-        if found is None:
-            return ok(f"{url}: lets us in")
-        return _with_speed(compare_sample(url, found, options), url, found, options)
+        if sample is None:
+            return ok(f"{url}: accepts connections")
+        return _with_speed(compare_sample(url, sample, options), url, sample, options)
     except UpstreamFullError as full:
-        return warn(full.message, "nothing: a sync stands in line")
+        return warn(full.message, "nothing: a sync waits for its turn")
     except HuaiError as error:
         return failed_by(error)
 
 
 def _with_speed(
-    finding: Finding, url: ContentUrl, found: Sample, options: TransferOptions
+    finding: Finding, url: ContentUrl, sample: Sample, options: TransferOptions
 ) -> Finding:
-    """`finding` and, of a web server where all is well, how fast it is, and if it has ranges."""
-    if finding.result is not Result.OK or url.transport is not Transport.HTTP or not found.large:
+    """Add speed and ranges of a web server to `finding`, if that is without a problem."""
+    if finding.result is not Result.OK or url.transport is not Transport.HTTP or not sample.large:
         return finding
     from huai_client.transfer.http.sample import measure  # loads libcurl
 
-    measured = measure(url, found.large, options)
+    measured = measure(url, sample.large, options)
     if isinstance(measured.failure, NoRangesError):
-        least = found.descriptor.blocks
+        least = sample.descriptor.blocks
         text = f"{finding.message}; whole files only, no ranges"
-        if least and found.large.size >= least:
-            return warn(text, "a web server with ranges spares what did not change in large files")
+        if least and sample.large.size >= least:
+            return warn(text, "a web server with ranges saves the unchanged parts of large files")
         return ok(text)
     if measured.failure is not None:
         return failed_by(measured.failure)
@@ -146,14 +146,14 @@ def _with_speed(
     return ok(f"{finding.message}; ranges, about {rate}/s, {first}")
 
 
-def _stands_in(finding: Finding) -> Finding:
-    """Of a mirror: a sync goes well without it."""
-    bad = finding.result is Result.FAIL
-    return warn(finding.message, finding.fix) if bad else finding
+def _as_warning(finding: Finding) -> Finding:
+    """Turn a failure into a warning, because a sync works without this URL."""
+    failed = finding.result is Result.FAIL
+    return warn(finding.message, finding.fix) if failed else finding
 
 
 def _one_is_enough(findings: Iterable[Finding]) -> Iterator[Finding]:
-    found = list(findings)
-    answered = any(each.result is not Result.FAIL for each in found)
-    for each in found:
-        yield _stands_in(each) if answered else each
+    all_findings = list(findings)
+    reachable = any(finding.result is not Result.FAIL for finding in all_findings)
+    for finding in all_findings:
+        yield _as_warning(finding) if reachable else finding

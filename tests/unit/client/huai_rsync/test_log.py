@@ -5,7 +5,7 @@ import pytest
 from huai_client.huai_rsync.log import ITEMIZED, NAMED, Format, Item, unknown_escape
 
 NEW = Item(b">f+++++++++", b"sub/n", size=7, mtime=0)
-MODE = Item(b".f...p.....", b"a", named=False)
+MODE = Item(b".f...p.....", b"a", brief=False)
 LINK = Item(b"cL+++++++++", b"l", b" -> a")
 FOLDER = Item(b"cd+++++++++", b"sub/")
 GONE = Item(b"*deleting  ", b"g")
