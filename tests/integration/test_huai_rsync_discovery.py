@@ -144,7 +144,7 @@ def test_a_source_without_huai_is_asked_once_a_day(newcomer: Newcomer, tmp_path:
 def test_a_daemon_that_is_down_is_asked_again(newcomer: Newcomer) -> None:
     ended = newcomer.call(*TUNASYNC, source="rsync://127.0.0.1:9/x/", HUAI_RSYNC_EXPLAIN="yes")
     assert ended.code == 10
-    assert f"cannot be asked for {FILE_NAME}" in ended.err
+    assert f"{FILE_NAME} cannot be fetched from" in ended.err
     assert not (newcomer.root / "rsync-sources.json").exists()
 
 

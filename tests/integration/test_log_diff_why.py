@@ -277,7 +277,7 @@ def test_plan_shows_stages_bytes_and_time(place: Site) -> None:
     (stage,) = read_plan(down)["stages"]
     assert (stage["fetches"], stage["reused"], stage["reused_bytes"]) == (0, 1, 1000)
     text = down.run("plan", down.name).out
-    assert "payload: 1 that are here already (1,000 bytes)" in text
+    assert "payload: 1 from local files (1,000 bytes)" in text
 
 
 def test_a_long_plan_begins_with_its_summary(place: Site) -> None:
@@ -433,8 +433,13 @@ def test_why_shows_which_filter_rule_decides(place: Site) -> None:
         "place": None,
         "matched": None,
     }
+<<<<<<< HEAD
     text = print_why(down, "iso/big.iso")
     assert "leaves it out" in text
+=======
+    text = down.run("why", down.name, "iso/big.iso").out
+    assert "excludes it" in text
+>>>>>>> 309c1b2c (tests: say plainly what the unit tests of the client's lower folders guard)
     assert "*.iso" in text
     assert explain(down, "iso/own")["protected"]
     assert "never touched" in print_why(down, "iso/own")

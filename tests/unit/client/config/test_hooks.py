@@ -1,4 +1,4 @@
-"""`[modules.NAME.hooks]`: what is read, and which mistakes are named."""
+"""`[modules.NAME.hooks]`: its values, and the errors that are reported."""
 
 from pathlib import Path
 
@@ -57,27 +57,27 @@ MISTAKES = {
 def test_mistakes_are_named(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         written(tmp_path, text)
-    said = f"{caught.value.message} {caught.value.hint}"
+    message = f"{caught.value.message} {caught.value.hint}"
     for word in ("client.toml", *MISTAKES[text]):
-        assert word in said
+        assert word in message
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
         ('"purge"', "'purge' is not an absolute path"),
         ('"./purge"', "'./purge' is not an absolute path"),
         ('"/nonexistent/purge"', "/nonexistent/purge is not a program"),
         ('"/etc/passwd"', "/etc/passwd is not a program"),
         ('"/etc"', "/etc is not a program"),
-        ('["/bin/echo", "a\\u0000b"]', "a word holds a NUL"),
+        ('["/bin/echo", "a\\u0000b"]', "a word contains a NUL"),
     ],
 )
 def test_programs_that_cannot_be_run_are_found_before(
-    tmp_path: Path, command: str, said: str
+    tmp_path: Path, command: str, message: str
 ) -> None:
     written(tmp_path, f"{TABLE}after = {command}\n")
     with pytest.raises(ConfigError) as caught:
         check_config(config.load(tmp_path), "m", tmp_path)
-    assert f"[modules.m.hooks]: after: {said}" in caught.value.message
+    assert f"[modules.m.hooks]: after: {message}" in caught.value.message
     assert caught.value.hint

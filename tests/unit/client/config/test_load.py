@@ -1,4 +1,4 @@
-"""client.toml: mistakes are named with file, module and key, and nothing wrong is written."""
+"""client.toml: errors are reported with file, module and key, and never written."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def written(root: Path, text: str) -> Path:
 
 
 def refusal(root: Path, name: str = "m") -> ConfigError | None:
-    """The error of the file and of its module `name`, if there is one."""
+    """Return the error of the file and of its module `name`, if any."""
     try:
         check_config(load(root), name, root)
     except ConfigError as error:
@@ -30,12 +30,12 @@ def refusal(root: Path, name: str = "m") -> ConfigError | None:
 
 
 def lacking(error: ConfigError | None, *words: str) -> str:
-    """Return what an error with these words and a hint lacks; nothing if it is complete."""
+    """Return the words that an error with a hint lacks, or an empty text."""
     if error is None:
         return "accepted"
-    said = f"{error.message}\n{error.hint}"
-    missing = [word for word in words if word not in said]
-    return f"{said!r} lacks {missing}" if missing or not error.hint else ""
+    message = f"{error.message}\n{error.hint}"
+    missing = [word for word in words if word not in message]
+    return f"{message!r} lacks {missing}" if missing or not error.hint else ""
 
 
 MISTAKES: dict[str, tuple[str, ...]] = {
@@ -101,7 +101,7 @@ VALUES: dict[str, tuple[str, str]] = {
     'rsync_options = ["--delete"]': ("rsync_options: rsync option '--delete'", "huai itself"),
     'rsync_options = ["-vn"]': ("rsync_options: rsync option '-vn'", "huai itself selects"),
     'rsync_options = ["--bogus"]': ("rsync_options: rsync: --bogus: unknown option", "rsync(1)"),
-    'reuse_from = ["nosuch"]': ("reuse_from: no other module 'nosuch'", "known are"),
+    'reuse_from = ["nosuch"]': ("reuse_from: 'nosuch' is not another module", "known are"),
     'protect = ["["]': ("protect: '[' can match no path", "after rsync's --exclude"),
     'protect = [""]': ("protect: '' can match no path", "after rsync's --exclude"),
     'upstream_name = "../x"': ("upstream_name: ", "for example: debian"),
@@ -113,7 +113,7 @@ VALUES: dict[str, tuple[str, str]] = {
 
 
 def module_text(*lines: str) -> str:
-    """The table of one module, in which `lines` come before what it needs."""
+    """Return the table of a module, with `lines` before the required keys."""
     keys = {line.partition(" ")[0] for line in lines}
     needed = {"url": 'url = "http://h"', "dest": 'dest = "/srv/m"'}
     rest = [line for key, line in needed.items() if key not in keys]
@@ -122,9 +122,9 @@ def module_text(*lines: str) -> str:
 
 def test_a_wrong_value_is_named_with_its_module_and_key(tmp_path: Path) -> None:
     faults = {}
-    for line, (said, hint) in VALUES.items():
+    for line, (message, hint) in VALUES.items():
         error = refusal(written(tmp_path, module_text(line)))
-        if fault := lacking(error, f"client.toml: [modules.m]: {said}", hint):
+        if fault := lacking(error, f"client.toml: [modules.m]: {message}", hint):
             faults[line] = fault
     assert faults == {}
 
@@ -154,7 +154,7 @@ ADDRESSES: dict[str, str] = {
     "htp://mirror.example:8440": "did you mean 'http'?",
     "rsync://mirror.example/tools": f"{HTTP}mirror.example:8440?",
     "ftp://user:secret@mirror.example/": f"{HTTP}mirror.example:8440?",
-    "http://": "names no host",
+    "http://": "has no host",
     "http://[::1": "http://HOST:PORT",
     "http://h:port/": "port",
     "http://h/ b": "a space",
@@ -190,17 +190,17 @@ def test_an_address_that_git_understands_is_accepted(tmp_path: Path) -> None:
 
 
 def test_a_dest_that_nothing_should_be_mirrored_to_is_refused(tmp_path: Path) -> None:
-    inside = "one in the other"
+    inside = "must not contain each other"
     dests = {
         **dict.fromkeys(("", " "), "check that the variables"),
-        **dict.fromkeys(("/", "//", "/srv/.."), "the whole machine"),
-        "/srv/a\0b": "holds a NUL",
+        **dict.fromkeys(("/", "//", "/srv/.."), "the root directory"),
+        "/srv/a\0b": "contains a NUL",
         **dict.fromkeys((f"{tmp_path}", f"{tmp_path}/modules/m", f"{tmp_path.parent}"), inside),
     }
     faults = {}
-    for dest, said in dests.items():
+    for dest, message in dests.items():
         error = refused_module(tmp_path, Module(url="http://h", dest=dest))
-        if fault := lacking(error, "[modules.m]: dest: ", said):
+        if fault := lacking(error, "[modules.m]: dest: ", message):
             faults[dest] = fault
     assert faults == {}
 

@@ -1,4 +1,4 @@
-"""`[modules.NAME.proofs.PROFILE]`: what is read, and which mistakes are named."""
+"""`[modules.NAME.proofs.PROFILE]`: its values, and the errors that are reported."""
 
 from pathlib import Path
 
@@ -53,14 +53,14 @@ MISTAKES = {
 def test_mistakes_are_named(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         written(tmp_path, text)
-    said = f"{caught.value.message} {caught.value.hint}"
-    assert all(word in said for word in MISTAKES[text]), said
+    message = f"{caught.value.message} {caught.value.hint}"
+    assert all(word in message for word in MISTAKES[text]), message
 
 
 USELESS = {
-    ("debian", 'gpgv = "KEYS"'): ("no profile 'debian'",),
-    ("generic", 'gpgv = "KEYS"'): ("no profile 'generic'",),
-    ("conda", 'gpgv = "KEYS"'): ("not known what is signed", "command"),
+    ("debian", 'gpgv = "KEYS"'): ("'debian' is not a profile",),
+    ("generic", 'gpgv = "KEYS"'): ("'generic' is not a profile",),
+    ("conda", 'gpgv = "KEYS"'): ("does not know the signed files", "command"),
     ("apt", 'gpgv = "keys.gpg"'): ("not an absolute path",),
     ("apt", 'gpgv = ["KEYS", "/nowhere/keys.gpg"]'): ("No such file",),
     ("apt", 'gpgv = "/"'): ("Is a directory",),
@@ -78,9 +78,9 @@ def test_what_cannot_work_is_found_before_a_sync(tmp_path: Path, profile: str, l
     written(tmp_path, f"{MODULE}[modules.m.proofs.{profile}]\n{paths}\n")
     with pytest.raises(ConfigError) as caught:
         check_config(config.load(tmp_path), "m", tmp_path)
-    said = f"{caught.value.message} {caught.value.hint}"
+    message = f"{caught.value.message} {caught.value.hint}"
     words = (f"proofs.{profile}]", *USELESS[profile, line])
-    assert all(word in said for word in words), said
+    assert all(word in message for word in words), message
 
 
 def test_without_gpgv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

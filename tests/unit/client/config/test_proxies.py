@@ -15,7 +15,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variables", "url", "shown"),
+    ("variables", "url", "text"),
     [
         ({}, "http://host/", None),
         (
@@ -29,12 +29,12 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_who_names_it(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], url: str, shown: str | None
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], url: str, text: str | None
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    found = proxy_for(urlsplit(url))
-    assert (str(found).removeprefix("the proxy ") if found else None) == shown
+    proxy = proxy_for(urlsplit(url))
+    assert (str(proxy).removeprefix("the proxy ") if proxy else None) == text
 
 
 def test_one_of_rsync(monkeypatch: pytest.MonkeyPatch) -> None:

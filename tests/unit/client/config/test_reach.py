@@ -1,4 +1,4 @@
-"""Which internal addresses an upstream may lead to."""
+"""The internal addresses that an upstream may lead to."""
 
 import pytest
 
@@ -11,7 +11,7 @@ ADDRESSES = ("127.0.0.1", "10.1.2.3", "8.8.8.8")
 
 
 def test_the_named_urls_say_how_far(subtests: pytest.Subtests) -> None:
-    for named, networks, allowed in [
+    for configured, networks, allowed in [
         ((), (), ["8.8.8.8"]),
         (("https://8.8.4.4/",), (), ["8.8.8.8"]),
         (("https://192.168.1.1/",), (), ["10.1.2.3", "8.8.8.8"]),
@@ -22,8 +22,8 @@ def test_the_named_urls_say_how_far(subtests: pytest.Subtests) -> None:
         (("http://[::1]:port/",), (), ["8.8.8.8"]),
         (("https://8.8.4.4/",), ("10.1.0.0/16",), ["10.1.2.3", "8.8.8.8"]),
     ]:
-        with subtests.test(named=named, networks=networks, allowed=allowed):
-            reach = Reach(named, networks)
+        with subtests.test(configured=configured, networks=networks, allowed=allowed):
+            reach = Reach(configured, networks)
             assert [each for each in ADDRESSES if not reach.refusal(each)] == allowed
             assert [each for each in ADDRESSES if not reach.refusal_of_host(each)] == allowed
 
@@ -42,7 +42,7 @@ def test_the_named_urls_say_how_far(subtests: pytest.Subtests) -> None:
 def test_a_name_counts_by_all_of_its_addresses(
     monkeypatch: pytest.MonkeyPatch, addresses: list[str], allowed: list[str]
 ) -> None:
-    """Whoever answers for a name may add an address to it."""
+    """The owner of a name may add an address to it."""
 
     def resolved(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
         assert host == "upstream.example"
@@ -61,10 +61,10 @@ def test_what_is_no_network() -> None:
 
 
 def test_metadata_are_not_redirected_inside() -> None:
-    """Neither the first request after a redirection, nor those that follow."""
-    found = MetadataUrl("http://192.168.7.7/m.git").redirected("http://127.0.0.1:1/m.git")
+    """Refuse the first request after a redirect, and those that follow."""
+    addresses = MetadataUrl("http://192.168.7.7/m.git").redirected("http://127.0.0.1:1/m.git")
     with (
         pytest.raises(UpstreamError, match="a redirection leads inside: 127"),
-        ask(found, Question("objects")),
+        ask(addresses, Question("objects")),
     ):
         pass

@@ -1,4 +1,4 @@
-"""The table of own certificates: which values it takes, and which hosts they are for."""
+"""The table of certificates: its values, and the hosts that they are for."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ BOTH = {"certificate": "/c", "key": "/k"}
 
 
 def test_a_wrong_table_is_explained(subtests: pytest.Subtests) -> None:
-    for table, said in [
+    for table, message in [
         ({"ca": "relative"}, "ca: 'relative' is not an absolute path"),
         ({"ca": "/a\0b"}, "not an absolute path"),
         ({"certificate": "/c"}, "key is missing"),
@@ -29,10 +29,10 @@ def test_a_wrong_table_is_explained(subtests: pytest.Subtests) -> None:
         ({"cert": "/c"}, "certificate"),
         ("/c", "has to be a table"),
     ]:
-        with subtests.test(table=table, said=said):
+        with subtests.test(table=table, said=message):
             with pytest.raises(ConfigError) as caught:
                 convert_tls("client.toml: [modules.m.tls]", table)
-            assert said.lower() in f"{caught.value.message} {caught.value.hint}".lower()
+            assert message.lower() in f"{caught.value.message} {caught.value.hint}".lower()
             assert caught.value.message.startswith("client.toml: [modules.m.tls]")
 
 
@@ -42,8 +42,8 @@ def test_the_files_are_for_the_hosts_of_the_table_alone() -> None:
     tls = TlsFiles.of(files, urls)
     assert tls.hosts == ("::1", "a.example")
     assert tls.at("https://a.example/git/m.git") == tls.at("https://[::1]:8440/") == files
-    others = ("https://b.example/", "https://a.example.evil/", "https://[", "")
-    assert {tls.at(url) for url in others} == {NO_TLS}
+    strangers = ("https://b.example/", "https://a.example.evil/", "https://[", "")
+    assert {tls.at(url) for url in strangers} == {NO_TLS}
     assert TlsFiles.of(None, urls) == SYSTEM_TLS
 
 
@@ -52,9 +52,9 @@ def test_files_that_cannot_be_used_are_named(key: str, tmp_path: Path) -> None:
     (file := tmp_path / "file").write_text("no certificate")
     file.chmod(0o600)
     for path in (file, tmp_path / "missing"):
-        named = {"ca": str(path)} if key == "ca" else {key: str(path), "key": str(file)}
+        listed = {"ca": str(path)} if key == "ca" else {key: str(path), "key": str(file)}
         with pytest.raises(TlsError, match=str(path)):
-            client_context(Tls(**named))
+            client_context(Tls(**listed))
 
 
 def test_the_hint_follows_what_is_wrong_with_a_certificate(subtests: pytest.Subtests) -> None:

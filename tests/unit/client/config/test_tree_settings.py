@@ -1,4 +1,4 @@
-"""The record of the settings that say what a tree is: every key of client.toml is classified."""
+"""The record of the settings that determine a tree: every key of client.toml is classified."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from huai_client.config.settings_record import TreeSettings
 from huai_client.config.tree_settings import RECORDED, changed_keys, record_settings
 
 BY_SELECTION = {"filter", "modes"}
-"""In `Rules.key`, the rest of a record."""
+"""The keys in `Rules.key`, the rest of a record."""
 NOT_OF_THE_TREE = {
     # where it comes from, and what is believed
     *("url", "upstream_name", "content_urls", "mirrors", "keys", "signers", "threshold", "verify"),
@@ -21,10 +21,10 @@ NOT_OF_THE_TREE = {
     # how it is transferred
     *("streams", "batch_files", "batch_size", "connections", "queue_time", "bwlimit", "timeout"),
     *("rsync_options", "http_headers", "in_place", "reuse_from", "reuse_check"),
-    # when it is published and deleted, and what is kept beside it
+    # when it is published and deleted, and what is kept in addition
     *("publish", "max_delete", "max_delete_in", "delete_after", "trash", "keep_commits", "hooks"),
 }
-"""Keys by which no entry of a tree in step is another."""
+"""Keys that change no entry of a tree in step."""
 OTHERS: dict[str, Any] = {
     "attest": Attest(key="/etc/huai/attest", urls=("http://mirror.example",)),
     "dest": "/srv/other",

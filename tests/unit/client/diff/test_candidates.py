@@ -261,7 +261,7 @@ def ends_with(tick: Callable[[], None], folder: Path) -> None:
         diff_whole(view, [], selection, delete_extraneous=False, tick=tick)
 
 
-def test_what_is_asked_now_and_then_may_end_it(short_path: Path) -> None:
+def test_a_tick_may_end_the_comparison(short_path: Path) -> None:
     def over() -> None:
         raise TimeoutError
 
@@ -273,17 +273,17 @@ def test_many_entries_are_compared_step_by_step(
     short_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huai_client.diff.compare.STEP", 10)
-    asked: list[int] = []
+    limits: list[int] = []
     expected = [file(b"%04d" % number) for number in range(100)]
     for number in range(0, 100, 2):
         write(short_path / f"{number:04d}", 9)
     with View(short_path) as view:
         selection = selection_of([*TOP, *expected])
         diff = diff_whole(
-            view, [], selection, delete_extraneous=False, tick=lambda: asked.append(1)
+            view, [], selection, delete_extraneous=False, tick=lambda: limits.append(1)
         )
     assert list(by_path(diff)) == [each.path for each in expected]
-    assert len(asked) > 8
+    assert len(limits) > 8
 
 
 def entry_by_entry(view: View, expected: Selection) -> TreeDiff:

@@ -111,7 +111,7 @@ def test_a_batch_ends_in_the_middle_of_a_directory(short_path: Path) -> None:
     with View(short_path) as view:
         comparison = TreeComparison(view, selection_of(expected))
         steps = [(list(step.findings), step.entries) for step in comparison.steps()]
-    findings = [each for findings, _ in steps for each in findings]
+    findings = [each for batch, _ in steps for each in batch]
     assert len(steps) > 2
     assert sum(entries for _, entries in steps) == 2501
     assert [each.expected.path for each in findings if isinstance(each, Missing)] == [

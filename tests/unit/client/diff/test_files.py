@@ -1,4 +1,4 @@
-"""Files of a plan: rows of the engine, and lists, are the same to who asks."""
+"""Files of a plan: rows of the engine and lists behave alike."""
 
 from collections.abc import Sequence
 
@@ -47,8 +47,8 @@ def rows_of(files: Sequence[File]) -> Sequence[File]:
 
 def of_parts(parts: list[tuple[bool, list[File]]]) -> tuple[Sequence[File], list[File]]:
     """Some of them as rows; and what they are in all."""
-    made = [rows_of(files) if is_rows else files for is_rows, files in parts]
-    return joined(*made), [each for part in made for each in part]
+    sequences = [rows_of(files) if is_rows else files for is_rows, files in parts]
+    return joined(*sequences), [each for part in sequences for each in part]
 
 
 def test_parts_of_one_table_stay_rows() -> None:
@@ -85,27 +85,30 @@ def test_some_of_them(parts: list[tuple[bool, list[File]]], data: st.DataObject)
 
 @given(PARTS)
 def test_twins_are_files_of_equal_content(parts: list[tuple[bool, list[File]]]) -> None:
-    unique = {each.path: (is_rows, each) for is_rows, files in parts for each in files}
-    files, expected = of_parts([(is_rows, [each]) for is_rows, each in unique.values()])
+    unique = {twin.path: (is_rows, twin) for is_rows, files in parts for twin in files}
+    files, expected = of_parts([(is_rows, [twin]) for is_rows, twin in unique.values()])
     first: dict[object, File] = {}
-    found = {path: reuse.source for path, reuse in twins(files)}
-    for each in expected:
-        content = each.digest, each.size
-        if not each.digest or not each.size or first.setdefault(content, each) is each:
-            assert each.path not in found
+    sources = {path: reuse.source for path, reuse in twins(files)}
+    for twin in expected:
+        content = twin.digest, twin.size
+        if not twin.digest or not twin.size or first.setdefault(content, twin) is twin:
+            assert twin.path not in sources
         else:
-            assert found[each.path] == first[content].path
+            assert sources[twin.path] == first[content].path
 
 
 def test_what_arrived_is_told_by_path_and_content() -> None:
-    wanted = [file(b"a"), file(b"b"), file(b"c")._replace(digest=CONTENTS[1])]
-    for files in (wanted, rows_of(wanted)):
+    listed = [file(b"a"), file(b"b"), file(b"c")._replace(digest=CONTENTS[1])]
+    for files in (listed, rows_of(listed)):
         arrived = _native.Arrived()
         arrived.add(files[:1], 7)
         arrived.add(files[2:], 8)
         arrived.finish(files[2:])
         assert (len(arrived), arrived.unfinished(files)) == (2, [0, 1])
         assert arrived.runs(files) == [7, None, 8]
-        others = [wanted[2]._replace(digest=CONTENTS[2]), wanted[0]._replace(mtime=1)]
-        assert arrived.runs(others) == [None, None]
+        undigested = [
+            listed[2]._replace(digest=CONTENTS[2]),
+            listed[0]._replace(mtime=1),
+        ]
+        assert arrived.runs(undigested) == [None, None]
         assert (arrived.has(at(b"c"), 8), arrived.has(at(b"c"), 7)) == (True, False)

@@ -1,4 +1,4 @@
-"""Which filter rules, owners and modes huai takes for its own."""
+"""The filter rules, owners and modes that huai accepts."""
 
 import os
 import shlex
@@ -27,17 +27,17 @@ from huai_schema.paths import ROOT, RelPath
 
 
 def call(options: str) -> RsyncRequest:
-    """A whole mirror run with more options."""
-    found = parse_arguments(["-a", *shlex.split(options), "h::m", "/srv/x"])
-    assert isinstance(found, RsyncRequest), found
-    return found
+    """Return a complete mirror run with more options."""
+    request = parse_arguments(["-a", *shlex.split(options), "h::m", "/srv/x"])
+    assert isinstance(request, RsyncRequest), request
+    return request
 
 
 def reason(options: str, folder: Path, **settings: tuple[str, ...]) -> str:
-    """Why a call with these options is not huai's."""
+    """Return why a call with these options is left to rsync."""
     module = Module(url="", dest="", **settings)  # type: ignore[arg-type]
-    found = call(options)
-    return why_not(found, rules(found, folder, module.protect), module, folder)
+    request = call(options)
+    return why_not(request, rules(request, folder, module.protect), module, folder)
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_the_rules_have_to_be_the_filter(tmp_path: Path) -> None:
 
 def test_a_call_can_become_the_filter(tmp_path: Path) -> None:
     options = "--delete --include='*/' --include=/a* --exclude=' odd' -f 'S,! [b]' --exclude='*'"
-    found = rules(call(options), tmp_path)
-    assert found
-    assert reason(options, tmp_path, filter=as_filter(found)) == ""
+    request = rules(call(options), tmp_path)
+    assert request
+    assert reason(options, tmp_path, filter=as_filter(request)) == ""
     with pytest.raises(RsyncNeededError):
         as_filter(rules(call("--exclude=\udcff"), tmp_path) or ())
 
@@ -83,10 +83,10 @@ def test_what_only_keeps_from_deletion_needs_no_protect(tmp_path: Path) -> None:
     assert reason(options, tmp_path, protect=("/mark", "/more")) == ""
     assert reason(options, tmp_path, filter=("- /mark",)) == ""
     assert "'- /mark'" in reason(options, tmp_path)
-    found = undeletable(rules(call(options), tmp_path))
-    assert found
-    assert found.protected(b"project", directory=True)
-    assert not found.protected(b"project/trace", directory=True)
+    request = undeletable(rules(call(options), tmp_path))
+    assert request
+    assert request.protected(b"project", directory=True)
+    assert not request.protected(b"project/trace", directory=True)
     excluded = undeletable(rules(call("--delete-excluded --exclude=/mark -f 'P /x'"), tmp_path))
     assert excluded
     assert not excluded.protected(b"mark", directory=False)
@@ -94,7 +94,7 @@ def test_what_only_keeps_from_deletion_needs_no_protect(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "named"),
+    ("option", "place"),
     [
         ("-f ': .rules'", ": .rules"),
         ("-f '-/ /abs'", "'-/ /abs'"),
@@ -102,33 +102,33 @@ def test_what_only_keeps_from_deletion_needs_no_protect(tmp_path: Path) -> None:
         ("--exclude-from=-", "standard input"),
     ],
 )
-def test_a_rule_that_is_not_huais_is_named(option: str, named: str, tmp_path: Path) -> None:
+def test_a_rule_that_is_not_huais_is_named(option: str, place: str, tmp_path: Path) -> None:
     for options in (f"--delete {option}", option):
         with pytest.raises(RsyncNeededError) as caught:
             rules(call(options), tmp_path)
-        assert named in caught.value.reason
+        assert place in caught.value.reason
 
 
 def test_the_rule_that_differs_from_the_filter_is_named(tmp_path: Path) -> None:
     same = ("- *.iso", "- /old/")
-    found = reason("--delete --exclude=*.iso --exclude=/new/", tmp_path, filter=same)
-    assert found.endswith("'- /new/' here is '- /old/' in the filter of client.toml")
-    found = reason("--delete --exclude=*.iso", tmp_path, filter=same)
-    assert found.endswith("no rule here is '- /old/' in the filter of client.toml")
+    request = reason("--delete --exclude=*.iso --exclude=/new/", tmp_path, filter=same)
+    assert request.endswith("'- /new/' here is '- /old/' in the filter of client.toml")
+    request = reason("--delete --exclude=*.iso", tmp_path, filter=same)
+    assert request.endswith("no rule here is '- /old/' in the filter of client.toml")
 
 
 def test_a_part_leaves_out_no_less_than_the_filter(tmp_path: Path) -> None:
     own = ("- *.iso", "+ /keep", "- /old/")
-    whole = "--exclude=*.iso --include=/keep --exclude=/old/"
+    complete = "--exclude=*.iso --include=/keep --exclude=/old/"
     assert reason("--exclude=*.iso", tmp_path) == ""
-    assert reason(whole, tmp_path, filter=own) == ""
+    assert reason(complete, tmp_path, filter=own) == ""
     assert (
-        reason(f"--exclude=Release* {whole} --include=*.diff/ --exclude=x", tmp_path, filter=own)
+        reason(f"--exclude=Release* {complete} --include=*.diff/ --exclude=x", tmp_path, filter=own)
         == ""
     )
     assert "is missing" in reason("", tmp_path, filter=own)
     assert "is missing" in reason("--exclude=/old/ --exclude=*.iso", tmp_path, filter=own)
-    assert "'+ *.diff/'" in reason(f"--include=*.diff/ {whole}", tmp_path, filter=own)
+    assert "'+ *.diff/'" in reason(f"--include=*.diff/ {complete}", tmp_path, filter=own)
 
 
 def test_a_part_belongs_to_something_whole() -> None:
@@ -160,15 +160,15 @@ def test_a_number_is_not_guessed_from_a_name(monkeypatch: pytest.MonkeyPatch) ->
         return Plan([], [], [], [stage], [], [Directory(ROOT, 0, group=b"#7")])
 
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    asked = call("--numeric-ids")
-    check_numbers(asked, plan(b"root"))
-    check_numbers(asked, plan(b"#1000"))
+    options = call("--numeric-ids")
+    check_numbers(options, plan(b"root"))
+    check_numbers(options, plan(b"#1000"))
     check_numbers(call(""), plan(b"mirror"))
     with pytest.raises(RsyncNeededError) as caught:
-        check_numbers(asked, plan(b"mirror"))
+        check_numbers(options, plan(b"mirror"))
     assert "mirror" in caught.value.reason
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    check_numbers(asked, plan(b"mirror"))
+    check_numbers(options, plan(b"mirror"))
 
 
 def test_modes_are_rsyncs(subtests: pytest.Subtests) -> None:
@@ -190,9 +190,9 @@ def test_modes_have_to_be_the_upstreams() -> None:
         folders = [Directory(ROOT, 0, mode=directory)]
         return Plan([], [], [], [stage], [], folders)
 
-    asked = call("--chmod=D755,F644")
-    check_modes(asked, plan(0o644, 0o755))
+    options = call("--chmod=D755,F644")
+    check_modes(options, plan(0o644, 0o755))
     check_modes(call(""), plan(0o600, 0o700))
     for other in (plan(0o755, 0o755), plan(0o644, 0o775)):
         with pytest.raises(RsyncNeededError):
-            check_modes(asked, other)
+            check_modes(options, other)

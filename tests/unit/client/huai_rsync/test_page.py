@@ -1,4 +1,4 @@
-"""The page for administrators shows the tables that the program goes by."""
+"""HUAI-RSYNC.md has the tables of the program."""
 
 from pathlib import Path
 
@@ -18,24 +18,24 @@ WORDS = {
 
 
 def section(title: str) -> str:
-    """What stands under a heading."""
+    """Return the text under a heading."""
     return PAGE.split(f"\n## {title}\n")[1].split("\n## ", maxsplit=1)[0]
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of a table, without its head."""
+    """Return the cells of a table, without its head."""
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
 def option_rows() -> list[list[str]]:
-    """The table of options, from the program's."""
-    found = []
+    """Return the table of options, made from the program's."""
+    rows = []
     for group in GROUPS:
         names = [*group.flags.split(), *(f"{name}=" for name in group.valued.split())]
-        shown = " ".join(f"`{name}`" for name in names)
-        found.append([WORDS[group.use], group.why, shown])
-    return found
+        text = " ".join(f"`{name}`" for name in names)
+        rows.append([WORDS[group.use], group.why, text])
+    return rows
 
 
 def test_options() -> None:
@@ -49,16 +49,16 @@ def test_each_option_stands_in_one_group() -> None:
 
 
 def test_exit_codes() -> None:
-    shown = [(int(code), huai) for huai, code, _ in rows(section("Exit codes"))]
-    assert sorted(shown) == sorted((end.code, f"{int(c)} {c.name}") for c, end in ENDINGS.items())
+    text = [(int(code), huai) for huai, code, _ in rows(section("Exit codes"))]
+    assert sorted(text) == sorted((end.code, f"{int(c)} {c.name}") for c, end in ENDINGS.items())
     falls_back = {huai for huai, _, instead in rows(section("Exit codes")) if instead}
     assert falls_back == {f"{int(c)} {c.name}" for c, end in ENDINGS.items() if end.falls_back}
 
 
 def test_every_code_of_huai_has_one_of_rsync() -> None:
     assert set(ENDINGS) == set(ExitCode)
-    known = {0, 1, 2, 3, 4, 5, 6, 10, 11, 12, 13, 14, 20, 21, 22, 23, 24, 25, 30, 35}
-    assert {ending.code for ending in ENDINGS.values()} <= known
+    options = {0, 1, 2, 3, 4, 5, 6, 10, 11, 12, 13, 14, 20, 21, 22, 23, 24, 25, 30, 35}
+    assert {ending.code for ending in ENDINGS.values()} <= options
 
 
 def test_variables() -> None:

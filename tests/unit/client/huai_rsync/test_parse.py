@@ -1,4 +1,4 @@
-"""What rsync's arguments ask for, and which of them are left to rsync."""
+"""The requests of rsync's arguments, and the calls that are left to rsync."""
 
 import shlex
 
@@ -12,61 +12,61 @@ ENDS = "rsync://mirror.example/tools/ /srv/copy/tools/"
 
 
 def call(options: str, ends: str = ENDS) -> RsyncRequest:
-    """A command line that has to be understood."""
-    found = parse_arguments(shlex.split(f"{options} {ends}"))
-    assert isinstance(found, RsyncRequest), found
-    return found
+    """Parse a command line that huai carries out."""
+    parsed = parse_arguments(shlex.split(f"{options} {ends}"))
+    assert isinstance(parsed, RsyncRequest), parsed
+    return parsed
 
 
 def foreign(options: str, ends: str = ENDS) -> Passthrough:
-    """A command line that is rsync's."""
-    found = parse_arguments(shlex.split(f"{options} {ends}"))
-    assert isinstance(found, Passthrough), found
-    return found
+    """Parse a command line that is left to rsync."""
+    parsed = parse_arguments(shlex.split(f"{options} {ends}"))
+    assert isinstance(parsed, Passthrough), parsed
+    return parsed
 
 
 def test_tunasync() -> None:
-    found = call(
+    parsed = call(
         "-aHvh --no-o --no-g --stats --filter 'risk .~tmp~/' --exclude .~tmp~/ --delete "
         "--delete-after --delay-updates --safe-links --timeout=120 -6"
     )
-    assert str(found.source) == "rsync://mirror.example/tools"
-    assert found.dest == "/srv/copy/tools/"
-    assert (found.owner, found.group, found.owners) == (False, False, False)
-    assert found.delete
-    assert not found.delete_excluded
-    assert found.safe_links
-    assert found.timeout == 120
-    assert found.rsync_options == ("--ipv6",)
-    assert found.filters == (FilterOption("filter", "risk .~tmp~/"), ("exclude", ".~tmp~/"))
-    assert (found.style.verbosity, found.style.human, found.style.stats) == (1, 2, True)
+    assert str(parsed.source) == "rsync://mirror.example/tools"
+    assert parsed.dest == "/srv/copy/tools/"
+    assert (parsed.owner, parsed.group, parsed.owners) == (False, False, False)
+    assert parsed.delete
+    assert not parsed.delete_excluded
+    assert parsed.safe_links
+    assert parsed.timeout == 120
+    assert parsed.rsync_options == ("--ipv6",)
+    assert parsed.filters == (FilterOption("filter", "risk .~tmp~/"), ("exclude", ".~tmp~/"))
+    assert (parsed.style.verbosity, parsed.style.human, parsed.style.stats) == (1, 2, True)
 
 
 def test_ftpsync() -> None:
-    found = call(
+    parsed = call(
         "-prltvHSB8192 --timeout 3600 --stats --max-delete=40000 --delay-updates --delete "
         "--delete-excluded --bwlimit=1m --chmod=D755,F644"
     )
-    assert found.modes == (0o755, 0o644)
-    assert (found.max_delete, found.timeout, found.bwlimit) == ("40000", 3600, 1024)
-    assert found.delete_excluded
-    assert not found.owners
+    assert parsed.modes == (0o755, 0o644)
+    assert (parsed.max_delete, parsed.timeout, parsed.bwlimit) == ("40000", 3600, 1024)
+    assert parsed.delete_excluded
+    assert not parsed.owners
 
 
 def test_archive_means_what_it_stands_for() -> None:
-    found = call("-a")
-    assert found.owners
-    assert not found.delete
+    parsed = call("-a")
+    assert parsed.owners
+    assert not parsed.delete
     assert not call("-a --no-owner").owner
     assert call("--no-owner -a").owner, "the later one counts"
 
 
 @pytest.mark.parametrize("option", ["-c", "--files-from=x", "--link-dest ../y", "-R", "-zi0"])
 def test_refused(option: str) -> None:
-    found = foreign(f"-a {option}")
-    assert found.reason.startswith("--")
-    assert found.targets == ("/srv/copy/tools/",)
-    assert not found.harmless
+    parsed = foreign(f"-a {option}")
+    assert parsed.reason.startswith("--")
+    assert parsed.targets == ("/srv/copy/tools/",)
+    assert not parsed.harmless
 
 
 def test_not_understood(subtests: pytest.Subtests) -> None:
@@ -99,8 +99,8 @@ def test_without_what_a_mirror_needs(option: str) -> None:
     ],
 )
 def test_spellings_of_one_source(source: str, same: bool) -> None:
-    found, usual = call("-a", f"{source} /srv/x"), call("-a")
-    assert found.source.same_place(usual.source) is same
+    parsed, usual = call("-a", f"{source} /srv/x"), call("-a")
+    assert parsed.source.same_place(usual.source) is same
 
 
 def test_sources_that_are_no_folder_of_a_daemon(subtests: pytest.Subtests) -> None:
@@ -117,8 +117,8 @@ def test_sources_that_are_no_folder_of_a_daemon(subtests: pytest.Subtests) -> No
 
 
 def test_a_port_counts() -> None:
-    found = call("-a --port 8873", "mirror.example::tools /srv/x")
-    assert str(found.source) == "rsync://mirror.example:8873/tools"
+    parsed = call("-a --port 8873", "mirror.example::tools /srv/x")
+    assert str(parsed.source) == "rsync://mirror.example:8873/tools"
     # Which of two ports counts is rsync's business.
     assert not foreign("-a --port 8873", ENDS).harmless
 
@@ -138,12 +138,12 @@ def test_what_writes_nothing_here_is_harmless(subtests: pytest.Subtests) -> None
 
 
 def test_a_dry_run() -> None:
-    found = call("-an --delete -vv -i")
-    assert found.dry_run
-    assert found.harmless
-    assert found.style.format == ITEMIZED
-    assert found.style.totals
-    assert found.style.names
+    parsed = call("-an --delete -vv -i")
+    assert parsed.dry_run
+    assert parsed.harmless
+    assert parsed.style.format == ITEMIZED
+    assert parsed.style.totals
+    assert parsed.style.names
     assert not call("-aqv").style.names
 
 
@@ -168,20 +168,22 @@ def test_what_is_told(subtests: pytest.Subtests) -> None:
             options=options, format_=format_, deletions=deletions, totals=totals, stats=stats
         ):
             style = call(f"-a {options}").style
-            found = (style.format, style.deletions, style.totals, style.stats)
-            assert found == (format_, deletions, totals, stats)
+            parsed = (style.format, style.deletions, style.totals, style.stats)
+            assert parsed == (format_, deletions, totals, stats)
 
 
 def test_what_real_mirrors_say_beside_the_point() -> None:
-    found = call("-a -T /srv/tmp --temp-dir=x --preallocate --log-file=/log/x --log-file-format=%n")
-    assert (found.style.log, found.style.log_format, found.style.names) == ("/log/x", "%n", True)
+    parsed = call(
+        "-a -T /srv/tmp --temp-dir=x --preallocate --log-file=/log/x --log-file-format=%n"
+    )
+    assert (parsed.style.log, parsed.style.log_format, parsed.style.names) == ("/log/x", "%n", True)
     assert call("-a --log-file=/log/x").style.log_format == ITEMIZED
     assert "--out-format: %b" in foreign("-a --out-format='%n %b'").reason
 
 
 def test_a_remote_shell_leads_to_a_daemon_only() -> None:
-    found = call("-a -e 'ssh -l me'", "h::m /srv/x")
-    assert found.rsync_options == ("--rsh=ssh -l me",)
+    parsed = call("-a -e 'ssh -l me'", "h::m /srv/x")
+    assert parsed.rsync_options == ("--rsh=ssh -l me",)
     assert "--rsh" in foreign("-a -e ssh").reason
     assert "--rsh" in foreign("-a -e ssh --port=1", "h::m /srv/x").reason
     assert foreign("-a -e ssh", "h:/m/ /srv/x").reason == "--rsh"
@@ -196,6 +198,6 @@ def test_a_call_without_perms() -> None:
 
 
 def test_the_end_of_options() -> None:
-    found = parse_arguments(["-a", "--", "h::m", "-x"])
-    assert isinstance(found, RsyncRequest)
-    assert found.dest == "-x"
+    parsed = parse_arguments(["-a", "--", "h::m", "-x"])
+    assert isinstance(parsed, RsyncRequest)
+    assert parsed.dest == "-x"

@@ -39,8 +39,8 @@ def test_numbers_as_rsync_shows_them(subtests: pytest.Subtests) -> None:
 
 def test_closing_lines() -> None:
     stats = Stats(total=1_000_000, received=2000)
-    found = list(stats.lines(OutputStyle(totals=True), seconds=0.5, dry_run=False))
-    assert found == [
+    lines = list(stats.lines(OutputStyle(totals=True), seconds=0.5, dry_run=False))
+    assert lines == [
         "",
         "sent 0 bytes  received 2,000 bytes  2,000.00 bytes/sec",
         "total size is 1,000,000  speedup is 500.00",
@@ -57,8 +57,8 @@ def test_statistics() -> None:
         transferred_bytes=2,
         received=191,
     )
-    found = "\n".join(stats.lines(OutputStyle(stats=True), seconds=0, dry_run=True))
-    assert found.startswith(
+    lines = "\n".join(stats.lines(OutputStyle(stats=True), seconds=0, dry_run=True))
+    assert lines.startswith(
         "\nNumber of files: 8 (reg: 2, dir: 2, link: 4)\n"
         "Number of created files: 3 (link: 3)\n"
         "Number of deleted files: 3 (reg: 2, dir: 1)\n"
@@ -68,7 +68,7 @@ def test_statistics() -> None:
         "Literal data: 2 bytes\n"
         "Matched data: 0 bytes\n"
     )
-    assert found.endswith("total size is 19  speedup is 0.10 (DRY RUN)")
+    assert lines.endswith("total size is 19  speedup is 0.10 (DRY RUN)")
 
 
 def test_silence() -> None:
@@ -78,13 +78,13 @@ def test_silence() -> None:
 
 
 def test_a_log_hears_how_much_it_was() -> None:
-    """As ftpsync's sed finds it, whatever is shown on the screen."""
-    found = Stats(total=9, received=2000)
-    short = list(found.log_lines(OutputStyle(quiet=True), seconds=0, dry_run=False))
+    """The log has the line that ftpsync's sed reads, with any output on the screen."""
+    lines = Stats(total=9, received=2000)
+    short = list(lines.log_lines(OutputStyle(quiet=True), seconds=0, dry_run=False))
     assert short == ["sent 0 bytes  received 2000 bytes  total size 9"]
-    whole = list(found.log_lines(OutputStyle(stats=True, human=0), seconds=0, dry_run=False))
-    assert whole[-2:] == [
+    complete = list(lines.log_lines(OutputStyle(stats=True, human=0), seconds=0, dry_run=False))
+    assert complete[-2:] == [
         "sent 0 bytes  received 2000 bytes  4000.00 bytes/sec",
         "total size is 9  speedup is 0.00",
     ]
-    assert "" not in whole
+    assert "" not in complete

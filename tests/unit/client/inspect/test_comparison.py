@@ -1,4 +1,4 @@
-"""What differs between two snapshots: every step is right, and together they are all."""
+"""The differences between two snapshots: every step is right, and they are complete."""
 
 from collections.abc import Iterator
 from random import Random
@@ -37,9 +37,9 @@ def steps(old: Tree, new: Tree) -> list[SnapshotChange]:
     return list(by_path(compare_snapshots(snapshot(old, objects), snapshot(new, objects))))
 
 
-def carried(path: RelPath, found: list[SnapshotChange]) -> RelPath:
-    """Where a path of the old tree is after the directories above it have moved."""
-    for step in found:
+def carried(path: RelPath, changes: list[SnapshotChange]) -> RelPath:
+    """Return the path of an old entry after the directories above it have moved."""
+    for step in changes:
         source = step.source if step.old is None else None
         if source is not None and (path == source or path.startswith(source + b"/")):
             return RelPath(step.path + path[len(source) :])
@@ -51,28 +51,28 @@ def carried(path: RelPath, found: list[SnapshotChange]) -> RelPath:
 def test_all_steps_together_lead_from_one_tree_to_the_other(random: Random) -> None:
     old = random_tree(random, 150)
     new = changed_tree(random, old, 8)
-    found = steps(old, new)
-    paths = {carried(path, found): entry for path, entry in old.items()}
-    for step in found:
+    changes = steps(old, new)
+    paths = {carried(path, changes): entry for path, entry in old.items()}
+    for step in changes:
         if step.sign is Sign.REMOVED:
-            assert paths.pop(carried(step.path, found)) == step.old
+            assert paths.pop(carried(step.path, changes)) == step.old
         elif step.sign is Sign.MOVED and step.old is not None and step.source is not None:
-            assert paths.pop(carried(step.source, found)) == step.old
-    for step in found:
+            assert paths.pop(carried(step.source, changes)) == step.old
+    for step in changes:
         if step.new is not None:
             assert new[step.path] == step.new
             paths[step.path] = step.new
     assert paths.keys() == new.keys()
     for path, entry in new.items():
-        # The leader of a link may be named anew when a directory moves.
+        # The leader of a link may be named again when a directory moves.
         assert not differing(paths[path], entry) - {"link"}
 
 
 def test_a_file_with_the_same_digest_has_moved() -> None:
     old = tree_of(file(b"a", 5, digest=ONE), file(b"b", 5, digest=ONE), file(b"c", 0, digest=TWO))
     new = tree_of(file(b"x", 5, digest=ONE), file(b"y", 5), file(b"z", 0, digest=TWO))
-    found = [(step.sign, step.path, step.source) for step in steps(old, new)]
-    assert found == [
+    changes = [(step.sign, step.path, step.source) for step in steps(old, new)]
+    assert changes == [
         (Sign.REMOVED, b"b", None),
         (Sign.REMOVED, b"c", None),
         (Sign.MOVED, b"x", b"a"),
@@ -88,8 +88,8 @@ def test_a_copy_is_no_move() -> None:
 
 
 def test_a_file_that_became_a_directory_is_gone_before_it_is_there() -> None:
-    found = steps(tree_of(file(b"a")), tree_of(directory(b"a"), file(b"a/b")))
-    assert [(step.sign, step.path) for step in found] == [
+    changes = steps(tree_of(file(b"a")), tree_of(directory(b"a"), file(b"a/b")))
+    assert [(step.sign, step.path) for step in changes] == [
         (Sign.REMOVED, b"a"),
         (Sign.ADDED, b"a"),
         (Sign.ADDED, b"a/b"),
@@ -99,8 +99,10 @@ def test_a_file_that_became_a_directory_is_gone_before_it_is_there() -> None:
 def test_a_directory_that_moved_is_one_step() -> None:
     inside = files(b"old", 300)
     moved = [each._replace(path=RelPath(b"new" + each.path[3:])) for each in inside]
-    found = steps(tree_of(directory(b"old"), *inside), tree_of(directory(b"new"), *moved))
-    assert [(step.sign, step.path, step.source) for step in found] == [(Sign.MOVED, b"new", b"old")]
+    changes = steps(tree_of(directory(b"old"), *inside), tree_of(directory(b"new"), *moved))
+    assert [(step.sign, step.path, step.source) for step in changes] == [
+        (Sign.MOVED, b"new", b"old")
+    ]
 
 
 def test_what_changed_in_a_directory_that_moved() -> None:
@@ -108,8 +110,8 @@ def test_what_changed_in_a_directory_that_moved() -> None:
     moved = [each._replace(path=RelPath(b"new" + each.path[3:])) for each in inside]
     moved[1] = moved[1]._replace(mtime=7)
     moved[2] = file(b"new/more", 2)
-    found = steps(tree_of(directory(b"old"), *inside), tree_of(directory(b"new"), *moved))
-    assert [(step.sign, step.path, step.source) for step in found] == [
+    changes = steps(tree_of(directory(b"old"), *inside), tree_of(directory(b"new"), *moved))
+    assert [(step.sign, step.path, step.source) for step in changes] == [
         (Sign.MOVED, b"new", b"old"),
         (Sign.CHANGED, b"new/f000001", None),
         (Sign.ADDED, b"new/more", None),
@@ -120,19 +122,19 @@ def test_what_changed_in_a_directory_that_moved() -> None:
 def test_many_steps_are_told_as_they_come() -> None:
     few = [SnapshotChange(Sign.ADDED, RelPath(path)) for path in (b"c", b"a", b"b")]
     assert [step.path for step in by_path(few)] == [b"a", b"b", b"c"]
-    asked = 0
+    yielded = 0
 
     def endless() -> Iterator[SnapshotChange]:
-        nonlocal asked
+        nonlocal yielded
         while True:
-            asked += 1
-            yield few[asked % 3]
+            yielded += 1
+            yield few[yielded % 3]
 
     stream = by_path(endless())
     next(stream)
-    assert asked == comparison.SORTED_MOST + 1
+    assert yielded == comparison.SORTED_MOST + 1
     next(stream)
-    assert asked == comparison.SORTED_MOST + 1
+    assert yielded == comparison.SORTED_MOST + 1
 
 
 def test_bytes_are_those_of_other_content() -> None:

@@ -1,4 +1,4 @@
-"""How long a sync may take: measured, or unknown."""
+"""The estimated time of a sync: measured, or unknown."""
 
 import pytest
 
@@ -14,13 +14,13 @@ def run(seconds: float, files: int, received: int, **more: object) -> RunRecord:
 
 def test_nothing_is_made_up() -> None:
     assert seconds_needed([], 10, 10) is None
-    others = [
+    ignored = [
         run(1, 5, 100, code=10),
         run(1, 0, 100),
         run(0, 5, 100),
         run(1, 5, 100, kind="verify"),
     ]
-    assert seconds_needed(others, 10, 10) is None
+    assert seconds_needed(ignored, 10, 10) is None
 
 
 def test_the_slower_of_files_and_bytes_counts() -> None:

@@ -1,4 +1,4 @@
-"""When a commit is too old."""
+"""The age at which a commit is too old."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_what_is_not_known_is_not_too_old() -> None:
 
 
 @pytest.mark.parametrize(
-    ("age", "max_age", "said"),
+    ("age", "max_age", "text"),
     [
         (DAY + 1, "1d", "1 day 1 second"),
         (DAY + 7200, "24h", "1 day 2 hours"),
@@ -28,9 +28,9 @@ def test_what_is_not_known_is_not_too_old() -> None:
         (61, "1m", "1 minute 1 second"),
     ],
 )
-def test_too_old(age: int, max_age: str, said: str) -> None:
+def test_too_old(age: int, max_age: str, text: str) -> None:
     reason = too_old(int(NOW) - age, max_age, NOW)
-    assert f"is {said} old" in reason
+    assert f"is {text} old" in reason
     assert f'max_age = "{max_age}"' in reason
 
 

@@ -1,4 +1,4 @@
-"""Trying again: how often, after which pauses, and what is loaded for it."""
+"""Retries: their number, their pauses, and the modules that they import."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ class _PassingError(Exception):
 
 
 class Work:
-    """Fails with each of the errors in turn, then succeeds."""
+    """An action that fails with each of the errors in turn, then succeeds."""
 
     def __init__(self, *errors: Exception) -> None:
         self._errors = list(errors)
@@ -71,9 +71,9 @@ def test_what_does_not_pass_is_not_repeated(before: int) -> None:
     assert len(work.pauses) == before
 
 
-@pytest.mark.parametrize("asked", [0.0, 20.0])
-def test_two_clients_do_not_come_back_together(asked: float) -> None:
-    works = [Work(_PassingError(asked)) for _ in range(5)]
+@pytest.mark.parametrize("retry_after", [0.0, 20.0])
+def test_two_clients_do_not_come_back_together(retry_after: float) -> None:
+    works = [Work(_PassingError(retry_after)) for _ in range(5)]
     for work in works:
         work.retry()
     assert len({work.pauses[0] for work in works}) > 1

@@ -1,4 +1,4 @@
-"""The history of runs: bounded, whole after any cut, and silent about what is nothing new."""
+"""The history of runs: bounded, valid after any cut, and without polls that find nothing new."""
 
 import os
 from pathlib import Path
@@ -37,8 +37,8 @@ def test_failures_that_are_alike_are_one_line(tmp_path: Path) -> None:
     place = tmp_path / "history"
     for number in range(200):
         history.append(place, record(number, code=10, reason="down"))
-    (found,) = history.read(place)
-    assert (found.times, found.time, found.until) == (200, 0, 199)
+    (merged,) = history.read(place)
+    assert (merged.times, merged.time, merged.until) == (200, 0, 199)
     history.append(place, record(1000, code=10, reason="no route"))
     history.append(place, record(1001))
     history.append(place, record(1002))
@@ -84,8 +84,8 @@ def test_a_line_that_was_cut_is_passed_over_and_overwritten(tmp_path: Path, cut:
     place = tmp_path / "history"
     history.append(place, record(1))
     history.append(place, record(2, commit="b" * 40))
-    whole = place.read_bytes()
-    place.write_bytes(whole[:-cut])
+    content = place.read_bytes()
+    place.write_bytes(content[:-cut])
     assert [each.time for each in history.read(place)] == [1]
     history.append(place, record(3, commit="c" * 40))
     assert [each.time for each in history.read(place)] == [3, 1]
@@ -150,8 +150,13 @@ def test_a_run_that_ends_badly_is_told_of(
 
     with pytest.raises(type(error)):
         run()
-    (found,) = history.read(place)
-    assert (found.code, found.reason, found.before, found.serial) == (code, reason, COMMIT, 7)
+    (merged,) = history.read(place)
+    assert (merged.code, merged.reason, merged.before, merged.serial) == (
+        code,
+        reason,
+        COMMIT,
+        7,
+    )
     run_ = last.load(tmp_path / "last")
     assert run_ is not None
     assert (run_.code, run_.reason, run_.in_step) == (code, reason, 0)

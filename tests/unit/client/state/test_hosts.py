@@ -1,4 +1,4 @@
-"""Places for connections: as many as there may be, across threads and processes."""
+"""Slots for connections: limited across threads and processes."""
 
 import fcntl
 import os
@@ -55,11 +55,11 @@ def test_more_are_taken_only_if_they_are_free(tmp_path: Path) -> None:
 
 def test_whoever_had_enough_gets_fewer_requests() -> None:
     hosts = Hosts()
-    seen = []
+    peaks = []
     for _ in range(9):
-        seen.append(hosts.requests("https://h"))
+        peaks.append(hosts.requests("https://h"))
         hosts.fewer_requests("https://h")
-    assert seen == [100, 50, 25, 12, 6, 3, 1, 1, 1]
+    assert peaks == [100, 50, 25, 12, 6, 3, 1, 1, 1]
     assert hosts.requests("https://other") == 100
 
 
@@ -84,7 +84,7 @@ def test_threads_take_turns(tmp_path: Path) -> None:
 
 
 def test_a_place_is_held_by_the_program_that_inherited_it(tmp_path: Path) -> None:
-    """Rule: what counts is rsync, which may outlive the client that started it."""
+    """Hold the slot for rsync, which may outlive the client that started it."""
     limit = ConnectionLimit(tmp_path / "h", 1)
     with limit.slot(never) as handle:
         child = subprocess.Popen(

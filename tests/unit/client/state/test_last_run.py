@@ -1,4 +1,4 @@
-"""The record of the last run: what polls tell, and what a file that is none does."""
+"""The record of the last run: its use by polls, and the effect of a malformed file."""
 
 from pathlib import Path
 
@@ -52,8 +52,8 @@ def test_a_run_that_failed_is_not_called_cut(tmp_path: Path) -> None:
     )
     history.append(places.history, FAILED)
     last.save(places.last, FAILED, 10)
-    said = last.interruption(places.history, last.load(places.last))
-    assert said.startswith("the last run ended with 23 (f: a directory is in the way)")
+    reason = last.interruption(places.history, last.load(places.last))
+    assert reason.startswith("the last run ended with 23 (f: a directory is in the way)")
     history.append(places.history, RunRecord(kind="sync", time=6, ended=False))
-    said = last.interruption(places.history, last.load(places.last))
-    assert said == "a run was interrupted: the next one finishes it"
+    reason = last.interruption(places.history, last.load(places.last))
+    assert reason == "a run was interrupted: the next one finishes it"

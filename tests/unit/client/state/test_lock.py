@@ -1,4 +1,4 @@
-"""The lock of a module: what keeps it from being held is named, with what to do."""
+"""The lock of a module: an obstacle is reported with a hint."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""The little that survives a cut."""
+"""The state that survives a cut."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Who failed lately: asked last for a while, forgotten in the end, and never trusted too far."""
+"""Services that failed recently: tried last for a while, then forgotten."""
 
 import json
 import os
@@ -107,10 +107,10 @@ def test_the_record_stays_small(path: Path, clock: Clock) -> None:
     for number in range(300):
         health.failed(f"https://{number}.example", "x" * 10_000)
         clock.now += 1
-    known = UpstreamHealth(path, clock).failing()
-    assert len(known) == 100
+    services = UpstreamHealth(path, clock).failing()
+    assert len(services) == 100
     assert path.stat().st_size < 100_000
-    assert {each.service for each in known} == {f"https://{n}.example" for n in range(200, 300)}
+    assert {each.service for each in services} == {f"https://{n}.example" for n in range(200, 300)}
 
 
 def test_without_a_file_it_lasts_as_long_as_the_object(clock: Clock) -> None:
@@ -151,7 +151,7 @@ def test_a_folder_that_is_not_there_costs_the_memory_only(tmp_path: Path, clock:
 
 
 def test_others_may_not_read_what_failed(tmp_path: Path) -> None:
-    """Whatever the umask: what an upstream said was for this user."""
+    """Write the file for this user only, with any umask, because it quotes responses."""
     before = os.umask(0)
     try:
         UpstreamHealth(tmp_path / "upstreams.json").failed("https://a", "reason")

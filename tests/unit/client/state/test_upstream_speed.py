@@ -1,4 +1,4 @@
-"""How fast services were: a small record that forgets."""
+"""The speed of services: a small record that expires."""
 
 import json
 from pathlib import Path
@@ -27,10 +27,10 @@ def path_of_the_record(tmp_path: Path) -> Path:
 
 def test_other_runs_know_it_too(path: Path) -> None:
     UpstreamSpeed(path, Clock()).observe(A, 8 * MIB, 4, 0.5)
-    seen = UpstreamSpeed(path, Clock()).of_service(A)
-    assert seen is not None
-    assert seen == ServiceSpeed(A, 0.5, 2 * MIB, T0)
-    assert seen.expected == 0.5 + 2
+    measured = UpstreamSpeed(path, Clock()).of_service(A)
+    assert measured is not None
+    assert measured == ServiceSpeed(A, 0.5, 2 * MIB, T0)
+    assert measured.expected == 0.5 + 2
     assert UpstreamSpeed(path, Clock()).of_service(B) is None
 
 

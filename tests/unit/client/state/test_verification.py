@@ -1,4 +1,4 @@
-"""The record of verified parts: by path whatever its bytes, and no bigger than it has to be."""
+"""The record of verified parts: for paths of any bytes, and as small as possible."""
 
 import sqlite3
 from pathlib import Path
@@ -13,11 +13,11 @@ from tests.support.local_trees import at
 ONE = KnownPart(b"t" * 20, b"i" * 16)
 OTHER = KnownPart(b"T" * 20, b"I" * 16)
 ELSEWHERE = KnownPart(b"T" * 20, b"i" * 16)
-"""Something changed below it, and nothing in it."""
+"""The ids of a part after a change below it only."""
 NAMES = (b"x", b"x-", b"x\1y", b"x\1", b"x\n", b"xa", b"\1", b"\xff" * 255, b"\xff")
 
 
-def made(path: Path, *parts: bytes) -> VerificationRecord:
+def recorded(path: Path, *parts: bytes) -> VerificationRecord:
     record = VerificationRecord(path)
     add(record, *parts)
     record.begin_run()
@@ -38,17 +38,17 @@ def finish(
     record: VerificationRecord,
     path: bytes,
     began: int,
-    known: KnownPart = ONE,
+    ids: KnownPart = ONE,
     *,
     content: bool = False,
 ) -> None:
     with record.writing():
-        record.finished(Unfinished(at(path), began, b"", 0), known.identity, content=content)
+        record.finished(Unfinished(at(path), began, b"", 0), ids.identity, content=content)
 
 
 def test_paths_of_any_bytes(tmp_path: Path) -> None:
     below = [b"x/" + name for name in NAMES] + [b"x/x/" + name for name in NAMES]
-    with made(tmp_path / "r", b"", *NAMES, *below) as record:
+    with recorded(tmp_path / "r", b"", *NAMES, *below) as record:
         assert {*record.children(at(b""))} == {*NAMES}
         assert {*record.children(at(b"x"))} == {b"x/" + name for name in NAMES}
         assert {*record.children(at(b"x/x"))} == {b"x/x/" + name for name in NAMES}
@@ -63,7 +63,7 @@ def test_paths_of_any_bytes(tmp_path: Path) -> None:
 
 
 def test_the_longest_ago_first(tmp_path: Path) -> None:
-    with made(tmp_path / "r", b"a", b"b", b"c", b"d") as record:
+    with recorded(tmp_path / "r", b"a", b"b", b"c", b"d") as record:
         for path, began in ((b"a", 30), (b"b", 10), (b"c", 20)):
             finish(record, path, began)
         assert due(record) == [b"d"]
@@ -78,7 +78,7 @@ def test_the_longest_ago_first(tmp_path: Path) -> None:
 
 
 def test_a_clock_that_went_back_hides_nothing(tmp_path: Path) -> None:
-    with made(tmp_path / "r", b"a", b"b") as record:
+    with recorded(tmp_path / "r", b"a", b"b") as record:
         finish(record, b"a", 1 << 40)
         finish(record, b"b", 1 << 40)
         record.begin_run()
@@ -87,7 +87,7 @@ def test_a_clock_that_went_back_hides_nothing(tmp_path: Path) -> None:
 
 def test_what_a_commit_changes(tmp_path: Path) -> None:
     place = tmp_path / "r"
-    with made(place, b"a", b"b", b"c") as record:
+    with recorded(place, b"a", b"b", b"c") as record:
         for path in (b"a", b"b"):
             finish(record, path, 7, content=True)
         with record.writing():
@@ -100,16 +100,16 @@ def test_what_a_commit_changes(tmp_path: Path) -> None:
         assert record.find_part(at(b"gone")) is None
     run_log = read_account(place)
     assert run_log is not None
-    found = {top.path: (top.metadata, top.content) for top in run_log.tops}
-    assert found[at(b"a")] == ((0, 1, 0, 0),) * 2
-    assert found[at(b"b")] == ((0, 0, 7, 7),) * 2
-    assert found[at(b"c")] == ((1, 0, 0, 0),) * 2
+    parts = {top.path: (top.metadata, top.content) for top in run_log.tops}
+    assert parts[at(b"a")] == ((0, 1, 0, 0),) * 2
+    assert parts[at(b"b")] == ((0, 0, 7, 7),) * 2
+    assert parts[at(b"c")] == ((1, 0, 0, 0),) * 2
 
 
 def test_a_part_that_changed_while_it_was_looked_at(tmp_path: Path) -> None:
     place = tmp_path / "r"
     middle = Unfinished(at(b"a"), 7, b"\0x\0", 2)
-    with made(place, b"a") as record:
+    with recorded(place, b"a") as record:
         with record.writing():
             record.paused(middle, content=False)
             record.change(at(b"a"), OTHER)
@@ -129,7 +129,7 @@ def test_a_part_that_changed_while_it_was_looked_at(tmp_path: Path) -> None:
 
 def test_a_commit_that_comes_before_the_note(tmp_path: Path) -> None:
     place = tmp_path / "r"
-    with made(place, b"a", b"b") as record:
+    with recorded(place, b"a", b"b") as record:
         with record.writing():
             record.change(at(b"a"), OTHER)
         finish(record, b"a", 7, content=True)
@@ -141,7 +141,7 @@ def test_a_commit_that_comes_before_the_note(tmp_path: Path) -> None:
 
 
 def test_a_part_that_goes_is_not_gone_on_with(tmp_path: Path) -> None:
-    with made(tmp_path / "r", b"a", b"a/b") as record:
+    with recorded(tmp_path / "r", b"a", b"a/b") as record:
         with record.writing():
             record.paused(Unfinished(at(b"a/b"), 7, b"\0x\0", 0), content=True)
             record.drop(at(b"a"))
@@ -149,7 +149,7 @@ def test_a_part_that_goes_is_not_gone_on_with(tmp_path: Path) -> None:
 
 
 def test_nothing_half_is_written(tmp_path: Path) -> None:
-    with made(tmp_path / "r", b"a") as record:
+    with recorded(tmp_path / "r", b"a") as record:
         with pytest.raises(StateError, match="UNIQUE"):
             add(record, b"b", b"a")  # the second one is there already
         assert due(record) == [b"a"]
@@ -165,7 +165,9 @@ def test_the_filter(tmp_path: Path) -> None:
 
 def test_a_hundred_bytes_or_so_a_part(tmp_path: Path) -> None:
     place = tmp_path / "r"
-    with made(place, *(b"directory/%08d/with/a/longer/path" % number for number in range(20000))):
+    with recorded(
+        place, *(b"directory/%08d/with/a/longer/path" % number for number in range(20000))
+    ):
         pass
     assert place.stat().st_size < 150 * 20000
 
@@ -173,7 +175,7 @@ def test_a_hundred_bytes_or_so_a_part(tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="missing"):
         VerificationRecord(tmp_path / "missing" / "r")
-    with made(tmp_path / "r", b"a") as record:
+    with recorded(tmp_path / "r", b"a") as record:
         (tmp_path / "r").write_bytes(b"garbage" * 1000)
         with pytest.raises(StateError, match="not a database"):
             finish(record, b"a", 1)
@@ -187,7 +189,7 @@ def test_what_is_no_record_is_none_for_status(tmp_path: Path) -> None:
     place.write_bytes(b"")
     assert read_account(place) is None
     place.unlink()
-    with made(place, b"a", b"a/b", b""):
+    with recorded(place, b"a", b"a/b", b""):
         pass
     run_log = read_account(place)
     assert run_log is not None
@@ -199,7 +201,7 @@ def test_a_journal_of_a_record_that_is_thrown_away(tmp_path: Path) -> None:
     place = tmp_path / "r"
     place.write_bytes(b"garbage" * 1000)
     place.with_name("r-journal").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(1000))
-    with made(place, b"a") as record:
+    with recorded(place, b"a") as record:
         assert due(record) == [b"a"]
     with sqlite3.connect(place) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)

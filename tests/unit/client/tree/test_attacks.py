@@ -1,4 +1,4 @@
-"""A symlink planted anywhere in the way: what lies outside of DEST stays untouched."""
+"""A symlink planted anywhere in a path: everything outside of DEST stays untouched."""
 
 import os
 from collections.abc import Callable
@@ -42,7 +42,7 @@ OPERATIONS: dict[str, Callable[[SingleTree, RelPath], object]] = {
 
 
 def settled(place: Path, data: bytes) -> None:
-    """With the attributes that a hardlink asks of its leader."""
+    """Make a file with the attributes that a hardlink needs of its leader."""
     place.write_bytes(data)
     place.chmod(0o644)
     os.utime(place, ns=(T0, T0))

@@ -1,4 +1,4 @@
-"""A directory to which two names that differ by case are one loses nothing."""
+"""A directory in which names that differ by case are the same loses nothing."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from huai_schema.paths import RelPath, basename, join, parent
 
 
 class FoldingView:
-    """A tree of which some directories fold case: a name leads to the one that differs by case."""
+    """A tree with directories that fold case: a name leads to the one that differs by case."""
 
     def __init__(self, view: View, folding: set[bytes]) -> None:
         self._view = view
@@ -54,20 +54,20 @@ def some_files(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("folder", "removed", "named"),
+    ("folder", "removed", "variant"),
     [
         (b"", [b"Readme"], "Readme"),
-        (b"", [b"7", b"8", b"Dir"], "Dir"),  # a name without letters tells nothing
+        (b"", [b"7", b"8", b"Dir"], "Dir"),  # a name without letters proves nothing
         (b"", [b"gone", b"Dir"], "Dir"),
         (b"sub", [b"Readme", b"sub/b"], "sub/b"),
     ],
 )
 def test_a_deletion_in_a_directory_that_folds_case_is_refused(
-    dest: Path, folder: bytes, removed: list[bytes], named: str
+    dest: Path, folder: bytes, removed: list[bytes], variant: str
 ) -> None:
     with folding(dest, folder) as tree, pytest.raises(DestinationError) as refused:
         check_removals(tree, paths(*removed))
-    assert f"deleting {named} might" in refused.value.message
+    assert f"deleting {variant} might" in refused.value.message
 
 
 def test_no_other_deletion_is(dest: Path) -> None:

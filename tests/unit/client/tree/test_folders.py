@@ -1,4 +1,4 @@
-"""The open directories of a tree, where the kernel opens a path at once and where it does not."""
+"""The open directories of a tree, on kernels with and without openat2(2)."""
 
 import errno
 import os
@@ -15,11 +15,11 @@ from tests.support.system_calls import Call, supervise
 from tests.support.unprivileged import run_unprivileged
 
 REFUSALS = [None, errno.ENOSYS, errno.EPERM]
-"""What openat2(2) says: nothing, no such call, or a filter that does not know it."""
+"""The results of openat2(2): success, no such call, or a filter that does not know it."""
 
 
 def under(refusal: int | None, dest: Path) -> object:
-    """What `look` finds in a child whose kernel refuses openat2."""
+    """Return the result of `look` in a child whose kernel refuses openat2."""
 
     def decide(_: Call) -> int | None:
         return refusal
@@ -31,16 +31,16 @@ def under(refusal: int | None, dest: Path) -> object:
 
 def look(dest: Path) -> list[object]:
     with View(dest) as view:
-        found: list[object] = [stat.S_IFMT(status.st_mode) for status in seen(view)]
+        result: list[object] = [stat.S_IFMT(status.st_mode) for status in results(view)]
         for path in (b"to/in", b"file/in", b"none/in"):
-            found.append(view.stat(at(path)))
+            result.append(view.stat(at(path)))
             with pytest.raises(PathError) as caught:
                 view.listing(at(path))
-            found.append(caught.value.reason)
-        return found
+            result.append(caught.value.reason)
+        return result
 
 
-def seen(view: View) -> list[os.stat_result]:
+def results(view: View) -> list[os.stat_result]:
     paths = (b"", b"a", b"a/b", b"a/b/f", b"a/b/f", b"to")
     return [status for path in paths if (status := view.stat(at(path)))]
 

@@ -1,4 +1,4 @@
-"""Many files read by the engine: as `digest_here` reads each, and no longer than somebody waits."""
+"""Many files hashed by the engine: with the digests of `digest_here`, and interruptible."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ from tests.support.unprivileged import run_unprivileged
 
 DAMAGED = b"damaged"
 LARGE = (64 << 20) + 1
-"""Of which more than one thread reads a piece."""
+"""The size of a file that several threads read in pieces."""
 ENDLESS = 1 << 40
 
 
@@ -34,13 +34,13 @@ def nothing() -> None:
 
 
 def doubtful(*paths: bytes) -> CandidateTable:
-    """Files that were there when somebody looked, with another time than the wanted one."""
-    wanted = [file(path) for path in paths]
-    found = [each._replace(mtime=0, digest=None) for each in wanted]
+    """Return surveyed files with a time other than the expected one."""
+    expected = [file(path) for path in paths]
+    digests = [candidate._replace(mtime=0, digest=None) for candidate in expected]
     return CandidateTable.of(
         [
-            Candidate(each.path, have, each, differing=frozenset({"mtime"}))
-            for each, have in zip(wanted, found, strict=True)
+            Candidate(candidate.path, have, candidate, differing=frozenset({"mtime"}))
+            for candidate, have in zip(expected, digests, strict=True)
         ]
     )
 
@@ -49,13 +49,13 @@ def hashed(view: View, table: CandidateTable) -> dict[RelPath, bytes | None]:
     assert table.engine.unhashed() == len(table)
     view.hash_candidates(table.engine, DAMAGED, nothing)
     assert table.engine.unhashed() == 0
-    return {each.path: each.digest for each in table}
+    return {candidate.path: candidate.digest for candidate in table}
 
 
 def assert_same(view: View, *paths: bytes) -> dict[RelPath, bytes | None]:
-    found = hashed(view, doubtful(*paths))
-    assert found == {path: digest_here(view, path) for path in map(at, paths)}
-    return found
+    digests = hashed(view, doubtful(*paths))
+    assert digests == {path: digest_here(view, path) for path in map(at, paths)}
+    return digests
 
 
 def test_what_is_not_the_file_any_more(short_path: Path) -> None:
@@ -69,14 +69,14 @@ def test_what_is_not_the_file_any_more(short_path: Path) -> None:
     os.mkfifo(short_path / "pipe")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(short_path / "socket"))
-    there = {b"good", b"d/good", b"name\n\xff"}
+    size = {b"good", b"d/good", b"name\n\xff"}
     damaged = [b"folder", b"link", b"through/good", b"loop", b"loop/f", b"pipe", b"socket"]
     damaged += [b"gone", b"gone/f", b"good/f", b"x" * 255]
     before = open_handles()
     with View(short_path) as view:
-        found = assert_same(view, *there, *damaged)
+        digests = assert_same(view, *size, *damaged)
     assert open_handles() == before
-    assert {path for path, digest in found.items() if digest != DAMAGED} == there
+    assert {path for path, digest in digests.items() if digest != DAMAGED} == size
 
 
 def test_contents_of_every_size(short_path: Path) -> None:
@@ -88,17 +88,19 @@ def test_contents_of_every_size(short_path: Path) -> None:
         os.truncate(short_path / f"sparse{size}", size)
     with View(short_path) as view:
         paths = [b"%b%d" % (front, size) for size in sizes for front in (b"", b"sparse")]
-        found = assert_same(view, *paths)
-    assert len({*found.values()}) == len(found) - 1  # nothing, twice
-    assert DAMAGED not in found.values()
+        digests = assert_same(view, *paths)
+    assert len({*digests.values()}) == len(digests) - 1  # nothing, twice
+    assert DAMAGED not in digests.values()
 
 
 def test_a_file_that_has_the_wanted_content(short_path: Path) -> None:
     table = doubtful(*(b"%d/f" % number for number in range(500)))
-    for each in table:
-        assert isinstance(each.expected, File)
-        (short_path / os.fsdecode(each.path)).parent.mkdir()
-        (short_path / os.fsdecode(each.path)).write_bytes(content(each.path, each.expected.size))
+    for candidate in table:
+        assert isinstance(candidate.expected, File)
+        (short_path / os.fsdecode(candidate.path)).parent.mkdir()
+        (short_path / os.fsdecode(candidate.path)).write_bytes(
+            content(candidate.path, candidate.expected.size)
+        )
     with View(short_path) as view:
         hashed(view, table)
     assert len([source for source in table.sources({10}) if source.right]) == len(table)
@@ -110,8 +112,8 @@ def test_where_files_are_before_directories_are_renamed(short_path: Path) -> Non
         (short_path / name / "f").write_text(name)
     with View(short_path) as view:
         ahead = RenamedView(view, [Move(at(b"old"), at(b"new")), Move(at(b"other"), at(b"old"))])
-        found = assert_same(ahead, b"new/deep/f", b"old/f", b"old/deep/f", b"other/f")
-    assert [digest == DAMAGED for digest in found.values()] == [False, False, True, True]
+        digests = assert_same(ahead, b"new/deep/f", b"old/f", b"old/deep/f", b"other/f")
+    assert [digest == DAMAGED for digest in digests.values()] == [False, False, True, True]
 
 
 def steps_without_permission(folder: Path) -> None:
@@ -122,13 +124,13 @@ def steps_without_permission(folder: Path) -> None:
     (folder / "closed").chmod(0)
     paths = (b"closed/f", b"secret", b"good")
     with View(folder) as view:
-        found = assert_same(view, *paths, b"closed/d/f")
-        assert [digest == DAMAGED for digest in found.values()] == [True, True, False, True]
+        digests = assert_same(view, *paths, b"closed/d/f")
+        assert [digest == DAMAGED for digest in digests.values()] == [True, True, False, True]
     with Tree(folder) as tree:
-        found = hashed(tree, doubtful(*paths))
-        assert [digest == DAMAGED for digest in found.values()] == [True, True, False]
-        found = hashed(tree, doubtful(b"closed/d/f"))  # opens up what is above
-        assert DAMAGED not in found.values()
+        digests = hashed(tree, doubtful(*paths))
+        assert [digest == DAMAGED for digest in digests.values()] == [True, True, False]
+        digests = hashed(tree, doubtful(b"closed/d/f"))  # opens up what is above
+        assert DAMAGED not in digests.values()
         assert_same(tree, *paths, b"closed/d/f")
     assert (folder / "closed").stat().st_mode & 0o777 == 0
 
@@ -140,7 +142,7 @@ def test_who_opens_up_directories_does_so_here(short_path: Path) -> None:
 def test_a_disk_that_fails_ends_it(short_path: Path) -> None:
     (short_path / "f").touch()
 
-    def told(read: Callable[[View], object]) -> object:
+    def message_of(read: Callable[[View], object]) -> object:
         def work() -> str:
             with pytest.raises(StorageError) as raised:
                 read(view)
@@ -149,8 +151,8 @@ def test_a_disk_that_fails_ends_it(short_path: Path) -> None:
         return supervise(("open",), work, lambda _: errno.EIO).result
 
     with View(short_path) as view:
-        message = told(lambda view: hashed(view, doubtful(b"f")))
-        assert message == told(lambda view: digest_here(view, at(b"f")))
+        message = message_of(lambda view: hashed(view, doubtful(b"f")))
+        assert message == message_of(lambda view: digest_here(view, at(b"f")))
 
 
 def over() -> None:
@@ -164,7 +166,7 @@ def test_what_is_asked_now_and_then_ends_it_in_the_middle_of_a_file(short_path: 
     with View(short_path) as view, pytest.raises(TimeoutError):
         view.hash_candidates(table.engine, DAMAGED, over)
     assert time.monotonic() - began < 5
-    assert [each.digest for each in table] == [None]
+    assert [candidate.digest for candidate in table] == [None]
     assert open_handles() == handles
 
 

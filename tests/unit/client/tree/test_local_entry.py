@@ -1,4 +1,4 @@
-"""What `stat_entry` says of real trees."""
+"""The results of `stat_entry` on real trees."""
 
 import os
 import stat
@@ -16,9 +16,9 @@ from tests.support.local_trees import T0, at
 
 def look(folder: Path, path: bytes) -> LocalEntry:
     with View(folder) as view:
-        found = stat_entry(view, at(path))
-    assert found is not None
-    return found
+        local = stat_entry(view, at(path))
+    assert local is not None
+    return local
 
 
 def test_a_file(short_path: Path) -> None:
@@ -28,9 +28,9 @@ def test_a_file(short_path: Path) -> None:
     if os.geteuid() == 0:
         os.chown(short_path / "f", 54321, 0)
         (short_path / "f").chmod(0o4751)
-    found = look(short_path, b"f")
-    owner, group = Names().user(found.uid), Names().group(found.gid)
-    assert found.entry == File(at(b"f"), 3, T0, 0o4751, owner, group)
+    local = look(short_path, b"f")
+    owner, group = Names().user(local.uid), Names().group(local.gid)
+    assert local.entry == File(at(b"f"), 3, T0, 0o4751, owner, group)
     assert owner == (b"#54321" if os.geteuid() == 0 else owner)
 
 
@@ -58,10 +58,10 @@ def test_nothing_there(short_path: Path) -> None:
 
 
 def test_root_is_a_directory_of_its_own(short_path: Path) -> None:
-    found = look(short_path, b"")
-    assert isinstance(found.entry, Directory)
-    assert found.entry.path == ROOT
-    assert stat.S_IMODE(short_path.stat().st_mode) == found.entry.mode
+    local = look(short_path, b"")
+    assert isinstance(local.entry, Directory)
+    assert local.entry.path == ROOT
+    assert stat.S_IMODE(short_path.stat().st_mode) == local.entry.mode
 
 
 @pytest.mark.parametrize("name", [b"#4294967295", b"#-1", b"#", b"#x", b"nul\0"])

@@ -1,4 +1,4 @@
-"""Renames that replace nothing, also where the kernel cannot refuse to replace something."""
+"""Renames that replace nothing, also on kernels that cannot refuse to replace."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ REFUSALS = pytest.mark.parametrize("refusal", [None, errno.ENOSYS, errno.EINVAL,
 
 
 def moved(dest: Path, refusal: int | None) -> object:
-    """Why `a` was not moved to `b`; "": it was."""
+    """Return why `a` was not moved to `b`, or an empty text."""
 
     def work() -> str:
         with SingleTree(dest) as tree:
@@ -41,10 +41,10 @@ def test_to_where_nothing_is(short_path: Path, refusal: int | None) -> None:
 @REFUSALS
 def test_over_something(short_path: Path, refusal: int | None) -> None:
     (short_path / "a").mkdir()
-    there = short_path / os.fsdecode(b"b\xff")
-    there.symlink_to("nowhere")
+    present = short_path / os.fsdecode(b"b\xff")
+    present.symlink_to("nowhere")
     assert moved(short_path, refusal) == os.strerror(errno.EEXIST)
-    assert there.is_symlink()
+    assert present.is_symlink()
     assert (short_path / "a").is_dir()
 
 
@@ -54,13 +54,13 @@ def test_an_error_is_not_taken_for_a_lack(short_path: Path) -> None:
     assert (short_path / "a").is_dir()
 
 
-@pytest.mark.parametrize(("refusal", "known"), [(None, True), (errno.EINVAL, False)])
-def test_whether_the_kernel_can(tmp_path: Path, refusal: int | None, *, known: bool) -> None:
+@pytest.mark.parametrize(("refusal", "supported"), [(None, True), (errno.EINVAL, False)])
+def test_whether_the_kernel_can(tmp_path: Path, refusal: int | None, *, supported: bool) -> None:
     (tmp_path / "a").touch()
     handle = os.open(tmp_path, os.O_RDONLY)
     work = lambda: rename_noreplace(handle, b"a", b"b")  # noqa: E731
-    assert supervise(("rename by flags",), work, lambda _: refusal).result is known
-    assert (tmp_path / "b").exists() is known
+    assert supervise(("rename by flags",), work, lambda _: refusal).result is supported
+    assert (tmp_path / "b").exists() is supported
     (tmp_path / "a").touch()
     (tmp_path / "b").touch()
     with pytest.raises(FileExistsError):

@@ -1,4 +1,4 @@
-"""What cannot be looked at, of many paths."""
+"""Paths that cannot be read, among many."""
 
 from pathlib import Path
 
@@ -12,8 +12,8 @@ from tests.support.local_trees import at, file, linked
 from tests.support.unprivileged import run_unprivileged
 
 
-def place(path: bytes, wanted: Entry | None = None) -> Place:
-    return at(path), wanted, ()
+def place(path: bytes, expected: Entry | None = None) -> Place:
+    return at(path), expected, ()
 
 
 def survey(view: View, places: list[Place]) -> list[Candidate]:
@@ -41,9 +41,9 @@ def steps_that_are_refused(folder: Path) -> None:
 def steps_that_open_up(folder: Path) -> None:
     closed(folder)
     with Tree(folder) as tree:
-        (seen,) = survey(tree, [place(b"d/f", file(b"d/f"))])
-        assert seen.have is not None
-        assert "size" in seen.differing
+        (paths_seen,) = survey(tree, [place(b"d/f", file(b"d/f"))])
+        assert paths_seen.have is not None
+        assert "size" in paths_seen.differing
     assert (folder / "d").stat().st_mode & 0o777 == 0o600
 
 

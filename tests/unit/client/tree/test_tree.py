@@ -54,11 +54,11 @@ def tree(short_path: Path) -> Iterator[SingleTree]:
         yield opened
 
 
-def publish(tree: SingleTree, wanted: File) -> None:
-    tree.publish(Staged(tree.dest)([wanted]), wanted)
+def publish(tree: SingleTree, expected: File) -> None:
+    tree.publish(Staged(tree.dest)([expected]), expected)
 
 
-def here(tree: SingleTree, path: bytes) -> os.stat_result:
+def folder(tree: SingleTree, path: bytes) -> os.stat_result:
     status = tree.stat(at(path))
     assert status is not None
     return status
@@ -126,9 +126,9 @@ def test_no_handle_stays_open(short_path: Path) -> None:
 
 
 def test_publish_sets_everything(tree: SingleTree) -> None:
-    wanted = file(b"f", 100, mode=0o6751)._replace(mtime=-1_500_000_000, owner=b"#4321")
-    publish(tree, wanted)
-    status = here(tree, b"f")
+    expected = file(b"f", 100, mode=0o6751)._replace(mtime=-1_500_000_000, owner=b"#4321")
+    publish(tree, expected)
+    status = folder(tree, b"f")
     assert stat.S_IMODE(status.st_mode) == 0o6751
     assert status.st_mtime_ns == -1_500_000_000
     assert status.st_uid == (4321 if os.geteuid() == 0 else os.geteuid())
@@ -140,14 +140,14 @@ def test_publish_replaces_by_rename(tree: SingleTree) -> None:
     with (tree.dest / "f").open("rb") as reader:
         publish(tree, file(b"f", 50))
         assert len(reader.read()) == 5
-    assert here(tree, b"f").st_size == 50
+    assert folder(tree, b"f").st_size == 50
 
 
 def test_publish_breaks_a_hardlink_instead_of_writing_through_it(tree: SingleTree) -> None:
     publish(tree, file(b"f", 5))
     os.link(tree.dest / "f", tree.dest / "g")
     publish(tree, file(b"f", 50))
-    assert here(tree, b"g").st_size == 5
+    assert folder(tree, b"g").st_size == 5
 
 
 def test_publish_never_replaces_a_directory(tree: SingleTree) -> None:
@@ -173,14 +173,14 @@ def test_every_bit_of_the_mode(tree: SingleTree, mode: int) -> None:
     publish(tree, file(b"f", mode=mode))
     tree.make_directory(at(b"d"))
     tree.set_directory(directory(b"d", mode=mode))
-    assert stat.S_IMODE(here(tree, b"f").st_mode) == mode
-    assert stat.S_IMODE(here(tree, b"d").st_mode) == mode
+    assert stat.S_IMODE(folder(tree, b"f").st_mode) == mode
+    assert stat.S_IMODE(folder(tree, b"d").st_mode) == mode
 
 
 def test_setuid_survives_a_change_of_owner(tree: SingleTree) -> None:
     publish(tree, file(b"f", mode=0o4755))
     tree.set_attributes(file(b"f", mode=0o4755)._replace(owner=b"#77", group=b"#78"))
-    status = here(tree, b"f")
+    status = folder(tree, b"f")
     assert stat.S_IMODE(status.st_mode) == 0o4755
     if os.geteuid() == 0:
         assert (status.st_uid, status.st_gid) == (77, 78)
@@ -189,7 +189,7 @@ def test_setuid_survives_a_change_of_owner(tree: SingleTree) -> None:
 def test_unknown_owners_are_kept_and_counted_once(tree: SingleTree) -> None:
     for name in (b"a", b"b"):
         publish(tree, file(name)._replace(owner=b"no-such-user", group=b"no-such-group"))
-    assert here(tree, b"a").st_uid == os.geteuid()
+    assert folder(tree, b"a").st_uid == os.geteuid()
     if tree.owners is not None:
         assert tree.owners.unknown_users == {b"no-such-user"}
         assert tree.owners.unknown_groups == {b"no-such-group"}
@@ -210,12 +210,12 @@ def test_a_new_directory_does_not_inherit_setgid(tree: SingleTree) -> None:
     tree.set_directory(directory(b"d", mode=0o2755))
     tree.make_directory(at(b"d/e"), directory(b"d/e"))
     tree.set_directory(directory(b"d/e"))
-    assert stat.S_IMODE(here(tree, b"d/e").st_mode) == 0o755
+    assert stat.S_IMODE(folder(tree, b"d/e").st_mode) == 0o755
 
 
 def test_a_made_directory_can_be_read_before_it_is_final(tree: SingleTree) -> None:
     tree.make_directory(at(b"d"), directory(b"d", mode=0o555))
-    assert stat.S_IMODE(here(tree, b"d").st_mode) == 0o755
+    assert stat.S_IMODE(folder(tree, b"d").st_mode) == 0o755
 
 
 # Symlinks, hardlinks, attributes
@@ -229,7 +229,7 @@ def test_symlink_replaces_anything_but_a_directory(tree: SingleTree) -> None:
     for path in (b"f", b"p", b"l", b"new"):
         tree.symlink(symlink(path, b"tar\xffget"))
         assert tree.target(at(path)) == b"tar\xffget"
-        assert here(tree, path).st_mtime_ns == T0
+        assert folder(tree, path).st_mtime_ns == T0
     with pytest.raises(PathError, match="directory is in the way"):
         tree.symlink(symlink(b"d"))
     assert tree.listing(STAGING) == ([], [b"ready"])
@@ -249,8 +249,8 @@ def test_link_replaces_and_is_idempotent(tree: SingleTree) -> None:
     for _ in range(2):
         tree.link(linked(b"g", file(b"f")))
         tree.link(linked(b"h", file(b"f")))
-    assert here(tree, b"f").st_nlink == 3
-    assert here(tree, b"f").st_ino == here(tree, b"g").st_ino == here(tree, b"h").st_ino
+    assert folder(tree, b"f").st_nlink == 3
+    assert folder(tree, b"f").st_ino == folder(tree, b"g").st_ino == folder(tree, b"h").st_ino
     assert tree.listing(STAGING)[0] == []
 
 
@@ -275,12 +275,12 @@ def test_a_hardlink_is_made_of_nothing_but_what_the_metadata_state(
     publish(tree, stated)
     publish(tree, file(b"taken", 20))
     for path in (b"new", b"taken"):
-        wanted = linked(path, stated)._replace(**changed)  # type: ignore[arg-type]
+        expected = linked(path, stated)._replace(**changed)  # type: ignore[arg-type]
         with pytest.raises(PathError, match="not what it should be"):
-            tree.link(wanted)
+            tree.link(expected)
     assert tree.stat(at(b"new")) is None
-    assert here(tree, b"taken").st_size == 20
-    assert here(tree, b"secret").st_nlink == 1
+    assert folder(tree, b"taken").st_size == 20
+    assert folder(tree, b"secret").st_nlink == 1
     assert tree.listing(STAGING)[0] == []
 
 
@@ -327,24 +327,24 @@ def test_nothing_is_made_in_a_staging_area_that_others_may_write_to(tree: Single
 
 
 def test_what_was_staged_is_published_although_its_folder_was_exchanged(tree: SingleTree) -> None:
-    wanted = file(b"f")
-    staged = Staged(tree.dest)([wanted])
-    tree.set_metadata(staged, wanted)
+    expected = file(b"f")
+    staged = Staged(tree.dest)([expected])
+    tree.set_metadata(staged, expected)
     (tree.dest / ".~tmp~").rename(tree.dest / "aside")
     planted = tree.dest / ".~tmp~/huai/ready" / os.fsdecode(staged.names[0])
     planted.parent.mkdir(parents=True)
     planted.write_bytes(b"not looked at")
-    tree.rename_into_place(staged, wanted)
+    tree.rename_into_place(staged, expected)
     assert (tree.dest / "f").read_bytes() == content(b"f", 10)
 
 
 def test_attributes_of_a_symlink_leave_its_target_alone(tree: SingleTree) -> None:
     publish(tree, file(b"f"))
     tree.symlink(symlink(b"l", b"f", mtime=5))
-    before = here(tree, b"f")
+    before = folder(tree, b"f")
     tree.set_attributes(symlink(b"l", b"f", mtime=7_000_000_001)._replace(owner=b"#99"))
-    assert here(tree, b"l").st_mtime_ns == 7_000_000_001
-    assert here(tree, b"f") == before
+    assert folder(tree, b"l").st_mtime_ns == 7_000_000_001
+    assert folder(tree, b"f") == before
 
 
 def test_attributes_are_for_the_right_type_only(tree: SingleTree) -> None:
@@ -352,16 +352,16 @@ def test_attributes_are_for_the_right_type_only(tree: SingleTree) -> None:
     (tree.dest / "l").symlink_to("f")
     (tree.dest / "d").mkdir()
     os.mkfifo(tree.dest / "p")
-    for wanted in (file(b"l"), file(b"d"), file(b"p"), symlink(b"f"), symlink(b"d")):
+    for expected in (file(b"l"), file(b"d"), file(b"p"), symlink(b"f"), symlink(b"d")):
         with pytest.raises(PathError, match="not a"):
-            tree.set_attributes(wanted)
+            tree.set_attributes(expected)
 
 
 def test_equal_attributes_are_not_written_again(tree: SingleTree) -> None:
     publish(tree, file(b"f"))
-    before = here(tree, b"f").st_ctime_ns
+    before = folder(tree, b"f").st_ctime_ns
     tree.set_attributes(file(b"f"))
-    assert here(tree, b"f").st_ctime_ns == before
+    assert folder(tree, b"f").st_ctime_ns == before
 
 
 # Removing and moving
@@ -421,13 +421,13 @@ def test_move_takes_everything_along_and_forgets_the_old_handles(tree: SingleTre
     assert tree.listing(at(b"x/y/b"))[0] == [b"f"]
 
 
-@pytest.mark.parametrize("there", ["file", "directory", "symlink"])
-def test_move_never_replaces(tree: SingleTree, there: str) -> None:
+@pytest.mark.parametrize("present", ["file", "directory", "symlink"])
+def test_move_never_replaces(tree: SingleTree, present: str) -> None:
     tree.make_directory(at(b"a"))
     target = tree.dest / "b"
-    if there == "file":
+    if present == "file":
         target.touch()
-    elif there == "directory":
+    elif present == "directory":
         target.mkdir()
     else:
         target.symlink_to("none")
@@ -446,14 +446,16 @@ def test_move_is_for_directories(tree: SingleTree) -> None:
 
 @pytest.mark.parametrize("mtime", [-(1 << 40), 1 << 62, (1 << 63) - 1])
 def test_no_time_is_clamped_without_a_word(tree: SingleTree, mtime: int) -> None:
-    """A file system may hold less; then that is what is seen, and `verify` tells it."""
+    """Cover a file system that stores less, which `verify` reports."""
     tree.make_directory(at(b"d"))
     tree.set_directory(directory(b"d", mtime=mtime))
     os.utime(tree.dest, ns=(mtime, mtime))
-    assert here(tree, b"d").st_mtime_ns == tree.dest.stat().st_mtime_ns
-    found = verify(tree, [directory(b"", mtime=mtime), directory(b"d", mtime=mtime)], content=False)
-    told = {each.path for each in found if "mtime" in each.attributes}
-    assert (b"d" in told) == (here(tree, b"d").st_mtime_ns != mtime)
+    assert folder(tree, b"d").st_mtime_ns == tree.dest.stat().st_mtime_ns
+    differences = verify(
+        tree, [directory(b"", mtime=mtime), directory(b"d", mtime=mtime)], content=False
+    )
+    reported = {each.path for each in differences if "mtime" in each.attributes}
+    assert (b"d" in reported) == (folder(tree, b"d").st_mtime_ns != mtime)
 
 
 # Names and depth
@@ -469,7 +471,7 @@ def test_odd_names(tree: SingleTree, name: bytes) -> None:
     assert sorted(tree.listing(at(name))[0]) == sorted([name, name[:-1] + b"2", b"l"])
     tree.move(at(name), at(name[:-1] + b"3"))
     tree.set_directory(directory(name[:-1] + b"3", mtime=1))
-    assert here(tree, name[:-1] + b"3").st_mtime_ns == 1
+    assert folder(tree, name[:-1] + b"3").st_mtime_ns == 1
 
 
 def test_paths_that_are_longer_than_the_kernel_takes_at_once(tree: SingleTree) -> None:
@@ -483,13 +485,13 @@ def test_paths_that_are_longer_than_the_kernel_takes_at_once(tree: SingleTree) -
     publish(tree, file(path))
     tree.set_attributes(file(path, mode=0o600))
     tree.symlink(symlink(path[:-1] + b"l"))
-    assert stat.S_IMODE(here(tree, path).st_mode) == 0o600
+    assert stat.S_IMODE(folder(tree, path).st_mode) == 0o600
     deep = ROOT
     for _ in range(2000):
         deep = join(deep, b"d")
         tree.make_directory(deep)
     publish(tree, file(join(deep, b"f")))
-    assert here(tree, join(deep, b"f")).st_size == 10
+    assert folder(tree, join(deep, b"f")).st_size == 10
 
 
 # Read-only directories of an ordinary user

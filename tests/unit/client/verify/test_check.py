@@ -1,4 +1,4 @@
-"""`verify` (and the merge below it) against real trees."""
+"""`verify`, and the comparison that it uses, on real trees."""
 
 import os
 from collections.abc import Iterator
@@ -51,13 +51,13 @@ def tree(short_path: Path) -> Iterator[SingleTree]:
 
 
 def check(
-    tree: SingleTree, wanted: list[Entry] = WANTED, *, content: bool = True
+    tree: SingleTree, expected: list[Entry] = WANTED, *, content: bool = True
 ) -> list[Difference]:
-    return sorted(verify(tree, wanted, content=content))
+    return sorted(verify(tree, expected, content=content))
 
 
 def settle(tree: SingleTree, *paths: bytes) -> None:
-    """Give directories their times back after a test has changed something in them."""
+    """Restore the times of directories after a test has changed their content."""
     for entry in WANTED:
         if entry.path in paths:
             tree.set_directory(directory(entry.path))
@@ -80,8 +80,8 @@ def test_missing(tree: SingleTree) -> None:
 
 def test_everything_missing(tmp_path: Path) -> None:
     with SingleTree(tmp_path) as empty:
-        found = check(empty)
-    assert [item.path for item in found if item.kind == Kind.MISSING] == sorted(
+        differences = check(empty)
+    assert [item.path for item in differences if item.kind == Kind.MISSING] == sorted(
         entry.path for entry in WANTED[1:]
     )
 
@@ -111,12 +111,12 @@ def test_what_differs(tree: SingleTree) -> None:
 
 
 def test_content_changed_in_place_with_size_and_time_kept(tree: SingleTree) -> None:
-    wanted = {entry.path: entry for entry in WANTED}
+    expected = {entry.path: entry for entry in WANTED}
     for name in ("a/b/f", "a/leader"):
         with (tree.dest / name).open("r+b") as out:
             out.seek(1999)
             out.write(b"\0")
-        entry = wanted[at(name.encode())]
+        entry = expected[at(name.encode())]
         assert isinstance(entry, File)
         tree.set_attributes(entry)
     assert check(tree, content=False) == []
@@ -147,10 +147,10 @@ def test_a_leaf_where_a_directory_should_be(tree: SingleTree, kind: str) -> None
     else:
         os.mkfifo(tree.dest / "c")
     settle(tree, b"")
-    found = check(tree)
-    assert found[0] == Difference(at(b"c"), Kind.DIFFERS, ("type",))
-    assert {item.kind for item in found[1:]} == {Kind.MISSING}
-    assert len(found) == 41
+    differences = check(tree)
+    assert differences[0] == Difference(at(b"c"), Kind.DIFFERS, ("type",))
+    assert {item.kind for item in differences[1:]} == {Kind.MISSING}
+    assert len(differences) == 41
 
 
 def test_leaves_of_another_type(tree: SingleTree) -> None:
@@ -166,10 +166,10 @@ def test_leaves_of_another_type(tree: SingleTree) -> None:
 
 
 def test_a_hardlink_that_became_a_copy(tree: SingleTree) -> None:
-    wanted = LEADER._replace(path=at(b"a/b/also"))
+    expected = LEADER._replace(path=at(b"a/b/also"))
     (tree.dest / "a/b/also").unlink()
     (tree.dest / "a/b/also").write_bytes((tree.dest / "a/leader").read_bytes())
-    tree.set_attributes(wanted)
+    tree.set_attributes(expected)
     settle(tree, b"a/b")
     assert check(tree) == [Difference(at(b"a/b/also"), Kind.DIFFERS, ("link",))]
 
@@ -203,8 +203,8 @@ def steps_with_unreadable_paths(folder: Path) -> None:
     (folder / "a/b").chmod(0)
     (folder / "e").chmod(0)
     with View(folder, owners=False) as view:
-        found = sorted(verify(view, WANTED, content=True))
-    assert [(item.path, item.kind, item.attributes) for item in found] == [
+        differences = sorted(verify(view, WANTED, content=True))
+    assert [(item.path, item.kind, item.attributes) for item in differences] == [
         (b"a/b", Kind.DIFFERS, ("mode",)),
         (b"a/b", Kind.UNREADABLE, ()),
         (b"e", Kind.UNREADABLE, ()),

@@ -1,4 +1,4 @@
-"""Room is judged by what is to be fetched, where that is known."""
+"""Room is judged by the size to fetch, if that is known."""
 
 import pytest
 
@@ -23,6 +23,6 @@ def test_room(subtests: pytest.Subtests) -> None:
         (20_000, 1 << 30, 0, Result.OK),
     ]:
         with subtests.test(free=free, size=size, needed=needed, result=result):
-            found = judge_room("text", free, size, BOUNDS, needed)
-            assert found.result is result
-            assert found.code == (ExitCode.NO_SPACE if result is Result.FAIL else ExitCode.OK)
+            findings = judge_room("text", free, size, BOUNDS, needed)
+            assert findings.result is result
+            assert findings.code == (ExitCode.NO_SPACE if result is Result.FAIL else ExitCode.OK)

@@ -1,4 +1,4 @@
-"""How checks are carried out, and what they add up to."""
+"""The execution of checks, and their totals."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from huai_schema.errors import ExitCode, FormatError
 PAGE = (Path(__file__).parents[5] / "docs/DOCTOR.md").read_text(encoding="utf-8")
 
 
-def found(*findings: Finding) -> Check[None]:
+def examined(*findings: Finding) -> Check[None]:
     return Check("check", "a check", lambda _: findings)
 
 
@@ -57,7 +57,7 @@ def test_an_error_that_nobody_expected_is_not_hidden() -> None:
 
 
 def test_a_check_that_makes_no_sense_is_skipped_and_so_is_what_needs_it() -> None:
-    broken = found(ok("partly"), fail("no", "repair it", ExitCode.CONFIG))
+    broken = examined(ok("partly"), fail("no", "repair it", ExitCode.CONFIG))
     second = Check[None]("second", "", lambda _: [ok("never")], needs=("check",))
     third = Check[None]("third", "", lambda _: [ok("never")], needs=("second",))
     results = [each.finding.result for each in run_checks([broken, second, third], None)]
