@@ -21,7 +21,10 @@ def test_a_mistake_is_refused_and_nothing_is_written(down: Downstream) -> None:
     mistakes = {
         ("m", "ftp://user:secret@h/", "/srv/m"): ("[modules.m]: url: ", "did you mean http://h:"),
         ("m", "http://h", ""): ("[modules.m]: dest: ", "variables of the shell"),
-        ("m", "http://h", f"{down.root}/modules/m"): ("[modules.m]: dest: ", "one in the other"),
+        ("m", "http://h", f"{down.root}/modules/m"): (
+            "[modules.m]: dest: ",
+            "must not contain each other",
+        ),
         ("../x", "http://h", "/srv/m"): ("cannot be a module's name",),
         ("m", "http://h", "/srv/m", "--other-url="): ("url: the address is empty",),
     }

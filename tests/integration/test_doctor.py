@@ -125,7 +125,7 @@ def test_a_new_module_is_well_too(up: Upstream, place: Site) -> None:
     commit_file(up, b"a", b"a")
     down = place.downstream(up)
     findings = examine(down, code=0)
-    assert "a is there as serial 1 says" in findings["content"][0]["message"]
+    assert "has a of serial 1" in findings["content"][0]["message"]
     assert results_of([findings["repository"]]) == ["skipped"]
     assert results(down, "agreement") == ["skipped"], "one address, and nothing applied"
     assert list(down.dest.iterdir()) == []
@@ -416,7 +416,7 @@ def test_a_copy_that_is_behind_is_named_before_the_first_sync(
     commit_file(up)
     down = place.downstream(up, content_urls=(str(tmp_path / "behind"),))
     finding = find_one(down, "content", code=ExitCode.PARTIAL)
-    assert "has no folder/new, which serial 2 names" in finding["message"]
+    assert "folder/new of serial 2 is missing" in finding["message"]
     assert "content_urls" in finding["fix"]
     assert list(down.dest.iterdir()) == []
     assert not places(down).folder.exists()
@@ -438,14 +438,14 @@ def test_content_that_is_not_what_the_metadata_say(
                 other.write_bytes(content)
                 os.utime(other, ns=(NEWER, NEWER))
                 finding = find_one(down, "content", code=ExitCode.MISMATCH)
-                assert "folder/new is not what serial 2 says" in finding["message"]
+                assert "folder/new differs from serial 2" in finding["message"]
 
 
 def test_metadata_on_disk_are_used_and_not_changed(up: Upstream, down: Downstream) -> None:
     commit_file(up)
     before = sorted(path.name for path in down.repository.rglob("*"))
     finding = find_one(down, "content", code=0)
-    assert "folder/new is there as serial 2 says" in finding["message"]
+    assert "has folder/new of serial 2" in finding["message"]
     assert sorted(path.name for path in down.repository.rglob("*")) == before
     down.configure(url=str(up.places.repository))
     assert results(down, "content", code=0) == ["ok"]
@@ -480,7 +480,7 @@ def test_mirrors_that_stand_in(up: Upstream, down: Downstream, tmp_path: Path) -
         down.configure(mirrors="auto", timeout=2)
         findings = examine(down, code=0)["content"]
         assert results_of([findings]) == ["ok", "ok", "warn", "warn"]
-        assert f"{stale.url}/stale/: has no new" in findings[2]["message"]
+        assert f"{stale.url}/stale/: new of serial" in findings[2]["message"]
 
 
 def test_the_file_that_is_compared(up: Upstream, down: Downstream) -> None:
@@ -496,9 +496,9 @@ def test_the_file_that_is_compared(up: Upstream, down: Downstream) -> None:
     up.commit()
     down.configure(filter=("- /left-out",))
     for _ in range(2):
-        assert "/: lets us in, and pool/b is there" in find_one(down, "content")["message"]
+        assert "/: accepts connections, and has pool/b" in find_one(down, "content")["message"]
     down.configure(filter=("+ /dists/***", "- *"))
-    assert "dists/sid/Release is there" in find_one(down, "content")["message"]
+    assert "has dists/sid/Release" in find_one(down, "content")["message"]
     down.configure(filter=("- *",))
     assert "no small file to compare" in find_one(down, "content", code=0)["message"]
 
@@ -552,5 +552,5 @@ def test_two_commits_of_one_serial(
         Upstream(up.name, up.tree, copy).commit()
         finding = find_one(down, "agreement", code=ExitCode.ROLLED_BACK)
         assert finding["result"] == "fail"
-        assert "serial 2 is two commits" in finding["message"]
+        assert "serial 2 has two commits" in finding["message"]
         assert other in finding["message"]

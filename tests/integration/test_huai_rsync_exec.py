@@ -117,7 +117,7 @@ def test_another_source_for_the_same_tree_is_not_mistaken(synced: Mirror) -> Non
     other = f"{synced.source}pool/"
     ended = run(synced.program, *PLAIN, other, f"{synced.down.dest}/", environment=settings)
     assert ended.code == 0
-    assert "is not one of its content URLs" in ended.err
+    assert "is not one of the module's content URLs" in ended.err
     assert sorted(os.listdir(synced.down.dest)) == [str(number) for number in range(5)]
     # The next sync knows of the changes that rsync made there, by whichever name it runs.
     assert synced.down.sync("--delete-extraneous").code == 0
@@ -235,7 +235,7 @@ def test_changes_that_need_a_deletion_are_left_to_rsync(synced: Mirror) -> None:
 
 
 def test_calls_that_never_delete_are_rsyncs(pair: Mirror) -> None:
-    assert "no call that deletes has ended yet" in pair.call("-aH", environment=EXPLAIN).err
+    assert "before the first complete call with it" in pair.call("-aH", environment=EXPLAIN).err
     assert pair.call(*PLAIN).code == 0
     messages = []
     for number in range(10):
@@ -244,7 +244,7 @@ def test_calls_that_never_delete_are_rsyncs(pair: Mirror) -> None:
         messages.append(pair.call("-aH", environment=EXPLAIN).err)
         assert (pair.down.dest / f"pool/new {number}").exists()
     assert messages[0] == ""
-    assert "as many calls before" in messages[-1]
+    assert "as too many calls before" in messages[-1]
     assert pair.call(*PLAIN).err == ""
     assert_equal(pair.up, pair.down)
 
@@ -269,9 +269,9 @@ def test_status_shows_calls_that_are_left_to_rsync_until_one_is_not(pair: Mirror
 
     assert "real rsync" not in print_status()
     for _ in range(2):
-        assert "its filter rules are not those" in pair.call(*PLAIN, "--exclude=/x").err
+        assert "the filter rules are not those" in pair.call(*PLAIN, "--exclude=/x").err
     assert "huai-rsync left 2 calls to the real rsync since " in print_status()
-    assert "its filter rules are not those of the module" in print_status()
+    assert "the filter rules are not those of the module" in print_status()
     assert "left 2 calls to the real rsync" in pair.down.run("doctor", pair.down.name).out
     assert pair.call(*PLAIN).code == 0
     assert "real rsync" not in print_status()
@@ -346,11 +346,7 @@ def test_it_never_calls_itself(pair: Mirror, tmp_path: Path, wrapped: bool) -> N
 def test_without_any_rsync_it_says_so(pair: Mirror, tmp_path: Path) -> None:
     ended = run(pair.program, "-a", "a", "b", environment={"PATH": str(tmp_path)})
     assert ended.code == 14
-<<<<<<< HEAD
-    assert "no rsync on PATH" in ended.err
-=======
     assert "rsync is missing on PATH" in ended.err
->>>>>>> 7242bb69 (client: say plainly what the reports and huai-rsync do)
 
 
 def test_own_files_of_a_mirror_are_protected_as_the_module_says(pair: Mirror) -> None:

@@ -181,6 +181,6 @@ def test_a_dry_run_into_an_empty_tree_is_rsyncs(place: Site, tmp_path: Path) -> 
         subprocess.run(["rm", "-r", tree], check=True)
         tree.mkdir()
     ended, real = pair.call_both("-aHinv --delete")
-    assert "holds nothing yet" in ended.err
+    assert "it is empty" in ended.err
     assert [os.listdir(tree) for tree in pair.trees] == [[], []]
     assert ended.out.splitlines()[:-2] == real.out.splitlines()[:-2]
