@@ -28,9 +28,9 @@ _OTHER_NAME = (
 TLS_HINT = "certificates and key are PEM, and belong together; the key has no passphrase"
 _CERTIFICATE_HINTS = (
     ("match", _OTHER_NAME),
-    ("expired", "tell its administrator; if others accept it, check the clock of this machine"),
+    ("expired", "inform its administrator; if others accept it, check the clock of this machine"),
     ("not yet valid", "check the clock of this machine"),
-    ("revoked", "tell its administrator"),
+    ("revoked", "inform its administrator"),
 )
 """A word of the reason, with its hint."""
 

@@ -15,7 +15,7 @@ from huai_client.tree.errors import PathError, StorageError, at
 from huai_client.tree.probing import probe_folder
 from huai_schema.paths import ROOT, RelPath, basename, join, parent, show
 
-_HINT = "keep the mirror on a file system that tells them apart, such as ext4, xfs, btrfs or ZFS"
+_HINT = "keep the mirror on a file system that distinguishes case, such as ext4, xfs, btrfs or ZFS"
 
 
 class Names(Protocol):

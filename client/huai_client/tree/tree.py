@@ -115,7 +115,7 @@ class Tree(View):
             self._area = -1
 
     def make_directories(self, items: Sequence[RelPath | Directory]) -> Row:
-        """Make directories, unless they exist; their owner can write there until they are settled.
+        """Make missing directories, which stay writable for their owner until they are settled.
 
         With an entry, a directory gets its owner and mode at once, so that published files can be
         read before the run ends.
@@ -127,8 +127,7 @@ class Tree(View):
     ) -> Row:
         """Rename directories with everything below them, from old to new path.
 
-        Nothing stands at the new path.  Each of `forwards` takes the place of an old one at the
-        same moment.
+        Nothing exists at the new path.  Each of `forwards` replaces an old path at the same moment.
         """
         if forwards and (failed := self._stage(items[0][1])):
             return failed
@@ -174,10 +173,7 @@ class Tree(View):
         return self._carry_out("attributes", items)
 
     def remove_entries(self, items: Sequence[Removal]) -> Row:
-        """Remove what exists.
-
-        A directory that is not empty is a failure, `NotEmptyError`.
-        """
+        """Remove existing entries; a directory that is not empty is a failure, `NotEmptyError`."""
         return self._begin_keeping(items[0][0]) or self._carry_out("remove", items)
 
     def settle_directories(self, items: Sequence[Directory]) -> Row:

@@ -16,7 +16,7 @@ _TREE = ("destination",)
 
 MACHINE: tuple[Check[Path], ...] = (
     Check("rsync", "the program that transfers", machine.rsync),
-    Check("confinement", "what rsync may touch", machine.confinement),
+    Check("confinement", "the files that rsync may access", machine.confinement),
     Check("root", "the folder of all state", machine.root),
     Check("root-space", "room for state", machine.root_space, needs=("root",)),
 )
@@ -30,13 +30,15 @@ CONFIG: tuple[Check[tuple[Path, ClientConfig]], ...] = (
 MODULE: tuple[Check[Mirror], ...] = (
     Check("settings", "the table of client.toml", settings.settings),
     Check("lock", "one run at a time", state.lock),
-    Check("state", "what the tree was brought to", state.state),
-    Check("history", "how the last run ended", state.history),
-    Check("repository", "the metadata here", state.repository, needs=("state",)),
+    Check("state", "the recorded state of the tree", state.state),
+    Check("history", "the result of the last run", state.history),
+    Check("repository", "the local metadata", state.repository, needs=("state",)),
     Check("destination", "the tree's folder", destination.destination),
-    Check("set-id", "programs with rights of others", destination.set_id, needs=("destination",)),
+    Check(
+        "set-id", "programs with other users' rights", destination.set_id, needs=("destination",)
+    ),
     Check("space", "room for the tree", destination.space, needs=("destination",)),
-    Check("tree", "what was synced is there", state.tree, needs=("repository", "destination")),
+    Check("tree", "synced content in the tree", state.tree, needs=("repository", "destination")),
     Check("hardlinks", "hardlinks", feature(features.hardlinks), _TREE),
     Check("reflinks", "copies that share blocks", feature(features.reflinks), _TREE),
     Check("noreplace", "renames that replace nothing", feature(features.noreplace), _TREE),

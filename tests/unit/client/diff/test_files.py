@@ -46,7 +46,7 @@ def rows_of(files: Sequence[File]) -> Sequence[File]:
 
 
 def of_parts(parts: list[tuple[bool, list[File]]]) -> tuple[Sequence[File], list[File]]:
-    """Some of them as rows; and what they are in all."""
+    """Return files, some of them as rows, and the same files as a list."""
     sequences = [rows_of(files) if is_rows else files for is_rows, files in parts]
     return joined(*sequences), [each for part in sequences for each in part]
 

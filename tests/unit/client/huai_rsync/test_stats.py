@@ -77,7 +77,7 @@ def test_silence() -> None:
     assert not list(Stats().log_lines(OutputStyle(stats=True), seconds=0, dry_run=False))
 
 
-def test_a_log_hears_how_much_it_was() -> None:
+def test_the_log_has_the_total_size() -> None:
     """The log has the line that ftpsync's sed reads, with any output on the screen."""
     lines = Stats(total=9, received=2000)
     short = list(lines.log_lines(OutputStyle(quiet=True), seconds=0, dry_run=False))
