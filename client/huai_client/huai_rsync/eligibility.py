@@ -21,7 +21,7 @@ from huai_client.huai_rsync.exec_rsync import RsyncNeededError
 from huai_client.huai_rsync.filters import beyond_filter, unlike_filter
 from huai_client.huai_rsync.request import RsyncRequest
 from huai_client.state.state import State
-from huai_schema.entries import DIRECTORY_MODE, FILE_MODE, ROOT_OWNER, File
+from huai_schema.entries import ROOT_OWNER
 from huai_schema.paths import show
 
 if TYPE_CHECKING:
@@ -59,18 +59,7 @@ def modes_of(request: RsyncRequest) -> Modes:
     """Return the `modes` that correspond to rsync's options."""
     if not request.perms:
         return Modes.LOCAL
-    return Modes.PLAIN if request.modes == (DIRECTORY_MODE, FILE_MODE) else Modes.EXACT
-
-
-def check_modes(request: RsyncRequest, plan: "Plan") -> None:
-    """Raise `RsyncNeededError` if `plan` sets a mode other than that of `--chmod`."""
-    if request.modes is None:
-        return
-    changed = [entry for stage in plan.stages for entry in (*stage.fetches, *stage.attributes)]
-    directories = {directory.mode for directory in plan.directories}
-    files = {entry.mode for entry in changed if isinstance(entry, File)}
-    if not directories <= {request.modes[0]} or not files <= {request.modes[1]}:
-        raise RsyncNeededError("--chmod: the upstream has other modes")
+    return Modes.PLAIN if request.plain_modes else Modes.EXACT
 
 
 def why_not(request: RsyncRequest, rules: "tuple[Rule, ...]", module: Module, root: Path) -> str:

@@ -71,7 +71,7 @@ GROUPS: Final = (
     ),
     Group(
         Use.MEANT,
-        "`D755,F644`; other `Dmmm,Fmmm` only where the upstream's modes are those",
+        "`D755,F644`, and no other modes",
         valued="chmod",
     ),
     Group(

@@ -21,12 +21,11 @@ _NEEDED = ("recursive", "links", "times")
 _FILTERS = ("filter", "include", "exclude", "include-from", "exclude-from")
 _DELETE = ("delete", "del", "delete-before", "delete-during", "delete-delay", "delete-after")
 _NUMBER = re.compile("[0-9]{0,9}")
-_MODES = re.compile("D0?([0-7]{3}),F0?([0-7]{3})")
 _VALUES = {
     "max-delete": _NUMBER,
     "timeout": _NUMBER,
     "port": _NUMBER,
-    "chmod": re.compile(f"(?:{_MODES.pattern})?"),
+    "chmod": re.compile("(?:D0?755,F0?644)?"),
 }
 """The supported values; empty for an option that is not given."""
 _INFO = re.compile("(name|del|stats|all)([0-9]?)", re.IGNORECASE)
@@ -167,7 +166,6 @@ class _Reading:
 
     def _request(self, source: Source, dest: str) -> RsyncRequest:
         flags, values = self.flags, self.values
-        modes = _MODES.fullmatch(values.get("chmod", ""))
         return RsyncRequest(
             source=source,
             dest=dest,
@@ -183,7 +181,7 @@ class _Reading:
             numeric_ids=flags.get("numeric-ids", False),
             safe_links=flags.get("safe-links", False),
             perms=flags.get("perms", False),
-            modes=(int(modes[1], 8), int(modes[2], 8)) if modes else None,
+            plain_modes=bool(values.get("chmod")),
             dry_run=flags.get("dry-run", False),
             style=self._style(),
         )

@@ -65,8 +65,8 @@ class RsyncRequest:
     safe_links: bool
     perms: bool
     """True to keep modes, as `--perms` does; otherwise new files get them, less the umask."""
-    modes: tuple[int, int] | None
-    """The modes of directories and files by `--chmod`; None for the upstream's."""
+    plain_modes: bool
+    """True for `--chmod=D755,F644`; otherwise modes are the upstream's."""
     dry_run: bool
     style: OutputStyle
 

@@ -24,7 +24,6 @@ from huai_client.huai_rsync.cache import Memory, recall, remember, remembered
 from huai_client.huai_rsync.console import RsyncConsole
 from huai_client.huai_rsync.eligibility import (
     check_in_part,
-    check_modes,
     check_numbers,
     check_owners,
     modes_of,
@@ -199,7 +198,6 @@ class _Target:
         own = tuple(each.url for each in self.module.content_places)
         self._check_source(own or urls)
         self._check_age(commit.time)
-        check_modes(self.request, prepared.plan)
         check_numbers(self.request, prepared.plan)
         if self.is_new and not self.request.dry_run:
             from huai_client.config.load import add_module, config_path

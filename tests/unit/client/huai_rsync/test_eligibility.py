@@ -10,7 +10,6 @@ from huai_client.config.load import Module
 from huai_client.config.modes import Modes
 from huai_client.huai_rsync.eligibility import (
     check_in_part,
-    check_modes,
     check_numbers,
     check_owners,
     modes_of,
@@ -176,23 +175,8 @@ def test_modes_are_rsyncs(subtests: pytest.Subtests) -> None:
         ("", Modes.EXACT),
         ("--chmod=D755,F644", Modes.PLAIN),
         ("--chmod=D0755,F644", Modes.PLAIN),
-        ("--chmod=D755,F600", Modes.EXACT),
         ("--no-p", Modes.LOCAL),
         ("--no-perms --chmod=D755,F644", Modes.LOCAL),
     ]:
         with subtests.test(options=options, modes=modes):
             assert modes_of(call(options)) is modes
-
-
-def test_modes_have_to_be_the_upstreams() -> None:
-    def plan(file: int, directory: int) -> Plan:
-        stage = Stage("payload", fetches=[File(RelPath(b"a"), 1, 0, mode=file)])
-        folders = [Directory(ROOT, 0, mode=directory)]
-        return Plan([], [], [], [stage], [], folders)
-
-    options = call("--chmod=D755,F644")
-    check_modes(options, plan(0o644, 0o755))
-    check_modes(call(""), plan(0o600, 0o700))
-    for other in (plan(0o755, 0o755), plan(0o644, 0o775)):
-        with pytest.raises(RsyncNeededError):
-            check_modes(options, other)

@@ -47,7 +47,7 @@ def test_ftpsync() -> None:
         "-prltvHSB8192 --timeout 3600 --stats --max-delete=40000 --delay-updates --delete "
         "--delete-excluded --bwlimit=1m --chmod=D755,F644"
     )
-    assert parsed.modes == (0o755, 0o644)
+    assert parsed.plain_modes
     assert (parsed.max_delete, parsed.timeout, parsed.bwlimit) == ("40000", 3600, 1024)
     assert parsed.delete_excluded
     assert not parsed.owners
@@ -74,6 +74,7 @@ def test_not_understood(subtests: pytest.Subtests) -> None:
         "--fancy",
         "-j",
         "--chmod=a+r",
+        "--chmod=D755,F600",
         "--timeout=soon",
         "--delete=x",
         "--no-zz",
