@@ -98,7 +98,7 @@ def test_a_missing_upload_is_not_a_missing_bucket(tmp_path: Path) -> None:
         service({"COMPLETE": QUOTA, "DELETE": missing}) as endpoint,
         pytest.raises(BucketDownError) as failed,
     ):
-        target(endpoint, tmp_path).put("static/packs/x", tmp_path / "draft")
+        target(endpoint, tmp_path).add("static/packs/x", tmp_path / "draft")
     assert failed.value.message == "s3://mirror/huai: 404 Not Found: NoSuchUpload: Upload not found"
 
 
@@ -106,7 +106,7 @@ def test_a_missing_bucket(tmp_path: Path) -> None:
     missing = (404, "NoSuchBucket", "Bucket not found: mirror")
     with (
         service({"PUT": missing}) as endpoint,
-        pytest.raises(NoBucketError, match="no such bucket"),
+        pytest.raises(NoBucketError, match="the bucket does not exist"),
     ):
         target(endpoint, tmp_path).replace("static/head", b"x")
 

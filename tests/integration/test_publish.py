@@ -183,7 +183,7 @@ def test_a_place_that_is_missing_keeps_no_other_waiting(publisher: Publisher) ->
     publisher.upstream.write("new")
     said = run_server(root, "commit", NAME)
     assert said.returncode == 52
-    assert f"{gone}: there is no such folder" in said.stderr
+    assert f"{gone}: the folder does not exist" in said.stderr
     assert publisher.head.newest == 2
 
 

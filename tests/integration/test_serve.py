@@ -83,7 +83,7 @@ def test_a_broken_configuration_changes_nothing(root: Path, tmp_path: Path) -> N
             assert set(server.modules()) == {NAME}
         assert server.clone(tmp_path / "one") == head(root)
         log = server.log.read_text()
-        assert log.count("the modules stay as they were") == 1
+        assert log.count("the former modules stay in use") == 1
         assert "server.toml" in log
         replace_config(root, good.replace("[modules.m]", "[modules.other]"))
         assert set(server.modules()) == {"other"}

@@ -322,7 +322,7 @@ def test_a_file_that_changes_under_its_reader_never_arrives_whole(mirror: Mirror
         while chunk := connection.recv(1 << 20):
             got += len(chunk)
     assert got < 64 << 20
-    assert "m: large: it was changed while it was sent" in mirror.server.log.read_text()
+    assert "m: large: changed while it was being sent" in mirror.server.log.read_text()
     assert mirror.get("large").status_code == 410
 
 

@@ -212,10 +212,10 @@ def test_problems_are_named_and_have_an_exit_code(root: Path, tree: Path) -> Non
         writer.kill()
         writer.wait(SECONDS)
     assert done.returncode == 41
-    outcome = "it is left out, as there is no old entry"  # prose: the product's words
+    outcome = "it is left out, because it has no old entry"
     assert results(done)[0]["problems"] == [["busy", "changed while it was read", outcome]]
     assert f"busy: changed while it was read; {outcome}" in done.stderr
-    assert "name what changes all the time in `volatile`" in done.stderr
+    assert "list files that always change in `volatile`" in done.stderr
 
 
 ERRORS = {45: ["commit", "nn"], 1: ["commit"], 42: ["commit", NAME], 40: ["add", "a b", "/"]}

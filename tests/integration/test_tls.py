@@ -207,7 +207,7 @@ def test_a_renewed_certificate_is_taken_in_while_old_connections_stay(
         assert client.get(server.url + "/healthz").status_code == 200
         assert events.next()["serial"] == 1
         os.replace(new, place)
-        server.wait_until(lambda: "stays as it was" in server.log.read_text())
+        server.wait_until(lambda: "stays in use" in server.log.read_text())
         assert present_certificate() == before
         os.replace(new_key, key)
         server.wait_until(lambda: present_certificate() != before)

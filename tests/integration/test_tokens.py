@@ -158,7 +158,7 @@ def test_files_that_no_token_guards_are_warned_of(root: Path, tmp_path: Path) ->
     for name, warns in (("open", False), (HIDDEN, True)):
         done = run_server(root, "publish", name, "--to", str(tmp_path))
         assert done.returncode == 0
-        assert ("no token guards these files" in done.stderr) == warns
+        assert ("no token protects these files" in done.stderr) == warns
 
 
 @pytest.mark.parametrize("place", LISTS)

@@ -14,7 +14,7 @@ import pytest
 from huai_server.config import load as config
 from huai_server.config import tables as config_tables
 from huai_server.http.settings import WebHook
-from huai_server.http.webhooks.delivery import DeliveryError, deliver, shown
+from huai_server.http.webhooks.delivery import DeliveryError, deliver, origin_of
 from tests.support.committing import NAME, Upstream
 from tests.support.hook_receiver import Receiver, receiver, status
 from tests.support.processes import until
@@ -76,8 +76,7 @@ def test_what_may_pass_is_tried_again_and_a_newer_commit_comes_first(up: Upstrea
             up.write("a", "22")
             up.commit()
             until(lambda: 2 in serials(broken))
-            lost = "was not told of serial 1: HTTP 500"  # prose: the product's words
-            until(lambda: lost in server.log.read_text())
+            until(lambda: "was not notified of serial 1: HTTP 500" in server.log.read_text())
             assert server.stop() == 0
 
 
@@ -85,8 +84,7 @@ def test_no_redirection_is_followed(up: Upstream) -> None:
     with receiver() as inner, receiver(status(302, Location=f"{inner.url}/x")) as hook:
         hooked(up, hook.url)
         with serving(up.root) as server:
-            lost = "was not told of serial 1: HTTP 302"  # prose: the product's words
-            until(lambda: lost in server.log.read_text())
+            until(lambda: "was not notified of serial 1: HTTP 302" in server.log.read_text())
         assert (len(hook.got), inner.got) == (1, [])
 
 
@@ -155,4 +153,4 @@ def test_an_answer_has_a_bound(up: Upstream) -> None:
 
 
 def test_a_log_names_no_path_and_no_login() -> None:
-    assert shown("https://user:word@host:8443/services/T0/B0?key=1") == "https://host:8443"
+    assert origin_of("https://user:word@host:8443/services/T0/B0?key=1") == "https://host:8443"

@@ -1,7 +1,7 @@
-"""Writes the file at a tree's top that tells `huai-rsync` where the tree's metadata are.
+"""Writes the file at the top of a tree that shows `huai-rsync` the place of its metadata.
 
-Beside an export the only place where the server writes into a mirrored tree, when asked to.  The
-file is an ordinary entry from then on: committed, mirrored, served by every rsync daemon.
+Besides an export, the only place where the server writes into a mirrored tree, and only on request.
+The file is an ordinary entry from then on: committed, mirrored, served by every rsync daemon.
 """
 
 import os
@@ -20,10 +20,10 @@ class AnnounceError(HuaiError):
 
 
 def announce(tree: Path, announcement: Announcement) -> bool:
-    """Write the file into `tree` unless it stands there already; whether it was written.
+    """Write the file into `tree` if it is missing or differs; True if it was written.
 
-    It appears with its whole content or not at all; `AnnounceError`, and `EmptyRootError` for a
-    tree with nothing in it: the next commit would take the file for all that there is.
+    It appears with its whole content or not at all.  Raises `AnnounceError`, and `EmptyRootError`
+    for an empty tree: the next commit would take the file for the whole content.
     """
     path, text = tree / FILE_NAME, announcement.encode()
     try:
@@ -43,6 +43,6 @@ def announce(tree: Path, announcement: Announcement) -> bool:
             raise
     except OSError as error:
         raise AnnounceError(
-            f"{path}: {error.strerror}", hint="run as the user that the tree belongs to"
+            f"{path}: {error.strerror}", hint="run as the owner of the tree"
         ) from error
     return True

@@ -1,4 +1,4 @@
-"""The export of a module as server.toml and the command line want it: where to, and what of.
+"""The export of a module as configured in server.toml or on the command line.
 
 Holds the module's lock while it writes, as a commit does.
 """
@@ -35,34 +35,34 @@ from huai_server.store.repository import Head, Repository, StoreError
 
 
 class Plan(NamedTuple):
-    """What an export is to do."""
+    """The place and the content of an export."""
 
     place: Place
     request: ExportRequest
     exported: Exported
-    """All files in the tree that are exported, also those that this export does not write."""
+    """All exported files in the tree, including those that this export does not write."""
 
 
 def plan_export(
     name: str, module: Module, *, folder: str | None = None, only: Sequence[str] = ()
 ) -> Plan:
-    """The export that a module's configuration describes.
+    """Return the export that a module's configuration describes.
 
-    `folder` and `only` replace the folder and the dialects of that.
+    `folder` and `only` replace the configured folder and dialects.
     """
-    configured = _wanted(name, module.export)
+    configured = _request_of(name, module.export)
     place = _place(module, module.export.folder)
     files = set(exported_files(place, configured))
-    wanted = replace(configured, dialects=tuple(only)) if only else configured
+    request = replace(configured, dialects=tuple(only)) if only else configured
     if folder is not None:
         place = _place(module, folder)
-    files.update(exported_files(place, wanted))
-    return Plan(place, wanted, Exported(tuple(files)))
+    files.update(exported_files(place, request))
+    return Plan(place, request, Exported(tuple(files)))
 
 
 @contextmanager
 def _errors(name: str, place: Path) -> Iterator[None]:
-    """What the disk refuses, and what is damaged in the repository, as errors that say so."""
+    """Turn errors of the disk, and of a damaged repository, into explicit ones."""
     try:
         with storage_errors(place):
             yield
@@ -76,11 +76,11 @@ def _errors(name: str, place: Path) -> Iterator[None]:
 def export_module(
     name: str, module: Module, places: ModulePlaces, plan: Plan, *, wait: float = 0
 ) -> tuple[Head, ExportResult]:
-    """Write the files of an export; with the commit that they describe."""
+    """Write the files of an export; returns the commit that they describe."""
     with _errors(name, Path(module.path)), locked(places.lock, wait=wait):
         tree = Path(module.path)
         if plan.place.inside is not None and not holds_anything(tree):
-            # Else the next commit would take what is written here for all that there is.
+            # The next commit would take the written files for the whole content.
             raise empty_root(tree, "--to writes to another folder")
         repository = Repository(places.repository)
         return export(repository, name, plan.place, plan.request, plan.exported)
@@ -90,7 +90,6 @@ class ExportOfTree:
     """The export into a tree that is being committed (`commit.TreeExport`)."""
 
     def __init__(self, name: str, plan: Plan) -> None:
-        """Writes nothing yet."""
         self._name = name
         self._plan = plan
         self.update = ExportUpdate()
@@ -105,29 +104,29 @@ class ExportOfTree:
 
     @property
     def files(self) -> Collection[RelPath]:
-        """All that exports write into the tree."""
+        """Return all files that exports write into the tree."""
         return self._plan.exported.files
 
     def write(self, repository: Repository, scanned: Snapshot, size: int, time: int) -> bool:
-        """Write the files; whether the tree may have changed."""
+        """Write the files; True if the tree may have changed."""
         if self.update.failure:
             return False
-        place, wanted, exported = self._plan
-        tree = UncommittedTree(scanned, size, time, exported)
+        place, request, exported = self._plan
+        source = UncommittedTree(scanned, size, time, exported)
         try:
             with _errors(self._name, Path(os.fsdecode(place.tree))):
-                found, result = export_scanned(repository, self._name, place, wanted, tree)
+                described, result = export_scanned(repository, self._name, place, request, source)
         except HuaiError as error:
             self.update = ExportUpdate(failure=error)
             return True
-        self.update = ExportUpdate(result, found)
+        self.update = ExportUpdate(result, described)
         return result.changed
 
 
 def export_after_commit(
     name: str, module: Module, places: ModulePlaces, plan: Plan
 ) -> ExportUpdate:
-    """The export to a folder outside of the tree."""
+    """Export to a folder outside of the tree."""
     try:
         described, result = export_module(name, module, places, plan)
     except HuaiError as error:
@@ -135,7 +134,7 @@ def export_after_commit(
     return ExportUpdate(result, described)
 
 
-def _wanted(name: str, table: ModuleExport) -> ExportRequest:
+def _request_of(name: str, table: ModuleExport) -> ExportRequest:
     return ExportRequest(
         dialects=table.files,
         list_name=table.list_name or name,
@@ -147,17 +146,17 @@ def _wanted(name: str, table: ModuleExport) -> ExportRequest:
 
 
 def _place(module: Module, folder: str) -> Place:
-    """A folder is in the tree if its path or what that leads to says so."""
+    """Return the place of a folder, inside the tree if its path or the resolved path is."""
     tree = os.fsencode(module.path)
     if not folder.startswith("/"):
         return Place(tree, _below("folder", folder))
     path = os.path.normpath(os.fsencode(folder))
-    for root, given in (
+    for root, candidate in (
         (os.path.normpath(tree), path),
         (os.path.realpath(tree), os.path.realpath(path)),
     ):
-        if given == root or given.startswith(root.rstrip(b"/") + b"/"):
-            return Place(tree, _below("folder", os.fsdecode(given[len(root) :])))
+        if candidate == root or candidate.startswith(root.rstrip(b"/") + b"/"):
+            return Place(tree, _below("folder", os.fsdecode(candidate[len(root) :])))
     return Place(tree, None, path)
 
 

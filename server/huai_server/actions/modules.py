@@ -1,7 +1,7 @@
-"""What an administrator does to a module: add it, commit it, remove it.
+"""The actions of an administrator on a module: add it, commit it, remove it.
 
-Only composes.  A program in Python that calls these does all that the command line does.
-What a commit from a list has no need of is imported by the functions that do: its time counts.
+Only composes.  A Python program that calls these does all that the command line does.
+Imports that a commit from a list does not need are inside functions, to save time.
 """
 
 import os
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class AfterCommit(NamedTuple):
-    """The results of bringing static files, attr tree and export to a new commit."""
+    """The results of updating static files, attr tree and export after a commit."""
 
     static: StaticUpdate = StaticUpdate()
     attr_tree: AttrTreeUpdate = AttrTreeUpdate()
@@ -43,80 +43,80 @@ class AfterCommit(NamedTuple):
 
     @property
     def failures(self) -> list[HuaiError]:
-        """The errors of what could not be brought along."""
-        found = [*self.static.failures, self.export.failure, self.attr_tree.failure]
-        return [failure for failure in found if failure]
+        """Return the errors of failed updates."""
+        errors = [*self.static.failures, self.export.failure, self.attr_tree.failure]
+        return [failure for failure in errors if failure]
 
     @property
     def exit_code(self) -> ExitCode:
-        """How the program should end."""
+        """Return the exit code for the program."""
         updates = (self.attr_tree, self.export, self.static)
         return worst_exit_code(update.exit_code for update in updates)
 
 
 class Committed(NamedTuple):
-    """What a commit did, and what followed from it."""
+    """The result of a commit, and of the updates after it."""
 
     result: CommitResult
     after: AfterCommit
 
     @property
     def exit_code(self) -> ExitCode:
-        """How the program should end."""
+        """Return the exit code for the program."""
         return worst_exit_code((self.result.exit_code, self.after.exit_code))
 
 
 class Digested(NamedTuple):
-    """What a commit of digests did, and what followed from it."""
+    """The result of a commit of digests, and of the updates after it."""
 
     result: "DigestResult"
     after: AfterCommit
 
     @property
     def exit_code(self) -> ExitCode:
-        """How the program should end."""
+        """Return the exit code for the program."""
         return worst_exit_code((self.result.exit_code, self.after.exit_code))
 
 
 class Relayed(NamedTuple):
-    """What was handed on, and what followed from it."""
+    """The relayed commit, and the updates after it."""
 
     result: "HandedOver"
     after: AfterCommit
 
 
 class Attached(NamedTuple):
-    """A commit that waits for signatures, or waited, and what followed from it."""
+    """A commit that waits for signatures, or waited, and the updates after it."""
 
     pending: "PendingCommit"
     needed: int
-    """Signatures, the server's own included."""
+    """The number of signatures needed, the server's own included."""
     head: Head | None = None
-    """What it became; None: it waits still."""
+    """The published commit; None while it waits."""
     after: AfterCommit = AfterCommit()
 
     @property
     def signatures(self) -> int:
-        """How many there are; the server's own is made when it is published."""
+        """Return the number of signatures, with the server's own, which is made on publication."""
         return len(self.pending.signatures) + 1
 
 
 class Removed(NamedTuple):
-    """What is left of a module."""
+    """The remains of a module."""
 
-    kept: Path | None
-    """Where its metadata stay; None: there are none."""
+    kept_folder: Path | None
+    """The folder of its metadata, if they are kept."""
     attr_tree_in_use: bool
-    """Whether clients still read its attr tree, which is not deleted yet."""
+    """True if clients still read its attr tree, which is not deleted yet."""
 
 
 def add(root: Path, name: str, module: Module) -> ConfigError | None:
-    """Configure a module, and make room for its state; returns why the fallback cannot serve it."""
+    """Configure a module and make its folder; returns why the fallback cannot serve it, if so."""
     with storage_errors(root):
         root.parent.mkdir(parents=True, exist_ok=True)
         root.mkdir(mode=0o700, exist_ok=True)
         add_module(root, name, module)
-        # Where root configures what a service commits, the service makes the folder.
+        # Where root configures for a service that commits, the service makes the folder.
         if root.stat().st_uid == os.geteuid():
             folder = module_places(root, name).folder
             folder.mkdir(parents=True, exist_ok=True)
@@ -125,11 +125,11 @@ def add(root: Path, name: str, module: Module) -> ConfigError | None:
         config = load(root)
     from huai_server.fallback.conf import clashing_names
 
-    return clashing_names(config.fallback_modules).get(name)  # no matter without the fallback
+    return clashing_names(config.fallback_modules).get(name)  # harmless without the fallback
 
 
 def _ignore(_result: CommitResult) -> None:
-    """Nobody asked."""
+    """Do nothing."""
 
 
 def commit(
@@ -138,10 +138,10 @@ def commit(
     options: CommitOptions = USUAL,
     on_commit: Callable[[CommitResult], object] = _ignore,
 ) -> Committed:
-    """Commit a module's tree with its export, then bring all that follows it to the new commit.
+    """Commit a module's tree with its export, then update all that depends on the commit.
 
     `on_commit` is called between the two.  Static files come first: downstreams wait for them.
-    What is exported to a folder outside of the tree is written last.
+    An export to a folder outside of the tree is written last.
     """
     config = load(root)
     module, places = config.committed(name), module_places(root, name)
@@ -162,7 +162,7 @@ def commit(
 
 
 def digest(root: Path, name: str, limits: ReadLimits) -> Digested:
-    """Compute the digests that commits left out, then bring all that follows to the new commit."""
+    """Compute the digests that commits left out, then update all that depends on the commit."""
     from huai_server.commit.later import digest_tree
 
     config = load(root)
@@ -183,7 +183,7 @@ def hand_out_pending(root: Path, name: str, output: Path) -> Attached:
 
 
 def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0) -> Attached:
-    """Add a signature to the commit that waits; once it has all, bring all that follows to it."""
+    """Add a signature to the waiting commit; the last one publishes it."""
     from huai_server.signing.pending import add_signature
 
     config = load(root)
@@ -208,7 +208,7 @@ def attach_signature(root: Path, name: str, signature: bytes, *, wait: float = 0
 
 
 def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float = 0) -> Relayed:
-    """Hand on the commit that huai-client applied, then bring all that follows to it."""
+    """Relay the commit that huai-client applied, then update all that depends on it."""
     from huai_server.relay.hand_over import hand_over
 
     config = load(root)
@@ -218,7 +218,7 @@ def relay(root: Path, name: str, *, accept_rollback: bool = False, wait: float =
 
 
 def scrub(root: Path, name: str, limits: ReadLimits, *, full: bool) -> "ScrubResult":
-    """Read files again that are due, or all, and compare them with their digests."""
+    """Read files that are due, or all, again, and compare them with their digests."""
     from huai_server.commit.scrub import scrub_tree
 
     module, places = load(root).committed(name), module_places(root, name)
@@ -226,39 +226,39 @@ def scrub(root: Path, name: str, limits: ReadLimits, *, full: bool) -> "ScrubRes
 
 
 def audit(root: Path, name: str, *, wait: float = 0) -> AuditResult:
-    """In what a module's tree differs from its last commit."""
+    """Compare a module's tree with its last commit."""
     return audit_tree(name, load(root).module(name), module_places(root, name), wait)
 
 
 def remove(root: Path, name: str, *, purge: bool) -> Removed:
-    """Take a module out of the configuration, its attr tree too; `purge`: its metadata as well."""
+    """Remove a module from the configuration, with its attr tree; `purge`: its metadata too."""
     from huai_server.state.tokens import forget_module
     from huai_server.store.module_state import purge_module
 
     config = load(root)
     config.module(name)
     places = module_places(root, name)
-    gone = remove_attr_tree(root, config, name)
-    if purge:  # first, so that one that is refused can be repeated
+    is_removed = remove_attr_tree(root, config, name)
+    if purge:  # first, so that a refused removal can be repeated
         purge_module(places)
     remove_module(root, name)
-    forget_module(root, name)  # a later module of this name is another one's secret
-    kept = places.folder if not purge and places.folder.exists() else None
-    return Removed(kept, attr_tree_in_use=not gone)
+    forget_module(root, name)  # tokens must not open a later module of this name
+    kept_folder_folder = places.folder if not purge and places.folder.exists() else None
+    return Removed(kept_folder_folder, attr_tree_in_use=not is_removed)
 
 
 def _bring_along(root: Path, config: ServerConfig, name: str) -> AfterCommit:
-    """Bring static files and the attr tree to the newest commit."""
+    """Update static files and the attr tree to the newest commit."""
     static = _publish(root, config, name)
     return AfterCommit(static, update_attr_tree(root, name))
 
 
 def _publish(root: Path, config: ServerConfig, name: str) -> StaticUpdate:
-    """Write static files that are behind, and their copies."""
+    """Write outdated static files, and their copies."""
     places = module_places(root, name)
-    # A relay's say where the content is, as server.toml has it by now.
-    may_rest = not config.static_places(name) and not config.module(name).relay
-    if may_rest and is_published(places.repository):
+    # A relay's own files have the content URLs, which server.toml may have changed.
+    may_skip = not config.static_places(name) and not config.module(name).relay
+    if may_skip and is_published(places.repository):
         return StaticUpdate()
     from huai_server.actions.publish import publish_after_commit
 
@@ -266,7 +266,7 @@ def _publish(root: Path, config: ServerConfig, name: str) -> StaticUpdate:
 
 
 def _keys(root: Path, config: ServerConfig) -> "ServerKeys | None":
-    """What signs commits; None: nothing does."""
+    """Return the keys that sign commits, if any."""
     if not config.signing:
         return None
     from huai_server.signing.keys import open_keys
@@ -275,11 +275,11 @@ def _keys(root: Path, config: ServerConfig) -> "ServerKeys | None":
 
 
 def _needed_keys(root: Path, config: ServerConfig) -> "ServerKeys":
-    """What signs commits; `ConfigError` if nothing does."""
+    """Return the keys that sign commits; `ConfigError` without any."""
     keys = _keys(root, config)
     if keys is None:
         raise ConfigError(
             f"{root}: commits are not signed, so none waits for signatures",
-            hint="huai-server key new PATH makes a key, and says what to write",
+            hint="huai-server key new PATH makes a key, and prints what to configure",
         )
     return keys

@@ -1,7 +1,7 @@
-"""The static files of a module: its own, and the copies that server.toml and `--to` ask for.
+"""The static files of a module: its own, and the copies of server.toml and `--to`.
 
-Each place has files of its own, made one after the other, those of the module first.  What fails at
-one place keeps no other one waiting.
+The files of each place are made separately, one place after the other, the module's own first.  A
+failure at one place does not hold up the others.
 """
 
 import time
@@ -30,7 +30,7 @@ class NoLibraryError(HuaiError):
 def publish_module(
     config: ServerConfig, name: str, places: ModulePlaces, to: str = "", *, wait: float = 0
 ) -> Published:
-    """Bring the static files at one place to the newest commit; empty: those of the module."""
+    """Bring the static files at one place to the newest commit; empty for the module's own."""
     module = config.module(name)
     lock = places.copying if to else places.publishing
     with storage_errors(Path(to) if to else places.repository), locked(lock, wait=wait):
@@ -46,23 +46,23 @@ def publish_module(
         except FormatError as error:
             raise StoreError(
                 f"{name}: {error.message}",
-                hint=f"run: huai-server maintain {name}, which packs what is in no pack; "
+                hint=f"run: huai-server maintain {name}, which packs loose objects; "
                 f"huai-server check {name} names what is damaged",
             ) from error
 
 
 def publish_after_commit(config: ServerConfig, name: str, places: ModulePlaces) -> StaticUpdate:
-    """Bring all static files of a module to the commit that was made."""
+    """Bring all static files of a module to the new commit."""
     done: list[tuple[str, Published]] = []
     failures: list[HuaiError] = []
-    for each in ("", *config.static_places(name)):
+    for place in ("", *config.static_places(name)):
         try:
-            # Another run may be about an older commit, and nobody would publish this one.
-            published = publish_module(config, name, places, each, wait=inf)
+            # A running publication may be of an older commit, and would not publish this one.
+            published = publish_module(config, name, places, place, wait=inf)
         except HuaiError as error:
             failures.append(error)
         else:
-            done += [(each, published)] if each else []
+            done += [(place, published)] if place else []
     return StaticUpdate(tuple(done), tuple(failures))
 
 
@@ -75,7 +75,7 @@ def _target(to: str, name: str, config: ServerConfig, drafts: Path) -> Target:
         from huai_server.static.bucket import Bucket  # few need it
     except ModuleNotFoundError as error:
         raise NoLibraryError(
-            f"{to}: {error.name} is not installed, which writing to a bucket needs",
+            f"{to}: {error.name} is not installed, but writing to a bucket needs it",
             hint="pip install 'huai[s3]'",
         ) from error
     return Bucket(place, name, endpoint=config.static_endpoint(name), drafts=drafts)

@@ -1,4 +1,4 @@
-"""Serving what the configuration names, and noticing when it changes."""
+"""Serving the configured modules, and following changes of the configuration."""
 
 import logging
 import os
@@ -34,20 +34,20 @@ def serve(
     hand_over: Callable[[str], object],
     tell_of_signature: SendNotification,
 ) -> None:
-    """Serve all modules until SIGTERM or SIGINT; `on_start` learns the address bound.
+    """Serve all modules until SIGTERM or SIGINT; `on_start` gets the bound address.
 
-    `hand_over` brings a relayed module to the commit that was applied; `tell_of_signature` is
-    `ExpiryWatch`'s.
+    `hand_over` brings a relayed module to the applied commit; `tell_of_signature` is that of
+    `ExpiryWatch`.
     """
     config = load(root)
-    asked = {"host": host, "port": port}
-    listen = replace(config.listen, **{k: v for k, v in asked.items() if v is not None})
+    overrides = {"host": host, "port": port}
+    listen = replace(config.listen, **{k: v for k, v in overrides.items() if v is not None})
     with Follower(root, hand_over), ExpiryWatch(root, tell_of_signature):
         serve_http(settings_of(listen), ConfiguredModules(root, config), on_start)
 
 
 def settings_of(listen: Listen) -> ServeSettings:
-    """What the file says, and what nobody had to change yet."""
+    """Return the settings of the file, with constants for the others."""
     values = asdict(listen)
     if listen.tls is not None:
         tls = listen.tls
@@ -64,75 +64,75 @@ class ConfiguredModules:
         self._root = root
         self._tokens = Tokens(root)
         self._stamp = file_stamp(config_path(root))
-        self._take(config)
+        self._use(config)
 
     def modules(self) -> Mapping[str, Path]:
-        """Name of each public module to its bare repository."""
-        self._look()
+        """Map the name of each public module to its bare repository."""
+        self._refresh()
         return self._modules
 
     def private(self) -> Mapping[str, Path]:
-        """The same of the private ones."""
-        self._look()
+        """Map the name of each private module to its bare repository."""
+        self._refresh()
         return self._private
 
     def certificates(self) -> Mapping[str, frozenset[str]]:
-        """The names of client certificates that open private modules."""
-        self._look()
+        """Return the names of client certificates that open private modules."""
+        self._refresh()
         return self._certificates
 
     def grant(self, token: str) -> Grant | None:
-        """What a token allows; None: it is not valid."""
+        """Return the rights of a token; None if it is not valid."""
         try:
-            found = self._tokens.find(token)
+            token_record = self._tokens.find(token)
         except HuaiError as error:
-            _log.error("no token is valid: %s (%s)", error.message, error.hint)
+            _log.error("all tokens are refused: %s (%s)", error.message, error.hint)
             return None
-        if found is None:
+        if token_record is None:
             return None
-        return Grant(frozenset(found.modules), frozenset(found.scopes))
+        return Grant(frozenset(token_record.modules), frozenset(token_record.scopes))
 
     def contents(self) -> Mapping[str, Content]:
-        """The modules that hand out content."""
-        self._look()
+        """Return the modules that serve content."""
+        self._refresh()
         return self._contents
 
     def undigested(self) -> Mapping[str, Path]:
-        """Modules whose digests come later."""
-        self._look()
+        """Return modules with late digests."""
+        self._refresh()
         return self._undigested
 
     def fallback(self) -> Mapping[str, FallbackSlots]:
-        """Modules of the fallback that have a limit of clients."""
-        self._look()
+        """Return modules whose fallback limits its clients."""
+        self._refresh()
         return self._fallback
 
     def content_urls(self) -> Mapping[str, tuple[str, ...]]:
-        """Where the content of relayed modules is."""
-        self._look()
+        """Return the content URLs of relayed modules."""
+        self._refresh()
         return self._content_urls
 
     def webhooks(self) -> Sequence[tuple[str, WebHook]]:
-        """Modules and the hooks that hear of their commits."""
-        self._look()
+        """Return modules and the web hooks that are notified of their commits."""
+        self._refresh()
         return self._webhooks
 
     def mirrors(self) -> Mirrors:
-        """Whose attestations are taken."""
-        self._look()
+        """Return the mirrors whose attestations are accepted."""
+        self._refresh()
         return self._mirrors
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         stamp = file_stamp(config_path(self._root))
         if stamp != self._stamp:
             self._stamp = stamp
             try:
-                self._take(load(self._root))
+                self._use(load(self._root))
             except HuaiError as error:
-                # One typing error must not take down what works.
-                _log.error("the modules stay as they were: %s (%s)", error.message, error.hint)
+                # A typing error must not take down working modules.
+                _log.error("the former modules stay in use: %s (%s)", error.message, error.hint)
 
-    def _take(self, config: ServerConfig) -> None:
+    def _use(self, config: ServerConfig) -> None:
         modules = config.modules
         places = {name: module_places(self._root, name).repository for name in modules}
         self._modules = {name: places[name] for name in modules if not modules[name].is_private}

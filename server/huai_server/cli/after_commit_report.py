@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # only some commands need these
 
 
 def show_after_commit(console: Console, name: str, after: "AfterCommit", newest: "Head") -> None:
-    """Print the results of bringing static files, export and attr tree to `newest`."""
+    """Print the results of updating static files, export and attr tree to `newest`."""
     for failure in after.static.failures:
         console.failure(failure)
     for to, done in after.static.published:
@@ -29,7 +29,7 @@ def show_after_commit(console: Console, name: str, after: "AfterCommit", newest:
 
 
 def show_export(console: Console, name: str, result: "ExportResult", described: "Head") -> None:
-    """Print what an export wrote, of the commit that is described."""
+    """Print the files that an export wrote, and the commit that they describe."""
     console.event(
         "export",
         module=name,
@@ -46,13 +46,13 @@ def show_export(console: Console, name: str, result: "ExportResult", described: 
             console.result(f"{name}: {show(file.path)}: {counted(file.size, 'byte')} written")
     if result.left_out:
         console.warning(
-            f"{name}: {counted(result.left_out, 'name')} left out of Fedora's lists, with control "
-            "characters or no UTF-8"
+            f"{name}: {counted(result.left_out, 'name')} left out of Fedora's lists: control "
+            "characters or invalid UTF-8"
         )
 
 
 def show_published(console: Console, name: str, to: str, done: "Published") -> None:
-    """Print which static files were written."""
+    """Print the result of a publication."""
     console.event(
         "published",
         module=name,
@@ -71,7 +71,7 @@ def show_published(console: Console, name: str, to: str, done: "Published") -> N
 
 
 def show_attr_tree(console: Console, name: str, result: "AttrTreeResult") -> None:
-    """Print what was done to an attr tree."""
+    """Print the result of an update of an attr tree."""
     for warning in result.warnings:
         console.error(f"{name}: {warning}")
     console.event(
@@ -95,7 +95,7 @@ def show_attr_tree(console: Console, name: str, result: "AttrTreeResult") -> Non
 
 
 def _show_attr_update(console: Console, name: str, update: "AttrTreeUpdate") -> None:
-    """Print what a commit of `name` changed in the attr trees."""
+    """Print the changes of attr trees after a commit of `name`."""
     for removed in update.removed:
         console.error(f"{removed}: attr tree removed: no module lists from it any more")
     if update.removal_failure:

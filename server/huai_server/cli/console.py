@@ -14,7 +14,7 @@ _PROGRAM = "huai-server"
 
 
 class Console(NamedTuple):
-    """Prints text, JSON, or only errors."""
+    """A printer of text, of JSON, or of errors only."""
 
     as_json: bool
     quiet: bool = False
@@ -31,16 +31,16 @@ class Console(NamedTuple):
             print_json(kind, **values)
 
     def warning(self, text: str) -> None:
-        """Print a warning: no error, but something to look at."""
+        """Print a warning: not an error, but something to look at."""
         if not self.quiet:
             self.error(text)
 
     def error(self, text: str) -> None:
-        """Something that went wrong."""
+        """Print a message about something that went wrong."""
         sys.stderr.write(f"{_PROGRAM}: {text}\n")
 
     def failure(self, error: HuaiError) -> None:
-        """Print an error after which the program goes on."""
+        """Print an error after which the program continues."""
         tell(_PROGRAM, error, as_json=self.as_json)
 
     def log(self, line: str) -> None:

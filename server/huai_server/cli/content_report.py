@@ -1,6 +1,6 @@
-"""What `status` says of content: which files have no digest yet, and which are damaged.
+"""The state of content in `status`: files without a digest yet, and damaged files.
 
-The former is counted in the newest commit, for a module whose digests come later.
+The former are counted in the newest commit, for a module with late digests.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,17 +26,17 @@ def _undigested(name: str, places: ModulePlaces) -> "Undigested | None":
 
 
 class ContentState(NamedTuple):
-    """Of one module."""
+    """The state of one module's content."""
 
     undigested: "Undigested | None"
-    """None: its digests do not come later, or it has no commit that can be read."""
+    """None without late digests, or without a readable commit."""
     scrub: ScrubRecord
 
 
 def content_state(
     name: str, module: Module, places: ModulePlaces, state: "ModuleState"
 ) -> ContentState:
-    """Never raises for a damaged repository: that is told beside it."""
+    """Return the state of content; a damaged repository raises nothing: `state` reports it."""
     counts = None
     if module.digest == "later" and state.head:
         counts = _undigested(name, places)
@@ -44,7 +44,7 @@ def content_state(
 
 
 def content_values(content: ContentState) -> dict[str, object]:
-    """The same for JSON."""
+    """Return the state for JSON."""
     counts, scrub = content.undigested, content.scrub
     return {
         "undigested": counts and {"files": counts.files, "bytes": counts.size},
@@ -61,13 +61,13 @@ def content_values(content: ContentState) -> dict[str, object]:
 
 
 def content_text(content: ContentState) -> str:
-    """The same, as a part of a line."""
+    """Return the state as a part of a line."""
     counts, scrub = content.undigested, content.scrub
     text = ""
     if counts and counts.files:
         text += f", {counted(counts.files, 'file')} ({human(counts.size)}) without a digest"
     if scrub.finished:
-        text += f", all content was read again by {moment(scrub.finished)}"
+        text += f", all content was reread by {moment(scrub.finished)}"
     if scrub.damage:
         text += f", {counted(len(scrub.damage), 'file')} DAMAGED"
     return text

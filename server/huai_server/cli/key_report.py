@@ -1,4 +1,4 @@
-"""How `huai-server key` tells of keys."""
+"""The output of `huai-server key` about keys."""
 
 import base64
 import hashlib
@@ -16,27 +16,27 @@ from huai_server.signing.cosigned import Examined
 from huai_server.signing.keys import ServerKeys
 
 _PRINCIPAL = "huai@localhost"
-"""Who commits, as each commit says."""
+"""The committer, as each commit has it."""
 
 
 def signing_of(root: Path) -> Signing:
-    """What server.toml says of signing; `ConfigError` if nothing."""
+    """Return the [signing] of server.toml; `ConfigError` if it is missing."""
     signing = load(root).signing
     if signing is None:
         raise ConfigError(
-            f"{config_path(root)}: there is no [signing]",
-            hint="huai-server key new PATH makes a key, and says what to write",
+            f"{config_path(root)}: [signing] is missing",
+            hint="huai-server key new PATH makes a key, and prints what to configure",
         )
     return signing
 
 
 def comment() -> str:
-    """What tells people in a key file whose it is."""
+    """Return the comment for a key file, which names this machine."""
     return f"huai@{socket.gethostname()}"
 
 
 def key_values(public: str) -> dict[str, str]:
-    """A public key as others are told of it."""
+    """Return a public key for JSON and text."""
     return {
         "key": public,
         "fingerprint": fingerprint(public),
@@ -45,13 +45,13 @@ def key_values(public: str) -> dict[str, str]:
 
 
 def fingerprint(public: str) -> str:
-    """As `ssh-keygen -l` shows it."""
+    """Return the fingerprint of a public key, as `ssh-keygen -l` prints it."""
     digest = hashlib.sha256(base64.b64decode(public.split()[1])).digest()
     return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
 
 def show_keys(console: Console, path: str, keys: ServerKeys) -> None:
-    """Print the keys that count."""
+    """Print the accepted keys."""
     newest = keys.chain.newest
     needed = f", {newest.threshold} of {len(newest.keys)} sign" if newest.threshold > 1 else ""
     console.result(f"version {newest.version} of the keys{needed}")
@@ -74,9 +74,9 @@ def show_pending(console: Console, pending: PendingCommit, *, signatures: int, n
     console.result(f"{info.module}: serial {info.serial}, {signatures} of {needed} signatures")
 
 
-def show_examined(console: Console, found: Examined, *, signed: bool) -> None:
-    """Print what is to be signed: nothing of it is the upstream's word alone."""
-    pending, former, counts = found.pending, found.former, found.counts
+def show_examined(console: Console, examined: Examined, *, signed: bool) -> None:
+    """Print what is to be signed: all of it was verified here."""
+    pending, former, counts = examined.pending, examined.former, examined.counts
     values = _pending_values(pending)
     since = former.info.serial if former else None
     console.event(
@@ -85,8 +85,8 @@ def show_examined(console: Console, found: Examined, *, signed: bool) -> None:
         totals=totals_values(pending.info),
         since=since,
         counts=counts._asdict(),
-        keys=list(found.chain.newest.keys),
-        threshold=found.chain.newest.threshold,
+        keys=list(examined.chain.newest.keys),
+        threshold=examined.chain.newest.threshold,
         signed=signed,
     )
     console.result(f"module       {pending.info.module}, {pending.promise.identity}")
@@ -100,7 +100,7 @@ def show_examined(console: Console, found: Examined, *, signed: bool) -> None:
         f"since {f'serial {since}' if former else 'nothing'}: {counts.added:,} added, "
         f"{counts.changed:,} changed, {counts.removed:,} removed, {counts.moved:,} moved along"
     )
-    for key in found.chain.newest.keys:
+    for key in examined.chain.newest.keys:
         console.result(f"key          {fingerprint(key)}")
     if former is None:
         console.error("the first commit of this module here: compare the keys with the upstream's")

@@ -11,33 +11,33 @@ if TYPE_CHECKING:  # only a commit loads it
 
 
 def list_lines(name: str, result: "CommitResult") -> Iterator[str]:
-    """What there is to say of lists: what they missed, what they name in vain."""
+    """Yield remarks about lists: entries that they missed, and paths that they name in vain."""
     if result.missed:
         entries = counted(result.missed, "entry differs", "entries differ")
         yield (
-            f"{name}: {entries} that no list has named since the whole tree was looked at last: "
-            "the lists missed them, or they have changed since the last one"
+            f"{name}: {entries} that no list has named since the last scan of the whole tree: the "
+            "lists missed them, or they have changed since the last one"
         )
     listed = result.listed
     if listed is None:
         return
     lists = listed.lists
     if listed.scanned:
-        yield f"{name}: the whole tree is looked at: {listed.scanned}"
+        yield f"{name}: the whole tree is scanned: {listed.scanned}"
     if not lists.paths:
         yield f"{name}: the list names no path"
     elif listed.unknown == lists.paths:
-        yield f"{name}: nothing is committed: none of the named paths is there, or was"
+        yield f"{name}: nothing is committed: none of the listed paths exists, or did before"
     if lists.is_cut:
-        yield f"{name}: a log ends in the middle of a line; what follows is not known"
+        yield f"{name}: a log ends in the middle of a line; what follows is unknown"
     lines = [show(RelPath(each.line)) for each in lists.first_refused]
     yield from _some(name, lines, lists.refused, "names no path of the module, and is skipped")
     paths = [show(RelPath(path)) for path in listed.first_unknown]
-    yield from _some(name, paths, listed.unknown, "is not there, and never was: it is skipped")
+    yield from _some(name, paths, listed.unknown, "does not exist, and never did: it is skipped")
 
 
 def list_values(result: "CommitResult") -> dict[str, object] | None:
-    """What became of lists, for JSON."""
+    """Return the result for lists, for JSON."""
     listed = result.listed
     if listed is None:
         return None
@@ -50,9 +50,9 @@ def list_values(result: "CommitResult") -> dict[str, object] | None:
     }
 
 
-def _some(name: str, shown: list[str], count: int, what: str) -> Iterator[str]:
-    """A line for each that is shown, and one that counts the others."""
-    for each in shown:
-        yield f"{name}: {each}: {what}"
-    if count > len(shown):
-        yield f"{name}: and {count - len(shown):,} more"
+def _some(name: str, paths: list[str], count: int, remark: str) -> Iterator[str]:
+    """Yield a line for each of `paths`, and one that counts the others."""
+    for path in paths:
+        yield f"{name}: {path}: {remark}"
+    if count > len(paths):
+        yield f"{name}: and {count - len(paths):,} more"

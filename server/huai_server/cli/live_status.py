@@ -1,4 +1,4 @@
-"""What `huai-server status --watch` shows: the modules as a table."""
+"""The table of modules of `huai-server status --watch`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,11 +13,11 @@ from huai_server.store.scrub_record import read_record
 from huai_server.watch.record import Watched, read_watched
 
 _HEADER = ("MODULE", "STATE", "SERIAL", "COMMITTED AGO", "ENTRIES", "SIZE", "LAST CHANGE")
-"""A narrow terminal cuts off what is last."""
+"""The columns, the most important first: a narrow terminal cuts off the last."""
 
 
 def status_table(root: Path, names: Sequence[str]) -> Table:
-    """The modules `names`, or all of server.toml as it is now."""
+    """Return the table of the modules `names`, or of all in the present server.toml."""
     config = load(root)
     for name in names:
         config.module(name)
@@ -46,14 +46,14 @@ def _row(root: Path, name: str) -> Row:
 
 
 def _words(state: ModuleState, watched: Watched | None, damaged: int) -> str:
-    """What there is to say, the worst first."""
-    found = [state.problem.message] if state.problem else []
-    found += [f"{counted(damaged, 'file')} DAMAGED"] if damaged else []
-    found += [pending_text(state.pending)] if state.pending else []
-    found += [f"commit running (process {state.running})"] if state.running else []
+    """Describe the state, the worst first."""
+    states = [state.problem.message] if state.problem else []
+    states += [f"{counted(damaged, 'file')} DAMAGED"] if damaged else []
+    states += [pending_text(state.pending)] if state.pending else []
+    states += [f"commit running (process {state.running})"] if state.running else []
     if watched:
         since = watched.record.since
-        found.append(f"watched, behind for {ago(since)}" if since else "watched, in step")
+        states.append(f"watched, behind for {ago(since)}" if since else "watched, in step")
     if state.head is None and not state.problem:
-        found.append("no commit yet")
-    return ", ".join(found)
+        states.append("no commit yet")
+    return ", ".join(states)

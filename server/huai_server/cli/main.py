@@ -33,11 +33,11 @@ COMMANDS = (
     "token",
     "watch",
 )
-"""Each a module of `huai_server.cli.commands`, as --help lists them."""
+"""The modules of `huai_server.cli.commands`, in the order of --help."""
 
 
 def main() -> None:
-    """The program."""
+    """Run the program."""
     run_program("huai-server", command_line)
 
 

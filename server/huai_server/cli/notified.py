@@ -1,4 +1,4 @@
-"""Who is told that work on a module fails, and of its signature: `[notify]` of server.toml."""
+"""Notifications of failed work on a module, and of its signature: `[notify]` of server.toml."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 Work = Literal["commit", "scrub", "publish", "signature"]
 _ADVICE = {
-    "commit": "`huai-server status {}` tells how the module stands.",
-    "scrub": "`huai-server scrub {}` names what is damaged, and what to do.",
+    "commit": "`huai-server status {}` shows the state of the module.",
+    "scrub": "`huai-server scrub {}` names the damaged files, and what to do.",
     "publish": "`huai-server publish {}` writes what is missing.",
-    "signature": "`huai-server commit {}` signs anew.",
+    "signature": "`huai-server commit {}` renews it.",
 }
 
 
@@ -29,9 +29,9 @@ def notifying(
     run: Callable[[], int],
     reason: Callable[[], str],
 ) -> int:
-    """The exit code of `run`, which is counted if it fails; `reason` says why it is not 0.
+    """Return the exit code of `run`, and count failures; `reason` says why it is not 0.
 
-    Damage is told of at once, a commit that fails as often as the configuration says.
+    Damage is reported at once, a failing commit as often as configured.
     """
     config = load(root)
     if config.notify is None:
@@ -50,16 +50,16 @@ def notifying(
 def tell_of_signature(
     console: Console, config: ServerConfig, name: str, since: int, reason: str
 ) -> bool:
-    """Tell that a signature runs out, or, with an empty `reason`, was renewed (`ExpiryWatch`)."""
+    """Report that a signature expires, or, with an empty `reason`, was renewed (`ExpiryWatch`)."""
     if config.notify is None:
         return False
     from huai_program.notify.notification import Failure, Notification
     from huai_program.notify.send import tell
 
-    hint = "find out why nothing commits: a timer that is off, a key that is gone"
+    hint = "find out why nothing commits: a disabled timer, a missing key"
     failure = Failure(int(ExitCode.STALE), reason, hint) if reason else None
-    told = Notification(_subject(config, name, "signature"), 1, since, failure)
-    return tell(config.notify, told, lambda text: console.error(f"{name}: {text}"))
+    notification = Notification(_subject(config, name, "signature"), 1, since, failure)
+    return tell(config.notify, notification, lambda text: console.error(f"{name}: {text}"))
 
 
 def _subject(config: ServerConfig, name: str, work: Work) -> "Subject":

@@ -17,7 +17,7 @@ Command: TypeAlias = Callable[..., Any]
 
 
 def console_options(*, quiet: bool = False) -> Callable[[Command], Command]:
-    """`--json`, which every command has, and with `quiet`, for what a timer starts, `--quiet`.
+    """Add `--json`, and with `quiet`, for commands that a timer starts, `--quiet`.
 
     The function gets a `console` for them.
     """
@@ -41,14 +41,14 @@ module_argument, modules_argument = base.module_argument(_names), base.modules_a
 
 
 def every_option(function: F) -> F:
-    """`--all`, instead of names."""
+    """Add `--all`, which replaces names."""
     return click.option("--all", "every", is_flag=True, help="Take all modules of server.toml.")(
         function
     )
 
 
 def read_limits_options(function: Callable[..., int]) -> Callable[..., int]:
-    """`--time` and `--rate`, for what reads content; the function gets `limits` for them."""
+    """Add `--time` and `--rate`, for commands that read content; the function gets `limits`."""
 
     @click.option(
         "--time",
@@ -74,22 +74,22 @@ def read_limits_options(function: Callable[..., int]) -> Callable[..., int]:
 def chosen(
     config: ServerConfig, names: tuple[str, ...], *, every: bool, relayed: bool | None = None
 ) -> tuple[str, ...]:
-    """The modules that the arguments name; raises `UnknownModuleError` for another one.
+    """Return the modules that the arguments name; raises `UnknownModuleError` for another one.
 
-    `relayed`: all are those that are relayed, or those that are not; None: both.
+    With `relayed`, --all means only modules that are relayed, or only those that are not.
     """
     if every == bool(names):
-        raise click.UsageError("name the modules, or say --all for all of server.toml")
+        raise click.UsageError("name the modules, or give --all for all of server.toml")
     for name in names:
         config.module(name)
     if not every:
         return tuple(dict.fromkeys(names))
     modules = sorted(config.modules.items())
-    return tuple(name for name, each in modules if relayed in (None, bool(each.relay)))
+    return tuple(name for name, module in modules if relayed in (None, bool(module.relay)))
 
 
-def each(one: Callable[[str], int], names: tuple[str, ...], console: Console) -> int:
-    """Call `one` for all `names`, one after the other; it goes on after a failure.
+def run_all(one: Callable[[str], int], names: tuple[str, ...], console: Console) -> int:
+    """Call `one` for each of `names` in order; a failure does not stop it.
 
     Returns the worst exit code (`worst_exit_code`).
     """

@@ -1,4 +1,4 @@
-"""What `status` says of a relayed module: whether what was applied is what is served."""
+"""The state of a relayed module in `status`: the applied and the served commit."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 
 class RelayState(NamedTuple):
-    """Of one module."""
+    """The state of a relayed module."""
 
     root: str
     """The state root of huai-client."""
     applied: str | None
-    """The commit (hex id) that can be handed on; None: there is none."""
+    """The applied commit (hex id), if it can be relayed."""
     problem: str | None
-    """Why not."""
+    """The reason why it cannot."""
 
 
 def relay_state(name: str, module: Module) -> RelayState | None:
-    """None: the module is not relayed."""
+    """Return the state of a module, if it is relayed."""
     if not module.relay:
         return None
     try:
@@ -32,17 +32,15 @@ def relay_state(name: str, module: Module) -> RelayState | None:
 
 
 def relay_values(relay: RelayState | None) -> dict[str, object]:
-    """The same for JSON."""
+    """Return the state for JSON."""
     return {"relay": relay and relay._asdict()}
 
 
 def relay_text(relay: RelayState | None, state: "ModuleState") -> str:
-    """The same, as the end of a line."""
+    """Return the state as the end of a line."""
     if relay is None:
         return ""
     if relay.problem:
-        return f", NOT handed on: {relay.problem}"
+        return f", NOT relayed: {relay.problem}"
     served = state.head and state.head.commit == relay.applied
-    return f", handed on from {relay.root}" + (
-        "" if served else ", where another commit is applied"
-    )
+    return f", relayed from {relay.root}" + ("" if served else ", where another commit is applied")

@@ -26,49 +26,50 @@ if TYPE_CHECKING:  # only some commands need these
     from huai_server.commit.result import CommitResult
 
 _SHOWN = 20
-"""Problems that are named one by one; --json names all."""
+"""The most problems that are named one by one; --json names all."""
 _ADVICE = {
     **{os.strerror(number): hint for number, hint in DISK_HINTS.items()},
-    os.strerror(EACCES): "let the user that runs this command read it, or exclude it",
-    os.strerror(EPERM): "let the user that runs this command read it, or exclude it",
+    os.strerror(EACCES): "make it readable for the user that runs this command, or exclude it",
+    os.strerror(EPERM): "make it readable for the user that runs this command, or exclude it",
     os.strerror(
         ENOENT
     ): "commit when the update has ended: it was removed while the commit read it",
-    scan.CHANGED: "commit when the update has ended; name what changes all the time in `volatile`",
-    scan.KEEPS_CHANGING: "commit when the update has ended, or exclude what changes all the time",
+    scan.CHANGED: "commit when the update has ended; list files that always change in `volatile`",
+    scan.KEEPS_CHANGING: "commit when the update has ended, or exclude files that always change",
     scan.OUT_OF_RANGE: "touch it: times from 1678 to 2262 can be committed; or exclude it",
     scan.TIME: "touch it: times from 1678 to 2262 can be committed",
     TOO_LARGE: "allow more time or a higher rate: each run begins such a file again",
-    HOLES: "huai-server digest reads it without holding up commits; or fill its holes "
+    HOLES: "huai-server digest reads it without delaying commits; or fill its holes "
     "(cp --sparse=never), or exclude it",
-    scan.DAMAGED: "put a sound copy in its place, with its old time; if the content is meant to be "
-    "new, touch the file and commit",
+    scan.DAMAGED: "replace it by a sound copy with its old time; if new content is intended, "
+    "touch the file and commit",
     mounts.NOT_ENTERED: "unmount it; or set one_file_system = false; or commit it as an empty "
     "directory with --accept-mounts",
-    mounts.MOUNTED_OVER: "mount the right file system; or take what is there with --accept-mounts",
-    mounts.NOT_MOUNTED: "mount it; or take what is there with --accept-mounts",
+    mounts.MOUNTED_OVER: "mount the right file system; or commit the present entries with "
+    "--accept-mounts",
+    mounts.NOT_MOUNTED: "mount it; or commit the present entries with --accept-mounts",
 }
-_OTHER_ADVICE = "see that the file system is sound, and commit again"
+_OTHER_ADVICE = "check the file system, and commit again"
 _REMARKS = {
-    remarks.TEMPORARY: "left out, files that rsync has not finished, by their names and modes; "
-    "one that is no such file is mirrored once group or others have a permission",
+    remarks.TEMPORARY: "left out as unfinished files of rsync, by their names and modes; "
+    "a complete one is mirrored once group or others have a permission",
     remarks.RESERVED: "left out, named '.~tmp~', where rsync and huai stage; "
     "a pattern in `exclude` ends this line",
-    remarks.UNREADABLE: "may not be read by others, so an rsync daemon that runs as nobody cannot "
-    "send it; `check_readable = false` ends this line",
+    remarks.UNREADABLE: "not readable for others, so an rsync daemon as its default user "
+    "cannot send it; `check_readable = false` ends this line",
 }
 
 
-def remark_lines(name: str, found: Sequence[Remark]) -> Iterator[str]:
-    """Lines about entries that a commit left out on purpose, or that downstreams may not get."""
-    for each in found:
-        paths = ", ".join(show(path) or "." for path in each.paths)
-        more = ", ..." if each.number > len(each.paths) else ""
-        yield f"{name}: {each.number:,} x {_REMARKS[each.kind]}: {paths}{more}"
+def remark_lines(name: str, commit_remarks: Sequence[Remark]) -> Iterator[str]:
+    """Yield lines about entries left out on purpose, or that downstreams may not get."""
+    for remark in commit_remarks:
+        paths = ", ".join(show(path) or "." for path in remark.paths)
+        more = ", ..." if remark.number > len(remark.paths) else ""
+        yield f"{name}: {remark.number:,} x {_REMARKS[remark.kind]}: {paths}{more}"
 
 
 def remark_values(remark: Remark) -> dict[str, object]:
-    """A remark for JSON."""
+    """Return a remark for JSON."""
     return {
         "kind": remark.kind,
         "count": remark.number,
@@ -88,12 +89,12 @@ def show_problems(console: Console, name: str, problems: Sequence[Problem]) -> N
 
 
 def problem_values(problems: Sequence[Problem]) -> list[list[str]]:
-    """The same for JSON: path, reason and outcome of each."""
+    """Return path, reason and outcome of each problem, for JSON."""
     return [[show(path), reason, outcome] for path, reason, outcome in problems]
 
 
 def difference_line(difference: "Difference") -> str:
-    """What differs at one path: added, removed, changed, or moved along."""
+    """Describe the difference at one path: added, removed, changed, or moved along."""
     if isinstance(difference, Moved):
         return f"{show(difference.old)} -> {show(difference.new)}: renamed"
     if difference.old is None:
@@ -102,7 +103,7 @@ def difference_line(difference: "Difference") -> str:
 
 
 def commit_values(name: str, result: "CommitResult", seconds: float) -> dict[str, object]:
-    """The result of a commit, for JSON."""
+    """Return the result of a commit, for JSON."""
     head = result.head
     return {
         "module": name,
@@ -123,12 +124,12 @@ def commit_values(name: str, result: "CommitResult", seconds: float) -> dict[str
 
 
 def totals_values(info: CommitInfo) -> dict[str, int]:
-    """Totals for JSON."""
+    """Return totals for JSON."""
     return {**info.totals._asdict(), "entries": info.totals.entries}
 
 
 def failure_text(done: "Committed") -> str:
-    """Why a commit, or what follows from it, did not end with 0; one line."""
+    """Return why a commit, or an update after it, failed, as one line."""
     failures = [failure.message for failure in done.after.failures]
     problems = [f"{show(each.path) or '.'}: {each.reason}" for each in done.result.problems]
     first, *more = [*problems, *failures] or [done.exit_code.meaning]
@@ -136,7 +137,7 @@ def failure_text(done: "Committed") -> str:
 
 
 def commit_line(name: str, result: "CommitResult", seconds: float) -> str:
-    """The result of a commit, as a line."""
+    """Return the result of a commit, as a line."""
     info = result.head.info
     entries = counted(info.totals.entries, "entry", "entries")
     if not result.changed:

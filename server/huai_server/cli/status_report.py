@@ -6,14 +6,14 @@ from huai_program.humanize import counted, moment
 from huai_server.cli.report import totals_values
 from huai_server.config.tables import Module
 
-if TYPE_CHECKING:  # loaded by whoever looks
+if TYPE_CHECKING:  # loaded by the code that reads the state
     from huai_schema.codec.pending import PendingCommit
     from huai_server.store.module_state import ModuleState
     from huai_server.watch.record import Watched
 
 
 def status_values(name: str, module: Module, state: "ModuleState") -> dict[str, object]:
-    """The state of a module, for JSON."""
+    """Return the state of a module, for JSON."""
     head = state.head
     return {
         "module": name,
@@ -30,19 +30,19 @@ def status_values(name: str, module: Module, state: "ModuleState") -> dict[str, 
 
 
 def status_line(name: str, module: Module, state: "ModuleState") -> str:
-    """The state of a module, as a line."""
+    """Return the state of a module, as a line."""
     waiting = f", {pending_text(state.pending)}" if state.pending else ""
     busy = f", commit running (process {state.running})" if state.running else ""
     return f"{name}: {module.path}: {_committed(state)}{waiting}{busy}"
 
 
 def pending_text(pending: "PendingCommit") -> str:
-    """A commit that waits for signatures, in words."""
+    """Describe a commit that waits for signatures."""
     return f"serial {pending.info.serial} waits for signatures since {moment(pending.time)}"
 
 
 def watched_values(watched: "Watched | None") -> dict[str, object]:
-    """The watching process of a module, and since when it is behind, for JSON."""
+    """Return the watching process of a module, and since when it is behind, for JSON."""
     return {
         "watching": watched.process if watched else None,
         "behind_since": watched.record.since if watched else None,
@@ -51,7 +51,7 @@ def watched_values(watched: "Watched | None") -> dict[str, object]:
 
 
 def watched_text(watched: "Watched | None") -> str:
-    """The same, as the end of a line."""
+    """Return the same as the end of a line."""
     if watched is None:
         return ""
     since = watched.record.since

@@ -1,4 +1,4 @@
-"""How `huai-server token` tells of tokens."""
+"""The output of `huai-server token` about tokens."""
 
 import time
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ from huai_server.state.tokens import Token
 
 
 def token_values(token: Token) -> dict[str, object]:
-    """A token as programs are told of it, without what proves it."""
+    """Return a token for JSON, without its secret."""
     return {
         "id": token.id,
         "modules": list(token.modules),
@@ -20,7 +20,7 @@ def token_values(token: Token) -> dict[str, object]:
 
 
 def token_line(token: Token) -> str:
-    """The same for people, on one line."""
+    """Return a token as a line for people."""
     ends = "does not expire"
     if token.expires is not None:
         day = datetime.fromtimestamp(token.expires, UTC)

@@ -1,7 +1,7 @@
 """Lists of the paths that an update touched, read from files or from standard input.
 
-What a line means is the engine's to say (`native/format/src/change_list/`).  A list is never an
-error: what names no path of the module is counted, and the first lines of that kind are shown.
+The engine parses the lines (`native/format/src/change_list/`).  A list is never an error: lines
+that name no path of the module are counted, and the first of them are shown.
 """
 
 import sys
@@ -14,7 +14,7 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath
 
 SPELLINGS = ("auto", "lines", "nul", "itemized", "names")
-"""How the paths of a list can be spelt."""
+"""The formats of paths in a list."""
 STANDARD_INPUT = "-"
 _BLOCK = 1 << 20
 
@@ -29,56 +29,56 @@ class Refused(NamedTuple):
     """A line that names no path of the module."""
 
     line: bytes
-    """The first bytes of it."""
+    """The first bytes of the line."""
     outside: bool
-    """It leads out of the module; else no file can have that name."""
+    """True if it leads out of the module; otherwise no file can have that name."""
 
 
 class ChangeLists(NamedTuple):
-    """What lists name."""
+    """The paths in lists."""
 
-    named: ChangeList
+    change_list: ChangeList
     paths: int
     refused: int
     first_refused: tuple[Refused, ...]
     is_cut: bool
-    """Whether a log ends in the middle of a line."""
+    """True if a log ends in the middle of a line."""
     names_links: bool = True
-    """Whether a new name of a file comes with an old one."""
+    """True if each new name of a file comes with an old one."""
 
 
 def read_lists(sources: Iterable[str], spelling: str, root: Path) -> ChangeLists:
-    """Read all `sources`, `-` being standard input; `root` is the module's tree."""
-    named = ChangeList(bytes(root))
+    """Read all `sources` (`-` is standard input); `root` is the module's tree."""
+    change_liste_list = ChangeList(bytes(root))
     for source in sources:
-        named.begin(spelling)
+        change_liste_list.begin(spelling)
         try:
             if source == STANDARD_INPUT:
-                _feed(named, sys.stdin.buffer)
+                _feed(change_liste_list, sys.stdin.buffer)
             else:
                 with Path(source).open("rb") as file:
-                    _feed(named, file)
+                    _feed(change_liste_list, file)
         except OSError as error:
             raise ListError(
                 f"{source}: {error.strerror}",
-                hint="name the log or the list of the update; nothing was committed",
+                hint="give the log or list of the update; nothing was committed",
             ) from error
-        named.end()
-    refused, lines, is_cut = named.remarks()
+        change_liste_list.end()
+    refused, lines, is_cut = change_liste_list.remarks()
     first = tuple(Refused(*line) for line in lines)
-    return ChangeLists(named, named.close(), refused, first, is_cut)
+    return ChangeLists(change_liste_list, change_liste_list.close(), refused, first, is_cut)
 
 
 def list_of(root: Path, paths: Iterable[RelPath]) -> ChangeLists:
-    """A list that names `paths`."""
-    named = ChangeList(bytes(root))
-    named.begin("nul")
+    """Return a list of `paths`."""
+    change_list = ChangeList(bytes(root))
+    change_list.begin("nul")
     for path in paths:
-        named.feed(path + b"\0")
-    named.end()
-    return ChangeLists(named, named.close(), 0, (), is_cut=False)
+        change_list.feed(path + b"\0")
+    change_list.end()
+    return ChangeLists(change_list, change_list.close(), 0, (), is_cut=False)
 
 
-def _feed(named: ChangeList, source: BinaryIO) -> None:
+def _feed(change_list: ChangeList, source: BinaryIO) -> None:
     while block := source.read(_BLOCK):
-        named.feed(block)
+        change_list.feed(block)

@@ -1,7 +1,7 @@
-"""Committing a module: look at the tree, compare with the last commit, write what changed.
+"""Committing a module: scan the tree, compare it with the last commit, write the changes.
 
-The whole tree is scanned (`whole_tree`), or only what lists name is looked at (`from_lists`).
-Only composes; `next_commit` says in which order a commit is written.
+The whole tree is scanned (`whole_tree`), or only the listed paths (`from_lists`).  Only composes;
+`next_commit` has the order of writes.
 """
 
 from collections.abc import Callable
@@ -46,9 +46,8 @@ def commit_tree(
     """Bring the metadata of a module up to date with its tree.
 
     Where a file system was mounted over a directory, or is not mounted any more, the old entries of
-    the directory stay; with `accept_mounts` they are replaced by what is there now.  With `keys`
-    the commit is signed, and made anew, with nothing else new in it, when half of the time for
-    which the last signature holds is over.
+    the directory stay; with `accept_mounts` the present ones replace them.  With `keys` the commit
+    is signed, and signed again, without another change, after half the validity of the last one.
     """
     root = Path(module.path)
     lists = options.lists(root) if options.lists else None
@@ -62,7 +61,7 @@ def commit_tree(
 
 
 def audit_tree(name: str, module: Module, places: ModulePlaces, wait: float = 0) -> AuditResult:
-    """In what the tree differs from the last commit; nothing is committed."""
+    """Compare the tree with the last commit; nothing is committed."""
 
     def work(making: NextCommit) -> AuditResult:
         return audit(making, Path(module.path))
@@ -74,33 +73,33 @@ def commit_digests(
     name: str,
     module: Module,
     places: ModulePlaces,
-    found: FoundDigests,
+    digests: FoundDigests,
     *,
     keys: "ServerKeys | None",
     wait: float,
 ) -> CommitResult:
-    """Commit the newest snapshot with the digests that were `found`, and as it is else."""
+    """Commit the newest snapshot with `digests`, otherwise unchanged."""
 
     def work(making: NextCommit) -> CommitResult:
-        return _add_digests(making, found)
+        return _add_digests(making, digests)
 
     return _with_module((name, module, places), keys, wait, work)
 
 
-def _add_digests(making: NextCommit, found: FoundDigests) -> CommitResult:
-    """What lists may rest on stays."""
+def _add_digests(making: NextCommit, digests: FoundDigests) -> CommitResult:
+    """Add digests, and keep the record that commits by lists need."""
     past, head, record = making.past, making.head, making.record
     if past is None or head is None:
         raise no_commit(making.name)
     with making.writing() as writer:
-        tree = found.write((past.reader, past.tree, past.limit), writer)
+        tree = digests.write((past.reader, past.tree, past.limit), writer)
         top = making.finish(tree, writer)
     if top is None:
         return CommitResult(head, changed=False)
-    made = making.commit(top, head.info.totals, NO_CHANGE, head.info.skipped)
+    commit = making.commit(top, head.info.totals, NO_CHANGE, head.info.skipped)
     if record is not None and record.commit == head.commit:
-        LIST_RECORD.save(making.places.lists, replace(record, commit=made.commit))
-    return CommitResult(made, changed=True)
+        LIST_RECORD.save(making.places.lists, replace(record, commit=commit.commit))
+    return CommitResult(commit, changed=True)
 
 
 def _with_module(
@@ -109,7 +108,7 @@ def _with_module(
     wait: float,
     work: Callable[[NextCommit], _Result],
 ) -> _Result:
-    """Work with a module that nobody else commits meanwhile."""
+    """Call `work` with the module, locked against other commits."""
     name, module, places = which
     root = Path(module.path)
     with storage_errors(places.folder):
@@ -126,7 +125,7 @@ def _with_module(
             try:
                 return work(NextCommit(name, module, places, repository, keys))
             except FormatError as error:
-                # What a scan yields is always well-formed: this was read from the repository.
+                # A scan yields only well-formed data: this was read from the repository.
                 raise StoreError(
                     f"{places.repository}: {error.message}",
                     hint=f"run: huai-server check {name}, which names what is damaged",

@@ -1,4 +1,4 @@
-"""A commit of what lists name, or of the whole tree where that is not enough."""
+"""A commit of the listed paths, or of the whole tree where that is not enough."""
 
 import os
 import time
@@ -13,7 +13,7 @@ from huai_server.commit.list_record import scan_reason
 from huai_server.commit.listed import ListsNotEnoughError, build_listed
 from huai_server.commit.next_commit import NO_CHANGE, NextCommit
 from huai_server.commit.result import CommitOptions, CommitResult, ListedResult
-from huai_server.commit.tree_export import TreeExport, WrittenTree, look_again, prepare
+from huai_server.commit.tree_export import TreeExport, WrittenTree, prepare, scan_again
 from huai_server.commit.whole_tree import commit_whole
 from huai_server.scan.root import empty_root, holds_anything
 
@@ -25,32 +25,32 @@ def commit_lists(
     options: CommitOptions,
     export: TreeExport | None = None,
 ) -> CommitResult:
-    """Commit what lists name; or the whole tree, if there is a reason."""
+    """Commit the listed paths; or the whole tree, if there is a reason."""
     newest = making.head.commit if making.head else None
     reason = scan_reason(making.record, newest, making.module, time.time())
-    said = reason.text if reason else ""
-    if export and not said:
+    scan_cause = reason.text if reason else ""
+    if export and not scan_cause:
         prepare(root, options, export)
-        said = _unseen_directory(making, root, export.files)
-    if not said:
+        scan_cause = _unseen_directory(making, root, export.files)
+    if not scan_cause:
         try:
-            return _take(making, root, lists, export, allow_empty=options.allow_empty)
+            return _commit_listed(making, root, lists, export, allow_empty=options.allow_empty)
         except ListsNotEnoughError as error:
-            said = str(error)
+            scan_cause = str(error)
     result = commit_whole(making, root, options, export)
-    return result._replace(listed=ListedResult(lists, said, 0, ()))
+    return result._replace(listed=ListedResult(lists, scan_cause, 0, ()))
 
 
 def _unseen_directory(making: NextCommit, root: Path, files: Collection[RelPath]) -> str:
-    """Why files in it cannot be committed by a list; empty: there is no such directory."""
-    assert making.past is not None  # noqa: S101 - there is a reason to scan if there is none
+    """Return the reason if the export's directory is new, so that a list is not enough; else ""."""
+    assert making.past is not None  # noqa: S101 - without a commit, everything is scanned
     for path in {parent(path) for path in files}:
         if making.past.directory(path) is None and os.path.isdir(os.path.join(bytes(root), path)):
             return f"the export's directory {show(path)} is new"
     return ""
 
 
-def _take(
+def _commit_listed(
     making: NextCommit,
     root: Path,
     lists: ChangeLists,
@@ -59,37 +59,37 @@ def _take(
     allow_empty: bool,
 ) -> CommitResult:
     past, head, record = making.past, making.head, making.record
-    assert head is not None  # noqa: S101 - there is a reason to scan if there is none
-    assert past is not None  # noqa: S101 - the same
-    assert record is not None  # noqa: S101 - the same
+    assert head is not None  # noqa: S101 - without a commit, everything is scanned
+    assert past is not None  # noqa: S101 - likewise
+    assert record is not None  # noqa: S101 - likewise
     if not allow_empty and not holds_anything(root):
         raise empty_root(root)
     with making.writing() as writer:
-        found = build_listed(making, root, (past, head.info.totals), lists, writer)
-        other = bool(lists.paths) and found.unknown == lists.paths
-        if other:  # the lists of another tree
+        listed_tree = build_listed(making, root, (past, head.info.totals), lists, writer)
+        is_foreign = bool(lists.paths) and listed_tree.unknown == lists.paths
+        if is_foreign:  # the lists of another tree
             writer.abort()
             top = None
         else:
-            top = making.finish(found.tree, writer)
+            top = making.finish(listed_tree.tree, writer)
     now = int(time.time())
-    making.links.extend(found.pairs)
-    seen = WrittenTree(found.tree, top, found.totals, found.problems)
-    if export and not other:
-        # Always: an export that was killed, or made by itself, left files that no list names.
-        snapshot = Snapshot(making.repository, seen.tree)
-        export.write(making.repository, snapshot, seen.totals.bytes, now)
-        seen = look_again(making, root, seen, export.files)
+    making.links.extend(listed_tree.pairs)
+    written = WrittenTree(listed_tree.tree, top, listed_tree.totals, listed_tree.problems)
+    if export and not is_foreign:
+        # Always: a killed or a separate export may have left files that no list names.
+        snapshot = Snapshot(making.repository, written.tree)
+        export.write(making.repository, snapshot, written.totals.bytes, now)
+        written = scan_again(making, root, written, export.files)
     counts = NO_CHANGE
-    if seen.top is not None:
-        counts = count(past, Snapshot(making.repository, seen.tree))
-        head = making.commit(seen.top, seen.totals, counts, head.info.skipped, now)
+    if written.top is not None:
+        counts = count(past, Snapshot(making.repository, written.tree))
+        head = making.commit(written.top, written.totals, counts, head.info.skipped, now)
     making.note(head, scanned=record.scanned, lists=record.lists + 1)
-    listed = ListedResult(lists, "", found.unknown, found.first_unknown)
-    changed = seen.top is not None
+    result = ListedResult(lists, "", listed_tree.unknown, listed_tree.first_unknown)
+    changed = written.top is not None
     reader = making.reader
-    problems = (*seen.problems, *reader.without_digest.values())
+    problems = (*written.problems, *reader.without_digest.values())
     return CommitResult(
-        *(head, changed, counts, problems, found.remarks),
-        *(reader.hashed_files, reader.hashed_bytes, listed),
+        *(head, changed, counts, problems, listed_tree.remarks),
+        *(reader.hashed_files, reader.hashed_bytes, result),
     )

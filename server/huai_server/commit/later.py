@@ -1,13 +1,12 @@
-"""Digests that commits left out, computed later: of the newest files first.
+"""Digests that commits left out, computed later: for the newest files first.
 
-Which are missing is read from the last commit; their files are read without the module's lock, at
-idle disk priority.  What is computed is kept after each batch, so a run that is killed loses one
-batch at most; a file that there is no time to read to its end is begun again by the next run.
-Order of writes: the table of digests, after
-each batch; then the commit.
+The last commit lists the missing ones; their files are read without the module's lock, at idle disk
+priority.  Digests are stored after each batch, so a killed run loses one batch at most; a file that
+cannot be read to its end in time is begun again by the next run.  Order of writes: the table of
+digests, after each batch; then the commit.
 
-Rule: a commit made here changes digests only.  A digest is committed if all that the commit says of
-the file is still so; of others the next commit has to say more first.
+Rule: a commit made here changes digests only.  A digest is committed if everything else that the
+commit says of the file is still true; other files wait for the next commit.
 """
 
 import math
@@ -34,23 +33,23 @@ from huai_server.store.repository import Head
 NOT_YET = "it gets no digest yet"
 
 _ROUND = 65_536
-"""Files of one commit: so many are held in memory, and the engine finds them in one pass."""
+"""Files of one commit: they are held in memory, and the engine finds them in one pass."""
 _BATCH = 4096
 _BATCH_BYTES = 64 << 20
-"""Files, and bytes of them, that are read before what was computed is kept."""
+"""Files and bytes that are read before their digests are stored."""
 _PATIENCE = math.inf
 """Seconds to wait for a commit of the module to end: nothing here is urgent."""
 
 
 class DigestResult(NamedTuple):
-    """What a run did."""
+    """The result of a run."""
 
     head: Head
     """The newest commit, made now or before."""
     changed: bool
-    """Whether a commit was made."""
+    """True if a commit was made."""
     missing: int
-    """Files of the newest commit that have none."""
+    """Files of the newest commit without a digest."""
     hashed_files: int
     hashed_bytes: int
     problems: tuple[Problem, ...]
@@ -58,7 +57,7 @@ class DigestResult(NamedTuple):
 
     @property
     def exit_code(self) -> ExitCode:
-        """How the program should end."""
+        """Return the exit code for the program."""
         return ExitCode.INCOMPLETE if self.problems else ExitCode.OK
 
 
@@ -76,18 +75,18 @@ def digest_tree(
     reading = _Reading(module, places, pace)
     changed, last = False, None
     while not pace.is_over():
-        wanted = Undigested((past.reader, past.tree, past.limit), _ROUND, last)
-        last = wanted.last
+        undigested = Undigested((past.reader, past.tree, past.limit), _ROUND, last)
+        last = undigested.last
         if last is None:
             break
-        for paths in wanted.lists(_BATCH, _BATCH_BYTES):
+        for paths in undigested.lists(_BATCH, _BATCH_BYTES):
             if pace.is_over():
                 break
             reading.read(paths)
-        found, reading.found = reading.found, FoundDigests()
-        if found:
-            made = commit_digests(name, module, places, found, keys=keys, wait=_PATIENCE)
-            changed = changed or made.changed
+        digests, reading.digests = reading.digests, FoundDigests()
+        if digests:
+            committed = commit_digests(name, module, places, digests, keys=keys, wait=_PATIENCE)
+            changed = changed or committed.changed
         head, past = newest_commit(name, places)
     return DigestResult(
         head,
@@ -100,23 +99,23 @@ def digest_tree(
 
 
 class _Reading:
-    """Reads files of the tree; has found those that are as they were when they were looked at."""
+    """A reader of files, with the digests of those that have not changed."""
 
     def __init__(self, module: Module, places: ModulePlaces, pace: Pace) -> None:
         self._root = Path(module.path)
         self._places = places
         self.reader = TreeReader(module, places, BlockIndices(places.repository), pace)
         self._pace = pace
-        self.found = FoundDigests()
+        self.digests = FoundDigests()
         self.problems: list[Problem] = []
 
     def read(self, paths: bytes) -> None:
-        """Read those whose digests are not known, and keep these; each path is ended by a NUL."""
-        named = list_of(self._root, map(RelPath, paths.split(b"\0")[:-1])).named
+        """Read files whose digests are unknown, and store these; a NUL ends each path."""
+        change_list = list_of(self._root, map(RelPath, paths.split(b"\0")[:-1])).change_list
         lock = locked(self._places.lock, wait=_PATIENCE)
         with idle_disk():
-            unread = self.reader.read_digests(named, self.found, lock)
+            unread = self.reader.read_digests(change_list, self.digests, lock)
         self.problems += (Problem(path, reason, NOT_YET) for path, reason in unread)
-        if self._pace.is_over() and not (self.reader.hashed_files or self.found):
+        if self._pace.is_over() and not (self.reader.hashed_files or self.digests):
             first = RelPath(paths.partition(b"\0")[0])
             self.problems.append(Problem(first, TOO_LARGE, NOT_YET))

@@ -1,9 +1,8 @@
-"""The record of hardlink groups: which names belong together (`native/tree/src/scan/linked.rs`).
+"""The record of hardlink groups: the names of each file (`native/tree/src/scan/linked.rs`).
 
-A snapshot says of each link what leads its group, and of no leader that it leads one.  A commit by
-lists has to know that: where a leader changes, so do the lines of the others.  The record may hold
-pairs that are no longer true; a maintainer has to see to it that none of the newest commit is
-missing.
+A snapshot records the leader of each link, but does not mark leaders.  A commit by lists must know
+them: where a leader changes, so do the lines of the others.  The record may have outdated pairs;
+code that changes it must make sure that no pair of the newest commit is missing.
 """
 
 import os
@@ -13,20 +12,19 @@ from typing import BinaryIO
 from huai_program.durable import open_new, sync_folder
 
 _LONGEST = 1 << 16
-"""Bytes of a line: every byte of two paths escaped."""
+"""The longest line, in bytes: every byte of two paths escaped."""
 
 
 class LinkRecord:
     """The record of one module, while a commit writes it."""
 
     def __init__(self, path: Path) -> None:
-        """Nothing is written before the first pair comes."""
         self._path = path
         self._unfinished = path.with_name(path.name + ".new")
         self._file: BinaryIO | None = None
 
     def add(self, pairs: bytes) -> None:
-        """Some more of the groups of a whole scan."""
+        """Add some of the groups of a whole scan."""
         if not pairs:
             return
         if self._file is None:
@@ -34,7 +32,7 @@ class LinkRecord:
         self._file.write(pairs)
 
     def replace(self) -> None:
-        """The scan is over: what it found is all that there is."""
+        """Replace the record by what was added, at the end of a scan."""
         if self._file is None:
             self._path.unlink(missing_ok=True)
         else:
@@ -43,7 +41,7 @@ class LinkRecord:
         sync_folder(self._path.parent)
 
     def extend(self, pairs: bytes) -> None:
-        """What a commit by lists found, beside what is recorded."""
+        """Append the groups that a commit by lists found to the record."""
         if pairs:
             with open(self._path, "a+b", opener=_no_link) as file:
                 _drop_cut_line(file)
@@ -68,7 +66,7 @@ def _close(file: BinaryIO) -> None:
 
 
 def _drop_cut_line(file: BinaryIO) -> None:
-    """What a killed run or a full disk left of a line would become part of the next one."""
+    """Remove an incomplete line of a killed run or a full disk, which would corrupt the next."""
     begin = max(0, file.seek(0, os.SEEK_END) - _LONGEST)
     file.seek(begin)
     end = file.read()

@@ -1,10 +1,10 @@
-"""What the last commits were made from: a record beside the repository.
+"""How the last commits were made: a record next to the repository.
 
-A commit by lists says what lists name.  What they miss is found by the next commit that looks at
-the whole tree; the record is what lets it say so, and says when there has to be one.
+A commit by lists records only the listed paths.  The next scan of the whole tree finds what they
+missed; this record lets it report that, and says when such a scan is due.
 
-Rule: the record names the commit that it is about.  If that is not the newest, because a run was
-killed in between or an older huai made it, nothing is known, and the next commit looks at all.
+Rule: the record names its commit.  If that is not the newest, because a run was killed in between
+or an older huai made it, the record is useless, and the next commit scans everything.
 """
 
 from typing import NamedTuple
@@ -17,29 +17,29 @@ from huai_server.config.tables import Module
 
 
 class ListRecord(msgspec.Struct, frozen=True):
-    """How the newest commit came to be."""
+    """The way in which the newest commit was made."""
 
     commit: str
-    """The newest commit, hex."""
+    """The hex id of the newest commit."""
     scanned: int
-    """When the whole tree was looked at last, in seconds since the epoch."""
+    """The time of the last whole scan, in seconds since the epoch."""
     lists: int
-    """Commits by lists since then."""
+    """The number of commits by lists since then."""
     settings: str
-    """What of the configuration says what is committed."""
+    """The settings that decide what is committed."""
 
 
 LIST_RECORD = RecordFile(ListRecord, permissions=None)
 
 
 def settings_of(module: Module) -> str:
-    """What of a module's configuration says what is committed."""
-    kept = (module.path, module.exclude, module.one_file_system, module.owners, module.digest)
-    return msgspec.json.encode(kept).decode()
+    """Return the settings of a module that decide what is committed."""
+    deciding = (module.path, module.exclude, module.one_file_system, module.owners, module.digest)
+    return msgspec.json.encode(deciding).decode()
 
 
 class ScanReason(NamedTuple):
-    """Why a commit looks at the whole tree although it has lists."""
+    """The reason for a commit with lists to scan the whole tree."""
 
     text: str
 
@@ -47,13 +47,13 @@ class ScanReason(NamedTuple):
 def scan_reason(
     record: ListRecord | None, newest: str | None, module: Module, now: float
 ) -> ScanReason | None:
-    """Why lists are not enough for the commit after `newest`; None: they are."""
+    """Return why lists are not enough for the commit after `newest`; None if they are."""
     if newest is None:
-        return ScanReason("there is no commit yet")
+        return ScanReason("this is the first commit")
     if record is None or record.commit != newest:
-        return ScanReason("no record says how the last commit was made")
+        return ScanReason("the record of the last commit is missing")
     if record.settings != settings_of(module):
         return ScanReason("the configuration of the module changed")
     if module.audit and record.scanned + seconds(module.audit) <= now:
-        return ScanReason(f'the last look at the whole tree is older than audit = "{module.audit}"')
+        return ScanReason(f'the last scan of the whole tree is older than audit = "{module.audit}"')
     return None

@@ -1,8 +1,8 @@
-"""The tree of a commit by lists: what stands at the named paths, and the last commit for the rest.
+"""The tree of a commit by lists: the present state of the listed paths, else the last commit.
 
-Nothing else is looked at, so the cost does not depend on the tree.  Where that could be wrong,
-because a file system came or went, or a file has names of which nothing is known, the caller is
-told to look at the whole tree instead.
+Nothing else is read, so the cost does not depend on the size of the tree.  Where that could be
+wrong, because a file system came or went, or not all names of a file are known, an error makes the
+caller scan the whole tree instead.
 """
 
 import os
@@ -19,11 +19,11 @@ from huai_server.scan.mounts import read_mounts
 
 _FEW, _MOST = 1 << 16, 1 << 18
 _SHARE = 8
-"""A path that is named costs as much as so many entries of a scan."""
+"""The cost of a listed path, in entries of a scan."""
 
 
 class ListsNotEnoughError(Exception):
-    """Something has changed that lists do not name; or they name so much that a scan is quicker."""
+    """Something unlisted has changed, or the lists are so long that a scan is quicker."""
 
 
 def build_listed(
@@ -33,30 +33,30 @@ def build_listed(
     lists: ChangeLists,
     writer: PackWriter,
 ) -> ListedTree:
-    """The tree of `past` with what stands at the named paths now; `past`: also its totals."""
+    """Return the tree of `past` (with its totals), with the present state of the listed paths."""
     _check_length(lists, past[1])
     before = read_mounts(making.places.mounts)
     for path in before:
         if not _is_mounted(os.path.join(bytes(root), path)):
-            raise ListsNotEnoughError(f"what was mounted at {show(path)} is not any more")
+            raise ListsNotEnoughError(f"the file system at {show(path)} is not mounted any more")
 
     def check_foreign(paths: list[bytes]) -> None:
-        """Refuse to go on where old entries may have to stay."""
+        """Refuse to continue where old entries may have to stay."""
         for path in paths:
-            known = any(path == top or path.startswith(top + b"/") for top in before)
-            empty = making.module.one_file_system and _is_empty(past[0], RelPath(path))
-            if not known and not empty:
+            is_known = any(path == top or path.startswith(top + b"/") for top in before)
+            is_empty = making.module.one_file_system and _is_empty(past[0], RelPath(path))
+            if not is_known and not is_empty:
                 raise ListsNotEnoughError(f"another file system is mounted at {show(path)}")
 
-    named = lists.named, lists.names_links
-    found = making.reader.read_listed(past, named, check_foreign, writer)
-    if found is None:
-        raise ListsNotEnoughError("a file that changed has more names than are known")
-    return found
+    named_paths = lists.change_list, lists.names_links
+    listed = making.reader.read_listed(past, named_paths, check_foreign, writer)
+    if listed is None:
+        raise ListsNotEnoughError("a changed file has more names than are known")
+    return listed
 
 
 def _check_length(lists: ChangeLists, totals: Totals) -> None:
-    """Refuse lists that are so long that they cost more than a scan, in time or in memory."""
+    """Refuse lists that would cost more than a scan, in time or in memory."""
     if lists.paths > max(_FEW, min(_MOST, totals.entries // _SHARE)):
         raise ListsNotEnoughError(
             f"the list names {lists.paths:,} paths, and the last commit {totals.entries:,} entries"
@@ -71,7 +71,7 @@ def _is_mounted(path: bytes) -> bool:
 
 
 def _is_empty(past: Snapshot, path: RelPath) -> bool:
-    """Whether the last commit has nothing below a path."""
+    """True if the last commit has nothing below a path."""
     below = past.subtree(path)
     own = next(below, None)
     return own is None or (not own.leaves and next(below, None) is None)

@@ -1,4 +1,4 @@
-"""The newest commit of a module, for what rests on one."""
+"""The newest commit of a module, for actions that need one."""
 
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
@@ -13,7 +13,7 @@ class NoCommitError(HuaiError):
 
 
 def newest_commit(name: str, places: ModulePlaces) -> tuple[Head, Snapshot]:
-    """The newest commit of a module, which has to have one."""
+    """Return the newest commit of a module; raises `NoCommitError` without one."""
     repository = Repository(places.repository) if places.repository.exists() else None
     head = repository.head() if repository else None
     if repository is None or head is None:
@@ -22,5 +22,7 @@ def newest_commit(name: str, places: ModulePlaces) -> tuple[Head, Snapshot]:
 
 
 def no_commit(name: str) -> NoCommitError:
-    """What to raise for a module that has to have a commit."""
-    return NoCommitError(f"{name}: there is no commit yet", hint=f"run: huai-server commit {name}")
+    """Return the error for a module that needs a commit first."""
+    return NoCommitError(
+        f"{name}: the module has no commit yet", hint=f"run: huai-server commit {name}"
+    )

@@ -1,11 +1,10 @@
 """The commit after the newest one: its objects, signature, ref and record.
 
-What it holds comes from `whole_tree`, `from_lists` or `later`.
+Its content comes from `whole_tree`, `from_lists` or `later`.
 
 Order of writes: objects, durable, as a pack; then the groups of hardlinks; then the commit; the
-ref; and the record of how it was made last.  A run killed anywhere leaves the last commit as it
-was, and at most an unused pack; or the new one without that record: then lists are not enough for
-the next.
+ref; last the record of how it was made.  A run killed anywhere leaves the former commit and at most
+an unused pack; or the new commit without that record, and then lists are not enough for the next.
 """
 
 import os
@@ -38,7 +37,7 @@ NO_CHANGE = Counts()
 
 
 class NextCommit:
-    """One commit in the making; nobody else commits the module meanwhile."""
+    """A commit in the making; the module's lock keeps others away."""
 
     def __init__(
         self,
@@ -48,7 +47,7 @@ class NextCommit:
         repository: Repository,
         keys: "ServerKeys | None",
     ) -> None:
-        """`keys`: None: it is not signed."""
+        """`keys` sign the commit; None leaves it unsigned."""
         self.name = name
         self.module = module
         self.places = places
@@ -62,14 +61,14 @@ class NextCommit:
         self.links = LinkRecord(places.hardlinks)
         self.blocks = BlockIndices(repository.path)
         self.reader = TreeReader(module, places, self.blocks)
-        # Made with the module's first commit.  A module that is made again gets another one.
+        # Made with the module's first commit.  A module that is created again gets another one.
         began = self._pending and self._pending.promise.identity
         self._identity = (descriptor and descriptor.identity) or began or os.urandom(16).hex()
         self._keys = keys
 
     @contextmanager
     def writing(self) -> Iterator[PackWriter]:
-        """A pack, which is gone if something fails."""
+        """Yield the writer of a pack, which is removed if something fails."""
         writer = PackWriter(
             os.fsencode(self.repository.pack_folder),
             os.fsencode(TEMPORARY + os.urandom(8).hex()),
@@ -82,20 +81,20 @@ class NextCommit:
             raise
 
     def finish(self, tree: bytes, writer: PackWriter) -> bytes | None:
-        """The tree of a commit, whose objects are durable now; None: there is none to be made.
+        """Return the tree of a commit, with durable objects; None if no commit is needed.
 
         `tree` is the id of the root directory's tree.
         """
-        others = {KEYS: self._keys.chain.encode()} if self._keys else {}
-        top = write_root(self._descriptor(), tree, writer, others)
+        root_files = {KEYS: self._keys.chain.encode()} if self._keys else {}
+        top = write_root(self._descriptor(), tree, writer, root_files)
         if self.head and bytes.fromhex(self.head.tree) == top:
             writer.abort()
             if self._expires_soon():
                 return top
-            self.repository.drop_pending()  # the tree is again as it was committed
+            self.repository.drop_pending()  # the tree is again as committed
             return None
         if self._pending and self._pending.tree == top:
-            writer.abort()  # what it waits with is durable
+            writer.abort()  # the waiting commit's objects are durable
         else:
             writer.finish()
         return top
@@ -103,13 +102,13 @@ class NextCommit:
     def commit(
         self, top: bytes, totals: Totals, counts: Counts, skipped: int, now: int | None = None
     ) -> Head:
-        """Make the commit of what `finish` returned, and let the branch have it."""
-        # One that waited may have been signed elsewhere: no two have one serial.
+        """Make the commit of the tree that `finish` returned, and move the branch to it."""
+        # A waiting one may have been signed elsewhere: serials must be unique.
         serial = self.repository.last_serial() + 1
         info = CommitInfo(self.name, serial, totals, counts, skipped)
         if self._keys and self._keys.pending:
-            # If this one waits, the next follows the same commit: what lists named now, it has to
-            # find again.
+            # If this one waits, the next follows the same commit, and must find the same changes
+            # again.
             self.places.lists.unlink(missing_ok=True)
         return self.repository.commit(
             *(top, info, self.head, self.module.retention), seal=self._seal(top), now=now
@@ -121,9 +120,9 @@ class NextCommit:
         LIST_RECORD.save(self.places.lists, record)
 
     def _expires_soon(self) -> bool:
-        """Whether the newest commit needs a new signature, though nothing else is new.
+        """True if the newest commit needs a new signature, though nothing else is new.
 
-        So does one from the future: this clock was wrong, and downstreams take it in time only.
+        So does one from the future: this clock was wrong, and downstreams wait until that time.
         """
         keys, head = self._keys, self.head
         if keys is None or head is None:

@@ -1,21 +1,21 @@
-"""How much of the machine a run that reads content may take."""
+"""The resources that a run may use to read content."""
 
 from typing import NamedTuple
 
 from huai_native._native import Pace
 
 TOO_LARGE = "too large for the time and the rate that were given"
-"""Said of a file that the whole run was not enough for: each run begins it again."""
+"""The reason for a file that a whole run was not enough for: each run begins it again."""
 
 
 class ReadLimits(NamedTuple):
-    """What `--time` and `--rate` say."""
+    """The values of `--time` and `--rate`."""
 
     seconds: float | None = None
-    """After that nothing more is read; None: until it is done."""
+    """The time after which reading stops, if it is limited."""
     rate: int = 0
-    """Bytes of content a second, on average; 0: as fast as it goes."""
+    """Bytes of content a second, on average; 0 for no limit."""
 
     def pace(self) -> Pace:
-        """The same for the engine, from now on."""
+        """Return the limits for the engine, starting now."""
         return Pace(self.rate, self.seconds)

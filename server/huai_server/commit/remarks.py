@@ -1,6 +1,6 @@
-"""Remarks of a commit: what is no problem, but worth a line.  Paths are counted, the first named.
+"""Remarks of a commit: not problems, but worth a line.  Paths are counted, the first ones named.
 
-Values only; `cli.report` puts them into words.
+Values only; `cli.report` words them.
 """
 
 from typing import NamedTuple
@@ -8,25 +8,25 @@ from typing import NamedTuple
 from huai_schema.paths import RelPath
 
 TEMPORARY = "temporary"
-"""Left out: files that rsync has not finished."""
+"""Left out: unfinished files of rsync."""
 RESERVED = "reserved"
 """Left out: `.~tmp~`."""
 UNREADABLE = "unreadable"
-"""Committed, but others may not read it."""
+"""Committed, but not readable by all users."""
 _KINDS = (TEMPORARY, RESERVED, UNREADABLE)
 
 
 class Remark(NamedTuple):
-    """One kind of thing that was seen."""
+    """A kind of remark, with its paths."""
 
     kind: str
     number: int
     paths: tuple[RelPath, ...]
-    """The first of them, in tree order."""
+    """The first paths, in tree order."""
 
 
 def remarks_of(counted: list[tuple[int, int, list[bytes]]]) -> tuple[Remark, ...]:
-    """Return what the engine counted, as remarks."""
+    """Return the engine's counts as remarks."""
     return tuple(
         Remark(_KINDS[kind], count, tuple(map(RelPath, paths))) for kind, count, paths in counted
     )

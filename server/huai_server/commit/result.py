@@ -1,4 +1,4 @@
-"""What is asked of a commit or an audit, and what it did.  Values only."""
+"""The options of a commit, and the results of a commit or an audit.  Values only."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,82 +15,82 @@ from huai_server.store.repository import Head
 
 
 class CommitOptions(NamedTuple):
-    """What is asked of a commit."""
+    """The options of a commit."""
 
     allow_empty: bool = False
     """Commit even a tree without any entry."""
     accept_mounts: bool = False
-    """Take what is there now where a file system came or went."""
+    """Commit the present entries where a file system came or went."""
     wait: float = 0
     """Seconds to wait for another commit of the module."""
     lists: Callable[[Path], ChangeLists] | None = None
-    """Reads lists of what changed in a tree: only what they name is looked at."""
+    """Reads lists of the changes in a tree; only the listed paths are scanned."""
 
 
 _NO_CHANGE = Counts()
 
 
 USUAL = CommitOptions()
-"""Nothing in particular."""
+"""The default options."""
 
 
 class ListedResult(NamedTuple):
-    """What became of the lists of a commit."""
+    """The result for the lists of a commit."""
 
     lists: ChangeLists
     scanned: str
-    """Why the whole tree was looked at all the same; empty: it was not."""
+    """Why the whole tree was scanned all the same; empty if it was not."""
     unknown: int
-    """Named paths at which nothing is, and nothing was."""
+    """Listed paths without an entry now or before."""
     first_unknown: tuple[RelPath, ...]
 
 
 class CommitResult(NamedTuple):
-    """What a commit did."""
+    """The result of a commit."""
 
     head: Head
     """The newest commit, made now or before."""
     changed: bool
-    """Whether a commit was made; False: the tree is as it was."""
+    """True if a commit was made; false if the tree is unchanged."""
     counts: Counts = _NO_CHANGE
     problems: tuple[Problem, ...] = ()
-    """Paths that could not be looked at; their old entries stay."""
+    """Paths that could not be read; their old entries stay."""
     remarks: tuple[Remark, ...] = ()
-    """What was left out on purpose, and what downstreams may have trouble with."""
+    """Entries left out on purpose, and those that may cause downstreams trouble."""
     hashed_files: int = 0
     hashed_bytes: int = 0
     listed: ListedResult | None = None
-    """What became of the lists, if there were any."""
+    """The result for the lists, if there were any."""
     missed: int | None = None
-    """Entries that differ and that no list named since the last look at the whole tree.
+    """Entries that differ although no list named them since the last scan of the whole tree.
 
-    None: this was no such look, or the last commit was one, too."""
+    None if this was no such scan, or if the last commit was one too."""
 
     @property
     def exit_code(self) -> ExitCode:
-        """How the program should end."""
+        """Return the exit code for the program."""
         return ExitCode.INCOMPLETE if self.problems else ExitCode.OK
 
 
 class AuditResult(NamedTuple):
-    """In what a tree differs from its last commit."""
+    """The differences between a tree and its last commit."""
 
     head: Head
     counts: Counts
     first: tuple[Difference, ...]
-    """Some of what differs."""
+    """Some of the differences."""
     problems: tuple[Problem, ...]
-    """Paths that could not be looked at."""
+    """Paths that could not be read."""
 
     @property
     def differing(self) -> int:
-        """How many entries differ."""
+        """Return the number of differing entries."""
         counts = self.counts
         return counts.added + counts.removed + counts.changed + counts.moved
 
     @property
     def exit_code(self) -> ExitCode:
-        """How the program should end."""
+        """Return the exit code for the program."""
         if self.differing:
             return ExitCode.DIFFERS
         return ExitCode.INCOMPLETE if self.problems else ExitCode.OK

@@ -1,12 +1,12 @@
-"""Scrubbing a module: reading files again that have a digest, whether they still have that content.
+"""Scrubbing a module: reading files with a digest again, to check that they still match it.
 
-A file that has another size or mtime than in the newest commit is the next commit's business.  One
-that has the same, and other content, or that the disk cannot read, is damaged.  The tree and the
-commits are never changed here; a commit that finds content that is known as damage keeps the old
-entry (`ReadingPolicy.is_damage`).
+A file whose size or mtime differs from the newest commit is left to the next commit.  One with the
+same size and mtime but other content, or that the disk cannot read, is damaged.  The tree and the
+commits are never changed here; a commit that finds content recorded as damage keeps the old entry
+(`ReadingPolicy.is_damage`).
 
-Order of writes: the record, after each batch and with all that the batch showed.  A run that is
-killed loses one batch, which the next reads again.  Takes a lock of its own, not the module's.
+Order of writes: the record, after each batch, with the findings of the batch.  A killed run loses
+one batch, which the next run reads again.  Takes a lock of its own, not the module's.
 """
 
 import errno
@@ -45,16 +45,16 @@ from huai_server.store.scrub_record import (
     write_record,
 )
 
-OTHER_CONTENT = "its content is not what its digest names, under the same size and time"
+OTHER_CONTENT = "its content does not match its digest, under the same size and time"
 UNREAD = "it is not compared with its digest"
 
 _Finding: TypeAlias = tuple[bytes, int, int, bytes, tuple[bytes, int, int] | None, int]
-"""As `_native.pyi` lists it."""
+"""A finding, as `_native.pyi` lists it."""
 _FILES = 4096
 _BYTES = 256 << 20
-"""Of one batch."""
+"""The bytes of one batch."""
 _UNREADABLE = (errno.EIO, errno.EBADMSG, errno.EUCLEAN, errno.ENODATA)
-"""What disks and file systems say of content that is lost."""
+"""The errors of disks and file systems for lost content."""
 
 
 class TooMuchDamageError(HuaiError):
@@ -64,24 +64,24 @@ class TooMuchDamageError(HuaiError):
 
 
 class ScrubResult(NamedTuple):
-    """What a run did."""
+    """The result of a run."""
 
     head: Head
     files: int
     bytes: int
-    """That were read."""
+    """The bytes read."""
     changed: int
-    """Files of these that are not as the commit says, and wait for the next one."""
+    """Files that differ from the commit in size or mtime, and wait for the next one."""
     record: ScrubRecord
-    """With the round as it stands, and all known damage."""
+    """The progress of the round, and all known damage."""
     due: int
-    """Bytes that are still due, as `schedule.due` has them."""
+    """Bytes that are still due, as `schedule.due` counts them."""
     problems: tuple[Problem, ...]
     """Files that this user may not read."""
 
     @property
     def exit_code(self) -> ExitCode:
-        """How the program should end."""
+        """Return the exit code for the program."""
         if self.record.damage:
             return ExitCode.DAMAGED
         return ExitCode.INCOMPLETE if self.problems else ExitCode.OK
@@ -95,7 +95,7 @@ def scrub_tree(
     *,
     full: bool = False,
 ) -> ScrubResult:
-    """Read what is due, or with `full` what is left of the round, as far as `limits` allow."""
+    """Read what is due, or with `full` the rest of the round, as far as `limits` allow."""
     require_digests(name, module)
     root = Path(module.path)
     with storage_errors(places.folder), locked(places.scrubbing), idle_disk():
@@ -103,8 +103,8 @@ def scrub_tree(
         _check_root(root)
         run = _Run(name, module, places, head, past)
         pace = limits.pace()
-        run.look_again(pace)
-        return run.go_on(pace, full=full)
+        run.recheck(pace)
+        return run.continue_round(pace, full=full)
 
 
 def _check_root(root: Path) -> None:
@@ -117,7 +117,7 @@ def _check_root(root: Path) -> None:
 
 
 class _Run:
-    """One run: what it has read, and the record as it has to be written next."""
+    """A run: its progress, and the record to write next."""
 
     def __init__(
         self, name: str, module: Module, places: ModulePlaces, head: Head, past: Snapshot
@@ -140,26 +140,26 @@ class _Run:
         self._files = self._bytes = self._changed = 0
         self._problems: list[Problem] = []
 
-    def look_again(self, pace: Pace) -> None:
-        """Forget damage that is committed anew or gone; read again what was touched since."""
-        for each in tuple(self._damage.values()):
+    def recheck(self, pace: Pace) -> None:
+        """Forget damage that is committed or gone; read changed files again."""
+        for damage in tuple(self._damage.values()):
             try:
-                identity = self._engine.identity(each.path)
+                identity = self._engine.identity(damage.path)
             except OSError:
                 continue
-            if not self._is_committed(each) or identity is None:
-                del self._damage[each.path]
-            elif identity != each.identity:
-                batch = DigestedBatch([(each.path, each.size, each.mtime, each.expected)])
+            if not self._is_committed(damage) or identity is None:
+                del self._damage[damage.path]
+            elif identity != damage.identity:
+                batch = DigestedBatch([(damage.path, damage.size, damage.mtime, damage.expected)])
                 done, findings = self._engine.read(batch, pace)
                 if done and not findings:
-                    del self._damage[each.path]
+                    del self._damage[damage.path]
                 elif findings and findings[0][4] is not None:
                     self._judge(findings)
         self._write()
 
     def _is_committed(self, damage: Damage) -> bool:
-        """Whether the newest commit still says of the file what it is compared with."""
+        """True if the newest commit still has the recorded state of the file."""
         entry = self._past.leaf(RelPath(damage.path))
         return isinstance(entry, File) and (entry.size, entry.mtime, entry.digest) == (
             damage.size,
@@ -167,8 +167,8 @@ class _Run:
             damage.expected,
         )
 
-    def go_on(self, pace: Pace, *, full: bool) -> ScrubResult:
-        """Read on in the round."""
+    def continue_round(self, pace: Pace, *, full: bool) -> ScrubResult:
+        """Continue the round."""
         if full and self._round.after is None:
             self._round = Round(self._now)
         left = EVERYTHING if full else self._due()
@@ -186,7 +186,7 @@ class _Run:
             done = self._read(batch, pace)
             self._write()
             if done < len(batch):
-                self._tell_too_large(batch)
+                self._report_too_large(batch)
                 break
             left = max(0, left - cost(self._files, self._bytes) + before)
         return ScrubResult(
@@ -218,7 +218,7 @@ class _Run:
         return done
 
     def _forget_until(self, last: bytes) -> None:
-        """Of what was read just now, what is damaged was found just now."""
+        """Set former damage of the files just read aside: it was found again, or is repaired."""
         after = self._round.after
         begin = b"" if after is None else tree_order(after, directory=False)
         end = tree_order(last, directory=False)
@@ -227,9 +227,9 @@ class _Run:
                 self._former[path] = self._damage.pop(path)
 
     def _judge(self, findings: Iterable[_Finding]) -> None:
-        for path, size, mtime, expected, found, number in findings:
-            if found is not None and not self._volatile(path):
-                digest, inode, ctime = found
+        for path, size, mtime, expected, actual, number in findings:
+            if actual is not None and not self._volatile(path):
+                digest, inode, ctime = actual
                 new = Damage(path, size, mtime, expected, digest, OTHER_CONTENT, self._now)
                 self._keep(replace(new, identity=(inode, ctime)))
             elif number in _UNREADABLE:
@@ -241,10 +241,10 @@ class _Run:
                 self._changed += 1
 
     def _keep(self, damage: Damage) -> None:
-        known = self._damage.get(damage.path) or self._former.get(damage.path)
-        self._damage[damage.path] = replace(damage, since=known.since) if known else damage
+        former = self._damage.get(damage.path) or self._former.get(damage.path)
+        self._damage[damage.path] = replace(damage, since=former.since) if former else damage
 
-    def _tell_too_large(self, batch: DigestedBatch) -> None:
+    def _report_too_large(self, batch: DigestedBatch) -> None:
         if not self._files:
             path = RelPath(batch.file(0)[0])
             self._problems.append(Problem(path, TOO_LARGE, UNREAD))
@@ -258,7 +258,7 @@ class _Run:
     def _check_damage(self) -> None:
         if len(self._damage) >= MOST_DAMAGE:
             raise TooMuchDamageError(
-                f"{self._name}: {len(self._damage):,} files are damaged: the scrub ends here",
-                hint="look at the disk, its cables and the memory of this machine first; "
+                f"{self._name}: {len(self._damage):,} files are damaged: the scrub stops here",
+                hint="check the disk, its cables and the memory of this machine first; "
                 "huai-server status shows the number",
             )

@@ -1,20 +1,20 @@
-"""Which share of a module is due to be read again.  Pure.
+"""The share of a module that is due to be read again.  Pure.
 
-A round reads all files in tree order, spread over nine tenths of the span within which each has to
-be read again: so runs may be as far apart as the tenth that is left.  How far a round has come is a
-path and some numbers, whatever the number of files.  A file that is new in the part that was read
-has been read since, for its digest.
+A round reads all files in tree order, spread over nine tenths of the period in which each must be
+read again, so runs may be as far apart as the last tenth.  The progress of a round is a path and
+some numbers, whatever the number of files.  A new file in the part already read was read since, for
+its digest.
 """
 
 from huai_server.store.scrub_record import Round
 
 FILE_COST = 64 << 10
-"""Bytes that are read in the time that it takes to find one file."""
+"""The bytes that can be read in the time that finding one file takes."""
 EVERYTHING = 1 << 62
 
 
 def due(current: Round, files: int, size: int, span: int, now: int) -> int:
-    """Bytes to read now, of a module of `files` of `size` bytes; a file costs some by itself."""
+    """Return the bytes to read now, of `size` bytes in `files`; each file has a fixed cost."""
     length, elapsed = _length(span), now - current.begun
     if elapsed >= length:
         return EVERYTHING
@@ -23,12 +23,12 @@ def due(current: Round, files: int, size: int, span: int, now: int) -> int:
 
 
 def cost(files: int, size: int) -> int:
-    """What it costs to read files, in bytes."""
+    """Return the cost of reading files, in bytes."""
     return size + FILE_COST * files
 
 
 def following(current: Round, span: int | None, now: int) -> Round:
-    """The round after one that is at its end; it begins when that one was to end."""
+    """Return the round after a finished one; it begins when that one was planned to end."""
     length = _length(span) if span else 0
     planned = current.begun + length
     return Round(planned if planned > now - length else now)

@@ -1,7 +1,7 @@
-"""What is exported into the tree, and has to be in the commit that it describes.
+"""The files that are exported into the tree, and must be in the commit that they describe.
 
-It is written before the commit, of what was looked at; then its files are looked at, as if a list
-named them, so that one commit has the lists that describe it.
+They are written before the commit, from the scanned tree; then they are scanned as if a list named
+them, so that the same commit has the lists that describe it.
 """
 
 from collections.abc import Collection
@@ -21,52 +21,52 @@ from huai_server.store.repository import Repository
 
 
 class TreeExport(Protocol):
-    """Writes files into the tree that the commit is to hold as well."""
+    """A writer of files into the tree that the commit must have as well."""
 
     def prepare(self) -> None:
-        """Before the tree is looked at."""
+        """Prepare the tree, before it is scanned."""
         ...
 
     @property
     def files(self) -> Collection[RelPath]:
-        """All that it may write."""
+        """Return all files that it may write."""
         ...
 
     def write(self, repository: Repository, scanned: Snapshot, size: int, time: int) -> bool:
-        """Of what was scanned, `size` bytes of files, at `time`; whether the tree was changed."""
+        """Export the scanned tree (`size` bytes of files) at `time`; True if the tree changed."""
         ...
 
 
 class WrittenTree(NamedTuple):
-    """What a look at the tree came to."""
+    """The result of a scan that was written."""
 
     tree: bytes
     """The id of the root directory's tree."""
     top: bytes | None
-    """The tree of the commit; None: none has to be made."""
+    """The tree of the commit, if one is needed."""
     totals: Totals
     problems: tuple[Problem, ...]
 
 
 def prepare(root: Path, options: CommitOptions, export: TreeExport) -> None:
-    """Let the directories of an export be made, but never those that hide that a tree is empty."""
+    """Let an export make its directories, unless these would hide that the tree is empty."""
     if not options.allow_empty and not holds_anything(root):
         raise empty_root(root)
     export.prepare()
 
 
-def look_again(
-    making: NextCommit, root: Path, seen: WrittenTree, paths: Collection[RelPath]
+def scan_again(
+    making: NextCommit, root: Path, written: WrittenTree, paths: Collection[RelPath]
 ) -> WrittenTree:
-    """What was looked at, with what stands at `paths` now.
+    """Return a written tree with the present state of `paths`.
 
-    Remarks are left to the first look: nobody else writes these files.
+    Remarks come from the first scan: no other program writes these files.
     """
-    past = Snapshot(making.repository, seen.tree), seen.totals
+    past = Snapshot(making.repository, written.tree), written.totals
     with making.writing() as writer:
-        found = build_listed(making, root, past, list_of(root, paths), writer)
-        top = making.finish(found.tree, writer)
-    making.links.extend(found.pairs)
-    again = {problem.path for problem in found.problems}
-    problems = (*(each for each in seen.problems if each.path not in again), *found.problems)
-    return WrittenTree(found.tree, top, found.totals, problems)
+        listed = build_listed(making, root, past, list_of(root, paths), writer)
+        top = making.finish(listed.tree, writer)
+    making.links.extend(listed.pairs)
+    again = {problem.path for problem in listed.problems}
+    problems = (*(each for each in written.problems if each.path not in again), *listed.problems)
+    return WrittenTree(listed.tree, top, listed.totals, problems)

@@ -1,8 +1,7 @@
-"""Reading the tree of a module as it is configured: the engine's part of a commit, in one call.
+"""Reading the tree of a module with its configuration: the engine's part of a commit, in one call.
 
-What is a problem, and what is committed in its place, is the engine's to say
-(`native/tree/src/commit/`).  Digests are computed of new and changed files, and remembered of all
-others.
+The engine decides on problems, and what is committed in their place (`native/tree/src/commit/`).
+Digests are computed for new and changed files, and looked up for all others.
 """
 
 import os
@@ -31,47 +30,47 @@ from huai_server.store import scrub_record
 from huai_server.store.block_indices import BlockIndices
 
 KEPT = "its old entry stays"
-LEFT_OUT = "it is left out, as there is no old entry"
-CLAMPED = "the nearest time that fits is committed"
+LEFT_OUT = "it is left out, because it has no old entry"
+CLAMPED = "the nearest possible time is committed"
 _OUTCOMES = (KEPT, LEFT_OUT, CLAMPED)
 HOLES = "more of it is in holes than a commit reads"
 WITHOUT_DIGEST = "it is committed without a digest"
 
 _HASH_THREADS = 2 * (os.cpu_count() or 1)
 _HOLES = 64 << 30
-"""Bytes in holes of files that one commit hashes, in a minute or two.
+"""The most bytes in holes of files that one commit hashes, in a minute or two.
 
-Without a limit, who may write in the tree could keep it at work for hours with a file that takes no
-room."""
+Without a limit, a user who may write in the tree could keep a commit busy for hours with a file
+that takes no space."""
 
 
 class DigestsError(HuaiError):
-    """The digests of earlier commits cannot be read, or new ones not be kept."""
+    """The digests of earlier commits cannot be read, or new ones not be stored."""
 
     exit_code = ExitCode.FILE_IO
 
 
 class DigestOptions(NamedTuple):
-    """Which content the engine reads, and what it makes of it."""
+    """The content that the engine reads, and the use of it."""
 
     folder: bytes
-    """Where digests are kept."""
+    """The folder of the stored digests."""
     threads: int
     """Files that are read at a time."""
     large: int | None
-    """Bytes from which on a file gets a block index; None: none does."""
+    """The least size in bytes for a block index; None makes none."""
     keep: Callable[[BlockIndex], None]
-    """Keeps a block index."""
+    """Stores a block index."""
     volatile: Callable[[bytes], bool] = lambda _: False
-    """True for a file that may change while it is read: it gets no digest, and is no problem."""
+    """True for a file that may change while it is read: it gets no digest, without a problem."""
     later: bool = False
-    """Of what no digest is known, none is computed."""
+    """True if unknown digests are not computed now."""
     pace: Pace | None = None
-    """What it leaves no time for gets no digest, and is no problem."""
+    """The pace of reading; files without time get no digest, without a problem."""
     holes: int | None = None
-    """Bytes in holes of files that are hashed at most; None: all."""
+    """The most bytes in holes of files that are hashed, if limited."""
     damage: tuple[tuple[bytes, int, int, bytes], ...] = ()
-    """Path, size, mtime and digest of damage that a scrub found: it is no new content."""
+    """Path, size, mtime and digest of damage that a scrub found, which is not new content."""
 
 
 class ReadTree(NamedTuple):
@@ -85,11 +84,11 @@ class ReadTree(NamedTuple):
     problems: tuple[Problem, ...]
     remarks: tuple[Remark, ...]
     mounts: set[bytes]
-    """The mount points in it."""
+    """The mount points in the tree."""
 
 
 class ListedTree(NamedTuple):
-    """What came of lists."""
+    """The result of reading listed paths."""
 
     tree: bytes
     """The id of the root directory's tree."""
@@ -97,19 +96,19 @@ class ListedTree(NamedTuple):
     problems: tuple[Problem, ...]
     remarks: tuple[Remark, ...]
     pairs: bytes
-    """Hardlink groups that were found (`link_record`)."""
+    """The hardlink groups found (`link_record`)."""
     unknown: int
-    """Named paths at which nothing is, and nothing was."""
+    """Listed paths without an entry now or before."""
     first_unknown: tuple[RelPath, ...]
 
 
 class TreeReader:
-    """Reads the tree of a module, which may be looked at more than once for one commit."""
+    """A reader of a module's tree, which may be scanned more than once for one commit."""
 
     def __init__(
         self, module: Module, places: ModulePlaces, blocks: BlockIndices, pace: Pace | None = None
     ) -> None:
-        """`pace`: digests are read for themselves, none of them later."""
+        """`pace`: digests are read for themselves, and none is left for later."""
         self._module = module
         self._root = Path(module.path)
         self._places = places
@@ -118,7 +117,7 @@ class TreeReader:
         self.hashed_files = 0
         self.hashed_bytes = 0
         self.without_digest: dict[RelPath, Problem] = {}
-        """Files that are committed as they are, but for their digests."""
+        """Files that are committed without their digests."""
 
     def read_whole(
         self,
@@ -130,55 +129,55 @@ class TreeReader:
     ) -> ReadTree:
         """Scan everything; `keep_pairs` gets the groups of hardlinks, some at a time.
 
-        `accept_mounts`: take what is there where a file system came or went.
+        `accept_mounts`: commit the present entries where a file system came or went.
         """
         before = read_mounts(self._places.mounts)
-        tree, (totals, skipped), told, now = self._open().read_whole(
+        tree, (totals, skipped), report, now = self._open().read_whole(
             _lent(past) if past else None,
             (before, not self._module.one_file_system, accept_mounts),
             keep_pairs,
             writer,
         )
-        return ReadTree(tree, Totals(*totals), skipped, *self._take(*told), now)
+        return ReadTree(tree, Totals(*totals), skipped, *self._convert(*report), now)
 
     def read_listed(
         self,
         past: tuple[Snapshot, Totals],
-        named: tuple[ChangeList, bool],
+        listed: tuple[ChangeList, bool],
         check_foreign: Callable[[list[bytes]], None],
         writer: PackWriter,
     ) -> ListedTree | None:
-        """Look at what a list names, and take all else from `past`, the last commit.
+        """Read listed paths, and use `past`, the last commit, for all others.
 
-        `named`: also whether a new name of a file comes with an old one in the list.  None: it does
-        not, and a file that changed has more names than are known.  `check_foreign` may refuse the
-        directories on other file systems.
+        `listed` has the list, and true if each new name of a file comes with an old one.  Returns
+        None if they do not, and a changed file has more names than are known.  `check_foreign`
+        may refuse directories on other file systems.
         """
         snapshot, old = past
-        found = self._open().read_listed(
+        result = self._open().read_listed(
             _lent(snapshot),
-            (*named, os.fsencode(self._places.hardlinks)),
+            (*listed, os.fsencode(self._places.hardlinks)),
             check_foreign,
             writer,
         )
-        if found is None:
+        if result is None:
             return None
-        tree, (added, removed), told, pairs, (unknown, first) = found
+        tree, (added, removed), report, pairs, (unknown, first) = result
         totals = (sum(each) for each in zip(old, added, (-less for less in removed), strict=True))
         return ListedTree(
-            *(tree, Totals(*totals), *self._take(*told)),
+            *(tree, Totals(*totals), *self._convert(*report)),
             *(pairs, unknown, tuple(map(RelPath, first))),
         )
 
     def read_digests(
-        self, named: ChangeList, into: FoundDigests, lock: AbstractContextManager[None]
+        self, change_list: ChangeList, into: FoundDigests, lock: AbstractContextManager[None]
     ) -> list[tuple[RelPath, str]]:
-        """Find the digests of what a list names; they are kept under the `lock` of the module.
+        """Find the digests of listed files; they are stored under the `lock` of the module.
 
         Returns the files that cannot be read, or changed meanwhile, and why.
         """
         engine = self._open()
-        hashed, unread = engine.read_digests(named, os.fsencode(self._places.hardlinks), into)
+        hashed, unread = engine.read_digests(change_list, os.fsencode(self._places.hardlinks), into)
         self._count(*hashed)
         with lock:
             engine.keep_digests()
@@ -221,18 +220,18 @@ class TreeReader:
         except OSError as error:
             raise self._explain("digests", error) from error
 
-    def _take(
+    def _convert(
         self,
         problems: list[tuple[bytes, int, int]],
         remarks: list[tuple[int, int, list[bytes]]],
         hashed: tuple[int, int, list[bytes]],
     ) -> tuple[tuple[Problem, ...], tuple[Remark, ...]]:
         self._count(*hashed)
-        told = (
+        converted = (
             Problem(RelPath(path), reason_of(reason), _OUTCOMES[outcome])
             for path, reason, outcome in problems
         )
-        return tuple(told), remarks_of(remarks)
+        return tuple(converted), remarks_of(remarks)
 
     def _count(self, files: int, size: int, holes: list[bytes]) -> None:
         self.hashed_files += files
@@ -241,19 +240,19 @@ class TreeReader:
             self.without_digest[path] = Problem(path, HOLES, WITHOUT_DIGEST)
 
     def _explain(self, stage: str, cause: OSError | int) -> HuaiError:
-        """Return the exception for what failed, as the engine names it."""
+        """Return the exception for a failure that the engine reports."""
         if isinstance(cause, int):
             return unreadable_root(self._root, reason_of(cause) if cause else "it vanished")
         if stage == "tree":
             return exhausted(cause)
         return DigestsError(
-            f"{self._places.folder}: the digests there cannot be used: {cause.strerror}",
+            f"{self._places.folder}: cannot use the digests there: {cause.strerror}",
             hint="make room on the file system of this folder, and check that it can be written",
         )
 
 
 class NoDigestsError(HuaiError):
-    """The module is configured to have no digests."""
+    """The module is configured without digests."""
 
     exit_code = ExitCode.USAGE
 
@@ -268,7 +267,7 @@ def require_digests(name: str, module: Module) -> None:
 
 
 def scan_options(module: Module) -> ScanOptions:
-    """How the tree of a module is looked at."""
+    """Return the options for scanning the tree of a module."""
     return ScanOptions(
         one_file_system=module.one_file_system,
         owners=module.owners,

@@ -13,13 +13,13 @@ from huai_server.commit.listed import ListsNotEnoughError
 from huai_server.commit.newest import no_commit
 from huai_server.commit.next_commit import NO_CHANGE, NextCommit
 from huai_server.commit.result import AuditResult, CommitOptions, CommitResult
-from huai_server.commit.tree_export import TreeExport, WrittenTree, look_again, prepare
+from huai_server.commit.tree_export import TreeExport, WrittenTree, prepare, scan_again
 from huai_server.commit.tree_reader import ReadTree
 from huai_server.scan.mounts import write_mounts
 from huai_server.scan.root import EmptyRootError, empty_root
 
 _SHOWN = 20
-"""Differences that an audit names."""
+"""The most differences that an audit names."""
 
 
 def commit_whole(
@@ -30,35 +30,35 @@ def commit_whole(
         prepare(root, options, export)
     started = int(time.time())
     read, top = _write(making, root, options)
-    seen = WrittenTree(read.tree, top, read.totals, read.problems)
+    written = WrittenTree(read.tree, top, read.totals, read.problems)
     now = int(time.time())
-    scanned = Snapshot(making.repository, seen.tree)
-    written = export and export.write(making.repository, scanned, seen.totals.bytes, now)
+    scanned = Snapshot(making.repository, written.tree)
+    exported = export and export.write(making.repository, scanned, written.totals.bytes, now)
     making.links.replace()
-    if export and written:
+    if export and exported:
         try:
-            seen = look_again(making, root, seen, export.files)
+            written = scan_again(making, root, written, export.files)
         except ListsNotEnoughError:  # a file system came or went meanwhile
             making.links.abort()
             return commit_whole(making, root, options)
     head, counts = making.head, NO_CHANGE
-    if seen.top is not None:
-        counts = _counts(making, seen.tree, seen.totals)
-        head = making.commit(seen.top, seen.totals, counts, read.skipped, now)
-        making.blocks.prune(Snapshot(making.repository, seen.tree), time.time())
+    if written.top is not None:
+        counts = _counts(making, written.tree, written.totals)
+        head = making.commit(written.top, written.totals, counts, read.skipped, now)
+        making.blocks.prune(Snapshot(making.repository, written.tree), time.time())
     assert head is not None  # noqa: S101 - without one the tree is new
     making.note(head, scanned=started, lists=0)
     reader = making.reader
-    problems = (*seen.problems, *reader.without_digest.values())
+    problems = (*written.problems, *reader.without_digest.values())
     return CommitResult(
-        *(head, seen.top is not None, counts, problems, read.remarks),
+        *(head, written.top is not None, counts, problems, read.remarks),
         *(reader.hashed_files, reader.hashed_bytes),
         missed=_missed(making, counts),
     )
 
 
 def audit(making: NextCommit, root: Path) -> AuditResult:
-    """Compare the whole tree with the last commit; what was written for that goes again."""
+    """Compare the whole tree with the last commit; the objects for that are removed again."""
     if making.head is None or making.past is None:
         raise no_commit(making.name)
     pack: bytes | None = None
@@ -78,7 +78,7 @@ def audit(making: NextCommit, root: Path) -> AuditResult:
 
 
 def _write(making: NextCommit, root: Path, options: CommitOptions) -> tuple[ReadTree, bytes | None]:
-    """Scan, and write what is new as a pack; the tree of the commit, None: none has to be made."""
+    """Scan, and write new objects as a pack; also returns the commit's tree, if one is needed."""
     try:
         with making.writing() as writer:
             read = making.reader.read_whole(
@@ -86,7 +86,7 @@ def _write(making: NextCommit, root: Path, options: CommitOptions) -> tuple[Read
             )
             if not options.allow_empty:
                 _check_not_empty(root, read)
-            # What is recorded from here on is of the new commit: lists may not rest on it before.
+            # The records from here on are for the new commit: lists must not rely on them before.
             making.places.lists.unlink(missing_ok=True)
             write_mounts(making.places.mounts, read.mounts)
             top = making.finish(read.tree, writer)
@@ -115,7 +115,7 @@ def _counts(making: NextCommit, tree: bytes, totals: Totals) -> Counts:
 
 
 def _missed(making: NextCommit, counts: Counts) -> int | None:
-    """Entries that differ although lists were to name them all."""
+    """Count entries that differ although lists should have named them all."""
     record, head = making.record, making.head
     if not (record and head and record.commit == head.commit and record.lists):
         return None

@@ -1,18 +1,18 @@
-"""Who sees which module: public ones everybody, private ones whoever may.
+"""Access control: which modules a request may see.
 
-A token for a module opens it, or a client certificate that server.toml names.
+A private module needs a token for it, or a client certificate that server.toml names.
 
-A name that does not exist and one that the asker may not see get the same answer: 401 without a
-token, as git sends its own only when it is asked for it, and 404 with a valid one.  A browser would
-ask its user for a login at each mistyped address; it is asked at the address of the login only.
+A missing module and one that the client may not see get the same response: 401 without a token,
+because git sends its own only after that status, and 404 with a valid one.  A browser would ask its
+user for a login at each mistyped address, so the login's own address alone makes it ask.
 
 Rules:
 
-- What a request may see comes from here.  `Registry.modules` alone, which others read, has the
-  public modules only: a place that forgets to ask shows too little, never too much.
-- Whoever shows no token pays for none of this: a poll of a public module looks up no private one.
-- A token is kept as text in an `Asker`, which shows it to nobody, and asked about again each time:
-  one that is revoked ends here.
+- What a request may see is decided here.  `Registry.modules`, which other code reads, has public
+  modules only: code that forgets to ask here shows too little, never too much.
+- A request without a token costs nothing extra: a poll of a public module looks up no private one.
+- `Credentials` keep a token as text, never show it and check it again at each use, so that a
+  revoked one ends there.
 """
 
 import asyncio
@@ -32,78 +32,77 @@ from huai_server.http.asgi.responder import Send
 from huai_server.http.settings import Registry, ServeSettings
 from huai_server.state.tokens import Scope, token_form
 
-_KEY = "huai.asker"
-"""Where the scope of a request has its `Asker`, if it shows a token."""
+_KEY = "huai.credentials"
+"""The key of the `Credentials` in the scope of a request, if it sends any."""
 _HEADER_BYTES = 1024
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="huai", charset="UTF-8"'}
 _SILENT_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="huai"'}
-"""No browser asks its user for a bearer token: the page is shown."""
+"""Browsers do not ask their users for a bearer token: they show the page."""
 _IN_QUERY = re.compile(rb"huai_[0-9a-f]{12}_|(?:^|&)(?:access_|private_)?token=")
 _SEEN = re.compile(r"huai_[0-9a-f]{12}_[\w.~%+-]*|(?<=token=)[^&\s]+")
 _PART = re.compile(r"[^/?&\s]+")
 _FAILURES, _FAILURES_EACH, _PENALTY_SECONDS = 64, 4, 1.0
-"""Wrong tokens at a time, altogether and of one address; each is answered after so long."""
+"""Wrong tokens checked at once, in all and from one address; each response waits so long."""
 
 
-class Asker:
-    """Who asks: whoever has this token, and a certificate of these names."""
+class Credentials:
+    """The token and the certificate names that a client has shown."""
 
     __slots__ = ("_names", "_token")
 
     def __init__(self, token: str = "", names: frozenset[str] = frozenset()) -> None:
-        """Empty: anybody."""
         self._token = token
         self._names = names
 
     def sees(self, registry: Registry, scope: Scope) -> Mapping[str, Path]:
-        """The private modules that these open at this moment, for this purpose."""
-        found = registry.grant(self._token) if self._token else None
-        opened = set(found.modules) if found and scope in found.scopes else set()
+        """Return the private modules that these open now, for one purpose."""
+        grant = registry.grant(self._token) if self._token else None
+        opened = set(grant.modules) if grant and scope in grant.scopes else set()
         if self._names:
-            named = registry.certificates().items()
-            opened |= {name for name, names in named if not names.isdisjoint(self._names)}
+            certificates = registry.certificates().items()
+            opened |= {name for name, names in certificates if not names.isdisjoint(self._names)}
         return {name: at for name, at in registry.private().items() if name in opened}
 
 
-_ANYBODY = Asker()
+_ANONYMOUS = Credentials()
 
 
 class Access:
-    """Judges the requests of one server."""
+    """A judge of the requests of one server."""
 
     def __init__(self, settings: ServeSettings, registry: Registry) -> None:
         """Modules and tokens come from `registry`, which may change at any time."""
         self._registry = registry
         self._address_of = address_of(settings.proxies)
-        self._failures = Limiter(_FAILURES, 0, 0, each=_FAILURES_EACH)
+        self._failures = Limiter(_FAILURES, 0, 0, per_address=_FAILURES_EACH)
 
     def client(self, scope: Mapping[str, Any]) -> str:
         """Return the client's address for limits; empty if it is unknown."""
         return client_address(scope, self._address_of)
 
     async def admit(self, scope: dict[str, Any], send: Send) -> Send:
-        """Look at what a request shows; returns what its answer is to be sent by.
+        """Check the credentials of a request, and return the `send` for its response.
 
-        Raises `HttpError` for a token that is not valid, or that stands in the address.
+        Raises `HttpError` for a token that is not valid, or that is part of the address.
         """
         query = scope["query_string"]
         if query and _IN_QUERY.search(unquote_to_bytes(query)):
             raise HttpError(
                 400,
-                "a token does not belong into an address, which logs keep",
+                "a token must not be in an address: addresses are logged",
                 hint="revoke it; send another one in a header, Authorization: Bearer TOKEN",
             )
         token = ""
         for name, value in scope["headers"]:
             if name == b"authorization":
-                # Another login is for a server in front.
+                # Another kind of login is for a server in front.
                 token = _token_of(value) or ""
                 await self._judge(scope, token)
                 break
         names = self._certified(scope) if scope["scheme"] == "https" else frozenset[str]()
         if not token and not names:
             return send
-        scope[_KEY] = Asker(token, names)
+        scope[_KEY] = Credentials(token, names)
         return _private(send)
 
     async def _judge(self, scope: dict[str, Any], token: str) -> None:
@@ -113,43 +112,43 @@ class Access:
             raise HttpError(
                 401,
                 "the token is not valid",
-                hint="it may have expired, or been revoked: ask the upstream for another one",
+                hint="it may have expired or been revoked: ask the upstream for another one",
                 headers=_CHALLENGE,
             )
 
     def _certified(self, scope: dict[str, Any]) -> frozenset[str]:
-        """The names of the client's certificate, as far as they open anything."""
-        wanted = self._registry.certificates()
-        # Without our own TLS the scheme is what a proxy says, and nobody's certificate is here.
-        connection = scope["extensions"].get(EXTENSION) if wanted else None
+        """Return the names of the client's certificate that open any module."""
+        certificates = self._registry.certificates()
+        # Without our own TLS a proxy says the scheme, and client certificates are its own.
+        connection = scope["extensions"].get(EXTENSION) if certificates else None
         if connection is None:
             return frozenset()
         names: frozenset[str] = connection.certificate_names()
-        return names & frozenset().union(*wanted.values())
+        return names & frozenset().union(*certificates.values())
 
     def modules(self, scope: Mapping[str, Any], purpose: Scope = "read") -> Mapping[str, Path]:
-        """Name of each module that the request may see to its repository."""
-        asker = asker_of(scope)
-        return self.seen_by(asker, purpose)
+        """Map the name of each module that the request may see to its repository."""
+        credentials = credentials_of(scope)
+        return self.seen_by(credentials, purpose)
 
-    def seen_by(self, asker: Asker, purpose: Scope = "read") -> Mapping[str, Path]:
-        """The same, for who stays connected."""
+    def seen_by(self, credentials: Credentials, purpose: Scope = "read") -> Mapping[str, Path]:
+        """Return the same for a client that stays connected."""
         public = self._registry.modules()
-        if asker is _ANYBODY:
+        if credentials is _ANONYMOUS:
             return public
-        return {**public, **asker.sees(self._registry, purpose)}
+        return {**public, **credentials.sees(self._registry, purpose)}
 
     def repository(self, scope: Mapping[str, Any], name: str) -> Path:
-        """Where the repository of a module is; `HttpError` if there is none for who asks."""
-        found = self._registry.modules().get(name)
-        if found is None and _KEY in scope:
-            found = asker_of(scope).sees(self._registry, "read").get(name)
-        if found is None:
+        """Return the repository of a module; `HttpError` if the client may not see one."""
+        repository = self._registry.modules().get(name)
+        if repository is None and _KEY in scope:
+            repository = credentials_of(scope).sees(self._registry, "read").get(name)
+        if repository is None:
             raise self.unknown(scope)
-        return found
+        return repository
 
     def unknown(self, scope: Mapping[str, Any]) -> HttpError:
-        """What is said of a module that is not there, or not for who asks."""
+        """Return the error for a module that is missing, or hidden from the client."""
         if _KEY not in scope and self._registry.private():
             silent = prefers_html(scope["headers"])
             return _unauthorized(_SILENT_CHALLENGE if silent else _CHALLENGE)
@@ -164,26 +163,26 @@ class Access:
 def _unauthorized(challenge: Mapping[str, str]) -> HttpError:
     return HttpError(
         401,
-        "no such module, or one that asks for a token",
+        "the module does not exist, or it needs a token",
         hint="send it in a header: Authorization: Bearer TOKEN, or as the password",
         headers=challenge,
     )
 
 
-def asker_of(scope: Mapping[str, Any]) -> Asker:
-    """Who sent a request."""
-    found = scope.get(_KEY, _ANYBODY)
-    assert isinstance(found, Asker)  # noqa: S101 - the type of what `admit` put there
-    return found
+def credentials_of(scope: Mapping[str, Any]) -> Credentials:
+    """Return the credentials of a request."""
+    credentials = scope.get(_KEY, _ANONYMOUS)
+    assert isinstance(credentials, Credentials)  # noqa: S101 - the type of what `admit` put there
+    return credentials
 
 
-def is_anybody(scope: Mapping[str, Any]) -> bool:
-    """Whether a request shows nothing that opens a private module."""
+def is_anonymous(scope: Mapping[str, Any]) -> bool:
+    """True if a request shows nothing that opens a private module."""
     return _KEY not in scope
 
 
 def without_tokens(text: str) -> str:
-    """Return a text for a log, in which no token can be read, percent-encoded or not."""
+    """Return a text for a log with its tokens masked, percent-encoded ones too."""
     if "%" in text:
         text = _PART.sub(_without_encoded, text)
     return _SEEN.sub("***", text) if "huai_" in text or "token=" in text else text
@@ -194,13 +193,13 @@ def _without_encoded(part: re.Match[str]) -> str:
 
 
 def _token_of(header: bytes) -> str | None:
-    """The token in an Authorization header: a bearer's, or the password of a login."""
+    """Return the token in an Authorization header: a bearer's, or the password of a login."""
     kind, _, value = header[:_HEADER_BYTES].decode("latin-1").strip().partition(" ")
     token = value.strip()
     if kind.lower() == "basic":
         try:
             token = b64decode(token, validate=True).decode("latin-1").partition(":")[2]
-        except ValueError:  # of characters beyond ASCII as well
+        except ValueError:  # for characters beyond ASCII too
             return None
     elif kind.lower() != "bearer":
         return None
@@ -208,16 +207,18 @@ def _token_of(header: bytes) -> str | None:
 
 
 def _private(send: Send) -> Send:
-    """Let no cache that others share keep the answer."""
+    """Return a `send` that keeps shared caches from storing the response."""
 
     async def sending(message: Any) -> None:
         if message["type"] == "http.response.start":
-            kept = [each for each in message.get("headers", ()) if each[0] != b"cache-control"]
-            said = b", ".join(v for k, v in message.get("headers", ()) if k == b"cache-control")
-            words = [word for word in said.split(b", ") if word not in {b"", b"public"}]
+            other_headers = [
+                each for each in message.get("headers", ()) if each[0] != b"cache-control"
+            ]
+            control = b", ".join(v for k, v in message.get("headers", ()) if k == b"cache-control")
+            words = [word for word in control.split(b", ") if word not in {b"", b"public"}]
             words = words if b"private" in words else [b"private", *words]
             more = [(b"cache-control", b", ".join(words)), (b"vary", b"Authorization")]
-            message = {**message, "headers": [*kept, *more]}
+            message = {**message, "headers": [*other_headers, *more]}
         await send(message)
 
     return sending

@@ -1,6 +1,6 @@
-"""The addresses of a host to connect to, none of which is of this network unless that is allowed.
+"""The addresses of a host to connect to; internal ones must be allowed.
 
-A name is resolved once, and what connects gets the addresses: a name that means another address a
+A name is resolved once and the connection uses these addresses, so that a name that changes a
 moment later leads nowhere else.
 """
 
@@ -21,35 +21,35 @@ class NoAddressError(HuaiError):
     exit_code = ExitCode.NETWORK
 
     def __init__(self, message: str, *, may_pass: bool, hint: str = "") -> None:
-        """`may_pass`: whether another attempt may help."""
+        """`may_pass`: another attempt may help."""
         super().__init__(message, hint=hint)
         self.may_pass = may_pass
 
 
 def resolve(url: str, *, internal: bool) -> list[IPv4Address | IPv6Address]:
-    """The addresses of the host of `url`; `NoAddressError`, also if one is of this network.
+    """Return the addresses of the host of `url`; `NoAddressError` for a forbidden internal one.
 
-    `internal`: such an address is allowed.
+    `internal` allows internal addresses.
     """
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[:_MOST]
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[:_MOST]
     except OSError as error:
         raise NoAddressError(f"{host}: {error.strerror}", may_pass=True) from error
-    addresses = [ip_address(str(each[4][0]).partition("%")[0]) for each in found]
+    addresses = [ip_address(str(each[4][0]).partition("%")[0]) for each in infos]
     refused = [each for each in addresses if is_internal(each)]
     if refused and not internal:
         raise NoAddressError(
             f"{host} is {refused[0]}, an address of this network",
             may_pass=False,
-            hint="if that is meant, say internal = true",
+            hint="to allow it, set internal = true",
         )
     return addresses
 
 
 def for_libcurl(url: str, *, internal: bool) -> list[str]:
-    """The same as libcurl takes them (CURLOPT_RESOLVE)."""
+    """Return the same for CURLOPT_RESOLVE of libcurl."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
     listed = map(in_url, resolve(url, internal=internal))
@@ -58,5 +58,5 @@ def for_libcurl(url: str, *, internal: bool) -> list[str]:
 
 
 def in_url(address: IPv4Address | IPv6Address) -> str:
-    """An address as a URL has it."""
+    """Return an address in the form of a URL."""
     return f"[{address}]" if address.version == 6 else str(address)

@@ -1,6 +1,6 @@
-"""A path of a module in the address of a request.
+"""The path of an entry in the address of a request.
 
-Rule: a path is bytes, of any encoding, and read from the request as it came.
+Rule: a path is bytes, in any encoding, and is read from the raw request.
 """
 
 from urllib.parse import unquote_to_bytes
@@ -13,7 +13,7 @@ from huai_server.http.asgi.errors import HttpError
 
 
 class _AnyText(PathConvertor):
-    """The rest of an address, newlines as well, which the framework's own `path` ends at."""
+    """The rest of an address, with newlines, at which the framework's own `path` ends."""
 
     regex = r"(?:.|\n)*"
 
@@ -21,8 +21,8 @@ class _AnyText(PathConvertor):
 register_url_convertor("any_text", _AnyText())
 
 
-def asked_path(raw: bytes, above: int) -> RelPath:
-    """The path behind the first `above` parts of an address; an escaped slash separates nothing."""
+def requested_path(raw: bytes, above: int) -> RelPath:
+    """Return the path after the first `above` parts of an address; an escaped slash is refused."""
     parts = [unquote_to_bytes(part) for part in raw.split(b"/")[above:]]
     try:
         if any(b"/" in part for part in parts):

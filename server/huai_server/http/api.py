@@ -1,7 +1,7 @@
-"""The JSON API, version 1: which modules there are, and what each one's newest commit says.
+"""The JSON API, version 1: the modules, and the newest commit of each.
 
-`Heads` reads a head again only when its branch has moved; the shape of the answers is the pydantic
-models below.  Additions are compatible, anything else needs `/api/v2`.
+`Heads` reads a head again only when its branch has moved; the pydantic models below define the
+responses.  Additions are compatible, anything else needs `/api/v2`.
 """
 
 import asyncio
@@ -29,39 +29,39 @@ _log = logging.getLogger(__name__)
 
 
 class Heads:
-    """Answers from memory as long as the branch's state is the one it was read at."""
+    """The newest commits, cached for as long as the state of each branch is unchanged."""
 
     def __init__(self, registry: Registry) -> None:
         """Names and repositories come from `registry`, which may change at any time."""
         self._registry = registry
-        self._known: dict[Path, tuple[bytes, Head]] = {}
+        self._heads: dict[Path, tuple[bytes, Head]] = {}
         self._damage = FileCache[Path, int]()
 
     def names(self) -> list[str]:
-        """Names of all public modules, sorted."""
+        """Return the names of all public modules, sorted."""
         return sorted(self._registry.modules())
 
     def _repository(self, name: str) -> Path | None:
-        """Of any module: who asks was let in before."""
+        """Return the repository of a public or private module; access was checked before."""
         return self._registry.modules().get(name) or self._registry.private().get(name)
 
     async def read(self, name: str) -> Head | None:
-        """The newest commit of a module; None before the first one, and for an unknown name."""
+        """Return the newest commit of a module; None if it has none or does not exist."""
         repository = self._repository(name)
         state = None if repository is None else read_branch_state(repository)
         if repository is None or state is None:
             return None
-        known = self._known.get(repository)
-        if known is not None and known[0] == state:
-            return known[1]
+        cached = self._heads.get(repository)
+        if cached is not None and cached[0] == state:
+            return cached[1]
         head = await asyncio.to_thread(read_head, repository)
         if head is not None and head.commit.encode() == state:
             self._forget_removed()
-            self._known[repository] = (state, head)
+            self._heads[repository] = (state, head)
         return head
 
     def damaged(self, name: str) -> int:
-        """How many files of a module the last scrub knows as damaged."""
+        """Return the number of files of a module that the last scrub found damaged."""
         repository = self._repository(name)
         if repository is None:
             return 0
@@ -69,9 +69,9 @@ class Heads:
         return self._damage.get(place, place, lambda: len(read_record(place).damage)) or 0
 
     def _forget_removed(self) -> None:
-        """Keep no more than the modules there are."""
-        for repository in self._known.keys() - every_repository(self._registry):
-            del self._known[repository]
+        """Forget removed modules."""
+        for repository in self._heads.keys() - every_repository(self._registry):
+            del self._heads[repository]
 
 
 class _Model(BaseModel):
@@ -79,7 +79,7 @@ class _Model(BaseModel):
 
 
 class TotalsModel(_Model):
-    """What one snapshot holds."""
+    """The totals of one snapshot."""
 
     files: int
     directories: int
@@ -89,7 +89,7 @@ class TotalsModel(_Model):
 
 
 class ModuleModel(_Model):
-    """One module.  Everything about its commit is null before the first one."""
+    """A module.  Everything about its commit is null before the first one."""
 
     name: str
     git: str = Field(description="path of its metadata repository on this server")
@@ -111,19 +111,19 @@ class ModulesModel(_Model):
 
 
 class ErrorModel(_Model):
-    """Why a request was not served."""
+    """The reason why a request was not served."""
 
     error: str
     hint: str
 
 
 def router(heads: Heads, access: Access) -> APIRouter:
-    """The routes below `/api/v1`."""
+    """Return the routes below `/api/v1`."""
     routes = APIRouter(prefix="/api/v1", tags=["modules"])
 
     @routes.get("/modules")
     async def modules(request: Request) -> ModulesModel:
-        """All modules that are served, sorted by name; private ones to whoever has a token."""
+        """All modules, sorted by name; private ones only with a token for them."""
         names = sorted(access.modules(request.scope))
         return ModulesModel(modules=await named_modules(heads, names))
 
@@ -141,7 +141,7 @@ def router(heads: Heads, access: Access) -> APIRouter:
         response: Response,
         if_none_match: Annotated[str | None, Header()] = None,
     ) -> ModuleModel | Response:
-        """One module; with `If-None-Match`, 304 as long as it has no newer commit."""
+        """A module; with `If-None-Match`, 304 as long as it has no newer commit."""
         access.repository(request.scope, name)
         head = await heads.read(name)
         damaged = heads.damaged(name)
@@ -157,7 +157,7 @@ def router(heads: Heads, access: Access) -> APIRouter:
 
 
 def describe(name: str, head: Head | None, damaged: int) -> ModuleModel:
-    """A module with its newest commit, and the age of that."""
+    """Return a module with its newest commit and the age of that commit."""
     git = f"/git/{name}.git"
     if head is None:
         return ModuleModel(name=name, git=git, damaged=damaged)
@@ -177,12 +177,12 @@ def describe(name: str, head: Head | None, damaged: int) -> ModuleModel:
 
 
 async def named_modules(heads: Heads, names: Iterable[str]) -> list[ModuleModel]:
-    """These modules, in this order."""
+    """Return these modules, in this order."""
     return [await _gentle(heads, name) for name in names]
 
 
 async def _gentle(heads: Heads, name: str) -> ModuleModel:
-    """The newest commit; None for a damaged repository, which must not hide the other modules."""
+    """Return a module; a damaged repository becomes a problem, and does not hide the others."""
     try:
         return describe(name, await heads.read(name), heads.damaged(name))
     except HuaiError as error:

@@ -1,8 +1,7 @@
 """The whole HTTP side as one ASGI application.
 
-Git's requests are looked at first and go past the framework, and so do those for content and
-events; all others are FastAPI's.  The pages for people are `pages`, and so are errors for who
-prefers HTML.
+Requests for git, content and events bypass the framework; FastAPI serves all others.  `pages` has
+the pages for people, and renders errors for clients that prefer HTML.
 """
 
 from typing import Any
@@ -17,7 +16,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from huai_schema import __version__
 from huai_schema.errors import HuaiError
 from huai_server.http import metalinks
-from huai_server.http.access import Access, is_anybody
+from huai_server.http.access import Access, is_anonymous
 from huai_server.http.api import Heads, router
 from huai_server.http.asgi.accept import prefers_html
 from huai_server.http.asgi.body import Inbox, Receive
@@ -28,12 +27,12 @@ from huai_server.http.content import app as content
 from huai_server.http.events import app as events
 from huai_server.http.events.news import News
 from huai_server.http.git import app as git
-from huai_server.http.looks import Looks
 from huai_server.http.metrics import app as metrics
 from huai_server.http.metrics.collector import Sources
 from huai_server.http.metrics.traffic import Traffic
 from huai_server.http.mirrors import receive, routes
-from huai_server.http.mirrors.who_holds import WhoHolds
+from huai_server.http.mirrors.holders import Holders
+from huai_server.http.module_facts import ModuleFacts
 from huai_server.http.openapi import DescribedApi
 from huai_server.http.pages import app as pages
 from huai_server.http.pages.rendering import Page
@@ -42,17 +41,17 @@ from huai_server.http.settings import Registry, ServeSettings
 from huai_server.http.webhooks.keeper import WebHooks
 
 _COMPRESSED_BYTES, _COMPRESSION = 1024, 5
-"""The least that is compressed, and how hard gzip tries."""
+"""The smallest response that is compressed, in bytes, and the level of gzip."""
 _FOR_ANY_SITE = ("/api/v1/", "/openapi.json")
-"""What pages of other sites may read, as far as everybody may.
+"""Addresses that pages of other sites may read without credentials.
 
-An answer to who shows a token or a certificate is never for them.  A request with a token asks for
-leave first (a preflight), which no address here gives.
+They never read a response to a token or a certificate.  A request with a token is preceded by a
+preflight, which no address here allows.
 """
 
 
 class HealthModel(BaseModel):
-    """Whether requests are welcome."""
+    """The readiness for requests."""
 
     status: str
     modules: int
@@ -67,50 +66,50 @@ class Application:
             settings.max_connections_per_address,
             address_of(settings.proxies),
         )
-        """Whoever listens keeps to it."""
+        """The limit that the listener applies."""
         self._access = access = Access(settings, registry)
         self.git = git.GitApp(settings, access)
         self.content = content.ContentApp(settings, registry, access)
         self._traffic = Traffic()
         self.stopping = False
-        """Set once a signal has come; health checks then fail."""
-        # No page of documentation: that of the framework loads scripts from other hosts.
+        """True once a signal has come; health checks then fail."""
+        # No documentation page: the framework's loads scripts from other hosts.
         self.api = DescribedApi(title="huai", version=__version__, docs_url=None, redoc_url=None)
-        # Each ETag is a weak one: a compressed answer is not byte for byte the other.
+        # Each ETag is weak: a compressed response differs from a plain one in its bytes.
         self._compressed = GZipMiddleware(self.api, _COMPRESSED_BYTES, _COMPRESSION)
-        self._shared = CORSMiddleware(self._others, allow_origins=["*"], expose_headers=["ETag"])
+        self._shared = CORSMiddleware(self._unshared, allow_origins=["*"], expose_headers=["ETag"])
         heads = Heads(registry)
         self.news = News(registry, heads)
         self.webhooks = WebHooks(registry, self.news)
         self.events = events.EventsApp(settings, self.news, access)
         self.api.include_router(router(heads, access))
-        who, looks = WhoHolds(registry), Looks(registry)
-        self.api.include_router(metalinks.router(registry, access, who))
-        self.api.include_router(receive.router(registry, access, who.commits))
-        self.api.include_router(routes.router(heads, access, who))
-        now = Now(heads, looks, self._traffic, who)
+        holders, facts = Holders(registry), ModuleFacts(registry)
+        self.api.include_router(metalinks.router(registry, access, holders))
+        self.api.include_router(receive.router(registry, access, holders.commits))
+        self.api.include_router(routes.router(heads, access, holders))
+        now = Now(heads, facts, self._traffic, holders)
         self.api.include_router(pages.router(registry, access, now))
         sources = Sources(self._traffic, self.git, self.connections)
-        self.api.include_router(metrics.router(heads, looks, sources, access))
+        self.api.include_router(metrics.router(heads, facts, sources, access))
         self._add_health(registry)
         self.api.add_exception_handler(HuaiError, _expected)
         self.api.add_exception_handler(HTTPException, _framework)
         self.api.add_exception_handler(Exception, _unexpected)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """One request, or the life of the server."""
+        """Serve one request, or the life of the server."""
         if scope["type"] != "http":
             await self.api(scope, receive, send)
             return
-        watched = self._traffic.watch(scope["path"], send)
-        answer: Send = watched
+        counted_send = self._traffic.watch(scope["path"], send)
+        reply: Send = counted_send
         try:
-            answer = await self._access.admit(scope, watched)
-            await self._answer(scope, receive, answer)
+            reply = await self._access.admit(scope, counted_send)
+            await self._answer(scope, receive, reply)
         except HttpError as error:
-            await _refuse(error, scope, receive, answer)
+            await _refuse(error, scope, receive, reply)
         finally:
-            watched.end()
+            counted_send.end()
 
     async def _answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         path = scope["path"]
@@ -121,10 +120,10 @@ class Application:
             await self.content(scope, receive, send)
             return
         readable = scope["method"] in READ_METHODS and path.startswith(_FOR_ANY_SITE)
-        shown = self._shared if readable and is_anybody(scope) else self._others
-        await shown(scope, receive, send)
+        app = self._shared if readable and is_anonymous(scope) else self._unshared
+        await app(scope, receive, send)
 
-    async def _others(self, scope: Any, receive: Receive, send: Send) -> None:
+    async def _unshared(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["path"] == events.PATH:
             await self.events(scope, receive, send)
         elif scope["method"] == "HEAD":
@@ -136,14 +135,14 @@ class Application:
     def _add_health(self, registry: Registry) -> None:
         @self.api.get("/healthz", responses={503: {"model": HealthModel}})
         async def healthz() -> JSONResponse:
-            """200 as long as requests are welcome."""
+            """Status 200 as long as requests are welcome."""
             status, code = ("stopping", 503) if self.stopping else ("ok", 200)
             body = HealthModel(status=status, modules=len(registry.modules()))
             return JSONResponse(body.model_dump(), code)
 
 
 def create_app(settings: ServeSettings, registry: Registry) -> Application:
-    """The application."""
+    """Return the application."""
     return Application(settings, registry)
 
 
@@ -155,7 +154,7 @@ async def _refuse(error: HttpError, scope: dict[str, Any], receive: Receive, sen
 
 
 def _answer_error(request: Request, error: HttpError) -> Response:
-    """The page of an error for who prefers HTML, and JSON for all others."""
+    """Return an error as a page if the client prefers HTML, else as JSON."""
     if prefers_html(request.scope["headers"]):
         return pages.error_page(Page(request), error)
     answer = as_json(error)

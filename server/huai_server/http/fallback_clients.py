@@ -1,7 +1,7 @@
-"""How many clients the rsync daemon of the fallback serves now.
+"""The number of clients that the fallback's rsync daemon serves now.
 
-The daemon locks four bytes of the module's lock file for each of them, as long as they are
-connected (connection.c of rsync).  Asks about these locks, and takes none.
+The daemon locks four bytes of the module's lock file for each client while it is connected
+(connection.c of rsync).  This module tests those locks and takes none.
 """
 
 import fcntl
@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 _BYTES = 4
-"""Of each client."""
+"""The length of the lock for one client."""
 _LOCK = struct.Struct("@hhqqi4x")
 """`struct flock` of Linux: type, whence, start, length, process."""
 
 
 class FallbackSlots(NamedTuple):
-    """Where the daemon writes down whom it serves."""
+    """The lock file in which the daemon records its clients."""
 
     lock_file: Path
     slots: int
-    """Clients that it serves at most."""
+    """The most clients that it serves at once."""
 
 
 def fallback_clients(place: FallbackSlots) -> int | None:
-    """How many there are; None: there is no daemon, or this user may not ask."""
+    """Count the clients; None without a daemon or without permission."""
     try:
         with place.lock_file.open("rb") as file:
             return sum(_is_locked(file.fileno(), slot) for slot in range(place.slots))
@@ -33,6 +33,6 @@ def fallback_clients(place: FallbackSlots) -> int | None:
 
 
 def _is_locked(handle: int, slot: int) -> bool:
-    """Whether a read lock there would have to wait."""
-    asked = _LOCK.pack(fcntl.F_RDLCK, 0, slot * _BYTES, _BYTES, 0)
-    return bool(_LOCK.unpack(fcntl.fcntl(handle, fcntl.F_GETLK, asked))[0] != fcntl.F_UNLCK)
+    """True if a read lock of this slot would block."""
+    request = _LOCK.pack(fcntl.F_RDLCK, 0, slot * _BYTES, _BYTES, 0)
+    return bool(_LOCK.unpack(fcntl.fcntl(handle, fcntl.F_GETLK, request))[0] != fcntl.F_UNLCK)

@@ -1,6 +1,6 @@
-"""The newest commit of a module, kept as far as it was read, to look up its files.
+"""The newest commit of a module, cached as far as it was read, to look up its files.
 
-Reads the repository, so it is asked in threads.
+It reads the repository, so call it in threads.
 """
 
 from pathlib import Path
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from huai_schema.layout.snapshot import Snapshot
 
 
-class Found(NamedTuple):
+class NewestFile(NamedTuple):
     """A file of the newest commit."""
 
     file: File
     descriptor: "Descriptor"
-    """Of the commit."""
+    """The descriptor of that commit."""
 
 
 class Newest:
@@ -35,8 +35,8 @@ class Newest:
         self._commit: tuple[Descriptor, Snapshot] | None = None
         self._turn = Lock()
 
-    def find(self, path: RelPath) -> Found | None:
-        """The regular file at `path`, if it has one there."""
+    def find(self, path: RelPath) -> NewestFile | None:
+        """Return the regular file at `path`, if there is one."""
         with self._turn:
             state = read_branch_state(self._repository)
             if state is None or state != self._state:
@@ -47,9 +47,9 @@ class Newest:
             try:
                 leaf = snapshot.leaf(path)
             except HuaiError:
-                self._state = None  # what is damaged may be restored
+                self._state = None  # a damaged object may be restored
                 raise
-        return Found(leaf, descriptor) if isinstance(leaf, File) else None
+        return NewestFile(leaf, descriptor) if isinstance(leaf, File) else None
 
     def _read(self) -> None:
         self._state = self._commit = None

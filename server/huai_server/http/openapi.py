@@ -1,7 +1,7 @@
-"""`/openapi.json`: what the framework knows of its routes, and what goes past it.
+"""`/openapi.json`: the framework's description of its routes, and of those that bypass it.
 
 Rule: each status that an address may answer with is described, and no other; a test compares them
-with what a server says.
+with the responses of a server.
 """
 
 from collections.abc import Mapping
@@ -18,15 +18,15 @@ from huai_server.http.git import description as git
 _REF = "#/components/schemas/ErrorModel"
 _ERROR = {"application/json": {"schema": {"$ref": _REF}}}
 _ALWAYS = {
-    400: "a token stands in the address, or the request is malformed",
-    401: "the token is not valid; or there is no such module, or it needs one",
+    400: "a token is part of the address, or the request is malformed",
+    401: "the token is not valid, the module does not exist, or it needs a token",
     405: "the address is for other methods",
     500: "metadata cannot be read; the server's log says why",
     503: "the server is busy",
 }
-"""What any address may answer with."""
+"""The statuses of any address."""
 _UNUSED = ("422",)
-"""Every text is a value here, and whatever is none of an address is not found."""
+"""Any text is a valid value, and a value that matches nothing gets 404."""
 _SCHEMES = {
     "token": {"type": "http", "scheme": "bearer", "description": "a token for private modules"},
     "login": {"type": "http", "scheme": "basic", "description": "the same, as the password"},
@@ -34,14 +34,16 @@ _SCHEMES = {
 
 
 _PAST = APIRouter()
-"""What goes past the framework: described as its own, and served elsewhere."""
+"""The routes that bypass the framework: described here, served elsewhere."""
 
 
 def _answers(media_type: str, good: Mapping[int, str], bad: Mapping[int, str]) -> dict[Any, Any]:
-    """What an address may answer with, by status."""
+    """Describe the responses of an address, by status."""
     content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
-    found = {status: {"description": words, "content": content} for status, words in good.items()}
-    return found | {
+    described = {
+        status: {"description": words, "content": content} for status, words in good.items()
+    }
+    return described | {
         status: {"description": words, "model": ErrorModel} for status, words in bad.items()
     }
 
@@ -55,18 +57,18 @@ _FILE = _answers(
         410: "it was changed or removed since the newest commit",
         412: "it is not the version that the request names",
         416: "it has none of these ranges",
-        503: "too many are served at this moment",
+        503: "too many are being served",
     },
 )
 _EVENTS = _answers(
     "text/event-stream",
-    {200: "server-sent events, until somebody hangs up"},
-    {414: "too many modules are named", 503: "too many are connected at this moment"},
+    {200: "server-sent events, until the client hangs up"},
+    {414: "too many modules are named", 503: "too many clients are connected"},
 )
 _UNCHANGED = {304: {"description": "it is the version that the request names"}}
 _PATH = Path(description="Its bytes, percent-encoded; slashes separate names.")
-_MODULES = Query(description="Of these alone; all if there is none.")
-_LAST = Header(alias="last-event-id", description="Only newest commits that came after this event.")
+_MODULES = Query(description="Modules to report; all of them by default.")
+_LAST = Header(alias="last-event-id", description="Report only commits newer than this event.")
 
 
 @_PAST.get(
@@ -80,7 +82,7 @@ def content(
     path: Annotated[str, _PATH],
     ranges: Annotated[str | None, Header(alias="range")] = None,
 ) -> None:
-    """A regular file of the newest commit, as long as it is what that says."""
+    """A regular file of the newest commit, while it matches that commit."""
 
 
 @_PAST.get(EVENTS, tags=["modules"], response_class=Response, responses=_EVENTS)
@@ -88,38 +90,38 @@ def events(
     module: Annotated[tuple[str, ...], _MODULES] = (),
     _last: Annotated[str | None, _LAST] = None,
 ) -> None:
-    """An event `commit` for the newest commit of each module, and then for each new one.
+    """An event `commit` for the newest commit of each module, then for each new one.
 
-    An object of module, serial, commit, tree and time.  A comment at least every 15 seconds.
+    Its data are an object of module, serial, commit, tree and time.  A comment follows every 15 s.
     """
 
 
 class DescribedApi(FastAPI):
-    """The framework's part, which describes all others as well."""
+    """The framework's application, which also describes the routes that bypass it."""
 
     def openapi(self) -> dict[str, Any]:
-        """All addresses with what they answer."""
+        """Describe all addresses and their responses."""
         if self.openapi_schema is None:
-            found = super().openapi()
-            past = get_openapi(title="", version="", routes=_PAST.routes)
-            found["paths"] |= {**past["paths"], **git.DESCRIPTIONS}
-            for path, methods in found["paths"].items():
+            document = super().openapi()
+            bypass = get_openapi(title="", version="", routes=_PAST.routes)
+            document["paths"] |= {**bypass["paths"], **git.DESCRIPTIONS}
+            for path, methods in document["paths"].items():
                 for operation in methods.values():
                     _complete(path, operation)
-            components = found["components"]
+            components = document["components"]
             components["securitySchemes"] = _SCHEMES
             for name in ("HTTPValidationError", "ValidationError"):
                 components["schemas"].pop(name, None)
-            self.openapi_schema = found
+            self.openapi_schema = document
         return self.openapi_schema
 
 
 def _complete(path: str, operation: dict[str, Any]) -> None:
-    """Add what every address may say, and that a token may be shown."""
-    said = operation["responses"]
+    """Add the statuses of any address, and the ways to send a token."""
+    responses = operation["responses"]
     for unused in _UNUSED:
-        said.pop(unused, None)
+        responses.pop(unused, None)
     body = {"text/plain": {"schema": {"type": "string"}}} if path.startswith("/git/") else _ERROR
     for status, words in _ALWAYS.items():
-        said.setdefault(str(status), {"description": words, "content": body})
+        responses.setdefault(str(status), {"description": words, "content": body})
     operation["security"] = [{}, *({name: []} for name in _SCHEMES)]

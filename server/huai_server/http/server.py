@@ -1,7 +1,7 @@
-"""Run the application: listen, answer until a signal, let transfers finish, return.
+"""Run the application: listen, serve until a signal, let transfers finish, return.
 
-Prints nothing and ends no process: it returns after SIGTERM or SIGINT, and the command
-line goes on from there.
+Prints nothing and ends no process: it returns after SIGTERM or SIGINT, and the command line
+continues.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from huai_server.http.asgi.tls import Tls
 from huai_server.http.settings import Registry, ServeSettings
 
 OnStart = Callable[[str, str, int], None]
-"""Called once with the address bound: scheme, host and port, or the socket's path and 0."""
+"""Called once with the bound address: scheme, host and port, or the socket's path and 0."""
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 2048
@@ -68,7 +68,7 @@ def serve_http(
     scheme = "http" if tls is None else "https"
     with listen(settings) as listener:
         address = _address(listener)
-        # Half of the connections may have a file of content, too.
+        # Half of the connections may also hold a file of content.
         files = settings.max_connections * 3 // 2 + settings.max_subscribers
         _allow_files(files + _SPARE_FILES)
 
@@ -89,14 +89,14 @@ def serve_http(
 
 @contextlib.contextmanager
 def listen(settings: ServeSettings) -> Iterator[socket.socket]:
-    """A listening socket, closed afterwards; a Unix socket is removed then."""
+    """Return a listening socket, closed at exit; a Unix socket is removed then."""
     path = settings.socket_path
     try:
         listener = _listen_tcp(settings) if path is None else _listen_unix(path)
     except (OSError, UnicodeError) as error:  # UnicodeError: no host can have this name
-        shown = _show(settings.host, settings.port) if path is None else str(path)
+        place = _show(settings.host, settings.port) if path is None else str(path)
         reason = error.strerror if isinstance(error, OSError) else None
-        raise ListenError(shown, reason or str(error)) from error
+        raise ListenError(place, reason or str(error)) from error
     with listener:
         try:
             yield listener
@@ -109,11 +109,11 @@ def _listen_tcp(settings: ServeSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     address = (settings.host, settings.port)
     listener = socket.create_server(address, family=family, backlog=_BACKLOG)
-    # Accepted connections inherit both: the kernel drops a client that is gone or does not read.
+    # Accepted connections inherit both: the kernel drops a client that is gone or stops reading.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     patience = round(min(settings.request_timeout, _READER_SECONDS) * 1000)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, patience)
-    # Little unsent data in the kernel: otherwise the pace of a reader cannot be seen.
+    # Little unsent data in the kernel: more would hide the pace of a reader.
     listener.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
     return listener
 
@@ -155,11 +155,11 @@ def _show(host: str, port: int, scheme: str = "http") -> str:
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def _allow_files(wanted: int) -> None:
+def _allow_files(count: int) -> None:
     """Raise the soft limit on open files as far as needed and allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < count:
+        limit = count if hard == resource.RLIM_INFINITY else min(count, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
@@ -189,7 +189,7 @@ def _config(settings: ServeSettings, app: Application) -> uvicorn.Config:
 
 
 def _log_requests() -> None:
-    """Give uvicorn's log of requests a place: standard error, a line each."""
+    """Send uvicorn's request log to standard error, one line for each request."""
     handler = logging.StreamHandler()
     handler.addFilter(_hide_tokens)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
@@ -200,7 +200,7 @@ def _log_requests() -> None:
 
 
 def _hide_tokens(record: logging.LogRecord) -> bool:
-    """Leave out of an address what should not have come in it."""
+    """Mask tokens in a logged address."""
     if isinstance(record.args, tuple):
         record.args = tuple(
             without_tokens(each) if isinstance(each, str) else each for each in record.args
@@ -221,15 +221,15 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._app = app
         self._tls = tls
-        self._of_tls: list[asyncio.Task[None]] = []
+        self._tls_tasks: list[asyncio.Task[None]] = []
         self._started = started
-        self._telling: asyncio.Task[None] | None = None
+        self._webhooks: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets if self._tls is None else [])
         if self.started:
             self._listen_with_tls(sockets or [])
-            self._telling = asyncio.ensure_future(self._app.webhooks.run())
+            self._webhooks = asyncio.ensure_future(self._app.webhooks.run())
             self._started()
 
     def _listen_with_tls(self, sockets: Iterable[socket.socket]) -> None:
@@ -237,7 +237,7 @@ class _Server(uvicorn.Server):
             return
         listeners = [TlsListener(self._tls, each, self._connection) for each in sockets]
         work = [self._tls.follow(), *(each.run() for each in listeners)]
-        self._of_tls = [asyncio.ensure_future(each) for each in work]
+        self._tls_tasks = [asyncio.ensure_future(each) for each in work]
 
     def _connection(self) -> Connection:
         kind = cast("type[Connection]", self.config.http_protocol_class)
@@ -247,10 +247,10 @@ class _Server(uvicorn.Server):
         """After the grace period, wait until cancelled requests have reaped their processes."""
         self._app.news.stop()
         await super().shutdown(sockets=sockets)
-        for task in self._of_tls:
+        for task in self._tls_tasks:
             task.cancel()
-        if self._telling is not None:
-            await asyncio.wait([self._telling], timeout=_END_SECONDS)
+        if self._webhooks is not None:
+            await asyncio.wait([self._webhooks], timeout=_END_SECONDS)
         tasks = set(self.server_state.tasks)
         for task in tasks:
             if not task.cancelling():

@@ -1,6 +1,6 @@
-"""The settings of the HTTP side: addresses, limits, and which modules there are.
+"""The settings of the HTTP side: addresses, limits, and the served modules.
 
-Values only, without defaults: the configuration has them.
+Values only, without defaults: the configuration has those.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,110 +15,110 @@ from huai_server.http.fallback_clients import FallbackSlots
 
 
 class Content(NamedTuple):
-    """What of a module is handed out as content: the files of its newest commit."""
+    """The content that a module serves: the files of its newest commit."""
 
     repository: Path
-    """Where the commits are."""
+    """The repository with the commits."""
     tree: bytes
-    """Where the files are."""
+    """The folder with the files."""
     is_volatile: Volatile
-    """Those that are handed out as they are, whatever the commit says."""
+    """True for files that are served even where they differ from the commit."""
 
 
 class WebHook(NamedTuple):
-    """A program elsewhere that is told of commits."""
+    """A program elsewhere that is notified of commits."""
 
     url: str
     secret_file: str
-    """The path of the file with what signs."""
+    """The path of the file with the signing secret."""
     internal: bool
-    """Whether it may have an address of this network."""
+    """True if the URL may have an internal address."""
 
 
 class Grant(NamedTuple):
-    """What a token allows."""
+    """The rights of a token."""
 
     modules: frozenset[str]
     scopes: frozenset[str]
 
 
 class Registry(Protocol):
-    """The modules that are served at this moment."""
+    """The modules that are served now."""
 
     def modules(self) -> Mapping[str, Path]:
-        """Name of each public module to its bare repository.
+        """Map the name of each public module to its bare repository.
 
-        Asked on every request, so it has to be cheap.
+        Called on every request, so it must be cheap.
         """
         ...
 
     def private(self) -> Mapping[str, Path]:
-        """The same of modules that only those see whom `Access` lets."""
+        """Return the same for private modules, which only `Access` shows."""
         ...
 
     def certificates(self) -> Mapping[str, frozenset[str]]:
-        """Names of client certificates that open private modules, as `Connection` gives them."""
+        """Map private modules to the certificate names (of `Connection`) that open them."""
         ...
 
     def grant(self, token: str) -> Grant | None:
-        """What a token allows at this moment; None: it is not valid."""
+        """Return the rights of a token; None if it is not valid now."""
         ...
 
     def contents(self) -> Mapping[str, Content]:
-        """The modules that hand out content, private ones as well; the same value each time."""
+        """Return the modules that serve content, private ones too; the same value each time."""
         ...
 
     def undigested(self) -> Mapping[str, Path]:
-        """The modules whose digests come later, with their repositories."""
+        """Return the modules with late digests, with their repositories."""
         ...
 
     def fallback(self) -> Mapping[str, FallbackSlots]:
-        """Where the fallback's daemon writes down whom it serves, of modules with such a limit."""
+        """Return the lock file of each fallback daemon that limits its clients."""
         ...
 
     def content_urls(self) -> Mapping[str, tuple[str, ...]]:
-        """Where the content of relayed modules is, as far as it is not where their commits say."""
+        """Return the content URLs of relayed modules that replace those of their commits."""
         ...
 
     def webhooks(self) -> Sequence[tuple[str, WebHook]]:
-        """Modules and the hooks that hear of their commits."""
+        """Return modules and the web hooks that are notified of their commits."""
         ...
 
     def mirrors(self) -> Mirrors:
-        """Whose attestations are taken; the same value until that changes."""
+        """Return the mirrors whose attestations are accepted; the same value until it changes."""
         ...
 
 
 def every_repository(registry: Registry) -> set[Path]:
-    """Those of all modules, to forget what was kept of others."""
+    """Return the repositories of all modules."""
     return {*registry.modules().values(), *registry.private().values()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """Where to listen, and how much one server does at once."""
+    """The address to listen on, and the limits of one server."""
 
     host: str
     port: int
-    """0 picks a free one; `on_start` tells which."""
+    """0 picks a free port; `on_start` gets it."""
     socket_path: Path | None
     """Listen on this Unix socket instead of host and port."""
     tls: TlsFiles | None
     """None: plain HTTP."""
     proxies: tuple[str, ...]
-    """Addresses and networks of proxies: X-Forwarded-For is believed from nobody else."""
+    """Addresses and networks of the proxies whose X-Forwarded-For is trusted."""
     max_body: int
-    """Bytes of one request body, after inflating it."""
+    """Bytes of one request body, inflated."""
     request_timeout: float
-    """Seconds in which a whole request has to arrive, and after which a silent git is killed."""
+    """Seconds within which a whole request must arrive, and after which a silent git is killed."""
     max_connections: int
     max_connections_per_address: int
     max_subscribers: int
-    """Connections that stay open for events; they are not counted among the others."""
+    """Connections that stay open for events; they do not count as other connections."""
     max_transfers: int
-    """git processes that build packs at once; ref listings have as many of their own."""
+    """git processes that build packs at once; ref listings have as many more."""
     queue: int
-    """Requests that may wait for such a process; the next one gets status 503."""
+    """Requests that may wait for such a process; further ones get status 503."""
     access_log: bool
     """Log each request."""
     shutdown_grace: float

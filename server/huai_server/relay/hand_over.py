@@ -17,8 +17,8 @@ from huai_server.config.tables import Module
 from huai_server.relay.applied import Applied, Downstream
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces
+from huai_server.store.copy_commit import Source, copy_commit
 from huai_server.store.repository import Head, Repository, StoreError
-from huai_server.store.take import Source, take
 
 _TRIES = 3
 """The attempts to read a commit, which huai-client may drop meanwhile."""
@@ -93,7 +93,7 @@ def _fetch(
         )
     if former is not None and not back:
         _check_order(name, head, former, descriptor, combined.snapshot(former)[0])
-    return take(repository, source, applied.commit, former)
+    return copy_commit(repository, source, applied.commit, former)
 
 
 def _check_order(

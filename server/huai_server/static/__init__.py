@@ -1,4 +1,4 @@
-"""The static transport (FORMAT.md): files from which downstreams learn what is new, and fetch it.
+"""The static transport (FORMAT.md): files in which downstreams find and fetch what is new.
 
-`catalog` decides which there are, `publish` makes them, a `Target` is where they go.
+`catalog` decides on the files, `publish` makes them, a `Target` stores them.
 """

@@ -1,11 +1,11 @@
-"""A bucket of object storage that speaks S3's protocol (`Target`).
+"""A bucket of object storage with the S3 protocol (`Target`).
 
-Order of writes: see `target`; an object is there as a whole or not at all, for good when the answer
-has come, and is replaced as a whole.  A run that is killed leaves at most the parts of an upload,
-which nobody sees.
+Order of writes: see `target`; an object is stored as a whole or not at all, durably once the
+response has come, and is replaced as a whole.  A killed run leaves at most the parts of an upload,
+which no client sees.
 
-Credentials and region come from the environment, as obstore takes them.  Rules: only this module
-loads obstore.  A signal ends the wait for an answer: a thread of its own waits for it.
+Credentials and region come from the environment, as obstore reads them.  Rules: only this module
+loads obstore.  A separate thread waits for each response, so that a signal ends the wait.
 (Asynchronous calls of the library may abort a program that ends.)
 """
 
@@ -25,7 +25,7 @@ from obstore.store import S3Store
 from huai_program.packs import TEMPORARY
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.config.place import BucketPlace, NoBucketError
-from huai_server.static.s3_answers import is_refused, is_upload_gone, said
+from huai_server.static.s3_answers import describe_failure, is_refused, is_upload_gone
 
 if TYPE_CHECKING:
     from obstore.store import S3Config
@@ -34,18 +34,18 @@ _TYPE = "application/octet-stream"
 _FOREVER = "public, max-age=31536000, immutable"
 _SECONDS = "public, max-age=10"
 _PART = 8 << 20
-"""Bytes: of 10,000 such parts a file may be made."""
+"""Bytes; a file may have 10,000 such parts."""
 _PARTS = 4
-"""At a time."""
+"""Parts sent at a time."""
 _REQUEST = 300
-"""Seconds for a request, so that a slow line gets its parts through."""
+"""Seconds for a request, enough for a part on a slow line."""
 _RETRIES = 5
 _RETRY = timedelta(seconds=60)
 _Result = TypeVar("_Result")
 
 
 class BucketRefusedError(HuaiError):
-    """Who asks may not do it."""
+    """The bucket refuses the credentials."""
 
     exit_code = ExitCode.DESTINATION
 
@@ -57,24 +57,26 @@ class BucketDownError(HuaiError):
 
 
 class Bucket:
-    """The static files of one module in it (`Target`)."""
+    """The static files of one module in a bucket (`Target`)."""
 
     def __init__(self, place: BucketPlace, name: str, *, endpoint: str, drafts: Path) -> None:
-        """Of the module `name`; no request is made yet.
+        """Open the folder of the module `name`; sends no request.
 
-        `endpoint` is the URL of a service, empty: as the environment says.  `drafts` is a folder of
-        this machine where files are made.
+        `endpoint` is the URL of a service; if empty, the environment decides.  `drafts` is a local
+        folder where files are made.
         """
         self.drafts = drafts
         self._place = place
-        # Not all services take lists of what to delete, and here it is one at a time.
+        # Not all services delete lists of objects, and here one at a time is enough.
         options: dict[str, Any] = {"timeout": f"{_REQUEST}s", "disable_bulk_delete": True}
         if endpoint:
             options["endpoint"] = endpoint
-        named = endpoint or os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT", "")
-        if named.lower().startswith("http://"):
-            options["allow_http"] = True  # whoever writes http:// means it
-        config: S3Config = cast("Any", options)  # its type leaves out what is of HTTP
+        service = (
+            endpoint or os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT", "")
+        )
+        if service.lower().startswith("http://"):
+            options["allow_http"] = True  # an http:// URL is explicit enough
+        config: S3Config = cast("Any", options)  # its type lacks the HTTP options
         prefix = f"{place.prefix}/git/{name}.git".lstrip("/")
         with self._failures():
             self._store = S3Store(
@@ -85,33 +87,33 @@ class Bucket:
             )
 
     def begin(self) -> None:
-        """As `Target` says."""
+        """Remove the drafts of a killed run."""
         self.drafts.mkdir(exist_ok=True)
         for path in self.drafts.glob(f"{TEMPORARY}*"):
             path.unlink(missing_ok=True)
 
     def read(self, name: str, limit: int) -> bytes | None:
-        """As `Target` says."""
+        """Read the beginning of an object."""
         with suppress(FileNotFoundError):
             return self._run(lambda: self._beginning(name, limit))
         return None
 
-    def put(self, name: str, path: Path) -> None:
-        """As `Target` says."""
+    def add(self, name: str, path: Path) -> None:
+        """Upload a file."""
         self._write(name, path, _FOREVER)
 
     def replace(self, name: str, content: bytes) -> None:
-        """As `Target` says."""
+        """Upload the head."""
         self._write(name, content, _SECONDS)
 
     def names(self, folder: str) -> dict[str, float]:
-        """As `Target` says."""
+        """List the objects below a folder."""
         with self._present():
-            found = self._run(lambda: obstore.list(self._store, folder).collect())
-        return {each["path"]: each["last_modified"].timestamp() for each in found}
+            listed = self._run(lambda: obstore.list(self._store, folder).collect())
+        return {each["path"]: each["last_modified"].timestamp() for each in listed}
 
     def remove(self, name: str) -> None:
-        """As `Target` says."""
+        """Delete an object, if it exists."""
         with suppress(FileNotFoundError):
             self._run(lambda: obstore.delete(self._store, name))
 
@@ -130,15 +132,15 @@ class Bucket:
             )
 
     def _beginning(self, name: str, limit: int) -> bytes:
-        found = bytearray()
-        for data in obstore.get(self._store, name).stream():
-            found += memoryview(data)[: limit - len(found)]
-            if len(found) >= limit:
+        data = bytearray()
+        for chunk in obstore.get(self._store, name).stream():
+            data += memoryview(chunk)[: limit - len(data)]
+            if len(data) >= limit:
                 break
-        return bytes(found)
+        return bytes(data)
 
     def _run(self, call: Callable[[], _Result]) -> _Result:
-        """What comes of a call; `FileNotFoundError`: there is no such object, or no such bucket."""
+        """Return the result of a call; `FileNotFoundError` for a missing object or bucket."""
         result: Future[_Result] = Future()
         Thread(target=_fulfil, args=(result, call), daemon=True).start()
         with self._failures():
@@ -146,14 +148,14 @@ class Bucket:
 
     @contextmanager
     def _present(self) -> Iterator[None]:
-        """What needs no object, but a bucket."""
+        """Raise `NoBucketError` for a missing bucket, in calls that need no object."""
         try:
             yield
         except FileNotFoundError as error:
             if is_upload_gone(error):
                 raise self._down(error) from error
             raise NoBucketError(
-                f"{self}: there is no such bucket", hint="make it, or name another one"
+                f"{self}: the bucket does not exist", hint="create it, or name another one"
             ) from error
 
     @contextmanager
@@ -169,16 +171,16 @@ class Bucket:
 
     def _refused(self, error: Exception) -> BucketRefusedError:
         return BucketRefusedError(
-            f"{self}: {said(error)}",
-            hint="look at the credentials in the environment (AWS_ACCESS_KEY_ID, "
-            "AWS_SECRET_ACCESS_KEY), which must be allowed to read, write, list and delete, and at "
+            f"{self}: {describe_failure(error)}",
+            hint="check the credentials in the environment (AWS_ACCESS_KEY_ID, "
+            "AWS_SECRET_ACCESS_KEY), which must be allowed to read, write, list and delete, and "
             "the quota of the bucket",
         )
 
     def _down(self, error: Exception) -> BucketDownError:
         return BucketDownError(
-            f"{self}: {said(error)}",
-            hint="what was published before is still there; look at endpoint in server.toml "
+            f"{self}: {describe_failure(error)}",
+            hint="what was published before is still there; check endpoint in server.toml "
             "and AWS_REGION, or try again later",
         )
 
@@ -189,5 +191,5 @@ class Bucket:
 def _fulfil(result: Future[_Result], call: Callable[[], _Result]) -> None:
     try:
         result.set_result(call())
-    except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+    except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
         result.set_exception(error)

@@ -1,7 +1,7 @@
-"""A folder of this machine: a module's repository, or a copy that some web server serves.
+"""A local folder: a module's repository, or a copy that a web server serves.
 
-Files are readable by everybody, whatever the umask says: the web server is another user.  The
-folder of a private module is closed: the web server reads it by the group of the place.
+All users may read the files, whatever the umask is: the web server is another user.  The folder of
+a private module is closed: the web server reads it by the group of the place.
 Order of writes: see `target`; a file gets its name when it is on the disk, and folders are durable
 before the head is replaced.
 """
@@ -26,18 +26,18 @@ def module_folder(root: Path, name: str) -> Path:
 
 
 class NoFolderError(HuaiError):
-    """The folder is not there."""
+    """The folder does not exist."""
 
     exit_code = ExitCode.DESTINATION
 
 
 class Folder:
-    """The static files of one module in it (`Target`)."""
+    """The static files of one module in a folder (`Target`)."""
 
     def __init__(self, folder: Path, root: Path, *, closed: bool = False) -> None:
-        """Take `folder` below `root`, which has to be there, or the repository, which is both.
+        """Use `folder` below `root`, which must exist, or the repository, which is both.
 
-        `closed`: for the group of `root`.
+        `closed`: only the group of `root` may read it.
         """
         self._closed = closed
         self._root = root
@@ -46,10 +46,10 @@ class Folder:
         self._changed: set[Path] = set()
 
     def begin(self) -> None:
-        """As `Target` says."""
+        """Make and check the folders, and remove the drafts of a killed run."""
         if not self._root.is_dir():
             raise NoFolderError(
-                f"{self._root}: there is no such folder", hint="make it, or name another one"
+                f"{self._root}: the folder does not exist", hint="create it, or name another one"
             )
         self._reject_foreign(self._root)
         self._make(self.drafts)
@@ -60,15 +60,15 @@ class Folder:
             path.unlink(missing_ok=True)
 
     def read(self, name: str, limit: int) -> bytes | None:
-        """As `Target` says."""
+        """Read the beginning of a file."""
         try:
             with (self._folder / name).open("rb") as file:
                 return file.read(limit)
         except FileNotFoundError:
             return None
 
-    def put(self, name: str, path: Path) -> None:
-        """As `Target` says."""
+    def add(self, name: str, path: Path) -> None:
+        """Rename a file to its place."""
         final = self._folder / name
         self._make(final.parent)
         self._reject_foreign(final.parent)
@@ -76,7 +76,7 @@ class Folder:
         self._changed.add(final.parent)
 
     def replace(self, name: str, content: bytes) -> None:
-        """As `Target` says."""
+        """Replace the head by a rename, once the folders are durable."""
         for folder in self._changed:
             sync_folder(folder)
         self._changed.clear()
@@ -87,23 +87,23 @@ class Folder:
             _set_later_time(file.fileno(), path)
 
     def names(self, folder: str) -> dict[str, float]:
-        """As `Target` says."""
-        found = {}
+        """List the files below a folder."""
+        times = {}
         for place, _, names in os.walk(self._folder / folder):
             for name in names:
                 path = Path(place, name)
                 with suppress(FileNotFoundError):
-                    found[str(path.relative_to(self._folder))] = path.stat().st_mtime
-        return found
+                    times[str(path.relative_to(self._folder))] = path.stat().st_mtime
+        return times
 
     def remove(self, name: str) -> None:
-        """As `Target` says."""
+        """Delete a file, if it exists."""
         (self._folder / name).unlink(missing_ok=True)
 
     def _reject_foreign(self, folder: Path) -> None:
         """Refuse a folder where another user's symlink could lead root's files elsewhere.
 
-        A repository may be another user's, for whom root commits: only what is there counts.
+        A repository may belong to another user, for whom root commits: only `folder` is checked.
         """
         if self._folder != self._root:
             reject_foreign(folder)
@@ -118,7 +118,7 @@ class Folder:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             os.fchmod(handle, _FOLDER)
-            if os.geteuid() == 0:  # the next commit may be that of the repository's owner
+            if os.geteuid() == 0:  # the repository's owner may make the next commit
                 above = folder.parent.stat()
                 os.fchown(handle, above.st_uid, above.st_gid)
         finally:
@@ -127,10 +127,10 @@ class Folder:
 
 
 def _set_later_time(handle: int, former: Path) -> None:
-    """Give a file a time that is a whole second after that of the file it replaces.
+    """Give a file a time at least a whole second after that of the file it replaces.
 
     nginx makes an ETag of the size and the second, and rsync compares just these: two heads of one
-    second would be one.
+    second would look equal.
     """
     with suppress(FileNotFoundError):
         second = int(former.stat().st_mtime) + 1

@@ -15,8 +15,8 @@ _NEWEST = re.compile(MAGIC + rb"[0-9]+\ncommit\t([0-9a-f]{40})\t")
 def newest_published(repository: Path) -> str | None:
     """Return the commit (hex id) that the head in `repository` names first, if there is one."""
     with suppress(OSError), open(f"{repository}/{FOLDER}/{HEAD}", "rb") as file:
-        found = _NEWEST.match(file.read(_BYTES))
-        return found[1].decode() if found else None
+        match = _NEWEST.match(file.read(_BYTES))
+        return match[1].decode() if match else None
     return None
 
 

@@ -1,11 +1,11 @@
 """Brings the static files of a module to its newest commit, at the cost of what changed.
 
 Only composes.  Order of writes: packs, lists and, in a copy, block indices, each under its name
-only when it is complete; all of them durable; then the head, by one rename.  A run that is killed
-leaves files that nothing names, which go later (`unused`), and the head as it was.
+only when it is complete; all of them durable; then the head, by one rename.  A killed run leaves
+unnamed files, which are removed later (`unused`), and the former head.
 
 Rule: one run at a time for a place; the caller holds a lock.  The module's own lock is not needed:
-no object goes within an hour of the moment at which its pack was replaced.
+no object is removed within an hour of the replacement of its pack.
 """
 
 from itertools import takewhile
@@ -29,14 +29,14 @@ from huai_server.static.catalog import (
     advance,
     begin,
     cut,
+    find_full_pack,
     front,
     is_outdated,
     is_small,
     list_of_rest,
-    set_whole,
+    set_full_pack,
     sources,
     unite,
-    whole,
 )
 from huai_server.static.folder import Folder
 from huai_server.static.target import Draft, Target, drafted
@@ -47,26 +47,26 @@ from huai_server.store.repository import Head, Repository, StoreError
 _NAME = f"{FOLDER}/{HEAD}"
 _BLOCKS = "blocks"
 _MORE, _OF = 5, 4
-"""A new pack of all is made when a first copy would cost so much more than that pack alone."""
+"""A new full pack is made when a first copy would cost more than that share of the pack alone."""
 
 
 class NothingCommittedError(HuaiError):
-    """There is no commit yet."""
+    """The module has no commit yet."""
 
     exit_code = ExitCode.UNKNOWN_MODULE
 
 
 class Published(NamedTuple):
-    """What was done."""
+    """The result of a publication."""
 
     head: Head
     """The commit that downstreams see now."""
     files: int
-    """How many were written, the head apart."""
+    """The number of files written, without the head."""
     bytes: int
-    """In them."""
+    """The size of these files."""
     removed: int
-    """Files that nobody needs any more."""
+    """The number of unused files that were removed."""
 
 
 def publish(
@@ -77,14 +77,14 @@ def publish(
     now: float,
     content_urls: tuple[str, ...] = (),
 ) -> Published:
-    """Bring the files in `target` to the newest commit of `repository`; None: its own files.
+    """Bring the files in `target` to the newest commit of `repository`; None for its own files.
 
-    `now` in seconds since the epoch.  `content_urls`: where a relay has the content.
+    `now` is in seconds since the epoch.  `content_urls`: the places of a relay's content.
     """
     newest = repository.head()
     if newest is None:
         raise NothingCommittedError(
-            f"{repository.path}: nothing is committed yet", hint="run huai-server commit first"
+            f"{repository.path}: the module has no commit yet", hint="run huai-server commit first"
         )
     place = target or Folder(repository.path, repository.path)
     place.begin()
@@ -102,62 +102,62 @@ class _Publication:
         self._target = target
         self._files = self._bytes = 0
         self._rest: tuple[Static, StaticFile] | None = None
-        """The list of what the head does not say itself, and its file."""
+        """The list of the rest that the head does not name, and its file."""
 
     def run(self, newest: Head, floor: int, now: float, *, blocks: bool) -> Published:
         text = self._target.read(_NAME, STATIC_BYTES + 1)
-        head = self._known(text)
-        new = self._new(head, floor)
-        if new is None:  # another history: what leads from its commits is of no use
-            head, new, self._rest = None, self._kept(floor), None
-        for each in reversed(new):
-            head = self._add(head, each)
+        head = self._published(text)
+        new = self._new_commits(head, floor)
+        if new is None:  # another history: steps from its commits are useless
+            head, new, self._rest = None, self._kept_commits(floor), None
+        for commit in reversed(new):
+            head = self._add(head, commit)
         if head is None:
             raise StoreError(f"{self._repository.path}: the history has no commit")
         head = self._with_whole(cut(head, floor), newest)
         if blocks:
             self._copy_blocks()
-        said = self._front(head)._replace(content_urls=self._content_urls)
-        encoded = said.encode()
+        front = self._front(head)._replace(content_urls=self._content_urls)
+        encoded = front.encode()
         if encoded != text:
             self._target.replace(_NAME, encoded)
-        removed = remove_unused(self._target, said, now)
+        removed = remove_unused(self._target, front, now)
         return Published(newest, self._files, self._bytes, removed)
 
-    def _known(self, text: bytes | None) -> Static | None:
-        """All that is published; None if that is nothing that can be gone on from."""
-        said = _decoded(text, _NAME)
-        named = list_of_rest(said) if said else None
-        if said is None or named is None:
-            return said
-        rest = self._read_list(named.file)
+    def _published(self, text: bytes | None) -> Static | None:
+        """Return all that is published; None if it cannot be continued."""
+        head = _decoded(text, _NAME)
+        rest_list = list_of_rest(head) if head else None
+        if head is None or rest_list is None:
+            return head
+        rest = self._read_list(rest_list.file)
         if rest is None:
             return None
-        self._rest = rest, named.file
-        return unite(said, rest)
+        self._rest = rest, rest_list.file
+        return unite(head, rest)
 
     def _front(self, head: Static) -> Static:
-        """What the head says itself; the rest is in a list."""
+        """Return the head itself; the rest is in a list."""
         if is_small(head):
             return head
         if self._rest is None or is_outdated(self._rest[0], head):
             self._rest = head, self._list(head)
         return front(head, *self._rest)
 
-    def _new(self, head: Static | None, floor: int) -> list[Head] | None:
-        """The commits after the one that is published, newest first; None: it is not here."""
+    def _new_commits(self, head: Static | None, floor: int) -> list[Head] | None:
+        """Return the commits after the published one, newest first; None if that is not here."""
         if head is None:
             return None
-        found: list[Head] = []
-        for each in self._repository.history():
-            if each.info.serial <= head.newest:
-                same = head.commits[head.newest] == each.commit
-                return found if same and head.newest >= floor else None
-            found.append(each)
+        new: list[Head] = []
+        for commit in self._repository.history():
+            if commit.info.serial <= head.newest:
+                same = head.commits[head.newest] == commit.commit
+                return new if same and head.newest >= floor else None
+            new.append(commit)
         return None
 
-    def _kept(self, floor: int) -> list[Head]:
-        """The commits from which steps lead, newest first."""
+    def _kept_commits(self, floor: int) -> list[Head]:
+        """Return the commits from which steps lead, newest first."""
         history = self._repository.history()
         return list(takewhile(lambda each: each.info.serial >= floor, history))
 
@@ -165,65 +165,65 @@ class _Publication:
         serial = new.info.serial
         if head is None:
             return begin(serial, new.commit)
-        made = []
+        steps = []
         for old in sources(head.commits, serial):
             file = self._step(head.commits[old], new)
             if file is not None:
-                made.append(Step(old, serial, file))
-        found = advance(head, serial, new.commit, made)
-        if found.closed is None:
-            return found.head
-        return add_list(found.head, found.closed, self._list(found.closed))
+                steps.append(Step(old, serial, file))
+        advanced = advance(head, serial, new.commit, steps)
+        if advanced.closed is None:
+            return advanced.head
+        return add_list(advanced.head, advanced.closed, self._list(advanced.closed))
 
     def _step(self, old: str, new: Head) -> StaticFile | None:
-        """The pack from one commit to another; None: the old one is not here any more."""
+        """Make the pack from one commit to another; None if the old one is gone."""
         with drafted(self._target.drafts) as draft:
             try:
                 since = self._repository.tree_of(old)
-                wanted = self._repository.content(new)
-                self._repository.packs.send(*wanted, draft.write, since=since)
+                content = self._repository.content(new)
+                self._repository.packs.send(*content, draft.write, since=since)
             except (FormatError, StoreError):
                 return None
             return self._pack(draft)
 
     def _with_whole(self, head: Static, newest: Head) -> Static:
-        """The head with a pack of all from which a first copy is not far from here."""
-        step = whole(head)
+        """Return the head with a full pack from which a first copy is a short way from here."""
+        step = find_full_pack(head)
         if step is not None:
             way = cheapest(self._near(head, step), [NOTHING], head.newest)
             if way and sum(each.file.size for each in way) * _OF <= step.file.size * _MORE:
                 return head
         with drafted(self._target.drafts) as draft:
             self._repository.packs.send(*self._repository.content(newest), draft.write)
-            return set_whole(head, self._pack(draft))
+            return set_full_pack(head, self._pack(draft))
 
     def _near(self, head: Static, step: Step) -> list[Step]:
-        """The steps of the head, and those of the list that leads on from `step`."""
+        """Return the steps of the head, and those of the list that continues from `step`."""
         steps = list(head.steps)
-        for each in head.lists:
-            if each.first <= step.new <= each.last:
-                found = self._read_list(each.file)
-                steps += found.steps if found else ()
+        for entry in head.lists:
+            if entry.first <= step.new <= entry.last:
+                listed = self._read_list(entry.file)
+                steps += listed.steps if listed else ()
         return steps
 
     def _copy_blocks(self) -> None:
-        """Publish the block indices of the repository, and no others."""
+        """Publish the block indices of the repository, and remove all others."""
         old = self._target.names(_BLOCKS)
         for digest, path in BlockIndices(self._repository.path).stored().items():
             name = f"{_BLOCKS}/{digest.hex()[:2]}/{digest.hex()}"
             if old.pop(name, None) is None:
                 with drafted(self._target.drafts) as draft:
                     draft.write(path.read_bytes())
-                    self._put(name, draft, draft.finish())
+                    self._add_file(name, draft, draft.finish())
         for name in old:
             self._target.remove(name)
 
-    def _list(self, said: Static) -> StaticFile:
+    def _list(self, content: Static) -> StaticFile:
         """Write a list."""
         with drafted(self._target.drafts) as draft:
-            draft.write(said.encode())
+            draft.write(content.encode())
             file = draft.finish()
-            self._put(f"{FOLDER}/{file.list}", draft, file)
+            self._add_file(f"{FOLDER}/{file.list}", draft, file)
             return file
 
     def _read_list(self, file: StaticFile) -> Static | None:
@@ -232,17 +232,17 @@ class _Publication:
 
     def _pack(self, draft: Draft) -> StaticFile:
         file = draft.finish()
-        self._put(f"{FOLDER}/{file.pack}", draft, file)
+        self._add_file(f"{FOLDER}/{file.pack}", draft, file)
         return file
 
-    def _put(self, name: str, draft: Draft, file: StaticFile) -> None:
-        self._target.put(name, draft.path)
+    def _add_file(self, name: str, draft: Draft, file: StaticFile) -> None:
+        self._target.add(name, draft.path)
         self._files += 1
         self._bytes += file.size
 
 
 def _decoded(text: bytes | None, name: str) -> Static | None:
-    """What a head or a list says; None if that is nothing."""
+    """Decode a head or a list; None if it is malformed."""
     try:
         return Static.decode(text, name) if text else None
     except FormatError:
@@ -250,7 +250,7 @@ def _decoded(text: bytes | None, name: str) -> Static | None:
 
 
 def _floor(repository: Repository, newest: Head, retention: Retention) -> int:
-    """The serial of the oldest commit from which steps lead: as long as commits are kept."""
+    """Return the oldest serial from which steps lead: as old as kept commits are."""
     most = newest.info.serial - COMMITS + 1
     past = repository.past()
     if retention.seconds is None or not past:

@@ -1,8 +1,7 @@
-"""Where static files go: what each kind of place has to be able to do.
+"""The places of static files: the interface of each kind.
 
-A name is relative to the address of the repository, such as `static/head`.  Rule: `put` is for
-files that never change, `replace` for the head; what was put is there for good before a head that
-names it is.
+A name is relative to the address of the repository, such as `static/head`.  Rule: `add` is for
+files that never change, `replace` for the head; added files are durable before a head names them.
 """
 
 import os
@@ -21,23 +20,23 @@ FILE_MODE = 0o644
 
 
 class Draft:
-    """A file that has no name yet."""
+    """A file without a name yet."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
-        """Made by `drafted`."""
+        """Only `drafted` makes drafts."""
         self._file = file
         self.path = path
         self._size = 0
         self._hash = Blake3()
 
     def write(self, data: bytes) -> None:
-        """What comes next."""
+        """Append data."""
         self._file.write(data)
         self._size += len(data)
         self._hash.update(data)
 
     def finish(self) -> StaticFile:
-        """All of it is on the disk; its size and its digest."""
+        """Make the file durable; return its size and its digest."""
         self._file.flush()
         os.fchmod(self._file.fileno(), FILE_MODE)
         os.fsync(self._file.fileno())
@@ -46,7 +45,7 @@ class Draft:
 
 @contextmanager
 def drafted(folder: Path) -> Iterator[Draft]:
-    """A file in `folder`, which is gone at the end unless it got a name."""
+    """Yield a new file in `folder`, which is removed at the end unless it was renamed."""
     handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=folder)
     path = Path(name)
     try:
@@ -60,28 +59,28 @@ class Target(Protocol):
     """A place for the static files of one module."""
 
     drafts: Path
-    """The folder where files are made before they are put there."""
+    """The folder where files are made before they are added."""
 
     def begin(self) -> None:
-        """Get ready; what a killed run left goes."""
+        """Prepare the place, and remove the remains of a killed run."""
         ...
 
     def read(self, name: str, limit: int) -> bytes | None:
-        """The beginning of a file, at most so many bytes; None: there is none."""
+        """Return at most so many bytes of a file; None if it is missing."""
         ...
 
-    def put(self, name: str, path: Path) -> None:
-        """Let a file that is complete, and will never change, have its name; it may be moved."""
+    def add(self, name: str, path: Path) -> None:
+        """Add the complete file at `path`, which never changes; it may be moved."""
         ...
 
     def replace(self, name: str, content: bytes) -> None:
-        """Replace the head, after all that was put is there for good."""
+        """Replace the head, once all added files are durable."""
         ...
 
     def names(self, folder: str) -> dict[str, float]:
-        """The names of all files below a folder, with their times, seconds since the epoch."""
+        """Return the files below a folder, with their times (seconds since the epoch)."""
         ...
 
     def remove(self, name: str) -> None:
-        """Let a file go, if it is there."""
+        """Remove a file, if it exists."""
         ...

@@ -1,4 +1,4 @@
-"""What became of the static files that go with a commit: a value, which loads nothing."""
+"""The result of updating static files after a commit: a value, which loads nothing."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 class StaticUpdate(NamedTuple):
-    """What became of the static files that go with a commit."""
+    """The result of updating static files after a commit."""
 
     published: tuple[tuple[str, "Published"], ...] = ()
-    """Copies: where, and what was done."""
+    """The place and result of each updated copy."""
     failures: tuple[HuaiError, ...] = ()
-    """The commit was made all the same; the next one publishes both."""
+    """The failures; the commit was made all the same, and the next one publishes both."""
 
     @property
     def exit_code(self) -> ExitCode:
-        """How the program should end."""
+        """Return the exit code for the program."""
         return worst_exit_code(failure.exit_code for failure in self.failures)

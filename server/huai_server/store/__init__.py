@@ -1,1 +1,1 @@
-"""The metadata repositories of this server and all that is kept beside them."""
+"""The metadata repositories of this server and the files next to them."""

@@ -1,10 +1,10 @@
-"""The block indices of large files (FORMAT.md, "Block indices"): files, to be handed out.
+"""The block indices of large files (FORMAT.md, "Block indices"): files to be served.
 
-`blocks/AB/DIGEST` in the repository, the digest in hex and AB its first two digits.  Written before
-the commit that names the digest.  One that no commit names any more stays for those that hold the
-old file, and goes later.
+`blocks/AB/DIGEST` in the repository, the digest in hex and AB its first two digits.  They are
+written before the commit that names the digest.  One that no commit names any more stays for
+downstreams with the old file, and is removed later.
 
-Rule: a file that has its name is complete and durable, and is never written again.
+Rule: a file with its final name is complete and durable, and is never written again.
 """
 
 import os
@@ -20,7 +20,7 @@ from huai_schema.limits import DIGEST_BYTES
 
 _FOLDER = "blocks"
 _LOOKED = "looked"
-"""A file of the time when it was last looked for what can go."""
+"""A file whose time is that of the last search for outdated indices."""
 _DAY = 86_400
 _KEPT = 30 * _DAY
 """Seconds that an index stays when no commit names it any more."""
@@ -28,21 +28,21 @@ _MODE = 0o444
 
 
 def block_index_path(repository: Path, digest: bytes) -> Path:
-    """The index of the file with this digest."""
+    """Return the path of the index of the file with this digest."""
     name = digest.hex()
     return repository / _FOLDER / name[:2] / name
 
 
 class BlockIndices:
-    """Those of one repository."""
+    """The block indices of one repository."""
 
     def __init__(self, repository: Path) -> None:
-        """Nothing has to be there yet.  Who writes or prunes holds the module's lock."""
+        """Need not exist yet.  To write or prune, the caller must hold the module's lock."""
         self._repository = repository
         self._folder = repository / _FOLDER
 
     def write(self, index: BlockIndex) -> None:
-        """Keep the index of a file."""
+        """Store the index of a file."""
         path = block_index_path(self._repository, index.digest())
         if path.exists():
             return
@@ -53,9 +53,9 @@ class BlockIndices:
         replace_file(path, index.encode(), temporary, permissions=_MODE)
 
     def prune(self, snapshot: Snapshot, now: float) -> None:
-        """Once a day, remove what no commit has named for a month; `snapshot` is the newest.
+        """Once a day, remove indices unnamed by commits for a month; `snapshot` is the newest.
 
-        `now` in seconds since the epoch.
+        `now` is in seconds since the epoch.
         """
         looked = self._folder / _LOOKED
         with suppress(FileNotFoundError):
@@ -64,7 +64,7 @@ class BlockIndices:
         stored = self.stored()
         if not stored:
             return
-        for digest in _named(snapshot):
+        for digest in _file_digests(snapshot):
             path = stored.pop(digest, None)
             if path is not None:
                 os.utime(path, (now, now))
@@ -75,16 +75,16 @@ class BlockIndices:
         os.utime(looked, (now, now))
 
     def stored(self) -> dict[bytes, Path]:
-        """All that are there, by the digest of their file."""
-        found: dict[bytes, Path] = {}
+        """Return all stored indices, by the digest of their file."""
+        paths: dict[bytes, Path] = {}
         for path in self._folder.glob("??/*"):
             with suppress(ValueError):
-                found[bytes.fromhex(path.name)] = path
-        return found
+                paths[bytes.fromhex(path.name)] = path
+        return paths
 
 
-def _named(snapshot: Snapshot) -> Iterator[bytes]:
-    """The digests of all files, those that are absent as zeros."""
+def _file_digests(snapshot: Snapshot) -> Iterator[bytes]:
+    """Yield the digests of all files, zeros for absent ones."""
     for listing in snapshot.listings():
         column = listing.digests
         for at in range(0, len(column), DIGEST_BYTES):

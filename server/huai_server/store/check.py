@@ -1,9 +1,8 @@
-"""Checking a metadata repository: reads all of it, and lays out the newest tree once more.
+"""Checking a metadata repository: reads all of it, and builds the layout of the newest tree again.
 
-Writes nothing.  Every read verifies the git id, and each pack has to match its checksum: some bits
-of compressed data mean nothing to who reads it.  Beyond that the descriptor, the trailers, the
-hardlinks, the layout, the block indices and the signature of the newest commit have to be what
-FORMAT.md says.
+Writes nothing.  Every read verifies the git id, and each pack must match its checksum: some bits of
+compressed data have no effect on what is read.  Beyond that, descriptor, trailers, hardlinks,
+layout, block indices and signature of the newest commit must be what FORMAT.md says.
 """
 
 from collections.abc import Iterator
@@ -34,18 +33,18 @@ _BLOCK = 1 << 20
 
 
 class CheckReport(NamedTuple):
-    """What was looked at, and what is wrong with it."""
+    """The extent and the faults of a check."""
 
     commits: int
     objects: int
     entries: int
     faults: tuple[str, ...]
     is_damaged: bool = False
-    """True if there are faults beyond what can be made again: block indices and static files."""
+    """True for faults in more than block indices and static files, which can be made again."""
 
 
 def check_repository(name: str, repository: Repository) -> CheckReport:
-    """Read back all of `repository`, which holds the module `name`."""
+    """Read back all of `repository`, which has the module `name`."""
     return _Check(name, repository).run()
 
 
@@ -53,11 +52,11 @@ class _Check:
     def __init__(self, name: str, repository: Repository) -> None:
         self._name = name
         self._repository = repository
-        self._seen: set[bytes] = set()
+        self._checked: set[bytes] = set()
         self._indices = BlockIndices(repository.path).stored()
         self._faults: list[str] = []
         self._slight_faults: list[str] = []
-        """Of what can be made again."""
+        """Faults in files that can be made again."""
         self._files = self._directories = self._symlinks = self._bytes = 0
 
     def run(self) -> CheckReport:
@@ -88,11 +87,11 @@ class _Check:
                     self._check_graph(graph)
         entries = self._files + self._directories + self._symlinks
         faults = (*self._faults, *self._slight_faults)
-        return CheckReport(commits, len(self._seen), entries, faults, bool(self._faults))
+        return CheckReport(commits, len(self._checked), entries, faults, bool(self._faults))
 
     @contextmanager
     def _collecting(self) -> Iterator[None]:
-        """Note the first fault of the block, which it ends; the check goes on behind the block."""
+        """Record the first fault of the block, which ends; the check continues after it."""
         try:
             yield
         except (FormatError, StoreError) as error:
@@ -110,8 +109,8 @@ class _Check:
                 damaged.append(path)
                 continue
             packs.update(folder / step.file.pack for step in static.steps)
-            named = (folder / each.file.list for each in static.lists)
-            lists += [each for each in named if each not in lists]
+            listed = (folder / each.file.list for each in static.lists)
+            lists += [each for each in listed if each not in lists]
         damaged += [pack for pack in sorted(packs) if not pack.exists() or not _is_whole(pack)]
         hint = f"remove {folder}, and `huai-server publish` writes it again"
         self._slight_faults += (f"{path}: missing or damaged; {hint}" for path in damaged)
@@ -122,7 +121,7 @@ class _Check:
                 self._repository.read(oid, "commit")
             except (FormatError, StoreError):
                 self._faults.append(
-                    f"{graph}: names commits that are gone: `huai-server maintain` removes it"
+                    f"{graph}: names removed commits: `huai-server maintain` deletes it"
                 )
                 return
 
@@ -131,9 +130,9 @@ class _Check:
         pending = [(bytes.fromhex(head.tree), True)]
         while pending:
             oid, is_tree = pending.pop()
-            if oid in self._seen:
+            if oid in self._checked:
                 continue
-            self._seen.add(oid)
+            self._checked.add(oid)
             data = self._repository.read(oid, "tree" if is_tree else "blob")
             if is_tree:
                 pending.extend((item.oid, item.is_tree) for item in decode_tree(data, oid.hex()))
@@ -151,7 +150,7 @@ class _Check:
         self._check_signature(head, descriptor)
 
     def _check_signature(self, head: Head, descriptor: Descriptor) -> None:
-        """If the commit is signed, then by a key that counts, for all that it lists."""
+        """Check a signed commit: its keys must count, and it must cover all listed entries."""
         root = bytes.fromhex(head.tree)
         data = self._repository.read(bytes.fromhex(head.commit), "commit")
         signed = split_commit(data)
@@ -185,12 +184,12 @@ class _Check:
             yield listing
 
     def _check_index(self, size: int, digest: bytes) -> None:
-        """Look at a block index, once."""
+        """Check a block index, once."""
         path = self._indices.pop(digest)
         try:
             BlockIndex.decode(path.read_bytes(), size, digest)
         except FileNotFoundError:
-            pass  # a commit has removed it since
+            pass  # a commit has removed it meanwhile
         except FormatError as error:
             self._slight_faults.append(
                 f"{path}: {error.reason}; downstreams do without it if it is removed"
@@ -198,7 +197,7 @@ class _Check:
 
 
 def _is_whole(pack: Path) -> bool:
-    """Whether a pack ends with the SHA-1 of all that stands before."""
+    """True if a pack ends with the SHA-1 of all bytes before."""
     left = pack.stat().st_size - CHECKSUM_BYTES
     summed = sha1(usedforsecurity=False)
     with pack.open("rb") as source:

@@ -1,6 +1,6 @@
 """The commit-graph files that `git gc` writes (gitformat-commit-graph(5)).
 
-huai neither writes nor needs them.  One that names a commit that was dropped makes `git fsck` fail.
+huai neither writes nor needs them.  One that names a dropped commit makes `git fsck` fail.
 """
 
 import struct
@@ -11,13 +11,13 @@ from pathlib import Path
 from huai_schema.errors import FormatError
 
 _HEADER = struct.Struct(">4sBBBB")
-"""Magic, version, version of the hash, numbers of chunks and of base graphs."""
+"""Magic, version, hash version, number of chunks, number of base graphs."""
 _CHUNK = struct.Struct(">4sQ")
 _ID = struct.Struct("20s")
 
 
 def graph_files(repository: Path) -> list[Path]:
-    """Return the files of a repository, those that name others first."""
+    """Return the graph files of a repository, those that name others first."""
     info = repository / "objects/info"
     chain = info / "commit-graphs"
     files = [chain / "commit-graph-chain", *sorted(chain.glob("*.graph")), info / "commit-graph"]
@@ -25,10 +25,10 @@ def graph_files(repository: Path) -> list[Path]:
 
 
 def remove_graphs(repository: Path) -> None:
-    """Remove all files of a repository."""
+    """Remove all graph files of a repository."""
     for file in graph_files(repository):
         file.unlink()
-    with suppress(OSError):  # most likely it is not there
+    with suppress(OSError):  # usually it does not exist
         (repository / "objects/info/commit-graphs").rmdir()
 
 

@@ -1,6 +1,6 @@
-"""What the metadata of one module take on the disk, by what they are for.
+"""The disk space that the metadata of one module take, by purpose.
 
-Reads sizes only, and takes no lock: what comes or goes meanwhile is counted or not.
+Reads sizes only, and takes no lock: files that appear or vanish meanwhile may be counted or not.
 """
 
 from collections.abc import Iterable
@@ -22,37 +22,37 @@ class Use(NamedTuple):
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> "Use":
-        """Those that are there."""
+        """Count the existing files among `paths`."""
         sizes = [size for path in paths if (size := _size(path)) is not None]
         return cls(len(sizes), sum(sizes))
 
 
 class DiskUse(NamedTuple):
-    """All that a module's folder holds."""
+    """The contents of a module's folder."""
 
     packs: Use
-    """Without their indices in the number of files."""
+    """Packs; the number of files leaves out their indices."""
     loose: Use
-    """Objects in files of their own."""
+    """Loose objects."""
     replaced: Use
-    """Packs that go when nobody can read them any more."""
+    """Replaced packs, removed once no fetch can be reading them."""
     static: Use
     """Static files."""
     blocks: Use
     """Block indices of large files."""
     unfinished: Use
-    """What killed runs left; some of it may be a run's that goes on."""
+    """Remains of killed runs, and files of running ones."""
     caches: Use
-    """What the next commit needs to be quick."""
+    """Caches that make the next commit quick."""
 
     @property
     def bytes(self) -> int:
-        """Altogether."""
+        """Return the total size."""
         return sum(use.bytes for use in self)
 
 
 def disk_use(places: ModulePlaces) -> DiskUse:
-    """What is there now."""
+    """Measure the present use."""
     repository = places.repository
     folder = repository / "objects" / "pack"
     packs = Use.of(path for path in folder.glob(f"*{PACK}") if path.with_suffix(INDEX).exists())
@@ -70,13 +70,13 @@ def disk_use(places: ModulePlaces) -> DiskUse:
 
 
 def static_files(repository: Path) -> Iterable[Path]:
-    """Those of the module that have their names."""
+    """Return the complete static files of the module."""
     files = (path for path in (repository / FOLDER).rglob("*") if path.is_file())
     return (path for path in files if not path.name.startswith(TEMPORARY))
 
 
 def unfinished(repository: Path) -> Iterable[Path]:
-    """Files that no run finished."""
+    """Yield files that no run finished."""
     yield from repository.glob(f"*/{TEMPORARY}*")
     yield from repository.glob(f"objects/pack/{TEMPORARY}*")
     yield from repository.glob("objects/tmp_object_*")

@@ -1,10 +1,10 @@
-"""Git, as the server starts it: found on PATH, and with no configuration but the repository's.
+"""Git, as the server starts it: found on PATH, with no configuration except the repository's.
 
-`http.git.upload_pack` runs it for a fetch, through asyncio; here it works on packs.  Rules: command
-line and environment are made of constants, paths of our own and numbers; and no configuration of a
-repository, which another user may write, makes it run a program or ask another machine.  What is
-started here runs no hook, pager, filter or `uploadpack.packObjectsHook` of a repository.  What is
-left is a partial clone, whose missing objects git fetches by a command of that configuration.
+`http.git.upload_pack` runs it for a fetch, through asyncio; this module runs it on packs.  Rules:
+command line and environment consist of constants, our own paths and numbers; and no configuration
+of a repository, which another user may write, makes it run a program or contact another machine.
+It runs no hook, pager, filter or `uploadpack.packObjectsHook` of a repository.  The exception is a
+partial clone, whose missing objects git fetches by a command of that configuration.
 """
 
 import errno
@@ -22,19 +22,18 @@ from huai_schema.errors import ExitCode, HuaiError
 _CHUNK = 256 << 10
 _TALK_BYTES = 4096
 _OPTIONS = ("pack.writeReverseIndex=false", "pack.threads=1")
-"""As small as the packs of a commit are: no further file beside them, no further core."""
+"""The packs of a commit are small: they need no further file and no second core."""
 
 _FULL = ("No space left on device", "Disk quota exceeded", "Out of diskspace")
-"""What git says of a full disk: the system's words in English, and its own."""
+"""Git's messages for a full disk: the system's in English, and its own."""
 
 
 class GitMissingError(HuaiError):
-    """There is no git to run."""
+    """The program `git` is missing."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.REQUIREMENT
 
     def __init__(self) -> None:
-        """No arguments: there is only one way to be missing."""
         super().__init__("the program `git` is not in PATH", hint="install git 2.38 or newer")
 
 
@@ -45,7 +44,7 @@ class GitFailedError(HuaiError):
 
 
 def find_git() -> str:
-    """The path of the program; `GitMissingError`."""
+    """Return the path of the program; raises `GitMissingError`."""
     program = shutil.which("git")
     if program is None:
         raise GitMissingError
@@ -53,7 +52,7 @@ def find_git() -> str:
 
 
 def git_environment(program: str) -> dict[str, str]:
-    """The whole environment of a process."""
+    """Return the whole environment of a process."""
     return {
         "PATH": f"{Path(program).parent}:/usr/bin:/bin",
         "LC_ALL": "C",
@@ -61,7 +60,7 @@ def git_environment(program: str) -> dict[str, str]:
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_NO_LAZY_FETCH": "1",  # git 2.45 and newer
-        "GIT_ALLOW_PROTOCOL": "none",  # any: with this, all but a protocol of this name are off
+        "GIT_ALLOW_PROTOCOL": "none",  # no real protocol: all others are off
     }
 
 
@@ -77,11 +76,11 @@ def run_git(
     stdin: bytes | IO[bytes] = b"",
     put: Callable[[bytes], object],
 ) -> None:
-    """Run git on a repository; what it prints goes to `put`, piece by piece.
+    """Run git on a repository; its output goes to `put`, part by part.
 
-    It reads all of `stdin`, bytes or a file, before it prints anything.  It ends soon if this
-    process does: nobody reads what it prints then.  Raises `GitFailedError`, and `OSError` where
-    the disk is full; what `put` raises ends it.
+    It reads all of `stdin`, bytes or a file, before it prints anything.  It ends soon after this
+    process, because its output pipe is closed then.  Raises `GitFailedError`, and `OSError` for a
+    full disk; an error of `put` ends it.
     """
     program, place = find_git(), os.path.realpath(repository)
     with tempfile.TemporaryFile() as talk:
@@ -103,18 +102,18 @@ def run_git(
                 raise
         if process.returncode:
             talk.seek(0)
-            said = talk.read(_TALK_BYTES).decode("utf-8", "backslashreplace").strip()
-            _raise_full(said, repository)
-            said = quoted(said)
+            message = talk.read(_TALK_BYTES).decode("utf-8", "backslashreplace").strip()
+            _raise_if_full(message, repository)
+            message = quoted(message)
             raise GitFailedError(
-                f"{repository}: git {arguments[0]} ended with {process.returncode}: {said}",
+                f"{repository}: git {arguments[0]} ended with {process.returncode}: {message}",
                 hint="`huai-server check` names what is damaged",
             )
 
 
-def _raise_full(said: str, place: Path) -> None:
-    """Raise the error that git tells of, if it is one that passes once there is room."""
-    if any(words in said for words in _FULL):
+def _raise_if_full(message: str, place: Path) -> None:
+    """Raise an error for a full disk, which more space solves, if git reports one."""
+    if any(words in message for words in _FULL):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))
 
 
@@ -124,7 +123,7 @@ def _feed(pipe: IO[bytes] | None, data: bytes) -> None:
             with pipe:
                 pipe.write(data)
         except BrokenPipeError:
-            pass  # it ended: its exit code says why
+            pass  # it has ended: its exit code says why
 
 
 def _drain(pipe: IO[bytes] | None, put: Callable[[bytes], object]) -> None:

@@ -1,7 +1,7 @@
-"""Loose objects: each a file that is named by its id (gitrepository-layout(5)).
+"""Loose objects: files named by the id of their object (gitrepository-layout(5)).
 
-A commit is written as one, and stands so until `maintain` packs it.
-Rule: an object has its name only when all of it is on the disk.
+A commit is written as one, and stays one until `maintain` packs it.
+Rule: an object gets its name only when all of it is on the disk.
 """
 
 import zlib
@@ -13,13 +13,13 @@ from huai_schema.git.objects import Kind, object_id
 from huai_schema.limits import OBJECT_BYTES
 
 UNFINISHED = "tmp_object_"
-"""Begins the names of what a killed run left in `objects`."""
+"""The prefix of files that a killed run left in `objects`."""
 _KINDS: dict[bytes, Kind] = {b"blob": "blob", b"tree": "tree", b"commit": "commit"}
 _HEADER_BYTES = 32
 
 
 def read_loose(repository: Path, oid: bytes) -> tuple[Kind, bytes] | None:
-    """An object, if it is loose; `FormatError` if it is damaged."""
+    """Return a loose object, or None; `FormatError` if it is damaged."""
     try:
         packed = _place(repository, oid).read_bytes()
     except FileNotFoundError:
@@ -39,7 +39,7 @@ def read_loose(repository: Path, oid: bytes) -> tuple[Kind, bytes] | None:
 
 
 def write_loose(repository: Path, kind: Kind, data: bytes) -> bytes:
-    """Keep an object, durably; its id."""
+    """Write an object durably; return its id."""
     oid = object_id(kind, data)
     path = _place(repository, oid)
     if not path.parent.exists():

@@ -1,10 +1,9 @@
-"""Order in the metadata repository of one module: few packs, nothing that nobody needs.
+"""Maintenance of the metadata repository of one module: few packs, and no unneeded object.
 
-Only composes.  What hurts a fetch that runs never happens: a pack that another took the place of
-can be read for an hour more (`replaced`), and every object that a ref leads to is always in some
-pack that can be found.  A commit goes on while packs are merged, which takes long; the module's
-lock is held only for moments before and after that.  Only where old commits are dropped it is held
-throughout: a commit could rely on an object that goes.
+Only composes.  It never breaks a running fetch: a replaced pack stays readable for an hour
+(`replaced`), and every object that a ref leads to is always in some findable pack.  Commits may run
+while packs are merged, which takes long; the module's lock is held only for moments before and
+after.  Only to drop old commits it is held throughout: a commit could rely on a dropped object.
 """
 
 from collections.abc import Sequence
@@ -28,16 +27,16 @@ _FACTOR = 2
 
 
 def roll_up(counts: Sequence[int]) -> int:
-    """How many of the smallest become one; `counts` are the objects of all packs, ascending.
+    """Return how many of the smallest packs to merge: 0, or 2 and more.
 
-    0, or 2 and more.
+    `counts` are the numbers of objects of all packs, ascending.
     """
     split = len(counts) - 1
     while split > 0 and counts[split] >= _FACTOR * counts[split - 1]:
         split -= 1
     if split <= 0:
         return 0
-    # What is less than twice as large as all below it together joins them.
+    # A pack less than twice as large as all below it together joins them.
     total = sum(counts[:split])
     while split < len(counts) and counts[split] < _FACTOR * total:
         total += counts[split]
@@ -46,18 +45,18 @@ def roll_up(counts: Sequence[int]) -> int:
 
 
 class Plan(NamedTuple):
-    """What has to be done."""
+    """The work of a maintenance."""
 
     loose: int
-    """Objects in files of their own, which are put into a pack."""
+    """Loose objects that are put into a pack."""
     merged: int
-    """Packs that become one, that of the loose objects among them."""
+    """Packs that become one, including the pack of the loose objects."""
     dropped: int
-    """Old commits that go, and all that only they need."""
+    """Old commits that are dropped, with all objects that only they need."""
 
 
 class Maintained(NamedTuple):
-    """What was done."""
+    """The result of a maintenance."""
 
     plan: Plan
     before: DiskUse
@@ -65,7 +64,7 @@ class Maintained(NamedTuple):
 
 
 def foresee(places: ModulePlaces, retention: Retention, *, now: float) -> tuple[Plan, DiskUse]:
-    """What `maintain` would do, and what is there now; changes nothing."""
+    """Return what `maintain` would do, and the present disk use; changes nothing."""
     with storage_errors(places.repository):
         repository = Repository(places.repository)
         repack = Repack(places.repository)
@@ -82,9 +81,9 @@ def foresee(places: ModulePlaces, retention: Retention, *, now: float) -> tuple[
 def maintain(
     places: ModulePlaces, retention: Retention, *, now: float, wait: float = 0
 ) -> Maintained:
-    """Do it; `LockedError` if a commit or another `maintain` does not end within `wait` seconds.
+    """Maintain a repository; `LockedError` if another run lasts longer than `wait` seconds.
 
-    `now` in seconds since the epoch.
+    `now` is in seconds since the epoch.
     """
     with storage_errors(places.repository), locked(places.maintaining, wait=wait):
         before = disk_use(places)
@@ -120,9 +119,9 @@ class _Maintenance:
         return Plan(len(loose), self._merge(packs), dropped)
 
     def _expire(self, repository: Repository) -> None:
-        """Remove what was kept for a while, and no longer."""
+        """Remove files whose time is over."""
         repository.remove_unfinished()
-        remove_graphs(repository.path)  # they may name commits that go, or that went before
+        remove_graphs(repository.path)  # they may name commits that are dropped, now or before
         remove_replaced(repository.pack_folder, self._now)
         head = repository.head()
         if head is not None:
@@ -130,8 +129,8 @@ class _Maintenance:
             BlockIndices(repository.path).prune(snapshot, self._now)
 
     def _drop(self, repository: Repository) -> int:
-        """Forget old histories; how many commits they have."""
-        # A run that was cut has dropped some: all is written again in any case.
+        """Forget old histories; return the number of their commits."""
+        # A killed run has dropped some: everything is packed again in any case.
         cut = self._repack.unreachable.exists()
         outdated = _outdated(repository, self._retention, self._now, at_once=cut)
         if outdated.histories:
@@ -140,7 +139,7 @@ class _Maintenance:
         return outdated.commits
 
     def _keep_reachable(self, repository: Repository, packs: list[PackFile]) -> None:
-        """One pack of all that is needed takes the place of all packs."""
+        """Replace all packs by one with all needed objects."""
         heads = [repository.head(), *repository.past()]
         ends = {bytes.fromhex(head.commit) for head in heads if head}
         new = self._repack.reachable(kept_packs(repository.pack_folder), ends)
@@ -152,23 +151,23 @@ class _Maintenance:
         if split == 0:
             return 0
         new = self._repack.merge(packs[:split], packs[split:])
-        with locked(self._places.lock, wait=inf):  # what was made is not thrown away
+        with locked(self._places.lock, wait=inf):  # keep the result of long work
             self._repack.take_place(new, packs[:split], self._now)
         return split
 
 
 class _Outdated(NamedTuple):
-    """What goes."""
+    """The histories that can be dropped."""
 
     histories: tuple[Head, ...]
     commits: int
-    """In these histories."""
+    """The number of commits in these histories."""
 
 
 def _outdated(
     repository: Repository, retention: Retention, now: float, *, at_once: bool
 ) -> _Outdated:
-    """The old histories; none as long as they have to wait for others, unless `at_once`."""
+    """Return old histories; none while dropping them is not worthwhile, unless `at_once`."""
     head = repository.head()
     newest = head.info.serial if head else 0
     histories = tuple(

@@ -1,4 +1,4 @@
-"""The state of one module as a whole: how it stands, whatever state it is in, and deleting it.
+"""The state of one module as a whole, damaged or not, and deleting it.
 
 The mirrored tree is never touched.
 """
@@ -15,20 +15,20 @@ from huai_server.store.repository import Head, Repository
 
 
 class ModuleState(NamedTuple):
-    """A module as `status` sees it."""
+    """The state of a module for `status`."""
 
     head: Head | None
-    """The newest commit; None: there is none yet, or it cannot be read."""
+    """The newest commit; None before the first one, or if it cannot be read."""
     pending: PendingCommit | None
-    """A later one, which waits for signatures."""
+    """A later commit that waits for signatures."""
     problem: HuaiError | None
-    """Why it cannot be read."""
+    """The reason why it cannot be read."""
     running: int | None
-    """The process of a commit that runs."""
+    """The process id of a running commit."""
 
 
 def module_state(places: ModulePlaces) -> ModuleState:
-    """Never raises for a damaged repository: `problem` says what is wrong."""
+    """Read the state; a damaged repository raises nothing, but is a `problem`."""
     head: Head | None = None
     waiting: tuple[str, PendingCommit] | None = None
     problem: HuaiError | None = None

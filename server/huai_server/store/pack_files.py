@@ -1,7 +1,7 @@
-"""The packs of a repository as files: how many objects each has, and which ones.
+"""The packs of a repository as files: the number of objects in each, and their ids.
 
-Reads of an index (gitformat-pack(5), version 2) what maintenance decides by; objects are read by
-the engine.  A pack with a `.keep` file beside it is somebody's own.
+Reads the parts of an index (gitformat-pack(5), version 2) that maintenance needs; the engine reads
+objects.  A pack with a `.keep` file belongs to an administrator.
 """
 
 import struct
@@ -14,30 +14,30 @@ from huai_schema.errors import ExitCode, HuaiError
 
 _MAGIC = b"\xfftOc\0\0\0\2"
 _COUNT = struct.Struct(f">8s{255 * 4}xI")
-"""What an index begins with: its kind, and the last number of a table, which counts all."""
+"""The head of an index: its kind, and the last number of a table, which is the total."""
 _ID = struct.Struct("20s")
 
 
 class PackIndexError(HuaiError):
-    """An index that is damaged, or of a kind that neither huai nor any git of today writes."""
+    """An index that is damaged, or in a format of neither huai nor any present git."""
 
     exit_code = ExitCode.UNSOUND
 
 
 class PackFile(NamedTuple):
-    """A pack."""
+    """A pack with its number of objects."""
 
     path: Path
-    """Of the pack itself."""
+    """The path of the `.pack` file."""
     objects: int
 
     @property
     def index_path(self) -> Path:
-        """The file that makes it one for git."""
+        """Return the path of the index, by which git finds the pack."""
         return self.path.with_suffix(INDEX)
 
     def ids(self) -> Iterator[bytes]:
-        """The objects in it, in the order of their ids."""
+        """Yield the ids of its objects, in order."""
         with self.index_path.open("rb") as file:
             file.seek(_COUNT.size)
             for (oid,) in _ID.iter_unpack(file.read(self.objects * _ID.size)):
@@ -45,7 +45,7 @@ class PackFile(NamedTuple):
 
 
 def read_pack(path: Path) -> PackFile:
-    """The pack at `path`; `PackIndexError` if its index is none."""
+    """Read the index of the pack at `path`; `PackIndexError` if it is damaged."""
     index = path.with_suffix(INDEX)
     with index.open("rb") as file:
         head = file.read(_COUNT.size)
@@ -60,17 +60,17 @@ def read_pack(path: Path) -> PackFile:
 
 
 def list_packs(folder: Path) -> list[PackFile]:
-    """Those in `folder` that maintenance may touch, the smallest first."""
-    return _list(folder, kept=False)
+    """Return the packs in `folder` that maintenance may change, the smallest first."""
+    return _list(folder, keep=False)
 
 
 def kept_packs(folder: Path) -> list[PackFile]:
-    """Those in `folder` that it may not."""
-    return _list(folder, kept=True)
+    """Return the packs in `folder` that it must not change."""
+    return _list(folder, keep=True)
 
 
-def _list(folder: Path, *, kept: bool) -> list[PackFile]:
+def _list(folder: Path, *, keep: bool) -> list[PackFile]:
     indices = folder.glob(f"pack-*{INDEX}")
-    wanted = (path for path in indices if path.with_suffix(".keep").exists() == kept)
-    found = (read_pack(path.with_suffix(PACK)) for path in wanted)
-    return sorted(found, key=lambda pack: (pack.objects, pack.path))
+    chosen = (path for path in indices if path.with_suffix(".keep").exists() == keep)
+    packs = (read_pack(path.with_suffix(PACK)) for path in chosen)
+    return sorted(packs, key=lambda pack: (pack.objects, pack.path))

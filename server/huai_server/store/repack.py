@@ -1,12 +1,12 @@
-"""Making one pack of several, by git's own search for deltas.
+"""Merging packs into one, with git's own search for deltas.
 
-Order of writes: the new pack, in a folder of its own; it is durable, git has read it back and it
-lacks nothing that the old ones hold; then it gets its name, and the old ones lose theirs
-(`replaced`).  A run killed anywhere leaves every object in a pack or in a file of its own, some
-twice, and at most unfinished files, which the next run removes.
+Order of writes: the new pack, in a separate folder; it is durable, git has read it back and it
+lacks no object of the old ones; then it gets its name, and the old ones lose theirs (`replaced`).
+A run killed anywhere leaves every object in a pack or loose, some twice, and at most unfinished
+files, which the next run removes.
 
-Rule: whoever calls another method than `merge` holds the module's lock.  `merge` loses nothing that
-is there, so a commit may add a pack meanwhile.  `reachable` does, and a commit would rely on it.
+Rule: callers of any method except `merge` hold the module's lock.  `merge` loses no object, so a
+commit may add a pack meanwhile.  `reachable` drops some, on which a commit could rely.
 """
 
 import os
@@ -27,18 +27,17 @@ _LOOSE = "[0-9a-f]" * 2 + "/" + "[0-9a-f]" * 38
 
 
 class NewPack(NamedTuple):
-    """A pack that has no name yet."""
+    """A pack without a name yet."""
 
-    made: PackFile
+    pack: PackFile
     stem: str
-    """The name that it gets, after its checksum."""
+    """The name that it gets, from its checksum."""
 
 
 class Repack:
-    """Of one repository; one at a time."""
+    """The repacking of one repository; one run at a time."""
 
     def __init__(self, repository: Path) -> None:
-        """Nothing happens yet."""
         self._repository = repository
         self._objects = repository / "objects"
         self._folder = self._objects / "pack"
@@ -46,46 +45,45 @@ class Repack:
 
     @property
     def unreachable(self) -> Path:
-        """There as long as objects may be here that no ref leads to any more."""
+        """Return the file that exists while the repository may have unreachable objects."""
         return self._work / "unreachable"
 
     def note_unreachable(self) -> None:
-        """Let the next run know, if this one is killed."""
+        """Record for the next run, in case this one is killed, that objects become unreachable."""
         self._work.mkdir(exist_ok=True)
         self.unreachable.touch()
         sync_folder(self._work)
         sync_folder(self._repository)
 
     def loose(self) -> list[Path]:
-        """The objects that are files of their own: commits, as a rule."""
+        """Return the loose objects: usually commits."""
         return sorted(self._objects.glob(_LOOSE))
 
     def unfinished(self) -> list[Path]:
-        """What a killed run left."""
+        """Return the remains of a killed run."""
         return sorted(self._work.glob("new.*"))
 
-    def merge(self, packs: Sequence[PackFile], others: Sequence[PackFile]) -> NewPack:
-        """One pack of `packs`, without what `others` hold as well."""
+    def merge(self, packs: Sequence[PackFile], remaining: Sequence[PackFile]) -> NewPack:
+        """Make one pack of `packs`, without objects that `remaining` packs also have."""
         names = [f"{pack.path.name}\n" for pack in packs]
-        names += [f"^{pack.path.name}\n" for pack in others]
+        names += [f"^{pack.path.name}\n" for pack in remaining]
         new = self._write(["--stdin-packs"], "".join(names).encode())
-        self._check({oid for pack in packs for oid in pack.ids()}, new, *others)
+        self._check({oid for pack in packs for oid in pack.ids()}, new, *remaining)
         return new
 
-    def reachable(self, kept: Sequence[PackFile], ends: set[bytes]) -> NewPack:
-        """One pack of all that a ref leads to, without what the packs `kept` by somebody hold.
+    def reachable(self, excluded: Sequence[PackFile], ends: set[bytes]) -> NewPack:
+        """Make one pack of all that a ref leads to, without the objects of `excluded` packs.
 
-        `ends`: ids of commits that have to be there.
+        `ends`: ids of commits that it must have.
         """
         new = self._write(["--all", "--honor-pack-keep"], b"")
-        self._check(ends, new, *kept)
+        self._check(ends, new, *excluded)
         return new
 
     def pack_loose(self, loose: Sequence[Path]) -> None:
         """Put `loose` objects into a pack.
 
-        Git looks for the names of what it packs, which decide what is compared with what, from
-        commits in packs only.
+        Git chooses deltas by the names of objects, and reads names only from commits in packs.
         """
         ids = "".join(f"{path.parent.name}{path.name}\n" for path in loose)
         new = self._write([], ids.encode())
@@ -94,7 +92,7 @@ class Repack:
         self.remove_loose(loose)
 
     def take_place(self, new: NewPack, packs: Iterable[PackFile], now: float) -> PackFile:
-        """Let a new pack take the place of `packs`; `now` in seconds since the epoch."""
+        """Replace `packs` by a new one; `now` is in seconds since the epoch."""
         installed = self._install(new)
         old = [pack for pack in packs if pack.path != installed.path and pack.index_path.exists()]
         retire(self._folder, old, now)
@@ -104,16 +102,16 @@ class Repack:
         """Remove objects that are in a pack now."""
         for path in loose:
             path.unlink(missing_ok=True)
-            with suppress(OSError):  # most likely there are others in it
+            with suppress(OSError):  # usually it has other objects
                 path.parent.rmdir()
 
-    def _check(self, wanted: set[bytes], new: NewPack, *others: PackFile) -> None:
-        """Refuse a pack that lacks objects which are in none of the `others` either."""
-        for pack in (new.made, *others):
-            wanted.difference_update(pack.ids())
-        if wanted:
+    def _check(self, missing: set[bytes], new: NewPack, *remaining: PackFile) -> None:
+        """Refuse a pack that lacks objects which no pack of `remaining` has either."""
+        for pack in (new.pack, *remaining):
+            missing.difference_update(pack.ids())
+        if missing:
             raise GitFailedError(
-                f"{self._repository}: git left out {len(wanted)} objects, nothing was replaced",
+                f"{self._repository}: git left out {len(missing)} objects: nothing was replaced",
                 hint="try another version of git",
             )
 
@@ -128,18 +126,18 @@ class Repack:
             file.flush()
             os.fchmod(file.fileno(), _COMPLETE)
             os.fsync(file.fileno())
-        said: list[bytes] = []
+        output: list[bytes] = []
         read = ["index-pack", "-o", str(index.absolute()), str(pack.absolute())]
-        run_git(self._repository, read, put=said.append)
+        run_git(self._repository, read, put=output.append)
         with index.open("rb") as file:
             os.fchmod(file.fileno(), _COMPLETE)
             os.fsync(file.fileno())
-        return NewPack(read_pack(pack), f"pack-{b''.join(said).decode().strip()}")
+        return NewPack(read_pack(pack), f"pack-{b''.join(output).decode().strip()}")
 
     def _install(self, new: NewPack) -> PackFile:
         path = self._folder / f"{new.stem}{PACK}"
-        new.made.path.rename(path)
+        new.pack.path.rename(path)
         sync_folder(self._folder)
-        new.made.index_path.rename(path.with_suffix(INDEX))
+        new.pack.index_path.rename(path.with_suffix(INDEX))
         sync_folder(self._folder)
         return read_pack(path)

@@ -1,7 +1,7 @@
-"""What scrubs of a module remember: how far the round is, and the damage that they found.
+"""The record of a module's scrubs: the progress of the round, and the damage found.
 
-Damage is there until a run sees that it is none any more.  The file has a line for each damaged
-file, of which there is a limit, and none for the others.
+Damage stays recorded until a run finds it repaired.  The file has a line for each damaged file, up
+to a limit, and none for the others.
 """
 
 from pathlib import Path
@@ -12,55 +12,55 @@ from msgspec.structs import replace
 from huai_program.record_file import RecordFile
 
 MOST_DAMAGE = 1000
-"""Damaged files that are remembered: more are no matter of single files."""
+"""The most damaged files recorded: beyond that, single files do not matter."""
 
 
 class Round(msgspec.Struct, frozen=True):
-    """One pass over all files, as far as it has come."""
+    """One pass over all files, and its progress."""
 
     begun: int
-    """Seconds since the epoch; may lie ahead."""
+    """The time of its start, seconds since the epoch; may lie ahead."""
     after: bytes | None = None
     """The last path that was read."""
     files: int = 0
     size: int = 0
-    """Of what was passed, the latter in bytes."""
+    """The files read so far, and their bytes."""
 
     def passed(self, after: bytes, files: int, size: int) -> "Round":
-        """The same, `files` of `size` bytes further."""
+        """Return the round after `files` more of `size` bytes."""
         return replace(self, after=after, files=self.files + files, size=self.size + size)
 
 
 class Damage(msgspec.Struct, frozen=True):
-    """A file whose content is not what its digest names, though size and mtime are."""
+    """A file whose content does not match its digest, though size and mtime do."""
 
     path: bytes
     size: int
     mtime: int
     """Nanoseconds since the epoch."""
     expected: bytes
-    """The digest that is committed."""
-    found: bytes | None
-    """The one that it has; None: it cannot be read."""
+    """The committed digest."""
+    found: bytes | None  # prose: a field of the file
+    """The digest of its content; None if it cannot be read."""
     reason: str
     since: int
-    """When it was found first, seconds since the epoch."""
+    """The time of the first finding, seconds since the epoch."""
     identity: tuple[int, int] | None = None
-    """Inode and ctime when it was read last: with others it is read again."""
+    """Inode and ctime at the last read: if they change, it is read again."""
 
 
 class ScrubRecord(msgspec.Struct, frozen=True):
     """The state of a module's scrubs."""
 
     current: Round | None = None
-    """None: none was begun."""
+    """The unfinished round, if one was begun."""
     finished: int | None = None
-    """When the last round came to its end, seconds since the epoch."""
+    """The end of the last finished round, seconds since the epoch."""
     damage: tuple[Damage, ...] = ()
 
     @property
     def found_damage(self) -> tuple[tuple[bytes, int, int, bytes], ...]:
-        """Path, size, mtime and digest of content that no commit takes for new content."""
+        """Return path, size, mtime and digest of content that no commit may record as new."""
         return tuple(
             (each.path, each.size, each.mtime, each.found) for each in self.damage if each.found
         )
@@ -70,7 +70,7 @@ _FILE = RecordFile(ScrubRecord, permissions=0o644)
 
 
 def read_record(path: Path) -> ScrubRecord:
-    """The record; an empty one if there is none that can be read."""
+    """Read the record; an empty one if it is missing or unreadable."""
     return _FILE.load(path) or ScrubRecord()
 
 

@@ -1,6 +1,7 @@
-"""Commits that are here without those before them: the file `shallow` of a repository.
+"""Commits without their parents: the file `shallow` of a repository.
 
-A relay has some; git and its libraries read the file, and clone from such a repository what is
+A relay has such commits; git and its libraries read the file, and can clone such a repository.
+A repository that makes its own commits never has the file.
 there.  A repository that makes its own commits never has the file.
 """
 
@@ -13,7 +14,7 @@ _NAME = "shallow"
 
 
 def read_shallow(repository: Path) -> frozenset[str]:
-    """The hex ids."""
+    """Return the hex ids."""
     try:
         return frozenset((repository / _NAME).read_text("ascii").split())
     except FileNotFoundError:
@@ -21,8 +22,8 @@ def read_shallow(repository: Path) -> frozenset[str]:
 
 
 def write_shallow(repository: Path, commits: Iterable[str]) -> None:
-    """Let it be exactly these, durably."""
-    wanted = frozenset(commits)
-    if wanted != read_shallow(repository):
-        text = "".join(f"{commit}\n" for commit in sorted(wanted))
+    """Replace the ids durably."""
+    new = frozenset(commits)
+    if new != read_shallow(repository):
+        text = "".join(f"{commit}\n" for commit in sorted(new))
         replace_file(repository / _NAME, text.encode(), repository / f"{_NAME}.new")

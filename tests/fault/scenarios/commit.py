@@ -114,7 +114,7 @@ def is_finished(scene: Committing, hit: Hit) -> None:
 
 CHANGED = ("d0/f0", "d1/l0", "d0/new", "d2/new", "d1/f1", "d0/f3", "moved/**", "renamed")
 """The names of a correct list: rsync names an old name with each new one."""
-NO_RECORD = "no record says how the last commit was made"
+NO_RECORD = "the record of the last commit is missing"
 
 
 @dataclass

@@ -21,8 +21,8 @@ from huai_server.store.repository import Repository
         (errno.ENOENT, "removed while the commit read it"),
         (errno.EMFILE, "allow more open files"),
         (errno.EIO, "the disk fails"),
-        (errno.EACCES, "let the user that runs this command read it"),
-        (errno.EINVAL, "see that the file system is sound"),
+        (errno.EACCES, "make it readable for the user that runs this command"),
+        (errno.EINVAL, "check the file system"),
     ],
 )
 def test_a_path_that_could_not_be_read(

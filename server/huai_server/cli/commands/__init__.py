@@ -1,4 +1,4 @@
 """The commands of `huai-server`, one a module, each named `command` there.
 
-Arguments in, results and exit codes out; a use case does the work.
+They parse arguments, and print results; a use case does the work.
 """

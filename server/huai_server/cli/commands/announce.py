@@ -1,4 +1,4 @@
-"""`huai-server announce`: say in the tree itself where its metadata are."""
+"""`huai-server announce`: write the place of the metadata into a tree."""
 
 from pathlib import Path
 
@@ -32,5 +32,5 @@ def command(root: Path, name: str, url: str, console: Console) -> None:
         raise click.BadParameter(error.message) from None
     written = announce(tree, announcement)
     console.event("announced", module=name, path=str(tree / FILE_NAME), written=written)
-    done = "written; commit it" if written else "stands there already"
-    console.result(f"{name}: {tree / FILE_NAME}: {done}")
+    state = "written; commit it" if written else "is up to date"
+    console.result(f"{name}: {tree / FILE_NAME}: {state}")

@@ -1,4 +1,4 @@
-"""`huai-server audit`: in what trees differ from their last commits."""
+"""`huai-server audit`: compare trees with their last commits."""
 
 import time
 from pathlib import Path
@@ -9,7 +9,7 @@ from huai_program.cli.options import wait_option
 from huai_program.humanize import counted
 from huai_server.actions import modules
 from huai_server.cli.console import Console
-from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
+from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
 from huai_server.cli.report import difference_line, problem_values, show_problems
 from huai_server.config.load import load
 
@@ -30,7 +30,7 @@ def command(root: Path, names: tuple[str, ...], every: bool, wait: float, consol
     def one(name: str) -> int:
         return _audit(console, root, name, wait)
 
-    return each(one, chosen(load(root), names, every=every), console)
+    return run_all(one, chosen(load(root), names, every=every), console)
 
 
 def _audit(console: Console, root: Path, name: str, wait: float) -> int:

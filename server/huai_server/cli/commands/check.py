@@ -1,4 +1,4 @@
-"""`huai-server check`: whether metadata repositories are sound."""
+"""`huai-server check`: verify metadata repositories."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import click
 from huai_program.humanize import counted
 from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
-from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
+from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
 from huai_server.config.load import load
 from huai_server.state.closed_folder import is_open
 from huai_server.state.paths import module_places
@@ -29,7 +29,7 @@ def command(root: Path, names: tuple[str, ...], every: bool, console: Console) -
     def one(name: str) -> int:
         return _check(console, root, name)
 
-    return each(one, chosen(load(root), names, every=every), console)
+    return run_all(one, chosen(load(root), names, every=every), console)
 
 
 def _check(console: Console, root: Path, name: str) -> int:

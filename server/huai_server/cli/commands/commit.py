@@ -1,4 +1,4 @@
-"""`huai-server commit`: record what changed in the trees of modules."""
+"""`huai-server commit`: record the changes in the trees of modules."""
 
 import time
 from functools import partial
@@ -14,7 +14,7 @@ from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
 from huai_server.cli.list_report import list_lines
 from huai_server.cli.notified import notifying
-from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
+from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
 from huai_server.cli.report import (
     commit_line,
     commit_values,
@@ -75,30 +75,30 @@ def command(
 
     Exit code 41 means that some paths could not be committed as they are: they are named and keep
     their old entries, and everything else is committed. Modules are committed independently; the
-    exit code is the worst of all, as it is where several steps of one fail.
+    exit code is the worst of all, also if several steps of one fail.
     """
     if sources:
         if len(names) != 1 or every:
             raise click.UsageError("--changes is about one tree: name one module")
         options["lists"] = partial(read_lists, sources, spelling)
-    wanted = CommitOptions(**options)
+    commit_options = CommitOptions(**options)
 
     def commit(name: str) -> int:
-        return commit_module(console, root, name, wanted).exit_code
+        return commit_module(console, root, name, commit_options).exit_code
 
-    return each(commit, chosen(load(root), names, every=every, relayed=False), console)
+    return run_all(commit, chosen(load(root), names, every=every, relayed=False), console)
 
 
 def commit_module(console: Console, root: Path, name: str, options: CommitOptions) -> Committed:
-    """Commit one module, and print the result; who wants to be told of failures is told."""
-    made: list[Committed] = []
+    """Commit one module, print the result, and send notifications of failures."""
+    results: list[Committed] = []
 
     def run() -> int:
-        made.append(_commit(console, root, name, options))
-        return made[0].exit_code
+        results.append(_commit(console, root, name, options))
+        return results[0].exit_code
 
-    notifying(console, root, name, "commit", run, lambda: failure_text(made[0]))
-    return made[0]
+    notifying(console, root, name, "commit", run, lambda: failure_text(results[0]))
+    return results[0]
 
 
 def _commit(console: Console, root: Path, name: str, options: CommitOptions) -> Committed:

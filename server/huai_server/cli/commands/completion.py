@@ -1,4 +1,4 @@
-"""`huai-server completion`: what a shell needs to complete command lines."""
+"""`huai-server completion`: print the script that lets a shell complete command lines."""
 
 from typing import Literal, get_args
 
@@ -10,7 +10,7 @@ from huai_server.cli.options import console_options
 
 Shell = Literal["bash", "zsh", "fish"]
 _VARIABLE = "_HUAI_SERVER_COMPLETE"
-"""As click names it for a program of our name."""
+"""The variable that click uses for a program of this name."""
 
 
 @click.command()
@@ -24,7 +24,7 @@ def command(context: click.Context, shell: Shell, console: Console) -> None:
     bash: huai-server completion bash > /etc/bash_completion.d/huai-server
     zsh:  huai-server completion zsh > /usr/local/share/zsh/site-functions/_huai-server
     fish: huai-server completion fish > /etc/fish/completions/huai-server.fish
-    """  # noqa: D301 - click's mark for lines that stay as they are
+    """  # noqa: D301 - click's mark for unchanged lines
     maker = get_completion_class(shell)
     assert maker is not None  # noqa: S101 - click knows these three
     text = maker(context.find_root().command, {}, "huai-server", _VARIABLE).source()

@@ -12,10 +12,10 @@ from huai_server.cli.console import Console
 from huai_server.cli.options import (
     chosen,
     console_options,
-    each,
     every_option,
     modules_argument,
     read_limits_options,
+    run_all,
 )
 from huai_server.cli.report import problem_values, show_problems
 from huai_server.commit.read_limits import ReadLimits
@@ -49,7 +49,7 @@ def command(
     def one(name: str) -> int:
         return _digest(console, root, name, limits)
 
-    return each(one, chosen(load(root), names, every=every, relayed=False), console)
+    return run_all(one, chosen(load(root), names, every=every, relayed=False), console)
 
 
 def _digest(console: Console, root: Path, name: str, limits: ReadLimits) -> int:

@@ -1,4 +1,4 @@
-"""`huai-server export`: write what other programs of mirrors read."""
+"""`huai-server export`: write lists for other mirror software."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from huai_schema.errors import ExitCode
 from huai_server.actions.export import export_module, plan_export
 from huai_server.cli.after_commit_report import show_export
 from huai_server.cli.console import Console
-from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
+from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
 from huai_server.config.load import load
 from huai_server.export.dialects import NAMES
 from huai_server.state.paths import module_places
@@ -56,11 +56,11 @@ def command(
         module = config.module(name)
         if not only and not module.export.files:
             raise click.UsageError(
-                f"[modules.{name}.export] names no files: say which with --only, and where to with "
-                "--to"
+                f"[modules.{name}.export] names no files: choose some with --only, and the folder "
+                "with --to"
             )
         if folder is None and not module.export.files:
-            raise click.UsageError("say where to with --to")
+            raise click.UsageError("give the folder with --to")
         target = None if folder is None else str(Path(folder).absolute())
         plan = plan_export(name, module, folder=target, only=only)
         places = module_places(root, name)
@@ -70,4 +70,4 @@ def command(
             console.result(f"{name}: nothing changed, still serial {described.info.serial}")
         return ExitCode.OK
 
-    return each(one, chosen(config, names, every=every), console)
+    return run_all(one, chosen(config, names, every=every), console)

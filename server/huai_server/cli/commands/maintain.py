@@ -1,4 +1,4 @@
-"""`huai-server maintain`: order in metadata repositories."""
+"""`huai-server maintain`: repack and prune metadata repositories."""
 
 import time
 from pathlib import Path
@@ -9,7 +9,7 @@ from huai_program.cli.options import wait_option
 from huai_program.humanize import counted, human
 from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
-from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
+from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
 from huai_server.config.load import load
 from huai_server.state.paths import module_places
 from huai_server.store.disk_use import DiskUse
@@ -60,7 +60,7 @@ def command(
         console.result(f"{name}: {_line(plan, before, after)}")
         return ExitCode.OK
 
-    return each(one, chosen(config, names, every=every), console)
+    return run_all(one, chosen(config, names, every=every), console)
 
 
 def _values(
@@ -83,11 +83,11 @@ def _use_values(use: DiskUse) -> dict[str, object]:
 
 
 def _line(plan: Plan, before: DiskUse, after: DiskUse | None) -> str:
-    """What was, or would be done, and how much room is taken."""
+    """Describe what was done, or would be, and the disk use."""
     now = after or before
     done = "would become one" if after is None else "became one"
-    gone = "would go" if after is None else "went"
-    merged = f"{counted(plan.dropped, 'old commit')} {gone}; " if plan.dropped else ""
+    dropped = "would go" if after is None else "went"
+    merged = f"{counted(plan.dropped, 'old commit')} {dropped}; " if plan.dropped else ""
     merged += f"{counted(plan.merged, 'pack')} {done}; " if plan.merged else ""
     replaced = f", and {human(now.replaced.bytes)} that go soon" if now.replaced.files else ""
     kinds = {

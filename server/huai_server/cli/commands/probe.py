@@ -1,4 +1,4 @@
-"""`huai-server probe`: whether mirrors serve what they attest."""
+"""`huai-server probe`: compare content of mirrors with what they attest."""
 
 from pathlib import Path
 
@@ -6,13 +6,7 @@ import click
 
 from huai_schema.errors import worst_exit_code
 from huai_server.cli.console import Console
-from huai_server.cli.options import (
-    chosen,
-    console_options,
-    each,
-    every_option,
-    modules_argument,
-)
+from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
 from huai_server.config.load import load
 from huai_server.probe.probe import Probed, probe_mirrors
 
@@ -37,27 +31,27 @@ def command(root: Path, /, names: tuple[str, ...], every: bool, console: Console
     def one(name: str) -> int:
         codes = []
         for probed in probe_mirrors(root, config, name):
-            _tell(console, name, probed)
+            _show_probe(console, name, probed)
             codes.append(probed.exit_code)
         return worst_exit_code(codes)
 
-    return each(one, chosen(config, names, every=every), console)
+    return run_all(one, chosen(config, names, every=every), console)
 
 
-def _tell(console: Console, name: str, probed: Probed) -> None:
-    mirror, found = probed.mirror, probed.probe
+def _show_probe(console: Console, name: str, probed: Probed) -> None:
+    mirror, probe = probed.mirror, probed.probe
     console.event(
         "probe",
         module=name,
         mirror=mirror,
-        verdict=found.verdict,
-        serial=found.serial,
-        files=found.files,
-        path=found.path or None,
-        reason=found.reason or None,
+        verdict=probe.verdict,
+        serial=probe.serial,
+        files=probe.files,
+        path=probe.path or None,
+        reason=probe.reason or None,
     )
-    where = f"{found.path}: {found.reason}" if found.path else found.reason
-    line = f"{name}: {mirror}: {found.verdict}" + (f": {where}" if where else "")
+    where = f"{probe.path}: {probe.reason}" if probe.path else probe.reason
+    line = f"{name}: {mirror}: {probe.verdict}" + (f": {where}" if where else "")
     if probed.exit_code:
         console.error(line)
     else:

@@ -1,4 +1,4 @@
-"""`huai-server publish`: write the files that `serve` and any web server serve."""
+"""`huai-server publish`: write static files, for `serve` and any web server."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from huai_server.actions.publish import publish_module
 from huai_server.cli.after_commit_report import show_published
 from huai_server.cli.console import Console
 from huai_server.cli.notified import notifying
-from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
+from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
 from huai_server.config.load import load
 from huai_server.config.place import is_bucket
 from huai_server.state.paths import module_places
@@ -52,22 +52,22 @@ def command(
         copies = (_place(to),) if to else config.static_places(name)
         if copies and config.module(name).is_private:
             console.warning(
-                f"{name} is private, and no token guards these files: whoever can read them sees it"
+                f"{name} is private, and no token protects these files: their readers see it"
             )
 
         def run() -> int:
             places = module_places(root, name)
             for to_copy in copies if to else ("", *copies):
                 done = publish_module(config, name, places, to_copy, wait=wait)
-                shown = to_copy or str(places.repository)
-                show_published(console, name, shown, done)
+                place = to_copy or str(places.repository)
+                show_published(console, name, place, done)
                 if not done.files:
-                    console.result(f"{name}: {shown}: nothing new, serial {done.head.info.serial}")
+                    console.result(f"{name}: {place}: nothing new, serial {done.head.info.serial}")
             return ExitCode.OK
 
         return notifying(console, root, name, "publish", run, str)
 
-    return each(one, chosen(config, names, every=every), console)
+    return run_all(one, chosen(config, names, every=every), console)
 
 
 def _place(to: str) -> str:

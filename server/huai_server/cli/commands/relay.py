@@ -1,4 +1,4 @@
-"""`huai-server relay`: hand on what huai-client applied."""
+"""`huai-server relay`: serve the commits that huai-client applied."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from huai_schema.errors import ExitCode
 from huai_server.actions import modules
 from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
-from huai_server.cli.options import chosen, console_options, each, every_option, modules_argument
+from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
 from huai_server.config.load import load
 
 
@@ -48,10 +48,10 @@ def command(
         head = done.result.head
         serial, new = head.info.serial, done.result.new
         console.event("relay", module=name, changed=new, commit=head.commit, serial=serial)
-        said = "is handed on" if new else "was handed on before"
-        console.result(f"{name}: serial {serial} {said}")
+        state = "is relayed" if new else "was relayed before"
+        console.result(f"{name}: serial {serial} {state}")
         show_after_commit(console, name, done.after, head)
         return done.after.exit_code
 
-    found = chosen(load(root), names, every=every, relayed=True)
-    return each(one, found, console) if found else ExitCode.OK
+    relayed_names = chosen(load(root), names, every=every, relayed=True)
+    return run_all(one, relayed_names, console) if relayed_names else ExitCode.OK

@@ -1,4 +1,4 @@
-"""`huai-server remove`: forget a module."""
+"""`huai-server remove`: remove a module from the configuration."""
 
 from pathlib import Path
 
@@ -26,6 +26,6 @@ def command(root: Path, name: str, purge: bool, console: Console) -> None:
             f"{name}: clients still read its attr tree: when they are done, run "
             f"huai-server fallback remove {name}"
         )
-    kept = f"; its metadata stays in {removed.kept}" if removed.kept else ""
+    remainder = f"; its metadata stays in {removed.kept_folder}" if removed.kept_folder else ""
     console.event("removed", module=name, purged=purge)
-    console.result(f"{name}: removed{kept}")
+    console.result(f"{name}: removed{remainder}")

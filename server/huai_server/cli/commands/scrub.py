@@ -14,10 +14,10 @@ from huai_server.cli.notified import notifying
 from huai_server.cli.options import (
     chosen,
     console_options,
-    each,
     every_option,
     modules_argument,
     read_limits_options,
+    run_all,
 )
 from huai_server.cli.report import problem_values, show_problems
 from huai_server.commit.read_limits import ReadLimits
@@ -27,13 +27,13 @@ from huai_server.state.paths import module_places
 from huai_server.store.scrub_record import Damage
 
 _SHOWN = 20
-"""Damaged files that are named one by one; --json names all."""
+"""The most damaged files that are named one by one; --json names all."""
 _NOT_SCHEDULED = (
     'no file is due, because `scrub` is not set in server.toml: set scrub = "30d", or give --full'
 )
 _ADVICE = (
-    "put a sound copy in place of what is damaged, with its old time; if the content is meant to "
-    "be new, touch the file and commit"
+    "replace damaged files by sound copies with the old times; if new content is intended, touch "
+    "the file and commit"
 )
 
 
@@ -73,16 +73,16 @@ def command(
         if not module_places(root, name).repository.exists():
             console.result(f"{name}: no commit yet")
             return ExitCode.OK
-        found: list[ScrubResult] = []
+        results: list[ScrubResult] = []
 
         def run() -> int:
             scheduled = full or every or config.committed(name).scrub_span is not None
-            found.append(_scrub(console, root, name, limits, full=full, scheduled=scheduled))
-            return found[0].exit_code
+            results.append(_scrub(console, root, name, limits, full=full, scheduled=scheduled))
+            return results[0].exit_code
 
-        return notifying(console, root, name, "scrub", run, lambda: _failure_text(found[0]))
+        return notifying(console, root, name, "scrub", run, lambda: _failure_text(results[0]))
 
-    return each(one, chosen(config, names, every=every, relayed=False), console)
+    return run_all(one, chosen(config, names, every=every, relayed=False), console)
 
 
 def _scrub(
@@ -116,11 +116,11 @@ def _scrub(
 
 
 def _failure_text(result: ScrubResult) -> str:
-    """Why a scrub did not end with 0; one line."""
+    """Return why a scrub failed, as one line."""
     damage = result.record.damage
     if damage:
-        named = f"{show(damage[0].path)}: {damage[0].reason}"
-        return f"{counted(len(damage), 'file')} damaged, for example {named}"
+        example = f"{show(damage[0].path)}: {damage[0].reason}"
+        return f"{counted(len(damage), 'file')} damaged, for example {example}"
     return result.exit_code.meaning
 
 

@@ -1,4 +1,4 @@
-"""`huai-server serve`: metadata over HTTP."""
+"""`huai-server serve`: serve metadata over HTTP."""
 
 from functools import partial
 from pathlib import Path
@@ -36,7 +36,7 @@ def command(root: Path, host: str | None, port: int | None, console: Console) ->
         from huai_server.actions.serve import serve
     except ModuleNotFoundError as error:
         raise MissingExtraError(
-            f"{error.name} is not installed, which serving needs",
+            f"{error.name} is not installed, but serving needs it",
             hint="pip install --require-hashes -r requirements/server.lock, or: "
             "pip install 'huai[server]'",
         ) from error

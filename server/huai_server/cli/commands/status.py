@@ -1,4 +1,4 @@
-"""`huai-server status`: what is committed."""
+"""`huai-server status`: show the state of modules."""
 
 from contextlib import suppress
 from functools import partial
@@ -41,7 +41,7 @@ def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -
     modules = {name: config.module(name) for name in names or sorted(config.modules)}
     codes = []
     mark = unconfined_file(Path(config.fallback.folder))
-    if holder(mark):  # a service that was killed leaves it
+    if holder(mark):  # the mark remains after a killed service
         with suppress(OSError):
             reason = mark.read_text(encoding="utf-8").partition("\n")[2]
             console.warning(f"fallback: connections are not confined: {reason}")

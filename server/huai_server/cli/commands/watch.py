@@ -43,8 +43,8 @@ def command(root: Path, name: str, delay: float, at_most: float, console: Consol
     """Commit the module NAME whenever its tree has changed, until stopped.
 
     For trees that change all day without an end of an update. All directories are watched
-    (inotify), and a commit looks only at what was reported. It takes the tree as it is at that
-    moment: a file that is being written is committed again afterwards.
+    (inotify), and a commit looks only at what was reported. It records the present state: a file
+    that is being written is committed again afterwards.
     """
 
     def commit(lists: ChangeLists | None) -> tuple[Problem, ...]:

@@ -1,1 +1,1 @@
-"""Below every route: bodies, answers, connections and their limits."""
+"""The layer below every route: bodies, responses, connections and their limits."""

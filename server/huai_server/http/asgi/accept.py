@@ -11,7 +11,7 @@ _HTML, _JSON = "text/html", "application/json"
 
 
 def weights(header: str) -> Iterator[tuple[str, float]]:
-    """Each value of a list, in lower case, and its weight from 0 to 1."""
+    """Yield each value of a list, in lower case, with its weight from 0 to 1."""
     for part in header[:_HEADER_LENGTH].split(","):
         value, *parameters = part.split(";")
         yield value.strip().lower(), _weight(parameters)
@@ -29,7 +29,7 @@ def _weight(parameters: Iterable[str]) -> float:
 
 
 def prefers_html(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """True if a person asks: browsers name HTML, programs JSON, anything or nothing."""
+    """True for a person's browser: it names HTML; programs name JSON, anything or nothing."""
     accepted = {_HTML: 0.0, _JSON: 0.0}
     for name, value in headers:
         if name == b"accept":

@@ -1,7 +1,7 @@
-"""Seconds of work that each address may cause: a stock that is spent, and grows again slowly.
+"""Seconds of work that each address may cause: a budget that is spent, and refills slowly.
 
-A limit of what runs at once does not bound what one address costs in an hour.  Addresses with a
-full stock are forgotten.
+A limit on concurrent work does not bound what one address costs in an hour.  Addresses with a full
+budget are forgotten.
 """
 
 import math
@@ -14,7 +14,7 @@ _KEPT = 10_000
 
 
 class Allowance:
-    """`stock` seconds for each address, of which `growth` come back in a second."""
+    """A limit of `stock` seconds for each address, refilled by `growth` in a second."""
 
     def __init__(
         self,
@@ -24,28 +24,28 @@ class Allowance:
         most: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`most`: seconds of one request that count, however long it takes."""
+        """`most`: the most seconds charged for one request."""
         self._stock = stock
         self._growth = growth
         self._most = most
         self._clock = clock
         self._full: dict[str, float] = {}
-        """When the stock of an address is going to be full again."""
+        """The time at which the stock of an address is full again."""
 
     def check(self, address: str) -> None:
-        """Raise status 503 for an address without stock; an empty one is unknown, and has some."""
+        """Raise status 503 for an address without stock; an unknown (empty) one is not limited."""
         lacking = (self._full.get(address, 0.0) - self._clock()) * self._growth - self._stock
         if lacking >= 0:
             seconds = math.ceil(lacking / self._growth) + 1
             raise HttpError(
                 503,
-                "this address has asked for too much",
+                "this address has sent too many costly requests",
                 hint=f"try again in {seconds} s",
                 headers={"Retry-After": str(seconds)},
             )
 
     def spend(self, address: str, seconds: float) -> None:
-        """Take the time of one request from the stock."""
+        """Charge the seconds of one request."""
         if address:
             now = self._clock()
             full = max(now, self._full.get(address, 0.0))

@@ -2,7 +2,7 @@
 
 The first part is held in memory (most requests are a few hundred bytes and end there); the rest is
 streamed.  A gzip stream is inflated in slices, so a bomb takes the memory of one slice.  Rule: no
-byte is kept before it was counted.
+byte is kept before it is counted.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 HEAD_BYTES = 64 << 10
 BEGIN_SECONDS = 20.0
-"""A body has to arrive in so many seconds, and in one more for each `PACE` bytes of it."""
+"""A body must arrive within so many seconds, plus one for each `PACE` bytes of it."""
 PACE = 4096
 """Bytes a second."""
 _PLAIN = (b"", b"identity")
@@ -34,17 +34,16 @@ _SLICE = 64 << 10
 
 
 class Inbox:
-    """An ASGI `receive` that remembers whether the request has come to its end."""
+    """An ASGI `receive` that records the end of the request."""
 
     __slots__ = ("_receive", "ended")
 
     def __init__(self, receive: Receive) -> None:
-        """Takes over `receive`."""
         self._receive = receive
         self.ended = False
 
     async def __call__(self) -> MutableMapping[str, Any]:
-        """The next message."""
+        """Return the next message."""
         message = await self._receive()
         if not message.get("more_body", False):
             self.ended = True
@@ -52,10 +51,10 @@ class Inbox:
 
 
 class Body:
-    """One request's body.  Call `open` once, then `rest` once unless `complete`."""
+    """The body of a request.  Call `open` once, then `rest` once unless `complete`."""
 
     def __init__(self, receive: Receive, encoding: bytes, limit: int, timeout: float) -> None:
-        """`limit` counts inflated bytes; `timeout` (s) is for the whole body, at any pace."""
+        """`limit` counts inflated bytes; `timeout` (s) bounds the whole body."""
         if encoding not in _PLAIN + _GZIP:
             raise HttpError(415, "unknown content encoding", hint="send it plain or gzip")
         self._receive = receive
@@ -69,24 +68,24 @@ class Body:
         self.complete = False
 
     async def open(self) -> None:
-        """Fill `head`: the whole body if it is small (`complete`), else its first part."""
+        """Fill `head`: with a small body as a whole (`complete`), else with its first part."""
         parts: list[bytes] = []
-        held = 0
+        size = 0
         async for chunk in self._chunks:
             parts.append(chunk)
-            held += len(chunk)
-            if held >= HEAD_BYTES:
+            size += len(chunk)
+            if size >= HEAD_BYTES:
                 break
         else:
             self.complete = True
         self.head = b"".join(parts)
 
     def rest(self) -> AsyncIterator[bytes]:
-        """Everything after `head`."""
+        """Return the parts after `head`."""
         return self._chunks
 
-    async def gone(self) -> None:
-        """Wait, for ever if need be, until the client has hung up; then raise `ClientGoneError`."""
+    async def wait_for_disconnect(self) -> None:
+        """Wait until the client has hung up, then raise `ClientGoneError`."""
         await self._over.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
@@ -122,14 +121,13 @@ class Body:
 
 
 class Inflater:
-    """One gzip stream (RFC 1952), of one member, as git sends it."""
+    """One gzip stream (RFC 1952) with one member, as git sends it."""
 
     def __init__(self) -> None:
-        """Before the first byte."""
         self._stream = zlib.decompressobj(_GZIP_WBITS)
 
     def slices(self, data: bytes) -> Iterator[bytes]:
-        """Inflate the next piece of the stream; refuses a damaged one with status 400."""
+        """Inflate the next part of the stream; status 400 for a damaged one."""
         while True:
             if self._stream.eof and data:
                 raise HttpError(400, "there is data after the gzip stream of the request")
@@ -144,13 +142,13 @@ class Inflater:
                 return
 
     def finish(self) -> None:
-        """Refuse a stream that ends too early; call it after the last piece."""
+        """Refuse a stream that ends too early; called after the last part."""
         if not self._stream.eof:
             raise HttpError(400, "the gzip stream of the request ends too early")
 
 
 async def race(work: Coroutine[Any, Any, T], *guards: Coroutine[Any, Any, None]) -> T:
-    """The result of `work`, which is cancelled as soon as one of `guards` raises: that is raised.
+    """Return the result of `work`; an error of one of `guards` cancels it and is raised.
 
     A guard that ends without an error changes nothing.  Returns when all of them have ended.
     """

@@ -1,6 +1,6 @@
-"""The conditions of a request, held against what would be sent (RFC 9110, section 13).
+"""The conditions of a request, compared with what would be sent (RFC 9110, section 13).
 
-Pure.  Rule: a date that cannot be read is no condition; an ETag is compared as it stands.
+Pure.  Rule: a date that cannot be read is ignored; an ETag is compared byte for byte.
 """
 
 from collections.abc import Mapping
@@ -13,16 +13,16 @@ _DATE_LENGTH = 64
 
 
 class Validators(NamedTuple):
-    """By what a version of a resource is known."""
+    """The validators of a version of a resource."""
 
     etag: str
-    """As in the header; not a weak one."""
+    """A strong ETag, as in the header."""
     modified: int
     """Seconds since the epoch."""
 
 
 def judge(headers: Mapping[str, str], validators: Validators) -> int | None:
-    """The status with which a GET ends at its conditions; None: it goes on (section 13.2.2)."""
+    """Return the status that the conditions of a GET lead to; None to serve it (section 13.2.2)."""
     match, since = headers.get("if-match"), headers.get("if-unmodified-since")
     if match is not None:
         if not _names(match, validators.etag):
@@ -39,13 +39,13 @@ def judge(headers: Mapping[str, str], validators: Validators) -> int | None:
 
 
 def names_weakly(header: str, etag: str) -> bool:
-    """The weak comparison of section 13.1.2 with a list."""
+    """Compare an ETag weakly with a list (section 13.1.2)."""
     offers = [offer.strip().removeprefix("W/") for offer in header.split(",")]
     return etag.removeprefix("W/") in offers or "*" in offers
 
 
 def _names(header: str, etag: str) -> bool:
-    """The strong comparison."""
+    """Compare an ETag strongly with a list."""
     offers = [offer.strip() for offer in header.split(",")]
     return etag in offers or "*" in offers
 
@@ -56,7 +56,7 @@ def _is_unmodified(since: str, modified: int) -> bool:
 
 
 def _seconds(date: str) -> int | None:
-    """Seconds since the epoch; None: this is no date."""
+    """Return seconds since the epoch; None for text that is not a date."""
     try:
         return int(parsedate_to_datetime(date[:_DATE_LENGTH]).timestamp())
     except (ValueError, TypeError, OverflowError, IndexError):

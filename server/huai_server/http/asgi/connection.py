@@ -1,4 +1,4 @@
-"""One client's connection: uvicorn's class, with limits for the head of a request and for readers.
+"""A client's connection: uvicorn's class, with limits for the head of a request and for readers.
 
 uvicorn itself waits for ever for a head that never ends, and keeps all of it; it waits for ever for
 a client that does not read; and it has no limit for each address.
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 HEAD_BYTES = 64 << 10
 
 EXTENSION = "huai.connection"
-"""In the scope of a request, among the extensions: its `Connection`."""
+"""The key of a request's `Connection` among the extensions of its scope."""
 PACE = 4096
-"""Bytes a second that a client has to read."""
+"""Bytes a second that a client must read."""
 _UNREAD_BYTES = 16 << 10
-"""Of an answer that goes on: what waits here, and about as much again in the kernel."""
+"""The send buffer of an endless response; the kernel holds about as much again."""
 
 
 class Connection(HttpToolsProtocol):
-    """Closed if a head takes longer than `head_seconds` or more than `HEAD_BYTES`.
+    """A connection, closed if a head takes longer than `head_seconds` or exceeds `HEAD_BYTES`.
 
-    A client that does not read its answer may pause for `reader_seconds` altogether.  It gains one
+    A client that does not read its response may pause for `reader_seconds` in all.  It gains one
     second for each `PACE` bytes that it reads, up to `reader_seconds` more.
     """
 
@@ -40,9 +40,9 @@ class Connection(HttpToolsProtocol):
     reader_seconds: ClassVar[float]
     connection_limit: ClassVar[ConnectionLimit]
     handshake: Member | None = None
-    """What stood for it among the connections until now."""
+    """The member that counted for this connection during its TLS handshake."""
     _credit: float | None = None
-    """Seconds that the reader may still pause; None: it has not paused yet."""
+    """Seconds that the reader may still pause; None before its first pause."""
     _paused_at = 0.0
     _unread = 0
     _reader: asyncio.TimerHandle | None = None
@@ -62,7 +62,7 @@ class Connection(HttpToolsProtocol):
             transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Count what belongs to an unfinished head."""
+        """Count the bytes of an unfinished head."""
         super().data_received(data)
         if self.transport.is_closing():
             return
@@ -74,19 +74,19 @@ class Connection(HttpToolsProtocol):
             self._expect_head()
 
     def on_headers_complete(self) -> None:
-        """The head is complete; a body has limits of its own."""
+        """Stop the timer of the head; a body has its own limits."""
         self._stop_clock()
         super().on_headers_complete()
 
     def on_message_begin(self) -> None:
-        """The request has begun."""
+        """Begin a request."""
         super().on_message_begin()
         self.scope["extensions"] = {EXTENSION: self}  # type: ignore[dict-item] # of our own
 
     def stay(self) -> None:
-        """The answer goes on as long as its reader wants, a little at a time.
+        """Keep the connection open for an endless response.
 
-        It counts among the connections no more, and holds little that was not read.
+        It counts among the connections no more, and buffers little.
         """
         self.connection_limit.leave(self)
         self.transport.set_write_buffer_limits(high=_UNREAD_BYTES)
@@ -95,20 +95,20 @@ class Connection(HttpToolsProtocol):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD_BYTES)
 
     def certificate_names(self) -> frozenset[str]:
-        """By what the client's certificate is known, if it has shown a valid one.
+        """Return the names of the client's certificate, if it has shown a valid one.
 
         `sha256:` with the hash of the certificate in hex, and `CN=` with the name of its subject.
         """
         tls = self.transport.get_extra_info("ssl_object")
-        whole = tls.getpeercert(binary_form=True) if tls else None
-        if not whole:
+        certificate = tls.getpeercert(binary_form=True) if tls else None
+        if not certificate:
             return frozenset()
         subject = [each for one in tls.getpeercert()["subject"] for each in one]
         names = [f"CN={value}" for kind, value in subject if kind == "commonName"]
-        return frozenset((f"sha256:{sha256(whole).hexdigest()}", *names))
+        return frozenset((f"sha256:{sha256(certificate).hexdigest()}", *names))
 
     def on_message_complete(self) -> None:
-        """The request is complete."""
+        """End a request: the server answers from now on."""
         self.connection_limit.serve(self)
         super().on_message_complete()
 
@@ -126,7 +126,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The client reads more slowly than is written: start the reader's timer."""
+        """Start the reader's timer: the client reads more slowly than the server writes."""
         super().pause_writing()
         if self._credit is None:
             self._credit = self.reader_seconds
@@ -135,7 +135,7 @@ class Connection(HttpToolsProtocol):
         self._reader = self.loop.call_later(self._credit, self.hang_up)
 
     def resume_writing(self) -> None:
-        """The client has read: stop the reader's timer."""
+        """Stop the reader's timer: the client has read."""
         super().resume_writing()
         if self._reader is not None and self._credit is not None:
             self._reader.cancel()
@@ -145,11 +145,11 @@ class Connection(HttpToolsProtocol):
             self._credit = min(self.reader_seconds, self._credit - paused + read / PACE)
 
     def hang_up(self) -> None:
-        """Close at once, whatever is still to be sent."""
+        """Close at once, with data unsent."""
         self.transport.abort()
 
     def _is_idle(self) -> bool:
-        """Whether it is between requests without uvicorn's own timer, which data stops."""
+        """True between requests, where data has stopped uvicorn's own timer."""
         cycle: RequestResponseCycle | None = self.cycle
         return (cycle is None or cycle.response_complete) and self.timeout_keep_alive_task is None
 
@@ -164,7 +164,7 @@ class Connection(HttpToolsProtocol):
 
 
 class _Named(logging.LoggerAdapter[logging.Logger]):
-    """uvicorn's log, with the address of the client in front of each message."""
+    """uvicorn's log, with the client's address before each message."""
 
     level = logging.WARNING
     """uvicorn compares it, to trace more."""
@@ -178,7 +178,7 @@ class _Named(logging.LoggerAdapter[logging.Logger]):
 def connection_class(
     connection_limit: ConnectionLimit, *, head_seconds: float, reader_seconds: float
 ) -> type[Connection]:
-    """A class with these limits: uvicorn takes a class, and makes one for each client."""
+    """Return a class with these limits: uvicorn takes a class, and makes one for each client."""
     bounds = {
         "connection_limit": connection_limit,
         "head_seconds": head_seconds,

@@ -1,12 +1,11 @@
-"""How many connections one server has, altogether and from each address, and who has to go.
+"""The limits of connections, in all and from each address, and which one gives way.
 
-A connection waits as long as the client has not said all of its request.  One that answers
-within a moment is never in danger: only those that wait longest give way to new ones, so that
-half a request cannot keep others out, however many send one.
+A connection is waiting until its client has sent a whole request.  Only the ones that have waited
+longest give way to new ones, and one that answers within a moment is never closed, so half-sent
+requests cannot keep others out, however many there are.
 
-One household or server has a whole /64 of IPv6, so that counts as one address.  A trusted proxy has
-none: it stands for many, and says for whom in X-Forwarded-For, which uvicorn puts in the place of
-its address.
+A household or server has a whole /64 of IPv6, so that counts as one address.  A trusted proxy is
+not counted: it names its clients in X-Forwarded-For, and uvicorn replaces its address with theirs.
 """
 
 import logging
@@ -21,12 +20,12 @@ _ADDRESS_LENGTH = 64
 """Longer text is not an address: a header may hold anything."""
 
 AddressOf = Callable[[str], str]
-"""From the address in a socket or header to the one that is counted; empty: not limited."""
+"""A function from the address in a socket or header to the counted one; "" is not limited."""
 _log = logging.getLogger(__name__)
 
 
 def address_of(proxies: Iterable[str]) -> AddressOf:
-    """The function that knows these `proxies`, addresses or networks (`ValueError` if not)."""
+    """Return the `AddressOf` for these proxies, addresses or networks (`ValueError` if not)."""
     networks = [ip_network(proxy, strict=False) for proxy in proxies]
 
     @lru_cache(maxsize=_CACHED)
@@ -45,53 +44,55 @@ def address_of(proxies: Iterable[str]) -> AddressOf:
 
 
 def client_address(scope: Mapping[str, Any], address_of: AddressOf) -> str:
-    """The client's address for the limits: from the last trusted proxy, else the socket's."""
+    """Return the client's address for the limits, from the last trusted proxy or the socket."""
     client = scope.get("client")
     address = address_of(client[0]) if client else ""
     if address:
         return address
-    said = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
-    hosts = b",".join(said).decode("latin-1").split(",")
+    forwarded = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
+    hosts = b",".join(forwarded).decode("latin-1").split(",")
     counted = (address_of(host.strip()) for host in reversed(hosts))
     return next(filter(None, counted), "")
 
 
 class Member(Protocol):
-    """A connection."""
+    """A connection that is counted."""
 
     def hang_up(self) -> None:
         """Close at once."""
 
 
 class ConnectionLimit:
-    """Limits connections, altogether and for each address."""
+    """A limit for connections, in all and for each address."""
 
-    def __init__(self, limit: int, each: int, address_of: AddressOf) -> None:
-        """`limit` of all, `each` of one address."""
+    def __init__(self, limit: int, per_address: int, address_of: AddressOf) -> None:
+        """`limit` is for all, `per_address` for one address."""
         self._limit = limit
-        self._each = each
+        self._per_address = per_address
         self._address_of = address_of
         self._members: dict[Member, str] = {}
         self._waiting: dict[Member, None] = {}
         self._counts: Counter[str] = Counter()
         self.refused: Counter[str] = Counter(address=0, all=0)
-        """Connections that were closed at a limit, by which one it was."""
+        """Refused connections, by the limit that closed them."""
         self._logged: set[str] = set()
-        """Addresses whose limit was logged, until they have no connection; "": the limit of all."""
+        """Addresses whose limit was logged, until they have none; "" for the common limit."""
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Return the number of connections."""
         return len(self._members)
 
     def join(self, member: Member, host: str) -> bool:
-        """Add a connection from `host`, as waiting; False if a limit forbids it."""
+        """Add a waiting connection from `host`; False if a limit forbids it."""
         address = self._address_of(host) if host else ""
-        if address and self._counts[address] >= self._each:
+        if address and self._counts[address] >= self._per_address:
             self.refused["address"] += 1
             if address not in self._logged:
                 self._logged.add(address)
-                _log.warning("%s: more than %d connections; closed", address, self._each)
+                _log.warning(
+                    "%s: more than %d connections: closing new ones", address, self._per_address
+                )
             return False
         if len(self._members) >= self._limit and not self._make_room():
             return False
@@ -107,14 +108,14 @@ class ConnectionLimit:
         if oldest is None:
             if "" not in self._logged:
                 self._logged.add("")
-                _log.warning("%d connections are served; others are closed", self._limit)
+                _log.warning("all %d connections are in use: closing new ones", self._limit)
             return False
         self.leave(oldest)
         oldest.hang_up()
         return True
 
     def leave(self, member: Member) -> None:
-        """Forget a connection, if it is known."""
+        """Forget a connection, if it is counted."""
         address = self._members.pop(member, None)
         if address is None:
             return
@@ -126,10 +127,10 @@ class ConnectionLimit:
             self._logged.discard(address)
 
     def wait(self, member: Member) -> None:
-        """From now on `member` is waiting for its client."""
+        """Mark `member` as waiting for its client."""
         if member in self._members:
             self._waiting[member] = None
 
     def serve(self, member: Member) -> None:
-        """From now on the server answers `member`."""
+        """Mark `member` as being answered."""
         self._waiting.pop(member, None)

@@ -11,9 +11,9 @@ _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class HttpError(HuaiError):
-    """Ends a request with `status`; message and hint are what the other side gets to read.
+    """A request that ends with `status`; the client reads the message and the hint.
 
-    They must not carry paths of this machine or text that the request brought along.
+    They must not carry paths of this machine or text of the request.
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.NETWORK
@@ -26,7 +26,7 @@ class HttpError(HuaiError):
         hint: str = "",
         headers: Mapping[str, str] = _NO_HEADERS,
     ) -> None:
-        """`headers` are sent with the answer."""
+        """`headers` are sent with the response."""
         super().__init__(message, hint=hint)
         self.status = status
         self.headers = headers
@@ -35,11 +35,11 @@ class HttpError(HuaiError):
 def check_method(method: str, *allowed: str) -> None:
     """Raise an `HttpError` that names the methods of an address (RFC 9110, 15.5.6)."""
     if method not in allowed:
-        said = f"this address is for {allowed[0]}"
-        raise HttpError(405, said, headers={"Allow": ", ".join(allowed)})
+        message = f"this address is for {allowed[0]}"
+        raise HttpError(405, message, headers={"Allow": ", ".join(allowed)})
 
 
 class ClientGoneError(HuaiError):
-    """The client closed the connection or stopped reading: no answer can reach it."""
+    """The client closed the connection or stopped reading, and gets no response."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.NETWORK

@@ -1,9 +1,9 @@
-"""Accepts connections with TLS: each becomes a `Connection` when its handshake is over.
+"""Accepting connections with TLS: each becomes a `Connection` after its handshake.
 
-A server that asyncio makes tells nobody of a client before that, so nothing would limit those that
-never finish.
-Rule: whoever is in a handshake is one of the connections that are limited, and among the first to
-give way.
+A server made by asyncio reports a client only after that, so handshakes that never finish would
+not be limited.
+Rule: a client in its handshake counts as one of the limited connections, and is among the first
+to give way.
 """
 
 import asyncio
@@ -15,28 +15,27 @@ from huai_server.http.asgi.connection import Connection
 from huai_server.http.asgi.tls import Tls
 
 _PAUSE_SECONDS = 0.5
-"""After an accept that failed: no file is free, most likely."""
+"""The pause after a failed accept: most likely, no file is free."""
 _log = logging.getLogger(__name__)
 
 
 class _Handshake:
-    """One client until it is known to speak TLS: a member of the connections."""
+    """A client before its TLS handshake is over: a member of the connections."""
 
     def __init__(self) -> None:
-        """Runs nothing yet."""
         self.task: asyncio.Task[None] | None = None
 
     def hang_up(self) -> None:
-        """Give way to others."""
+        """Give way to other clients."""
         if self.task is not None:
             self.task.cancel()
 
 
 class TlsListener:
-    """Accepts the clients of one listening socket."""
+    """An acceptor of the clients of one listening socket."""
 
     def __init__(self, tls: Tls, listener: socket.socket, make: Callable[[], Connection]) -> None:
-        """`make` a connection for each."""
+        """`make` returns a connection for each client."""
         listener.settimeout(0)
         self._tls = tls
         self._listener = listener
@@ -44,14 +43,14 @@ class TlsListener:
         self._running: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Accept clients until this is cancelled; those in a handshake are dropped then."""
+        """Accept clients until cancelled; those in a handshake are dropped then."""
         loop = asyncio.get_running_loop()
         try:
             while True:
                 try:
                     client, peer = await loop.sock_accept(self._listener)
                 except OSError as error:
-                    _log.warning("no connection could be accepted: %s", error.strerror)
+                    _log.warning("cannot accept a connection: %s", error.strerror)
                     await asyncio.sleep(_PAUSE_SECONDS)
                     continue
                 self._begin(client, str(peer[0]))
@@ -79,7 +78,7 @@ class TlsListener:
                 ssl=self._tls.context,
                 ssl_handshake_timeout=connection.head_seconds,
             )
-        except OSError:  # of ssl as well: it is the client's, or nobody's
+        except OSError:  # of ssl too: the client's fault, or none
             client.close()
         except asyncio.CancelledError:
             client.close()

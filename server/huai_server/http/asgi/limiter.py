@@ -1,7 +1,7 @@
-"""A limit for what runs at once, altogether and for each address, with a waiting line.
+"""A limit for concurrent work, in all and for each address, with a queue.
 
-First come, first served, except that a request passes those that wait for the limit of their own
-address.  A slot is given back whatever happens inside it.
+First come, first served, but a request passes those that wait for their own address's limit.  A
+slot is always given back.
 """
 
 import asyncio
@@ -17,46 +17,48 @@ _RETRY_AFTER = {"Retry-After": "5"}
 
 
 class _Waiter(NamedTuple):
-    """A request in the line; `turn` gets its result when a slot is free."""
+    """A request in the queue; `turn` is resolved when a slot is free."""
 
     address: str
     turn: "asyncio.Future[None]"
 
 
 class Limiter:
-    """`limit` slots and a waiting line of `queue` places; an address gets half of either."""
+    """A limit of `limit` slots and `queue` waiting requests; an address gets half of each."""
 
-    def __init__(self, limit: int, queue: int, timeout: float, *, each: int | None = None) -> None:
-        """`timeout`: seconds that one request waits for a slot at most.
+    def __init__(
+        self, limit: int, queue: int, timeout: float, *, per_address: int | None = None
+    ) -> None:
+        """`timeout`: the most seconds that one request waits for a slot.
 
-        `each`: how many slots an address gets, instead of half.
+        `per_address`: the slots of one address, if not half of all.
         """
         self._limit = self._free = limit
-        self._each = max(1, limit // 2) if each is None else each
+        self._per_address = max(1, limit // 2) if per_address is None else per_address
         self._queue = queue
         self._queue_each = max(1, queue // 2)
         self._timeout = timeout
-        self._held: Counter[str] = Counter()
+        self._running: Counter[str] = Counter()
         self._line: deque[_Waiter] = deque()
 
     @property
     def running(self) -> int:
-        """How many slots are held."""
+        """Return the number of slots in use."""
         return self._limit - self._free
 
     @property
     def waiting(self) -> int:
-        """How many are in the line."""
+        """Return the length of the queue."""
         return len(self._line)
 
     @asynccontextmanager
     async def slot(self, address: str = "") -> AsyncIterator[None]:
-        """Hold one slot; status 503 if the line is full, or the wait takes too long.
+        """Hold one slot; status 503 if the queue is full or the wait takes too long.
 
-        An empty `address` is unknown, and has no limit of its own.
+        An empty `address` is unknown, and not limited.
         """
         if self._may_run(address):
-            self._take(address)
+            self._occupy(address)
         else:
             await self._wait(address)
         try:
@@ -65,27 +67,27 @@ class Limiter:
             self._release(address)
 
     def _may_run(self, address: str) -> bool:
-        return self._free > 0 and (not address or self._held[address] < self._each)
+        return self._free > 0 and (not address or self._running[address] < self._per_address)
 
-    def _take(self, address: str) -> None:
+    def _occupy(self, address: str) -> None:
         self._free -= 1
-        self._held[address] += 1
+        self._running[address] += 1
 
     def _release(self, address: str) -> None:
         self._free += 1
-        self._held[address] -= 1
-        if not self._held[address]:
-            del self._held[address]
+        self._running[address] -= 1
+        if not self._running[address]:
+            del self._running[address]
         self._grant()
 
     def _grant(self) -> None:
-        """Give free slots to the first in the line whose address is below its limit."""
+        """Give free slots to the first in the queue whose address is below its limit."""
         for waiter in list(self._line):
             if not self._free:
                 return
             if self._may_run(waiter.address):
                 self._line.remove(waiter)
-                self._take(waiter.address)
+                self._occupy(waiter.address)
                 waiter.turn.set_result(None)
 
     async def _wait(self, address: str) -> None:

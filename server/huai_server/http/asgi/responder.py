@@ -1,4 +1,4 @@
-"""Answers in ASGI messages: plain ones, and those of git, whole or in pieces.
+"""Responses in ASGI messages: plain ones, and those of git, in one part or in many.
 
 Sending waits for a slow reader; the connection limits how long.
 """
@@ -19,10 +19,10 @@ Headers = list[tuple[bytes, bytes]]
 
 _SLICE = 64 << 10
 _PIECE = 256 << 10
-"""Of a file, read at once."""
+"""Bytes of a file read at once."""
 _LINGER_SECONDS = 2.0
 FOREVER: Headers = [(b"cache-control", b"public, max-age=31536000, immutable")]
-"""Of what never changes under its address."""
+"""The caching of a resource that never changes under its address."""
 NO_CACHE: Headers = [
     (b"expires", b"Fri, 01 Jan 1980 00:00:00 GMT"),
     (b"pragma", b"no-cache"),
@@ -31,29 +31,29 @@ NO_CACHE: Headers = [
 
 
 class Responder:
-    """One answer of git: `whole`, an open `file`, or `piece` any number of times and `end`."""
+    """One response of git: `send_all`, an open `file`, or `piece` any number of times and `end`."""
 
     __slots__ = ("_caching", "_content_type", "_prefix", "_send", "started")
 
     def __init__(
         self, send: Send, content_type: bytes, prefix: bytes, caching: Headers = NO_CACHE
     ) -> None:
-        """`prefix` goes before whatever git says; `caching`: how long others may keep it."""
+        """`prefix` comes before the body; `caching` holds the headers for caches."""
         self._send = send
         self._content_type = content_type
         self._prefix = prefix
         self._caching = caching
         self.started = False
 
-    async def whole(self, body: bytes) -> None:
-        """Answer with all of `body` and its length."""
+    async def send_all(self, body: bytes) -> None:
+        """Send `body` and its length."""
         await self.begin(len(body))
         for at in range(0, len(body) - _SLICE, _SLICE):
             await self.piece(body[at : at + _SLICE])
         await self.end(body[(len(body) - 1) // _SLICE * _SLICE :] if body else b"")
 
     async def file(self, handle: int) -> None:
-        """Answer with all of an open file and its length, at the pace of its reader."""
+        """Send an open file and its length, at the pace of the reader."""
         size = os.fstat(handle).st_size
         await self.begin(size)
         for at in range(0, size, _PIECE):
@@ -64,17 +64,17 @@ class Responder:
         await self.end()
 
     async def begin(self, size: int) -> None:
-        """Send the head of an answer of `size` bytes."""
+        """Send the head of a response of `size` bytes."""
         await self._start([(b"content-length", b"%d" % (len(self._prefix) + size))])
 
     async def piece(self, data: bytes) -> None:
-        """Send a part at the pace of its reader; without `begin` the length is unknown."""
+        """Send a part at the pace of the reader; without `begin` the length is unknown."""
         if not self.started:
             await self._start([])
         await self._body(data, more=True)
 
     async def end(self, data: bytes = b"") -> None:
-        """Send the last piece, or nothing more."""
+        """Send the last part, if any, and end the response."""
         await self._body(data, more=False)
 
     async def _body(self, data: bytes, *, more: bool) -> None:
@@ -89,15 +89,15 @@ class Responder:
 
 
 def as_json(error: HttpError) -> JSONResponse:
-    """The answer that says it to a program."""
+    """Return the error for a program."""
     body = {"error": error.message, "hint": error.hint}
     return JSONResponse(body, error.status, headers=error.headers)
 
 
 async def send_error(error: HttpError, inbox: Inbox, send: Send) -> None:
-    """Answer with the error as text, and close; what still comes in is read for a moment.
+    """Send the error as text, and close; the rest of the request is read for a moment.
 
-    Otherwise this kernel would reset the connection, and the client's drop the answer.
+    Otherwise the kernel would reset the connection, and the client's kernel drop the response.
     """
     hint = f"{error.hint}\n" if error.hint else ""
     text = f"huai: {error.message}\n{hint}".encode()

@@ -1,4 +1,4 @@
-"""Work that may wait for a disk, apart from the loop that answers everybody."""
+"""Work that may wait for a disk, in threads apart from the event loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ _T = TypeVar("_T")
 
 
 async def in_thread(work: Callable[[], _T], pool: Executor | None = None) -> _T:
-    """The result of `work`; even if it is cancelled, it waits for the thread to end."""
+    """Return the result of `work`; a cancelled call waits for its thread to end."""
     task = asyncio.ensure_future(asyncio.get_running_loop().run_in_executor(pool, work))
     try:
         return await asyncio.shield(task)

@@ -1,6 +1,6 @@
-"""One answer with a file: all of it, some of its ranges, or nothing because of a condition.
+"""A response with a file: all of it, some of its ranges, or none because of a condition.
 
-Rule: the length of an answer is told first, so a file that changes drops the connection.
+Rule: the length is sent first, so a file that changes meanwhile breaks the connection.
 """
 
 import os
@@ -19,40 +19,40 @@ from huai_server.http.content.files import OpenFile
 _TYPE = "application/octet-stream"
 
 
-def answer(file: OpenFile, asked: Mapping[str, str]) -> Response:
-    """What a GET or HEAD with the headers `asked` gets of an open file.
+def answer(file: OpenFile, request_headers: Mapping[str, str]) -> Response:
+    """Return the response with an open file to a GET or HEAD.
 
     Raises `HttpError` if the conditions cannot be met.
     """
-    # A server must not name a time to come (RFC 9110, section 8.8.2.1).
+    # A server must not send a time in the future (RFC 9110, section 8.8.2.1).
     modified = max(0, min(file.mtime // 1_000_000_000, int(time.time())))
     headers = {
         "accept-ranges": "bytes",
-        # A path has other content after the next commit: caches have to ask.
+        # A path has other content after the next commit, so caches must revalidate.
         "cache-control": "no-cache",
         "etag": file.etag,
         "last-modified": formatdate(modified, usegmt=True),
-        # Whatever a mirror holds, no browser is to run it as a page of this server.
+        # No browser may run a mirrored file as a page of this server.
         "x-content-type-options": "nosniff",
     }
-    status = judge(asked, Validators(file.etag, modified))
+    status = judge(request_headers, Validators(file.etag, modified))
     if status == FAILED:
-        raise HttpError(FAILED, "the file is not the one that was meant")
+        raise HttpError(FAILED, "the file is not the version that the request names")
     if status == NOT_MODIFIED:
         return Response(status_code=NOT_MODIFIED, headers=headers)
-    if len(file.beginning) == file.size and "range" not in asked:
+    if len(file.beginning) == file.size and "range" not in request_headers:
         return Response(file.beginning, headers=headers, media_type=_TYPE)
     return _FileAnswer(file, headers)
 
 
 class _FileAnswer(FileResponse):
-    """What is sent at the pace of its reader."""
+    """A response sent at the pace of its reader."""
 
     chunk_size = 256 << 10
-    """What a slow reader holds in memory."""
+    """The memory that a slow reader takes."""
 
     def __init__(self, file: OpenFile, headers: Mapping[str, str]) -> None:
-        # Of the open file, whatever has its path by now.
+        # The open file, even if its path has another file by now.
         path = f"/proc/self/fd/{file.handle}"
         super().__init__(path, 200, headers, _TYPE, stat_result=os.fstat(file.handle))
         self._file = file

@@ -1,10 +1,9 @@
-"""`/content/NAME/PATH`: the files of modules that hand out content (`serve_content`).
+"""`/content/NAME/PATH`: the files of modules with `serve_content`.
 
-An ASGI application beside the framework: a small file costs half as much so.  Half of all
-connections may get content at a time, so that metadata stay within reach; one address gets half of
-that at most.  Threads of their own read the files: a disk that hangs holds up nobody who asks for
-metadata.
-Rule: a path is bytes, of any encoding, and read from the request as it came.
+An ASGI application next to the framework, which halves the cost of a small file.  Content takes at
+most half of all connections, so that metadata stay within reach; one address gets half of that.
+Separate threads read the files: a disk that hangs holds up no request for metadata.
+Rule: a path is bytes, in any encoding, and is read from the raw request.
 """
 
 import asyncio
@@ -35,18 +34,18 @@ Scope = dict[str, Any]
 PREFIX = "/content/"
 
 _THREADS = 16
-"""A disk does not become quicker by more."""
+"""More threads would not make a disk faster."""
 _log = logging.getLogger(__name__)
 
 
 class ContentApp:
-    """Hands out the files of one server's modules."""
+    """The application that serves the files of modules."""
 
     def __init__(self, settings: ServeSettings, registry: Registry, access: Access) -> None:
         """Modules come from `registry`, which may change at any time."""
         self._access = access
         self._registry = registry
-        self._known: dict[str, tuple[Content, CommittedFiles]] = {}
+        self._files_by_module: dict[str, tuple[Content, CommittedFiles]] = {}
         self._timeout = settings.request_timeout
         self._address_of = address_of(settings.proxies)
         most = max(1, settings.max_connections // 2)
@@ -54,16 +53,16 @@ class ContentApp:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="content")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request; `HttpError` for one that is not served."""
+        """Serve a request; `HttpError` if it is not served."""
         try:
             check_method(scope["method"], *READ_METHODS)
             await self._answer(scope, receive, send)
         except ClientGoneError:
-            pass  # leaving the answer unfinished makes the server drop the connection
+            pass  # an unfinished response makes the server drop the connection
         except FileChangedError as error:
             _log.warning("%s", error.message)
         except asyncio.CancelledError:
-            _log.warning("an answer was interrupted: the time for transfers at shutdown is over")
+            _log.warning("a response was cut off: the grace period at shutdown is over")
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         name, path = _target(scope["raw_path"])
@@ -78,16 +77,16 @@ class ContentApp:
     def _files(self, name: str) -> CommittedFiles:
         content = self._registry.contents().get(name)
         if content is None:
-            self._known.pop(name, None)
-            raise HttpError(404, "the module hands out no content here")
-        known = self._known.get(name)
-        if known is None or known[0] is not content:
-            known = self._known[name] = content, CommittedFiles(name, content)
-        return known[1]
+            self._files_by_module.pop(name, None)
+            raise HttpError(404, "the module does not serve content here")
+        cached = self._files_by_module.get(name)
+        if cached is None or cached[0] is not content:
+            cached = self._files_by_module[name] = content, CommittedFiles(name, content)
+        return cached[1]
 
     @asynccontextmanager
     async def _opened(self, files: CommittedFiles, path: bytes) -> AsyncIterator[OpenFile]:
-        """The file as long as the block lasts; also one that is opened for nobody is closed."""
+        """Yield the open file, and close it even if it is opened after a cancellation."""
         with ExitStack() as closing:
 
             def opened() -> OpenFile:
@@ -99,7 +98,7 @@ class ContentApp:
 
 
 def _target(raw: bytes) -> tuple[str, bytes]:
-    """Module and path that are asked for; no escaped slash separates anything."""
+    """Return the module and the path of a request; an escaped slash separates nothing."""
     parts = [unquote_to_bytes(part) for part in raw.split(b"/")]
     if len(parts) < 4 or parts[:2] != [b"", b"content"] or any(b"/" in part for part in parts):
         raise HttpError(404, "there is nothing at this address", hint="see /openapi.json")
@@ -107,9 +106,9 @@ def _target(raw: bytes) -> tuple[str, bytes]:
 
 
 def _headers(scope: Scope) -> dict[str, str]:
-    """Those of the request by their names; what stands in several lines is one list."""
-    found: dict[str, str] = {}
+    """Return the headers of a request by name; repeated ones are joined to a list."""
+    headers: dict[str, str] = {}
     for name, value in scope["headers"]:
         key, text = name.decode("latin-1"), value.decode("latin-1")
-        found[key] = f"{found[key]}, {text}" if key in found else text
-    return found
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    return headers

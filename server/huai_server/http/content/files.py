@@ -1,9 +1,9 @@
-"""The files of newest commits, opened to be handed out.
+"""The files of newest commits, opened to be served.
 
 A path is looked up in the newest commit, opened below the module's tree without following a
-symlink, and compared: what is handed out has the size and the time that the commit says.  Reads
+symlink, and compared: a served file has the size and the time that the commit records.  Reads
 disks, so it runs in threads.
-Rule: a path that the commit does not name as a file is not even looked for in the tree.
+Rule: a path that the commit does not name as a file is not even looked up in the tree.
 """
 
 import logging
@@ -19,36 +19,36 @@ from huai_server.http.newest import Newest
 from huai_server.http.settings import Content
 
 _SMALL_BYTES = 64 << 10
-"""More costs longer to read than to hand over to another thread."""
+"""Reading more takes longer than passing it to another thread."""
 _log = logging.getLogger(__name__)
 
 
 class OpenFile(NamedTuple):
-    """A file that is as it should be, at this moment; whoever has it closes the handle."""
+    """A file that matched its commit when opened; the owner must close the handle."""
 
     handle: int
     size: int
     mtime: int
     """Nanoseconds since the epoch."""
     etag: str
-    shown: str
+    label: str
     """Module and path, for the log."""
     beginning: bytes = b""
-    """All of it, if it is small: what was read while it was opened."""
+    """The content of a small file, read when it was opened."""
 
     def check(self) -> None:
-        """Raise `FileChangedError` if it is not what was opened any more."""
+        """Raise `FileChangedError` if the file has changed since it was opened."""
         status = os.fstat(self.handle)
         if (status.st_size, status.st_mtime_ns) != (self.size, self.mtime):
-            raise FileChangedError(f"{self.shown}: it was changed while it was sent")
+            raise FileChangedError(f"{self.label}: changed while it was being sent")
 
 
 class FileChangedError(HuaiError):
-    """A file is written to while it is handed out."""
+    """A file was changed while it was being served."""
 
 
 class CommittedFiles:
-    """Those of one module."""
+    """The files of one module's newest commit."""
 
     def __init__(self, name: str, content: Content) -> None:
         self._name = name
@@ -56,7 +56,7 @@ class CommittedFiles:
         self._newest = Newest(content.repository)
 
     def open(self, raw: bytes) -> OpenFile:
-        """The file at the path `raw`; an `HttpError` says why there is none."""
+        """Open the file at the path `raw`; an `HttpError` says why it cannot."""
         try:
             path = rel_path(raw)
         except FormatError:
@@ -75,18 +75,18 @@ class CommittedFiles:
 
     def _look_up(self, path: RelPath) -> File | None:
         try:
-            found = self._newest.find(path)
+            committed = self._newest.find(path)
         except HuaiError as error:
             # The message holds paths of this machine, so only the log gets it.
             _log.warning("%s: %s", self._name, error.message)
             raise _unreadable("the module's metadata cannot be read") from None
-        return found and found.file
+        return committed and committed.file
 
     def _open(self, path: RelPath) -> int:
         try:
             handle = open_regular(self._content.tree, path)
         except PermissionError:
-            raise HttpError(403, "the server may not read this file") from None
+            raise HttpError(403, "the server is not allowed to read this file") from None
         except OSError as error:
             _log.warning("%s: %s: %s", self._name, show(path), error.strerror)
             raise _unreadable("the file cannot be read") from None
@@ -100,11 +100,11 @@ class CommittedFiles:
         is_entry = (size, mtime) == (entry.size, entry.mtime)
         if not is_entry and not self._content.is_volatile(entry.path):
             raise _changed()
-        known = entry.digest.hex() if is_entry and entry.digest else None
-        etag = known or f"{size:x}-{mtime:x}-{status.st_ino:x}"
+        digest = entry.digest.hex() if is_entry and entry.digest else None
+        etag = digest or f"{size:x}-{mtime:x}-{status.st_ino:x}"
         beginning = os.pread(handle, size, 0) if size <= _SMALL_BYTES else b""
-        shown = f"{self._name}: {show(entry.path)}"
-        file = OpenFile(handle, size, mtime, f'"{etag}"', shown, beginning)
+        label = f"{self._name}: {show(entry.path)}"
+        file = OpenFile(handle, size, mtime, f'"{etag}"', label, beginning)
         file.check()
         return file
 
@@ -114,7 +114,7 @@ def _absent() -> HttpError:
 
 
 def _changed() -> HttpError:
-    hint = "fetch the next commit, which will name what is there now"
+    hint = "fetch the next commit, which has the present state"
     return HttpError(410, "the file was changed or removed since the newest commit", hint=hint)
 
 

@@ -1,1 +1,1 @@
-"""`/api/v1/events`: who stays connected is told of each new commit."""
+"""`/api/v1/events`: connected clients are notified of each new commit."""

@@ -1,17 +1,16 @@
-"""The newest commit of each module as an event, private ones too, and who waits for the next one.
+"""The newest commit of each module as an event, private ones too, and the tasks that wait for it.
 
-A commit is made by another process, which tells nobody: the branches are looked at, as long as
-somebody waits, and the static files, from which downstreams fetch.  Looking costs two small reads
-for each module, works on network file systems too, and needs none of the kernel's watches.
+A commit is made by another process without notice: while anything listens, the branches are polled,
+and the static files, from which downstreams fetch.  A poll costs two small reads for each module,
+works on network file systems too, and needs no watch of the kernel.
 
 Rules:
 
-- Only the newest commit of a module is kept: a subscriber that is slow misses what is between, and
-  never the newest.  So a subscriber needs no queue: it knows the number of the last event that it
-  was sent.
-- Numbers only grow, with the clock and not by one: a gap must not tell of commits that a
-  subscriber may not see.  They mean something in this start of the server alone: `epoch` tells one
-  from another.
+- Only the newest commit of a module is kept: a slow subscriber misses the ones between, and never
+  the newest.  So a subscriber needs no queue: it knows the number of the last event that it was
+  sent.
+- Numbers grow with the clock and not by one: a gap must not reveal commits that a subscriber may
+  not see.  They are valid in this run of the server only: `epoch` tells one run from another.
 """
 
 import asyncio
@@ -35,66 +34,66 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LOOK_SECONDS = 0.5
-"""Between two looks at all branches."""
+"""The time between two polls of all branches."""
 _SLICE = 256
-"""So many subscribers are told before others get their turn."""
+"""Subscribers that are woken before other tasks get their turn."""
 _log = logging.getLogger(__name__)
 
 
 class Event(NamedTuple):
-    """That a module has a new commit."""
+    """A new commit of a module."""
 
     number: int
     module: str
-    said: "Mapping[str, object]"
-    """The commit, as others hear of it."""
+    data: "Mapping[str, object]"
+    """The fields of the commit that are sent."""
     text: bytes
-    """The same as a message of an event stream."""
+    """The event as a message of an event stream."""
 
 
 class News:
-    """What is new, and for whom."""
+    """The events of new commits, and the tasks that wait for them."""
 
     def __init__(self, registry: Registry, heads: Heads) -> None:
         self._registry = registry
         self._heads = heads
-        self._told: dict[str, tuple[Path, str]] = {}
-        """By module: its repository and the commit of its event."""
+        self._reported: dict[str, tuple[Path, str]] = {}
+        """The repository of each module, and the commit of its event."""
         self._events: dict[str, Event] = {}
-        """By module, in the order of their numbers."""
+        """The event of each module, in the order of their numbers."""
         self._problems: dict[str, bytes] = {}
-        """Modules that cannot be read, at a state of their branch."""
+        """Modules that cannot be read, with the state of their branch."""
         self._waiting: set[asyncio.Future[None]] = set()
         self._subscribers = 0
-        self._looking: asyncio.Task[None] | None = None
-        self._looked = asyncio.Event()
-        """Whether the first look is over."""
+        self._polling: asyncio.Task[None] | None = None
+        self._has_polled = asyncio.Event()
+        """Set once the first poll is over."""
         self.epoch = secrets.token_hex(8)
         self.number = 0
-        """Of the newest event."""
+        """The number of the newest event."""
         self.stopped = False
 
     async def join(self) -> None:
-        """Look for news as long as there is a subscriber; returns when the first look is over."""
+        """Poll as long as there is a subscriber; returns when the first poll is over."""
         self._subscribers += 1
-        if self._looking is None:
-            self._looked.clear()
-            self._looking = asyncio.ensure_future(self._look_on())
-        await self._looked.wait()
+        if self._polling is None:
+            self._has_polled.clear()
+            self._polling = asyncio.ensure_future(self._poll_on())
+        await self._has_polled.wait()
 
     def leave(self) -> None:
-        """One subscriber less."""
+        """Remove a subscriber."""
         self._subscribers -= 1
 
     def after(self, number: int) -> list[Event]:
-        """The events after that of `number`, oldest first."""
-        found: list[Event] = []
+        """Return the events after that of `number`, oldest first."""
+        newer: list[Event] = []
         for event in reversed(self._events.values()):
             if event.number <= number:
                 break
-            found.append(event)
-        found.reverse()
-        return found
+            newer.append(event)
+        newer.reverse()
+        return newer
 
     async def wait(self, seconds: float) -> None:
         """Return when there may be something new, and after so many seconds anyway."""
@@ -111,24 +110,24 @@ class News:
             self._waiting.discard(turn)
 
     def stop(self) -> None:
-        """Nobody waits any more."""
+        """End all waits, for good."""
         self.stopped = True
         for turn in self._waiting:
             _end(turn)
 
-    async def _look_on(self) -> None:
+    async def _poll_on(self) -> None:
         while self._subscribers and not self.stopped:
             before = self.number
             try:
-                await self._look()
-            except Exception:  # noqa: BLE001 - else nobody is told of anything any more
-                _log.exception("looking for new commits failed; it goes on")
-            self._looked.set()
+                await self._poll()
+            except Exception:  # noqa: BLE001 - one failed poll must not end all notifications
+                _log.exception("looking for new commits failed; trying again")
+            self._has_polled.set()
             if self.number != before:
                 await self._wake()
             await asyncio.sleep(_LOOK_SECONDS)
-        self._looked.set()
-        self._looking = None
+        self._has_polled.set()
+        self._polling = None
 
     async def _wake(self) -> None:
         waiting = list(self._waiting)
@@ -137,17 +136,17 @@ class News:
                 _end(turn)
             await asyncio.sleep(0)
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         modules = {**self._registry.modules(), **self._registry.private()}
-        for name in self._told.keys() - modules.keys():
-            del self._told[name], self._events[name]
+        for name in self._reported.keys() - modules.keys():
+            del self._reported[name], self._events[name]
         for name, state in (await in_thread(lambda: _states(modules))).items():
-            told = self._told.get(name)
-            if state is None or told == (modules[name], state.decode()):
+            reported = self._reported.get(name)
+            if state is None or reported == (modules[name], state.decode()):
                 continue
             head = await self._read(name, state)
-            if head is not None and told != (modules[name], head.commit):
-                self._told[name] = modules[name], head.commit
+            if head is not None and reported != (modules[name], head.commit):
+                self._reported[name] = modules[name], head.commit
                 self._add(name, head)
 
     async def _read(self, name: str, state: bytes) -> Head | None:
@@ -156,27 +155,27 @@ class News:
         except HuaiError as error:
             if self._problems.get(name) != state:
                 self._problems[name] = state
-                _log.warning("%s: no event for its new commit: %s", name, error.message)
+                _log.warning("%s: no event is sent for its new commit: %s", name, error.message)
             return None
         self._problems.pop(name, None)
         return head
 
     def _add(self, name: str, head: Head) -> None:
         self.number = max(self.number + 1, time.monotonic_ns() // 1_000_000)
-        said = {
+        data = {
             "module": name,
             "serial": head.info.serial,
             "commit": head.commit,
             "tree": head.tree,
             "time": head.time,
         }
-        text = f"id: {self.epoch}-{self.number}\nevent: commit\ndata: {json.dumps(said)}\n\n"
-        self._events.pop(name, None)  # the newest stands last
-        self._events[name] = Event(self.number, name, said, text.encode())
+        text = f"id: {self.epoch}-{self.number}\nevent: commit\ndata: {json.dumps(data)}\n\n"
+        self._events.pop(name, None)  # the newest comes last
+        self._events[name] = Event(self.number, name, data, text.encode())
 
 
 def _states(modules: "Mapping[str, Path]") -> dict[str, bytes | None]:
-    """The state of each branch; None while the static files do not name the commit yet."""
+    """Return the state of each branch; None while the static files lack the newest commit."""
     states = {name: read_branch_state(repository) for name, repository in modules.items()}
     for name, state in states.items():
         published = newest_published(modules[name])

@@ -1,8 +1,8 @@
-"""One answer of `git upload-pack`, sent as it comes.
+"""A response of `git upload-pack`, sent as it comes.
 
-Knows nothing of HTTP beyond the ASGI `send`.  An answer that is small and comes soon is sent with
-its length, and judged by git's exit code before that.  Rule: a failure inside an answer that has
-begun drops the connection, so that no client takes the part for all of it.
+Knows nothing of HTTP beyond the ASGI `send`.  A small response that comes soon is sent with its
+length, after git's exit code was checked.  Rule: a failure inside a response that has begun drops
+the connection, so that no client takes a part for the whole.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from huai_server.http.asgi.responder import Responder
 from huai_server.http.git.upload_pack import Call, Git, UploadPack
 
 GATHER_SECONDS = 1.0
-"""How long the first bytes of an answer wait for the rest, so that its length can be sent."""
+"""The time that the first bytes of a response wait for the rest, to send its length."""
 _GATHER_BYTES = 256 << 10
 _CLIENT_FAULTS = (
     *("protocol error", "hung up", "unknown capability", "invalid command", "expected"),
@@ -28,24 +28,24 @@ _log = logging.getLogger(__name__)
 
 
 async def answer(git: Git, call: Call, body: Body | None, out: Responder) -> None:
-    """Run git for one request, and send what it prints to `out`; it is gone afterwards."""
+    """Run git for one request, and send its output to `out`; the process has ended afterwards."""
     async with git.start(call) as child:
         try:
-            await race(_Answer(call, child, git.patience, out).send(), child.feed(body))
+            await race(_Response(call, child, git.patience, out).send(), child.feed(body))
             if not out.started:
-                # Git takes the end inside a packet for the end; its own probe is a flush alone.
+                # Git takes an end inside a packet for the end; its own probe is a single flush.
                 if body is not None and body.head.replace(b"0000", b""):
                     raise _misunderstood()
-                await out.whole(b"")
+                await out.send_all(b"")
         except HttpError as error:
             if out.started:
                 raise ClientGoneError(error.message) from error
             raise
 
 
-class _Answer:
+class _Response:
     def __init__(self, call: Call, child: UploadPack, patience: float, out: Responder) -> None:
-        """`patience`: after so many seconds without output git counts as stuck."""
+        """`patience`: seconds without output after which git counts as stuck."""
         self._call = call
         self._child = child
         self._patience = patience
@@ -56,7 +56,7 @@ class _Answer:
         if is_complete:
             await self._check_end(gathered)
             if gathered:
-                await self._out.whole(gathered)
+                await self._out.send_all(gathered)
             return
         await self._out.piece(gathered)
         while piece := await self._next():
@@ -65,7 +65,7 @@ class _Answer:
         await self._out.end()
 
     async def _gather(self) -> tuple[bytes, bool]:
-        """Return the beginning of the answer, and True if that is all of it."""
+        """Return the first part of the response, and True if that is all of it."""
         gathered = bytearray(await self._next())
         with suppress(TimeoutError):
             async with asyncio.timeout(GATHER_SECONDS):
@@ -81,11 +81,11 @@ class _Answer:
             async with asyncio.timeout(self._patience):
                 return await self._child.read()
         except TimeoutError:
-            _log.error("git upload-pack on %s is stuck; ended", self._call.repository)
+            _log.error("git upload-pack on %s is stuck; killed", self._call.repository)
             raise HttpError(504, "git did not answer in time", hint="try again later") from None
 
     async def _check_end(self, gathered: bytes) -> None:
-        """Raise an error if git failed and `gathered`, what is not sent yet, does not say why."""
+        """Raise an error if git failed and `gathered`, which is unsent, does not report it."""
         code, talk = await self._child.finish()
         if not code:
             return
@@ -95,7 +95,7 @@ class _Answer:
         _log.log(level, "git upload-pack on %s ended with %d: %s", repository, code, quoted(talk))
         if gathered:
             return  # an ERR packet: git's own words to its client
-        # Not git's own text, which holds paths.
+        # Not git's own text, which contains paths.
         if is_fault:
             raise _misunderstood()
         raise HttpError(500, "the metadata repository cannot be read", hint="see the server's log")

@@ -1,7 +1,7 @@
 """Git's smart HTTP protocol, read-only, and the static files: all addresses `/git/NAME.git/…`.
 
-An ASGI application beside the framework: most requests are for a small file.  The protocol is that
-of stock git, a process for each request (gitprotocol-http(5)).
+An ASGI application next to the framework: most requests are for a small file.  Stock git speaks
+the protocol, one process for each request (gitprotocol-http(5)).
 Rule: the path of a request is compared and never opened; a repository comes from the registry.
 """
 
@@ -23,8 +23,8 @@ from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpErro
 from huai_server.http.asgi.limiter import Limiter
 from huai_server.http.asgi.responder import Responder, Send, send_error
 from huai_server.http.git.answer import answer
-from huai_server.http.git.block_indices import asked_index, send_index
-from huai_server.http.git.static_files import asked_static, send_static
+from huai_server.http.git.block_indices import parse_index, send_index
+from huai_server.http.git.static_files import is_static, send_static
 from huai_server.http.git.upload_pack import Call, Git
 from huai_server.http.settings import ServeSettings
 
@@ -42,11 +42,11 @@ _ADVERT_PREFIX = b"001e# service=git-upload-pack\n0000"
 _VERSION = re.compile(rb"(?:^|:)version=([012])(?=:|$)")
 _PROTOCOL_BYTES = 256
 _LISTINGS = (b"0013command=ls-refs", b"0014command=ls-refs\n")
-"""What a request of protocol v2 for refs begins with."""
+"""The first bytes of a request for refs in protocol v2."""
 _GIT_SECONDS, _GIT_GROWTH, _GIT_SECONDS_EACH = 120.0, 0.2, 10.0
 """Seconds of git's work for one address: at once, gained in a second, and for one fetch.
 
-A fetch that waits for its reader takes long, and little work."""
+A fetch that waits for its reader takes long without much work."""
 _DUMB = ("HEAD", "objects/", "packed-refs")
 
 Scope = dict[str, Any]
@@ -55,7 +55,7 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 
 
 class GitApp:
-    """Serves the repositories of a registry to git and others that speak the protocol."""
+    """The application that serves repositories to git and other clients of its protocol."""
 
     def __init__(self, settings: ServeSettings, access: Access) -> None:
         self._settings = settings
@@ -65,12 +65,12 @@ class GitApp:
         self._git = Git(timeout)
         self.transfers = Limiter(settings.max_transfers, settings.queue, timeout)
         self._allowance = Allowance(_GIT_SECONDS, _GIT_GROWTH, most=_GIT_SECONDS_EACH)
-        # Their own slots: who asks for refs must not wait behind packs that take minutes.
+        # Separate slots: a request for refs must not wait behind packs that take minutes.
         self._listings = Limiter(settings.max_transfers, settings.queue, timeout)
         self._handlers = {_ADVERT: self._advert, _SERVICE: self._upload_pack}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Serve a request."""
         inbox = Inbox(receive)
         name, _, operation = scope["path"].removeprefix(PREFIX).partition(".git/")
         try:
@@ -79,14 +79,14 @@ class GitApp:
                 raise _unknown(name, operation)
             repository = self._access.repository(scope, name)
             if not repository.exists():
-                raise HttpError(404, "nothing is committed there yet")
+                raise HttpError(404, "this module has no commit yet")
             await handle(repository, scope, inbox, send)
         except HttpError as error:
             await send_error(error, inbox, send)
         except ClientGoneError:
-            pass  # leaving the answer unfinished makes the server drop the connection
+            pass  # an unfinished response makes the server drop the connection
         except asyncio.CancelledError:
-            _log.warning("an answer was interrupted: the time for transfers at shutdown is over")
+            _log.warning("a response was cut off: the grace period at shutdown is over")
 
     async def _advert(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
         check_method(scope["method"], *READ_METHODS)
@@ -97,12 +97,12 @@ class GitApp:
         body = Body(inbox, b"", 0, self._settings.request_timeout)
         await body.open()
         call = Call(repository, version, advert=True)
-        await race(self._list(call, None, scope, out), body.gone())
+        await race(self._list(call, None, scope, out), body.wait_for_disconnect())
 
     def _handler(self, operation: str) -> _Handler | None:
-        if asked_static(operation):
+        if is_static(operation):
             return partial(self._static, operation)
-        digest = asked_index(operation)
+        digest = parse_index(operation)
         return self._handlers.get(operation) if digest is None else partial(self._index, digest)
 
     async def _static(
@@ -115,7 +115,7 @@ class GitApp:
             return
         body = Body(inbox, b"", 0, self._settings.request_timeout)
         await body.open()
-        await race(sending, body.gone())
+        await race(sending, body.wait_for_disconnect())
 
     async def _index(
         self, digest: bytes, repository: Path, scope: Scope, inbox: Inbox, send: Send
@@ -123,7 +123,7 @@ class GitApp:
         check_method(scope["method"], *READ_METHODS)
         body = Body(inbox, b"", 0, self._settings.request_timeout)
         await body.open()
-        await race(send_index(repository, digest, send), body.gone())
+        await race(send_index(repository, digest, send), body.wait_for_disconnect())
 
     async def _upload_pack(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
         check_method(scope["method"], "POST")
@@ -137,15 +137,15 @@ class GitApp:
         is_listing = version == 2 and body.complete and body.head.startswith(_LISTINGS)
         run = self._list if is_listing else self._transfer
         out = Responder(send, _RESULT_TYPE, b"")
-        await race(run(call, body, scope, out), body.gone())
+        await race(run(call, body, scope, out), body.wait_for_disconnect())
 
     async def _list(self, call: Call, body: Body | None, scope: Scope, out: Responder) -> None:
-        """Answer with refs, which costs little."""
+        """Send refs, which costs little."""
         async with self._listings.slot(client_address(scope, self._address_of)):
             await answer(self._git, call, body, out)
 
     async def _transfer(self, call: Call, body: Body, scope: Scope, out: Responder) -> None:
-        """Answer with a pack, as long as the address has seconds left."""
+        """Send a pack, if the address has seconds left."""
         address = client_address(scope, self._address_of)
         self._allowance.check(address)
         async with self.transfers.slot(address):
@@ -156,7 +156,7 @@ class GitApp:
                 self._allowance.spend(address, time.monotonic() - begun)
 
     def _body(self, headers: dict[bytes, bytes], inbox: Inbox) -> Body:
-        """The request's body; refuses headers with a wrong type or more bytes than allowed."""
+        """Return the request's body; refuses a wrong type, and more bytes than allowed."""
         if headers.get(b"content-type", b"").split(b";")[0].strip() != _REQUEST_TYPE:
             raise HttpError(415, f"the content type must be {_REQUEST_TYPE.decode()}")
         length = headers.get(b"content-length", b"0")
@@ -168,7 +168,7 @@ class GitApp:
 
 
 def protocol_version(headers: RawHeaders) -> int:
-    """The highest version that the Git-Protocol header offers and git knows; 0 without one."""
+    """Return the highest version in the Git-Protocol header that git knows; 0 without one."""
     for name, value in headers:
         if name == b"git-protocol" and len(value) <= _PROTOCOL_BYTES:
             return max(map(int, _VERSION.findall(value)), default=0)
@@ -176,7 +176,7 @@ def protocol_version(headers: RawHeaders) -> int:
 
 
 def _check_service(query: bytes) -> None:
-    """Refuse a query for another service than git-upload-pack, however it is spelled."""
+    """Refuse a query for a service other than git-upload-pack, however it is encoded."""
     try:
         services = parse_qs(query.decode("latin-1"), max_num_fields=8).get("service", [])
     except ValueError:
@@ -187,11 +187,11 @@ def _check_service(query: bytes) -> None:
         raise _read_only()
     if not services:
         raise _dumb()
-    raise HttpError(403, "there is no such git service here", hint="only git-upload-pack is served")
+    raise HttpError(403, "this git service is not offered", hint="only git-upload-pack is served")
 
 
 def _unknown(name: str, operation: str) -> HttpError:
-    """The error for an address without anything, with a hint for whoever typed it."""
+    """Return the error for an unknown address, with a hint for the person who typed it."""
     if not name or not operation:
         return HttpError(404, "there is nothing here", hint="use /git/NAME.git with git clone")
     if operation == "git-receive-pack":

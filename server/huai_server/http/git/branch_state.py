@@ -1,7 +1,7 @@
 """The state of a module's branch, read cheaply enough to be read for every request.
 
-Rule: a branch that is not understood for certain gives None, and no reply is cached for None.  A
-wrong state would send an old reply as the newest one.
+Rule: a branch in a doubtful state gives None, and no response is cached for None.  A wrong state
+would send an old response as the newest one.
 """
 
 import os
@@ -17,18 +17,18 @@ _PACKED_LINE = re.compile(rb"^([0-9a-f]{40,64}) " + BRANCH.encode() + rb"$", re.
 
 
 def read_branch_state(repository: Path) -> bytes | None:
-    """The commit id (hex) of the branch; None if it has no commit, or is not a plain file."""
+    """Return the commit id (hex) of the branch; None without a commit or a plain file."""
     content = _read(f"{repository}/{BRANCH}", _LOOSE_BYTES)
     if content is not None:
         value = content.rstrip(b"\n")
         return value if _OBJECT_ID.fullmatch(value) else None
     packed = _read(f"{repository}/packed-refs", _PACKED_BYTES)
-    found = _PACKED_LINE.search(packed) if packed else None
-    return found[1] if found else None
+    line = _PACKED_LINE.search(packed) if packed else None
+    return line[1] if line else None
 
 
 def _read(path: str, limit: int) -> bytes | None:
-    """The first `limit` bytes of a file, or None if it cannot be read."""
+    """Return the first `limit` bytes of a file, or None if it cannot be read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

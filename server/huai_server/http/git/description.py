@@ -1,4 +1,4 @@
-"""What `/openapi.json` says about git's addresses, which go past the framework."""
+"""The part of `/openapi.json` about git's addresses, which bypass the framework."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ _BYTES: dict[str, Any] = {"type": "string", "format": "binary"}
 _HEX = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _ERROR = {"text/plain": {"schema": {"type": "string"}}}
 _SERVICE = "git-upload-pack"
-_REFUSALS = {403: "git asks for something else than to read", 404: "there is nothing like this"}
+_REFUSALS = {403: "git may only read here", 404: "there is nothing at this address"}
 
 
 def _digest(name: str) -> dict[str, Any]:
@@ -16,18 +16,18 @@ def _digest(name: str) -> dict[str, Any]:
 
 
 def _answers(media_type: str, **more: str) -> dict[str, Any]:
-    """A good answer, and those that end here; `more`: further ones by `s` and their status."""
-    found: dict[str, Any] = {
-        "200": {"description": "what was asked for", "content": {media_type: {"schema": _BYTES}}}
+    """Describe a successful response and refusals; `more` has further ones by `s` and status."""
+    responses: dict[str, Any] = {
+        "200": {"description": "the file or refs", "content": {media_type: {"schema": _BYTES}}}
     }
     for status, words in {
         **_REFUSALS,
         **{int(key[1:]): text for key, text in more.items()},
     }.items():
-        found[str(status)] = {"description": words}
+        responses[str(status)] = {"description": words}
         if status != 304:
-            found[str(status)]["content"] = _ERROR
-    return found
+            responses[str(status)]["content"] = _ERROR
+    return responses
 
 
 def _file(summary: str, name: str, parameters: list[dict[str, Any]], **more: str) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def _file(summary: str, name: str, parameters: list[dict[str, Any]], **more: str
     }
 
 
-_BUSY = "too many are served at this moment"
+_BUSY = "too many are being served"
 DESCRIPTIONS: dict[str, Any] = {
     f"{_REPOSITORY}/info/refs": {
         "get": {
@@ -82,7 +82,7 @@ DESCRIPTIONS: dict[str, Any] = {
         }
     },
     f"{_REPOSITORY}/static/head": _file(
-        "What is new (FORMAT.md, Static transport)", "head", [], s304="it is as it was"
+        "The newest head (FORMAT.md, Static transport)", "head", [], s304="it is unchanged"
     ),
     f"{_REPOSITORY}/static/packs/{{digest}}.pack": _file(
         "A pack that the head names", "pack", [_digest("digest")]
@@ -105,4 +105,4 @@ DESCRIPTIONS: dict[str, Any] = {
         ],
     ),
 }
-"""By path."""
+"""The operations, by path."""

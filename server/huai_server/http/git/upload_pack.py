@@ -1,7 +1,7 @@
-"""One `git upload-pack` process: how it is started, fed, read and always reaped.
+"""A `git upload-pack` process: started, fed, read and always reaped.
 
-The only module of the HTTP side that runs a program.  Rule: command line and environment are made
-of constants, a path from the registry and numbers, and hold nothing of a request.
+The only module of the HTTP side that runs a program.  Rule: command line and environment consist
+of constants, a path from the registry and numbers, and contain nothing of a request.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _OPTIONS = (
     # Only the branch is advertised.
     "transfer.hideRefs=refs",
     f"transfer.hideRefs=!{BRANCH}",
-    # `git clone --filter`, by what costs no more than a clone without it.
+    # `git clone --filter`, with filters that cost no more than a clone without one.
     "uploadpack.allowFilter=true",
     "uploadpackfilter.allow=false",
     "uploadpackfilter.blob:none.allow=true",
@@ -48,9 +48,9 @@ class Call:
 
     repository: Path
     version: int
-    """Protocol: 0, 1 or 2."""
+    """The protocol version: 0, 1 or 2."""
     advert: bool
-    """Whether it sends the advertisement of refs; otherwise it reads a request from its input."""
+    """True to send the advertisement of refs; false to read a request from standard input."""
 
 
 class UploadPack:
@@ -65,7 +65,7 @@ class UploadPack:
         self._talk = asyncio.ensure_future(self._listen())
 
     async def feed(self, body: Body | None) -> None:
-        """Write the request and close the input; a process that stops reading is no error."""
+        """Write the request and close the input; the process may stop reading early."""
         with suppress(BrokenPipeError, ConnectionResetError):
             if body is not None:
                 await self._write(body.head)
@@ -82,26 +82,26 @@ class UploadPack:
         await self._in.drain()
 
     async def read(self) -> bytes:
-        """The next piece of the answer; empty at its end."""
+        """Return the next part of the response; empty at its end."""
         return await self._out.read(_CHUNK)
 
     async def finish(self) -> tuple[int, str]:
-        """After the end of the answer: exit code (negative: signal) and standard error."""
+        """Return the exit code (negative: signal) and standard error, after the response."""
         code = await self._process.wait()
         return code, (await self._talk).decode("utf-8", "backslashreplace").strip()
 
     async def _listen(self) -> bytes:
-        """Read standard error, and keep its beginning, so that the pipe never fills."""
-        kept = b""
+        """Read standard error, so that the pipe never fills, and keep its beginning."""
+        beginning = b""
         while chunk := await self._err.read(_CHUNK):
-            kept += chunk[: _TALK_BYTES - len(kept)]
-        return kept
+            beginning += chunk[: _TALK_BYTES - len(beginning)]
+        return beginning
 
     async def end(self) -> None:
-        """Kill what still runs (its helpers too), and reap it."""
+        """Kill and reap a process that still runs, with its helpers."""
         process = self._process
         if process.returncode is None:
-            # The whole process group, so that pack-objects ends, too.
+            # The whole process group, to end pack-objects too.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
         with suppress(TimeoutError):
@@ -114,7 +114,7 @@ class UploadPack:
 
 
 class Git:
-    """Starts processes."""
+    """A starter of `git upload-pack` processes."""
 
     def __init__(self, patience: float) -> None:
         """`patience`: seconds without input or output after which a process counts as stuck."""
@@ -122,12 +122,12 @@ class Git:
 
     @asynccontextmanager
     async def start(self, call: Call) -> AsyncIterator[UploadPack]:
-        """Run one process, which is gone at the end of the block; status 503 without git."""
+        """Run a process, which has ended when the block ends; status 503 without git."""
         try:
             command = self.command(call)
         except GitMissingError as error:
-            said = "git is not installed on this server"
-            raise HttpError(503, said, hint="/git/NAME.git/static/ is served without it") from error
+            hint = "/git/NAME.git/static/ is served without it"
+            raise HttpError(503, "git is not installed on this server", hint=hint) from error
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -144,7 +144,7 @@ class Git:
             await child.end()
 
     def command(self, call: Call) -> list[str]:
-        """The whole command line; `GitMissingError`."""
+        """Return the whole command line; raises `GitMissingError`."""
         repository = os.path.realpath(call.repository)
         advert = ["--http-backend-info-refs"] if call.advert else []
         return [
@@ -159,6 +159,6 @@ class Git:
         ]
 
     def environment(self, call: Call) -> dict[str, str]:
-        """The whole environment of the process: no configuration but the repository's counts."""
+        """Return the whole environment: no configuration except the repository's counts."""
         protocol = {"GIT_PROTOCOL": f"version={call.version}"} if call.version else {}
         return {**git_environment(find_git()), **protocol}

@@ -1,5 +1,4 @@
-"""Metrics of a running server, as Prometheus asks for them.
+"""Metrics of a running server for Prometheus.
 
-What is counted for each request is plain numbers in `traffic`; the library makes text of them when
-somebody asks.
+`traffic` counts requests in plain numbers; the library formats them when metrics are fetched.
 """

@@ -1,4 +1,4 @@
-"""The metrics of a server: their names, what they mean, and where each number comes from.
+"""The metrics of a server: their names, meanings and sources.
 
 `docs/MONITORING.md` lists them; a test compares.
 """
@@ -29,7 +29,7 @@ _OF_HEADS: tuple[tuple[str, str, Callable[[Head], int]], ...] = (
 
 
 class Sources(NamedTuple):
-    """What is counted as it happens."""
+    """The counters of a running server."""
 
     traffic: Traffic
     git: GitApp
@@ -37,17 +37,17 @@ class Sources(NamedTuple):
 
 
 class Module(NamedTuple):
-    """How a module stands."""
+    """The state of a module."""
 
     head: Head | None
-    """The newest commit; None: there is none yet, or it cannot be read."""
+    """The newest commit; None before the first one, or if it cannot be read."""
     readable: bool
     damaged: int = 0
     """Files that the last scrub found damaged."""
     undigested: int | None = None
-    """Files that have no digest yet; None: digests do not come later."""
+    """Files without a digest yet; None without late digests."""
     fallback_clients: int | None = None
-    """Clients of the fallback's daemon; None: nobody knows."""
+    """Clients of the fallback's daemon; None if unknown."""
 
 
 _OF_MODULES: tuple[tuple[str, str, Callable[[Module], int | None]], ...] = (
@@ -70,15 +70,15 @@ _OF_MODULES: tuple[tuple[str, str, Callable[[Module], int | None]], ...] = (
 
 
 class ServerCollector(Collector):
-    """The numbers of one moment."""
+    """A collector of the numbers of one moment."""
 
     def __init__(self, sources: Sources, modules: Mapping[str, Module]) -> None:
-        """All modules by name."""
+        """`modules` has all modules by name."""
         self._sources = sources
         self._modules = modules
 
     def collect(self) -> Iterable[Metric]:
-        """Each metric with all that it is of."""
+        """Yield each metric."""
         info = GaugeMetricFamily("huai_server_info", "1, with the version.", labels=["version"])
         info.add_metric([__version__], 1)
         yield info
@@ -95,8 +95,8 @@ class ServerCollector(Collector):
             readable.add_metric([name], module.readable)
         yield readable
         heads = {name: module.head for name, module in self._modules.items() if module.head}
-        for what, meaning, value in _OF_HEADS:
-            family = GaugeMetricFamily(f"huai_module_{what}", meaning, labels=["module"])
+        for suffix, meaning, value in _OF_HEADS:
+            family = GaugeMetricFamily(f"huai_module_{suffix}", meaning, labels=["module"])
             for name, head in heads.items():
                 family.add_metric([name], value(head))
             yield family
@@ -112,26 +112,26 @@ class ServerCollector(Collector):
         for metric, meaning, count in _OF_MODULES:
             family = GaugeMetricFamily(f"huai_{metric}", meaning, labels=["module"])
             for name, module in self._modules.items():
-                if (found := count(module)) is not None:
-                    family.add_metric([name], found)
+                if (number := count(module)) is not None:
+                    family.add_metric([name], number)
             yield family
 
     def _of_requests(self) -> Iterator[Metric]:
         traffic = self._sources.traffic
         requests = CounterMetricFamily(
-            "huai_http_requests", "Answers that began.", labels=["kind", "status"]
+            "huai_http_requests", "Responses started.", labels=["kind", "status"]
         )
         for (kind, status), count in sorted(traffic.requests.items()):
             requests.add_metric([kind, str(status)], count)
         yield requests
-        sent = CounterMetricFamily(
-            "huai_http_sent_bytes", "Bytes of the bodies of answers.", labels=["kind"]
+        sent_bytes = CounterMetricFamily(
+            "huai_http_sent_bytes", "Bytes of response bodies.", labels=["kind"]
         )
-        for kind, count in sorted(traffic.sent.items()):
-            sent.add_metric([kind], count)
-        yield sent
+        for kind, count in sorted(traffic.sent_bytes.items()):
+            sent_bytes.add_metric([kind], count)
+        yield sent_bytes
         running = GaugeMetricFamily(
-            "huai_http_requests_running", "Answers that are not at their end.", labels=["kind"]
+            "huai_http_requests_running", "Responses in progress.", labels=["kind"]
         )
         for kind, count in sorted(traffic.running.items()):
             running.add_metric([kind], count)

@@ -1,7 +1,7 @@
-"""What requests came and what was sent, counted by kind.
+"""Counters of requests and sent bytes, by kind.
 
-Rule: this is done for every request, so it is an addition and nothing more; no label comes from a
-request, so their number has a bound.
+Rule: this runs for every request, so it only adds; no label comes from a request, so the number of
+labels is bounded.
 """
 
 from collections import Counter
@@ -22,46 +22,46 @@ _PAGE = "page"
 
 
 class Traffic:
-    """All of one server since it started."""
+    """The traffic of one server since it started."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
-        """Answers that began, by kind and status."""
-        self.sent: Counter[str] = Counter()
-        """Bytes of their bodies, by kind."""
+        """Responses started, by kind and status."""
+        self.sent_bytes: Counter[str] = Counter()
+        """Bytes of response bodies, by kind."""
         self.running: Counter[str] = Counter()
-        """Answers that are not at their end, by kind."""
+        """Responses in progress, by kind."""
 
     def watch(self, path: str, send: Send) -> "Watched":
-        """What a request for `path` sends through `send`; to be ended."""
+        """Return a counting `send` for a request for `path`; the caller must `end` it."""
         return Watched(self, kind_of(path), send)
 
 
 def kind_of(path: str) -> str:
-    """The kind of a request, by its path."""
+    """Return the kind of a request, by its path."""
     return next((kind for prefix, kind in _PREFIXES if path.startswith(prefix)), _PAGE)
 
 
 class Watched:
-    """The `send` of one request, which is counted on its way."""
+    """The `send` of one request, with its counters."""
 
     __slots__ = ("_kind", "_send", "_traffic")
 
     def __init__(self, traffic: Traffic, kind: str, send: Send) -> None:
-        """The request is running from now on."""
+        """The request counts as running from now on."""
         self._traffic = traffic
         self._kind = kind
         self._send = send
         traffic.running[kind] += 1
 
     def end(self) -> None:
-        """The request is over, whatever came of it."""
+        """End the request, however it went."""
         self._traffic.running[self._kind] -= 1
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
-        """Send a part of the answer."""
+        """Send and count a part of the response."""
         if message["type"] == "http.response.start":
             self._traffic.requests[self._kind, message["status"]] += 1
         await self._send(message)
         if message["type"] == "http.response.body":
-            self._traffic.sent[self._kind] += len(message.get("body", b""))
+            self._traffic.sent_bytes[self._kind] += len(message.get("body", b""))

@@ -1,1 +1,1 @@
-"""Mirrors over HTTP: attestations come in, and who holds what is told in several forms."""
+"""Mirrors over HTTP: attestations come in, and what mirrors hold is served in several forms."""

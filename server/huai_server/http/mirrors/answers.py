@@ -1,4 +1,4 @@
-"""What is told of mirrors: as JSON, and as other programs of mirrors have it.
+"""The reports about mirrors: as JSON, and in the formats of other mirror software.
 
 Pure.  mirmon: the lines of its state file (Mirmon(3), Mirmon::Mirror).  MirrorZ: `mirrorz.json`,
 version 1.4 of its data format.  tunasync: the jobs of one mirror, as its manager lists them.
@@ -24,7 +24,7 @@ class _Model(BaseModel):
 
 
 class LagModel(_Model):
-    """Seconds for which there has been a newer commit; of 30 days what it kept to."""
+    """Seconds since a newer commit exists, now and as percentiles over 30 days."""
 
     now: int
     p50: int
@@ -33,31 +33,31 @@ class LagModel(_Model):
 
 
 class ProbeModel(_Model):
-    """What the last probe of a mirror found."""
+    """The result of the last probe of a mirror."""
 
     time: int = Field(description=f"when it was, {_SECONDS}")
     verdict: str = Field(
         description="good; lies: other content than it attests; stale: files are missing; "
         "unreachable"
     )
-    serial: int = Field(description="that the mirror attested then")
+    serial: int = Field(description="the serial attested at that time")
     files: int = Field(description="how many were compared")
-    path: str | None = Field(description="the first that was wrong or missing")
+    path: str | None = Field(description="the first wrong or missing file")
     reason: str | None
 
 
 class MirrorModel(_Model):
-    """What one mirror holds of one module."""
+    """The part of one module that a mirror holds."""
 
     mirror: str = Field(description="its name in allowed_downstreams")
     serial: int
     commit: str
-    time: int = Field(description=f"when it said so, {_SECONDS}")
+    time: int = Field(description=f"when it attested that, {_SECONDS}")
     since: int = Field(description=f"since when it has held that, {_SECONDS}")
     lag: LagModel
-    partial: bool = Field(description="whether it leaves out some of the module")
-    offered: bool = Field(description="whether mirrorlist and metalinks name it")
-    probe: ProbeModel | None = Field(description="null: it was not probed")
+    partial: bool = Field(description="true if it leaves out a part of the module")
+    offered: bool = Field(description="true if mirrorlist and metalinks name it")
+    probe: ProbeModel | None = Field(description="null: not probed")
     urls: list[str]
 
 
@@ -65,7 +65,7 @@ class ModuleMirrorsModel(_Model):
     """The mirrors of one module, the freshest first."""
 
     module: str
-    serial: int = Field(description="of the newest commit; 0: there is none")
+    serial: int = Field(description="of the newest commit; 0 before the first one")
     mirrors: list[MirrorModel]
 
 
@@ -76,7 +76,7 @@ class AllMirrorsModel(_Model):
 
 
 def module_mirrors(name: str, serial: int, standings: Iterable[Standing]) -> ModuleMirrorsModel:
-    """As JSON has it."""
+    """Return the mirrors of a module as JSON."""
     return ModuleMirrorsModel(module=name, serial=serial, mirrors=[*map(_model, standings)])
 
 
@@ -108,12 +108,12 @@ def _probe_model(probe: Probe) -> ProbeModel:
 
 
 def offered_urls(standings: Iterable[Standing]) -> list[str]:
-    """Where the module can be had, the freshest first."""
+    """Return the URLs from which the module can be fetched, the freshest first."""
     return [url for each in standings if each.offered for url in each.attestation.urls]
 
 
 def mirmon(standings: Iterable[Standing]) -> str:
-    """URL, timestamp of the tree, status, last good probe, probes, states, last probe."""
+    """Return lines of URL, tree time, status, last good probe, probes, states, last probe."""
     return "".join(
         f"{url} {one.complete_at} ok {one.attestation.time} s {one.attestation.time}-{_state(one)} "
         f"{one.attestation.time}\n"
@@ -123,11 +123,11 @@ def mirmon(standings: Iterable[Standing]) -> str:
 
 
 def _state(one: Standing) -> str:
-    """Fresh, or old."""
+    """Return "s" for a fresh mirror and "f" for an old one."""
     return "s" if one.offered else "f"
 
 
-class Held(NamedTuple):
+class HeldModule(NamedTuple):
     """A module that a mirror holds, with the size of the upstream's newest commit."""
 
     module: str
@@ -135,55 +135,56 @@ class Held(NamedTuple):
     standing: Standing
 
 
-def mirrorz(mirror: str, held: Sequence[Held]) -> dict[str, object] | None:
-    """One mirror as a site of MirrorZ; None: it names no web server."""
-    found = []
-    for each in held:
-        urls = [url for url in each.standing.attestation.urls if url.startswith("http")]
+def mirrorz(mirror: str, modules: Sequence[HeldModule]) -> dict[str, object] | None:
+    """Return one mirror as a site of MirrorZ; None if it names no web server."""
+    served = []
+    for module in modules:
+        urls = [url for url in module.standing.attestation.urls if url.startswith("http")]
         if urls:
-            found.append((each, urls[0].rstrip("/")))
-    if not found:
+            served.append((module, urls[0].rstrip("/")))
+    if not served:
         return None
-    parts = urlsplit(found[0][1])
+    parts = urlsplit(served[0][1])
     return {
         "version": _VERSION,
         "site": {"url": f"{parts.scheme}://{parts.netloc}", "abbr": mirror},
         "info": [],
         "mirrors": [
             {
-                "cname": each.module,
+                "cname": module.module,
                 "desc": "",
                 "url": url,
-                "status": _mirrorz_status(each.standing),
+                "status": _mirrorz_status(module.standing),
                 "help": "",
                 "upstream": "",
-                **_size(each),
+                **_size(module),
             }
-            for each, url in found
+            for module, url in served
         ],
     }
 
 
 def _mirrorz_status(one: Standing) -> str:
-    """Successful, or failed with the time of the last success."""
+    """Return successful, or failed with the time of the last success."""
     is_good = one.offered or (one.lag == 0 and (one.probe is None or one.probe.trusted))
     return f"S{one.attestation.time}" if is_good else f"FO{one.complete_at}"
 
 
-def _size(held: Held) -> Mapping[str, str]:
-    return {} if held.standing.attestation.partial else {"size": shown_size(held.size)}
+def _size(module: HeldModule) -> Mapping[str, str]:
+    return {} if module.standing.attestation.partial else {"size": shown_size(module.size)}
 
 
-def tunasync(held: Sequence[Held]) -> list[dict[str, object]]:
-    """One mirror's modules as jobs of tunasync."""
+def tunasync(modules: Sequence[HeldModule]) -> list[dict[str, object]]:
+    """Return the modules of one mirror as jobs of tunasync."""
     jobs = []
-    for each in held:
-        said = each.standing.attestation
-        size = 0 if said.partial else each.size
-        jobs.append(job(each.module, said.time, (each.standing.since, said.time), "", size))
+    for module in modules:
+        attestation = module.standing.attestation
+        size = 0 if attestation.partial else module.size
+        since = module.standing.since
+        jobs.append(job(module.module, attestation.time, (since, attestation.time), "", size))
     return jobs
 
 
 def as_text(value: object) -> str:
-    """JSON with its end of line."""
+    """Return JSON with a final newline."""
     return json.dumps(value, ensure_ascii=False, indent=1) + "\n"

@@ -1,10 +1,10 @@
-"""`POST /api/v1/modules/NAME/attestations`: a downstream says what it holds.
+"""`POST /api/v1/modules/NAME/attestations`: a downstream attests what it holds.
 
 Rules:
 
-- Nothing is believed before the signature is that of an allowed downstream, and nothing is
-  answered with 204 before it is on the disk.
-- What comes in has a bound in bytes and in seconds; one module is written by one request at a time.
+- Nothing is believed before the signature proves to be an allowed downstream's, and no 204 is sent
+  before the attestation is on the disk.
+- A request is limited in bytes and in seconds; one module is written by one request at a time.
 """
 
 import asyncio
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from huai_server.config.mirrors import Mirrors
 
 _SECONDS = 20.0
-"""In which a request has to arrive."""
+"""The time within which a request must arrive."""
 _BODY = {
     "requestBody": {
         "required": True,
-        "description": "an attestation (FORMAT.md): one of another form is 400; one without "
-        "a right signature of an allowed downstream, 403; one that is not true, 409",
+        "description": "an attestation (FORMAT.md): 400 if malformed; 403 without a valid "
+        "signature of an allowed downstream; 409 if it is not true",
         "content": {
             "text/plain": {
                 "schema": {"type": "string", "maxLength": BYTES_MAX, "pattern": SIGNED_PATTERN}
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 
 def router(registry: Registry, access: Access, commits: KnownCommits) -> APIRouter:
-    """The route; modules and downstreams come from `registry`, which may change at any time."""
+    """Return the route; modules and downstreams come from `registry`, which may change."""
     routes = APIRouter(prefix="/api/v1", tags=["mirrors"])
     turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -67,7 +67,7 @@ def router(registry: Registry, access: Access, commits: KnownCommits) -> APIRout
         openapi_extra=_BODY,
     )
     async def attestations(name: str, request: Request) -> Response:
-        """Take a downstream's word for what it holds: signed, fresh, and by one that is allowed."""
+        """Accept a downstream's attestation: signed by an allowed key, fresh, and true."""
         repository = access.repository(request.scope, name)
         text = await _body(request)
         try:
@@ -80,13 +80,13 @@ def router(registry: Registry, access: Access, commits: KnownCommits) -> APIRout
         if downstream is None:
             raise HttpError(
                 403,
-                "signed by a key that is none of the allowed downstreams",
-                hint="the upstream's allowed_downstreams in server.toml name the keys",
+                "the signing key does not belong to an allowed downstream",
+                hint="allowed_downstreams in the upstream's server.toml has the keys",
             )
-        said = _Said(name, downstream, signed, text)
+        received = _Received(name, downstream, signed, text)
         async with turns[name]:
             try:
-                await in_thread(lambda: _take(said, repository, mirrors, commits))
+                await in_thread(lambda: _store(received, repository, mirrors, commits))
             except RefusedError as error:
                 _log.warning("%s: attestation of %s: %s", name, downstream, error.message)
                 status = 403 if error.forbidden else 409
@@ -96,7 +96,7 @@ def router(registry: Registry, access: Access, commits: KnownCommits) -> APIRout
     return routes
 
 
-class _Said(NamedTuple):
+class _Received(NamedTuple):
     """An attestation of an allowed downstream."""
 
     module: str
@@ -105,13 +105,17 @@ class _Said(NamedTuple):
     text: bytes
 
 
-def _take(said: _Said, repository: "Path", mirrors: "Mirrors", commits: KnownCommits) -> None:
-    known, now = commits.read(repository), int(time.time())
-    allowed = mirrors.allowed[said.downstream]
-    check_attestation(said.signed, said.module, allowed, known, now, mirrors.settings.tolerance)
-    place = holding_place(mirrors.folder, said.module, said.downstream)
+def _store(
+    received: _Received, repository: "Path", mirrors: "Mirrors", commits: KnownCommits
+) -> None:
+    committed, now = commits.read(repository), int(time.time())
+    allowed = mirrors.allowed[received.downstream]
+    check_attestation(
+        received.signed, received.module, allowed, committed, now, mirrors.settings.tolerance
+    )
+    place = holding_place(mirrors.folder, received.module, received.downstream)
     before = read_holding(place, allowed.key)
-    write_holding(place, next_holding(before, said.signed, said.text, known, now))
+    write_holding(place, next_holding(before, received.signed, received.text, committed, now))
 
 
 async def _body(request: Request) -> bytes:
@@ -121,9 +125,9 @@ async def _body(request: Request) -> bytes:
             async for piece in request.stream():
                 data += piece
                 if len(data) > BYTES_MAX:
-                    raise HttpError(413, f"an attestation of more than {BYTES_MAX} bytes")
+                    raise HttpError(413, f"the attestation exceeds {BYTES_MAX} bytes")
     except TimeoutError:
         raise HttpError(408, "the attestation did not arrive in time") from None
     except ClientDisconnect:
-        raise HttpError(400, "the attestation did not arrive as a whole") from None
+        raise HttpError(400, "the attestation is incomplete") from None
     return bytes(data)

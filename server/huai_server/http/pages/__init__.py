@@ -1,6 +1,5 @@
-"""The pages for people: what is served, what each commit changed, in HTML.
+"""The pages for people: the modules, and the changes of each commit, in HTML.
 
-Templates, the style sheet, the script and the words of other languages are files beside the
-modules.  Rule: a page shows what others decide, loads nothing from elsewhere, and says all it has
-to say without its script.
+Templates, style sheet, script and translations are files next to the modules.  Rule: a page shows
+what other modules decide, loads nothing from elsewhere, and shows everything without its script.
 """

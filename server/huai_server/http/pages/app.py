@@ -1,6 +1,6 @@
 """The addresses of the pages.
 
-An error is a page too: whoever follows a link reads no JSON.
+An error is a page too, because people follow links.
 """
 
 import re
@@ -12,9 +12,9 @@ from fastapi import APIRouter, Request, Response
 
 from huai_schema.errors import HuaiError
 from huai_server.http.access import Access
-from huai_server.http.any_path import asked_path
+from huai_server.http.any_path import requested_path
 from huai_server.http.asgi.errors import HttpError
-from huai_server.http.pages.browse import Asked, Browser
+from huai_server.http.pages.browse import Browser, Location
 from huai_server.http.pages.history import Recent
 from huai_server.http.pages.rendering import ASSETS, Page
 from huai_server.http.pages.status import Now, front_page, module_page
@@ -22,14 +22,14 @@ from huai_server.http.settings import Registry, every_repository
 
 _DAMAGED = "its metadata cannot be read; the server's log says why"
 _ABOVE = 5
-"""How many parts of the address stand before a path."""
+"""The number of parts of the address before a path."""
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _UNKEPT = {"Cache-Control": "no-store"}
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 def router(registry: Registry, access: Access, now: Now) -> APIRouter:
-    """The routes; modules come from `registry`, which may change at any time."""
+    """Return the routes; modules come from `registry`, which may change at any time."""
     routes = APIRouter(include_in_schema=False)
     recent, browser = Recent(), Browser()
 
@@ -42,7 +42,7 @@ def router(registry: Registry, access: Access, now: Now) -> APIRouter:
 
     @routes.get("/modules/{name}")
     async def module(request: Request, name: str, before: str = "") -> Response:
-        """One module."""
+        """A module."""
         page, serial = Page(request), _number(before)
 
         async def build() -> Response:
@@ -60,33 +60,33 @@ def router(registry: Registry, access: Access, now: Now) -> APIRouter:
         page = Page(request)
 
         async def build() -> Response:
-            # People write a slash behind a directory.
+            # People end a directory with a slash.
             raw = request.scope["raw_path"].removesuffix(b"/")
             repository = _repository(access, request, page, name)
-            asked = Asked(name, commit, asked_path(raw, _ABOVE))
-            return await browser.tree_page(page, repository, asked, _number(start) or 0, q)
+            location = Location(name, commit, requested_path(raw, _ABOVE))
+            return await browser.tree_page(page, repository, location, _number(start) or 0, q)
 
         return await _guarded(page, build)
 
-    @routes.get("/modules/{name}/diff/{both}")
-    async def diff(request: Request, name: str, both: str, start: str = "") -> Response:
-        """What differs between two commits."""
+    @routes.get("/modules/{name}/diff/{commits}")
+    async def diff(request: Request, name: str, commits: str, start: str = "") -> Response:
+        """The differences between two commits."""
         page = Page(request)
         begin = _number(start) or 0
 
         async def build() -> Response:
             repository = _repository(access, request, page, name)
-            return await browser.diff_page(page, repository, name, both, begin)
+            return await browser.diff_page(page, repository, name, commits, begin)
 
         return await _guarded(page, build)
 
     @routes.get("/pages/{name}")
     async def loaded(name: str) -> Response:
-        """What pages load; a change of it has another address."""
-        found = ASSETS.get(name)
-        if found is None:
+        """A file that pages load; its address changes with its content."""
+        asset = ASSETS.get(name)
+        if asset is None:
             raise HttpError(404, "there is nothing at this address")
-        return Response(found.content, media_type=found.media_type, headers=_FOREVER)
+        return Response(asset.content, media_type=asset.media_type, headers=_FOREVER)
 
     _add_login(routes, access)
     return routes
@@ -95,11 +95,11 @@ def router(registry: Registry, access: Access, now: Now) -> APIRouter:
 def _add_login(routes: APIRouter, access: Access) -> None:
     @routes.get("/login")
     async def login(request: Request, to: str = "") -> Response:
-        """Ask for a token, and lead back: browsers send it from here on by themselves."""
+        """Ask for a token, and redirect back: browsers send it themselves from then on."""
 
         async def build() -> Response:
             access.check_login(request.scope)
-            # On this server, whatever `to` holds: it begins with neither a slash nor a scheme.
+            # Stays on this server, whatever `to` is: it begins with neither a slash nor a scheme.
             place = "./" + quote(to.lstrip("/"), safe="/%?=&")
             return Response(status_code=303, headers={"Location": place, **_UNKEPT})
 
@@ -115,12 +115,12 @@ def _repository(access: Access, request: Request, page: Page, name: str) -> Path
 
 
 def _number(text: str) -> int | None:
-    """A number in an address; None for anything else."""
+    """Parse a number in an address; None for anything else."""
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
 async def _guarded(page: Page, build: Callable[[], Awaitable[Response]]) -> Response:
-    """The page, or one that says why there is none."""
+    """Return the page, or an error page."""
     try:
         return await build()
     except HttpError as error:
@@ -130,7 +130,7 @@ async def _guarded(page: Page, build: Callable[[], Awaitable[Response]]) -> Resp
 
 
 def error_page(page: Page, error: HttpError) -> Response:
-    """The page that says why there is none, with the way back."""
+    """Return the page about an error, with the way back."""
     values = {"status": error.status, "message": error.message, "hint": error.hint}
     answer = page.render("problem.html", values, error.status)
     answer.headers.update(error.headers)

@@ -1,7 +1,7 @@
-"""The pages of what commits hold: directories and files, searches, and comparisons.
+"""The pages about commits: directories and files, searches, and comparisons.
 
-What costs reading is done in threads, so many at a time and no more, of one address half of them:
-others wait their turn, and get status 503 if it does not come.
+Expensive reads run in threads, a limited number at a time, half of them for one address: others
+wait their turn, and get status 503 if it does not come.
 """
 
 import asyncio
@@ -33,35 +33,35 @@ _T = TypeVar("_T")
 
 
 class Browser:
-    """The pages about commits of one server."""
+    """The pages about the commits of one server."""
 
     def __init__(self) -> None:
         self._turns = Limiter(_READERS, _LINE, _WAIT_SECONDS)
 
     async def tree_page(
-        self, page: Page, repository: Path, commit: "Asked", start: int, text: str
+        self, page: Page, repository: Path, location: "Location", start: int, text: str
     ) -> Response:
-        """A directory or a file of a commit; or what a search below it found."""
+        """Return the page of a directory or a file of a commit, or of a search below it."""
         needle = text.encode(errors="surrogateescape")[:_SEARCHED_BYTES]
 
         def read() -> dict[str, object]:
-            opened = open_commit(repository, commit.commit)
+            opened = open_commit(repository, location.commit)
             values: dict[str, object] = {"head": opened.head, "text": text}
             if needle:
-                return values | {"hits": search(opened, commit.path, needle)}
-            return values | _shown(opened, commit.path, start)
+                return values | {"hits": search(opened, location.path, needle)}
+            return values | _directory_or_file(opened, location.path, start)
 
         values = await self.read(page.client, read)
         template = "search.html" if needle else "entry.html" if "entry" in values else "tree.html"
-        above = [each for each in ancestors(commit.path)[::-1] if each]
-        common = {"name": commit.name, "path": commit.path, "above": above}
+        above = [each for each in ancestors(location.path)[::-1] if each]
+        common = {"name": location.name, "path": location.path, "above": above}
         return page.render(template, {**common, **values})
 
     async def diff_page(
-        self, page: Page, repository: Path, name: str, both: str, start: int
+        self, page: Page, repository: Path, name: str, commits: str, start: int
     ) -> Response:
-        """What differs between the commits `OLD..NEW`."""
-        before, dots, after = both.partition("..")
+        """Return the page of the differences between the commits `OLD..NEW`."""
+        before, dots, after = commits.partition("..")
         if not dots:
             raise HttpError(404, "there is nothing at this address")
 
@@ -72,16 +72,16 @@ class Browser:
             return {**values, "touched": part.touched, "later": part.later}
 
         values = await self.read(page.client, read)
-        return page.render("diff.html", {"name": name, "both": both, **values})
+        return page.render("diff.html", {"name": name, "both": commits, **values})
 
     async def read(self, client: str, work: Callable[[], _T]) -> _T:
-        """Return what `work` reads, in its turn; `client` is the address of the reader."""
+        """Return what `work` reads, in its turn; `client` is the address of the client."""
         async with self._turns.slot(client):
             return await asyncio.to_thread(work)
 
 
-class Asked:
-    """What an address names: a path in a commit of a module."""
+class Location:
+    """The address of an entry: a path in a commit of a module."""
 
     __slots__ = ("commit", "name", "path")
 
@@ -92,27 +92,27 @@ class Asked:
         self.path = path
 
 
-def _shown(opened: Opened, path: RelPath, start: int) -> dict[str, object]:
+def _directory_or_file(opened: Opened, path: RelPath, start: int) -> dict[str, object]:
     entry = entry_at(opened, path)
     if entry is not None:
         return {"entry": entry}
-    found = read_directory(opened, path, start)
-    if found is None:
+    directory = read_directory(opened, path, start)
+    if directory is None:
         raise HttpError(404, "the commit names no such path")
-    later = start + ROWS if start + ROWS < found.total else None
-    return {"directory": found, "start": start, "later": later, "rows": ROWS}
+    later = start + ROWS if start + ROWS < directory.total else None
+    return {"directory": directory, "start": start, "later": later, "rows": ROWS}
 
 
 def _row(difference: Change | Moved) -> dict[str, object]:
-    """A difference as the template shows it."""
+    """Return a difference as the template needs it."""
     if isinstance(difference, Moved):
         moved = {"what": "moved", "path": difference.new, "before": difference.old}
         return {**moved, "attributes": [], "sizes": None}
     old, new = difference.old, difference.new
-    what = "added" if old is None else "removed" if new is None else "changed"
+    kind = "added" if old is None else "removed" if new is None else "changed"
     sizes = [each.size if isinstance(each, File) else None for each in (old, new)]
     return {
-        "what": what,
+        "what": kind,
         "path": difference.path,
         "before": None,
         "attributes": sorted(difference.attributes),

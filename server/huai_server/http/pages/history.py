@@ -1,6 +1,6 @@
 """The newest commits of modules, read again only when a branch has moved.
 
-Reads in threads.  Rule: memory has a bound, however many commits a module keeps.
+Reads in threads.  Rule: memory is bounded, however many commits a module keeps.
 """
 
 import asyncio
@@ -11,36 +11,36 @@ from huai_server.http.git.branch_state import read_branch_state
 from huai_server.store.repository import Head, Repository
 
 KEPT = 5000
-"""The newest of a module that have pages: older ones would cost a look each."""
+"""The newest commits of a module that have pages: finding an older one would be slow."""
 RECENT = 40
-"""How many commits of every module are kept in memory: those of its picture."""
+"""The commits of each module that are kept in memory: those of its chart."""
 
 
 class Recent:
-    """The newest commits of every module, newest first; no more than `RECENT` of each."""
+    """The newest commits of every module, newest first; at most `RECENT` of each."""
 
     def __init__(self) -> None:
-        self._known: dict[Path, tuple[bytes, tuple[Head, ...]]] = {}
+        self._commits: dict[Path, tuple[bytes, tuple[Head, ...]]] = {}
 
     async def read(self, repository: Path) -> tuple[Head, ...]:
-        """Those of one module; `HuaiError` for a damaged repository."""
+        """Return the commits of one module; `HuaiError` for a damaged repository."""
         state = read_branch_state(repository)
-        known = self._known.get(repository)
-        if known is not None and known[0] == state:
-            return known[1]
-        found = await asyncio.to_thread(newest_commits, repository, RECENT)
-        if found and found[0].commit.encode() == state:
-            self._known[repository] = (state, found)
-        return found
+        cached = self._commits.get(repository)
+        if cached is not None and cached[0] == state:
+            return cached[1]
+        commits = await asyncio.to_thread(newest_commits, repository, RECENT)
+        if commits and commits[0].commit.encode() == state:
+            self._commits[repository] = (state, commits)
+        return commits
 
     def forget_all_but(self, repositories: set[Path]) -> None:
-        """Keep no more than the modules there are."""
-        for repository in self._known.keys() - repositories:
-            del self._known[repository]
+        """Forget all other repositories."""
+        for repository in self._commits.keys() - repositories:
+            del self._commits[repository]
 
 
 def newest_commits(repository: Path, most: int) -> tuple[Head, ...]:
-    """At most so many commits that are kept, newest first; none before the first one."""
+    """Return at most so many of the kept commits, newest first; none before the first one."""
     if not repository.exists():
         return ()
     return tuple(islice(Repository(repository).history(), most))

@@ -1,11 +1,11 @@
-"""The language of a page: the one that its reader wants, of those that there are."""
+"""The language of a page: the available one that its reader prefers."""
 
 from huai_program.words import ENGLISH, LANGUAGES
 from huai_server.http.asgi.accept import weights
 
 
 def preferred(header: str | None) -> str:
-    """The language that an Accept-Language header wants most (RFC 9110, section 12.5.4)."""
+    """Return the language that an Accept-Language header prefers (RFC 9110, section 12.5.4)."""
     best, most = ENGLISH, 0.0
     for tag, weight in weights(header or ""):
         main = tag.partition("-")[0]

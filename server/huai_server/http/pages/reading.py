@@ -1,7 +1,7 @@
-"""What pages read of commits: a directory, a search, a comparison; each a page at a time.
+"""Reading commits for pages: a directory, a search, a comparison; each a page at a time.
 
-Runs in threads.  Rules: one look has a bound in time or entries, whatever a commit holds; and what
-may take long pauses, since a thread at work keeps the event loop from running.
+Runs in threads.  Rules: each read is bounded in time or entries, whatever a commit holds; and long
+work pauses, because a working thread blocks the event loop.
 """
 
 import time
@@ -26,13 +26,13 @@ ROWS = 200
 _SEARCH_SECONDS = 3.0
 _WORK_SECONDS, _PAUSE_SECONDS = 0.002, 0.001
 _FURTHEST = 100_000
-"""How many differences are passed over for a later page; who wants more has git."""
+"""Differences that may be skipped for a later page; beyond them, use git."""
 _FEWEST_DIGITS = 6
 _T = TypeVar("_T")
 
 
 class Opened(NamedTuple):
-    """A commit, and what it holds."""
+    """A commit and its snapshot."""
 
     head: Head
     snapshot: Snapshot
@@ -44,30 +44,30 @@ class DirectoryPage(NamedTuple):
     directories: list[RelPath]
     leaves: list[File | Symlink]
     total: int
-    """How many names the directory has."""
+    """The number of names in the directory."""
 
 
 class Hits(NamedTuple):
-    """What a search found."""
+    """The results of a search."""
 
     paths: list[tuple[RelPath, bool]]
-    """Each with whether it is a directory."""
+    """Each path, and true for a directory."""
     complete: bool
-    """Whether everything was looked at."""
+    """True if everything was searched."""
 
 
 class Differences(NamedTuple):
-    """A part of what differs between two commits."""
+    """A part of the differences between two commits."""
 
     rows: list[Difference]
     touched: int
-    """Directories among them with another time only, which have no row."""
+    """Directories in this part with only another time, which have no row."""
     later: int | None
     """The place where the next part begins; None for the last part."""
 
 
 def open_commit(repository: Path, name: str) -> Opened:
-    """The commit with this serial, or whose id begins like this; 404 for one that is not kept."""
+    """Open the commit with this serial or beginning of an id; 404 if it is not kept."""
     head = next((each for each in newest_commits(repository, KEPT) if _is(each, name)), None)
     if head is None:
         raise HttpError(404, "no such commit", hint="old commits are not kept for ever")
@@ -80,7 +80,7 @@ def _is(head: Head, name: str) -> bool:
 
 
 def read_directory(opened: Opened, path: RelPath, start: int) -> DirectoryPage | None:
-    """`ROWS` names of a directory from the `start`-th on; None: there is no directory."""
+    """Read `ROWS` names of a directory from the `start`-th on; None if it is not a directory."""
     snapshot = opened.snapshot
     tree = snapshot.own_tree(path)
     if tree is None:
@@ -93,33 +93,33 @@ def read_directory(opened: Opened, path: RelPath, start: int) -> DirectoryPage |
     below = (RelPath(step[0]) for step in steps)
     directories = [each for each in below if parent(each) == path]
     count = own.leaves.count(b"\n")
-    wanted = directories[start : start + ROWS]
+    shown_directories = directories[start : start + ROWS]
     first = max(0, start - len(directories))
-    leaves = [*islice(leaves_from(own, first), ROWS - len(wanted))]
-    return DirectoryPage(wanted, leaves, len(directories) + count)
+    leaves = [*islice(leaves_from(own, first), ROWS - len(shown_directories))]
+    return DirectoryPage(shown_directories, leaves, len(directories) + count)
 
 
 def search(opened: Opened, path: RelPath, text: bytes) -> Hits:
-    """Paths below a directory with `text` in their name; in the whole path, if it has a slash.
+    """Find paths below a directory with `text` in their name; in the path, if it has a slash.
 
-    Letters of ASCII are compared without case.
+    ASCII letters are compared without case.
     """
-    needle, whole = text.lower(), b"/" in text
+    needle, by_path = text.lower(), b"/" in text
     name_needle = escape(needle.rpartition(b"/")[2])
     end = time.monotonic() + _SEARCH_SECONDS
-    found: list[tuple[RelPath, bool]] = []
+    hits: list[tuple[RelPath, bool]] = []
     for listing in with_pauses(opened.snapshot.subtree(path)):
-        if needle in _compared(listing.path, whole=whole):
-            found.append((listing.path, True))
+        if needle in _compared(listing.path, by_path=by_path):
+            hits.append((listing.path, True))
         for name in _names_with(listing.leaves, name_needle):
             child = join(listing.path, name)
-            if needle in _compared(child, whole=whole):
-                found.append((child, False))
-            if len(found) >= ROWS or time.monotonic() > end:
+            if needle in _compared(child, by_path=by_path):
+                hits.append((child, False))
+            if len(hits) >= ROWS or time.monotonic() > end:
                 break
-        if len(found) >= ROWS or time.monotonic() > end:
-            return Hits(found[:ROWS], complete=False)
-    return Hits(found, complete=True)
+        if len(hits) >= ROWS or time.monotonic() > end:
+            return Hits(hits[:ROWS], complete=False)
+    return Hits(hits, complete=True)
 
 
 def with_pauses(
@@ -127,7 +127,7 @@ def with_pauses(
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> Iterator[_T]:
-    """Yield `items`, with a pause after each few milliseconds of work, in which the loop runs."""
+    """Yield `items`, with a pause every few milliseconds of work for the event loop."""
     begun = clock()
     for item in items:
         yield item
@@ -137,9 +137,9 @@ def with_pauses(
 
 
 def _names_with(leaves: bytes, needle: bytes) -> Iterator[bytes]:
-    """Names of the lines that hold `needle` (escaped, lower case) somewhere.
+    """Yield the names of the lines that contain `needle` (escaped, lower case) anywhere.
 
-    Lines without it are not taken apart: of a million names few are wanted.
+    Other lines are not parsed: of a million names few match.
     """
     lowered = leaves.lower()
     at = lowered.find(needle)
@@ -149,12 +149,12 @@ def _names_with(leaves: bytes, needle: bytes) -> Iterator[bytes]:
         at = lowered.find(needle, end + 1)
 
 
-def _compared(path: bytes, *, whole: bool) -> bytes:
-    return (path if whole else basename(path)).lower()
+def _compared(path: bytes, *, by_path: bool) -> bytes:
+    return (path if by_path else basename(path)).lower()
 
 
 def differences(old: Opened, new: Opened, start: int) -> Differences:
-    """`ROWS` differences between two commits, from the `start`-th on, and what follows unshown."""
+    """Read `ROWS` differences between two commits, from the `start`-th on."""
     if start > _FURTHEST:
         raise HttpError(404, "too many differences for a page", hint="see them with git")
     rows: list[Difference] = []
@@ -172,5 +172,5 @@ def differences(old: Opened, new: Opened, start: int) -> Differences:
 
 
 def entry_at(opened: Opened, path: RelPath) -> Entry | None:
-    """What is at `path`, if it is no directory."""
+    """Return the file or symlink at `path`, if there is one."""
     return opened.snapshot.leaf(path) if path else None

@@ -1,6 +1,6 @@
-"""A page from its template: escaped, in the reader's language, with the headers that guard it.
+"""A page from its template: escaped, in the reader's language, with protective headers.
 
-Rule: autoescape is on, and no template marks anything as safe; a path is shown by `show`, so that
+Rule: autoescape is on, and no template marks anything as safe; a path is printed by `show`, so that
 no control character, broken byte or change of direction in a name reaches the page.
 """
 
@@ -25,7 +25,7 @@ from huai_server.http.asgi.conditions import names_weakly
 from huai_server.http.pages.languages import preferred
 
 _LAST_SECOND = 253_402_300_799
-"""The last second of the year 9999, which is the last that Python can print."""
+"""The last second of the year 9999, the last that Python can print."""
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60))
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
@@ -50,7 +50,7 @@ class Asset:
     content: bytes
     media_type: str
     version: str
-    """Of its content: part of its address, which never changes its meaning."""
+    """A hash of the content, part of the address, so that an address never changes its content."""
 
 
 def _asset(name: str, media_type: str) -> Asset:
@@ -59,50 +59,50 @@ def _asset(name: str, media_type: str) -> Asset:
 
 
 ASSETS = {name: _asset(name, media_type) for name, media_type in _MEDIA_TYPES.items()}
-"""All that pages load."""
+"""All files that pages load."""
 
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": "{:,}".format, "size": human, "path": show, "stamp": _stamp}
-    made.filters["last"] = basename
-    made.filters["span"] = _span
-    made.tests["link"] = lambda entry: isinstance(entry, Symlink)
-    made.globals["version"] = __version__
-    made.globals["languages"] = LANGUAGES
-    return made
+    environment.filters |= {"number": "{:,}".format, "size": human, "path": show, "stamp": _stamp}
+    environment.filters["last"] = basename
+    environment.filters["span"] = _span
+    environment.tests["link"] = lambda entry: isinstance(entry, Symlink)
+    environment.globals["version"] = __version__
+    environment.globals["languages"] = LANGUAGES
+    return environment
 
 
 class Page:
-    """One request for a page: its language, and addresses as seen from where it stands."""
+    """A request for a page: its language, and addresses relative to it."""
 
     def __init__(self, request: Request, clock: Callable[[], float] = time.time) -> None:
-        """Addresses are relative, so that a proxy may put all of it below any folder."""
+        """Addresses are relative, so that a proxy may serve the pages below any folder."""
         self.module: str | None = None
-        """The module that the page is about, once it is sure that the reader may see it."""
+        """The module of the page, once the reader is known to be allowed to see it."""
         self.follows = "huai-follows" in request.headers
-        """True if a page that gets events itself asked for it (`live.js`)."""
+        """True if a page that receives events itself sent the request (`live.js`)."""
         self.client = ""
-        """The reader's address, for limits; empty: unknown."""
+        """The client's address for limits; empty if unknown."""
         self._request = request
         self._clock = clock
-        asked = request.query_params.get("lang")
-        self._explicit = asked if asked in LANGUAGES else None
+        language = request.query_params.get("lang")
+        self._explicit = language if language in LANGUAGES else None
         tag = self._explicit or preferred(request.headers.get("accept-language"))
         self.words = load_words(__package__, tag)
-        # The path as it came: an escaped slash separates nothing for a browser either.
+        # The raw path: an escaped slash separates nothing for a browser either.
         self._place = request.scope["raw_path"].decode("latin-1").lstrip("/")
         self._base = "../" * (request.scope["raw_path"].count(b"/") - 1) or "./"
 
     def render(self, template: str, values: Mapping[str, object], status: int = 200) -> Response:
-        """The answer, or 304 if the reader has the same already."""
+        """Return the page, or 304 if the client has the same already."""
         text = (
             _environment()
             .get_template(template)
@@ -128,23 +128,23 @@ class Page:
             "Content-Language": self.words.tag,
             **_GUARDS,
         }
-        asked = self._request.headers.get("if-none-match")
-        if status == 200 and asked is not None and names_weakly(asked, etag):
+        condition = self._request.headers.get("if-none-match")
+        if status == 200 and condition is not None and names_weakly(condition, etag):
             return Response(status_code=304, headers=headers)
         return Response(body, status, headers=headers, media_type="text/html; charset=utf-8")
 
     def address(self, *parts: str | bytes, **query: object) -> str:
-        """The address of a place on this server, in the language that was asked for."""
+        """Return the address of a place on this server, in the requested language."""
         place = "/".join(quote(part, safe="/" if isinstance(part, bytes) else "") for part in parts)
-        given = {"lang": self._explicit} if self._explicit and "lang" not in query else {}
-        asked = "&".join(
+        language = {"lang": self._explicit} if self._explicit and "lang" not in query else {}
+        query_text = "&".join(
             f"{key}={quote(value if isinstance(value, bytes) else str(value), safe='')}"
-            for key, value in {**given, **query}.items()
+            for key, value in {**language, **query}.items()
         )
-        return f"{self._base}{place}{'?' + asked if asked else ''}"
+        return f"{self._base}{place}{'?' + query_text if query_text else ''}"
 
     def age(self, seconds: int) -> str:
-        """How long ago that was, in one unit, so that a page stays the same for a while."""
+        """Return how long ago a time was, in one unit, so that the page rarely changes."""
         past = max(0, int(self._clock()) - seconds)
         for size, text in (
             (86400, "{n} days ago"),
@@ -156,7 +156,7 @@ class Page:
         return self.words.say("just now") if past < 60 else self.words.say("1 min ago")
 
     def until(self, seconds: int) -> tuple[bool, str]:
-        """Return whether a moment has passed, and how long ago or ahead it is."""
+        """Return True if a time has passed, and how long ago or ahead it is."""
         left = seconds - int(self._clock())
         if abs(left) < 60:
             return False, self.words.say("next about now")
@@ -169,13 +169,13 @@ class Page:
 
 
 def _stamp(seconds: int) -> str:
-    """Date and time, UTC."""
+    """Format a date and time, UTC."""
     when = datetime.fromtimestamp(max(0, min(seconds, _LAST_SECOND)), UTC)
     return f"{when:%Y-%m-%d %H:%M}"
 
 
 def _span(seconds: int, least: int = 1) -> str:
-    """A span of time in one unit, whose symbol is the same in all languages.
+    """Format a duration in one unit, whose symbol is the same in all languages.
 
     `least`: the seconds of the smallest unit.
     """

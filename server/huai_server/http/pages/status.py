@@ -1,6 +1,6 @@
 """The front page and the page of one module.
 
-Reads repositories in threads.  A damaged one is a line of its page, and hides no other.
+Reads repositories in threads.  A damaged one is reported in its row, and hides no other.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from fastapi import Response
 
 from huai_schema.errors import HuaiError
 from huai_server.http.api import Heads
-from huai_server.http.looks import Looks
 from huai_server.http.metrics.traffic import Traffic
-from huai_server.http.mirrors.who_holds import WhoHolds
+from huai_server.http.mirrors.holders import Holders
+from huai_server.http.module_facts import ModuleFacts
 from huai_server.http.pages.history import KEPT, RECENT, Recent, newest_commits
 from huai_server.http.pages.rendering import Page
 from huai_server.store.repository import Head
@@ -26,14 +26,14 @@ _MARGIN = 2
 
 
 def line(times: Sequence[int], values: Sequence[int]) -> str:
-    """The `points` of an SVG polyline; equal lengths, oldest first; empty for less than two."""
+    """Return the `points` of an SVG polyline; values oldest first, empty for less than two."""
     if len(values) < 2:
         return ""
     first, last = min(times), max(times)
     low, high = min(values), max(values)
 
     def x(place: int) -> float:
-        """By time, or evenly where clocks say nothing."""
+        """Place by time, or evenly if all times are equal."""
         share = (
             (times[place] - first) / (last - first) if last > first else place / (len(values) - 1)
         )
@@ -50,9 +50,9 @@ _FEWEST_GAPS = 3
 
 
 def next_expected(times: Sequence[int]) -> int | None:
-    """As long after the newest as commits usually are apart (the median), seconds since the epoch.
+    """Predict the next commit from the median gap, in seconds since the epoch.
 
-    `times`, the newest first; None: fewer than four commits say nothing.
+    `times` has the newest first; None for fewer than four commits.
     """
     gaps = sorted(later - earlier for later, earlier in pairwise(times) if later > earlier)
     return times[0] + gaps[len(gaps) // 2] if len(gaps) >= _FEWEST_GAPS else None
@@ -68,42 +68,42 @@ class ModuleRow(NamedTuple):
 
     name: str
     commits: tuple[Head, ...] = ()
-    """The newest, newest first; none before the first one."""
+    """The newest commits, newest first."""
     growth: str = ""
-    """Its size over these commits, as points of a line."""
+    """The size over these commits, as points of a line."""
     problem: bool = False
-    """Whether its metadata cannot be read."""
+    """True if the metadata cannot be read."""
     damaged: int = 0
     """Files that the last scrub found damaged."""
     undigested: int = 0
-    """Files whose digests are still to come."""
+    """Files without a digest yet."""
     fallback_clients: int = 0
-    """Clients that know only rsync, and are served now."""
+    """Connected clients of plain rsync."""
 
     @property
     def expected(self) -> int | None:
-        """When the next commit is due, as far as the last ones tell; seconds since the epoch."""
+        """Return when the next commit is probably due, in seconds since the epoch."""
         return next_expected([each.time for each in self.commits])
 
 
 class Now(NamedTuple):
-    """Where a page learns what no commit says."""
+    """The sources of facts that no commit records."""
 
     heads: Heads
-    looks: Looks
+    facts: ModuleFacts
     traffic: Traffic
-    who: WhoHolds
+    holders: Holders
 
 
 async def front_page(page: Page, modules: Mapping[str, Path], recent: Recent, now: Now) -> Response:
-    """All modules."""
+    """Return the page of all modules."""
     rows = [await _row(name, modules[name], recent, now) for name in sorted(modules)]
     totals = [row.commits[0].info.totals for row in rows if row.commits]
     values = {
         "modules": rows,
         "entries": sum(each.entries for each in totals),
         "bytes": sum(each.bytes for each in totals),
-        # Who looks at the page does not count.
+        # The reader of this page does not count.
         "subscribers": max(0, now.traffic.running["events"] - page.follows),
         "fetches": now.traffic.running["git"] + now.traffic.running["content"],
         "fallback_clients": sum(row.fallback_clients for row in rows),
@@ -114,17 +114,17 @@ async def front_page(page: Page, modules: Mapping[str, Path], recent: Recent, no
 async def module_page(
     page: Page, module: tuple[str, Path], recent: Recent, before: int | None, now: Now
 ) -> Response:
-    """One module, by name and repository; its commits below the serial `before`, or all."""
+    """Return the page of a module; its commits below the serial `before`, or all."""
     repository = module[1]
     row = await _row(*module, recent, now)
-    mirrors = () if row.problem else await now.who.standings(*module)
+    mirrors = () if row.problem else await now.holders.standings(*module)
     newest = row.commits[0] if row.commits else None
     older = None
     if newest is not None and (before is not None or len(row.commits) == RECENT):
-        found = await asyncio.to_thread(newest_commits, repository, KEPT)
-        wanted = [each for each in found if before is None or each.info.serial < before]
-        row = row._replace(commits=tuple(wanted[:_ROWS]))
-        older = wanted[_ROWS - 1].info.serial if len(wanted) > _ROWS else None
+        kept_commits = await asyncio.to_thread(newest_commits, repository, KEPT)
+        rows = [each for each in kept_commits if before is None or each.info.serial < before]
+        row = row._replace(commits=tuple(rows[:_ROWS]))
+        older = rows[_ROWS - 1].info.serial if len(rows) > _ROWS else None
     return page.render(
         "module.html", {"module": row, "newest": newest, "older": older, "mirrors": mirrors}
     )
@@ -139,12 +139,12 @@ async def _row(name: str, repository: Path, recent: Recent, now: Now) -> ModuleR
         return ModuleRow(name, problem=True)
     oldest_first = commits[::-1]
     sizes = [each.info.totals.bytes for each in oldest_first]
-    undigested = await now.looks.undigested(name, commits[0]) if commits else None
+    undigested = await now.facts.undigested(name, commits[0]) if commits else None
     return ModuleRow(
         name,
         commits,
         line([each.time for each in oldest_first], sizes),
         damaged=now.heads.damaged(name),
         undigested=undigested or 0,
-        fallback_clients=now.looks.fallback_clients(name) or 0,
+        fallback_clients=now.facts.fallback_clients(name) or 0,
     )

@@ -1,1 +1,1 @@
-"""Web hooks: other programs are told of each new commit by a request of their own."""
+"""Web hooks: other programs are notified of each new commit by a request."""

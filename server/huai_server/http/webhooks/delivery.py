@@ -1,10 +1,9 @@
-"""One attempt to tell a web hook of a commit: a signed POST.
+"""One attempt to notify a web hook of a commit: a signed POST.
 
-The signature is over the whole body, in which the moment of sending stands: whoever checks both
-takes no old request for a new one.
+The signature covers the whole body, which has the time of sending: a receiver that checks both
+cannot be fooled by a replayed request.
 
-Rule: the name is resolved once; unless the configuration allows it, no address of this network is
-connected to.
+Rule: the name is resolved once; an internal address is refused unless the configuration allows it.
 """
 
 import time
@@ -24,33 +23,33 @@ _OF_THE_SERVER = 500
 
 
 class DeliveryError(HuaiError):
-    """A web hook was not told."""
+    """A web hook was not notified."""
 
     exit_code = ExitCode.NETWORK
 
     def __init__(self, message: str, *, may_pass: bool, hint: str = "") -> None:
-        """`may_pass`: whether another attempt may help."""
+        """`may_pass`: another attempt may help."""
         super().__init__(message, hint=hint)
         self.may_pass = may_pass
 
 
-def shown(url: str) -> str:
-    """Where a hook is, for a log: paths and queries of hooks are often secret."""
+def origin_of(url: str) -> str:
+    """Return scheme and host of a hook for a log: paths and queries of hooks are often secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def deliver(
-    hook: WebHook, said: Mapping[str, object], identity: str, is_over: Callable[[], bool]
+    hook: WebHook, data: Mapping[str, object], identity: str, is_over: Callable[[], bool]
 ) -> None:
-    """Tell `hook` what is `said`, once; `is_over` is asked now and then whether to stop.
+    """Send `data` to `hook` once; `is_over` is polled for a reason to stop.
 
-    `identity` names the delivery, whichever attempt it is.  Every failure is a `DeliveryError`.
+    `identity` names the delivery in all its attempts.  Every failure is a `DeliveryError`.
     """
     try:
         status = post(
             Hook(hook.url, "huai-server", _SECONDS, hook.secret_file, _addresses(hook)),
-            {**said, "delivery": identity, "sent": int(time.time())},
+            {**data, "delivery": identity, "sent": int(time.time())},
             {"X-Huai-Event": "commit", "X-Huai-Delivery": identity},
             is_over,
         )
@@ -60,10 +59,10 @@ def deliver(
         raise DeliveryError(
             f"{hook.secret_file}: {error.strerror}",
             may_pass=False,
-            hint="let the user of serve read it",
+            hint="make it readable for the user who runs serve",
         ) from error
     except ValueError as error:
-        raise DeliveryError(str(error), may_pass=False, hint="write a secret into it") from None
+        raise DeliveryError(str(error), may_pass=False, hint="write the secret into it") from None
     if status not in _GOOD:
         raise DeliveryError(
             f"HTTP {status}", may_pass=status in _PASSING or status >= _OF_THE_SERVER

@@ -1,14 +1,14 @@
-"""Keeps web hooks in step with commits: one task for each, attempts in threads of their own.
+"""The delivery of commits to web hooks: one task for each hook, attempts in separate threads.
 
-Nothing is kept on the disk: when the server starts, each hook is told of the newest commit, since
-nobody knows whether it was before.  So a hook may hear of a commit twice, and never misses the
+No state is kept on the disk: when the server starts, each hook is notified of the newest commit,
+because a former delivery is not recorded.  So a hook may get a commit twice, and never misses the
 newest one for good.
 
 Rules:
 
-- A commit waits for nobody here, and fails for nobody.
-- A hook has one attempt in flight.  If a newer commit comes while it is tried again and again, that
-  one is told instead.
+- A commit never waits for a hook, and never fails because of one.
+- A hook has one attempt in flight.  If a newer commit comes while it is retried, that one is sent
+  instead.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ from huai_program.quoting import quoted
 from huai_server.http.asgi.threads import in_thread
 from huai_server.http.events.news import Event, News
 from huai_server.http.settings import Registry, WebHook
-from huai_server.http.webhooks.delivery import DeliveryError, deliver, shown
+from huai_server.http.webhooks.delivery import DeliveryError, deliver, origin_of
 
 _THREADS = 8
 _ATTEMPTS = 8
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 120.0
-"""Seconds, about four minutes altogether."""
+"""Seconds; about four minutes in all."""
 _LOOK_SECONDS = 5.0
-"""Between two looks at the configuration."""
+"""The time between two reads of the configuration."""
 _log = logging.getLogger(__name__)
 
 _Hooks = Mapping[tuple[str, str], WebHook]
@@ -49,23 +49,23 @@ class WebHooks:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="webhook")
 
     async def run(self) -> None:
-        """Tell hooks of commits until the server stops."""
+        """Notify hooks of commits until the server stops."""
         while not self._news.stopped:
-            self._take({(name, hook.url): hook for name, hook in self._registry.webhooks()})
+            self._follow_hooks({(name, hook.url): hook for name, hook in self._registry.webhooks()})
             await self._news.wait(_LOOK_SECONDS)
         await asyncio.gather(*(task for _, task in self._tasks.values()), return_exceptions=True)
         self._pool.shutdown()
 
-    def _take(self, hooks: _Hooks) -> None:
+    def _follow_hooks(self, hooks: _Hooks) -> None:
         for key, (hook, task) in list(self._tasks.items()):
             if hooks.get(key) != hook or task.done():
                 task.cancel()
                 del self._tasks[key]
         for key, hook in hooks.items():
             if key not in self._tasks:
-                self._tasks[key] = hook, asyncio.ensure_future(self._keep(key[0], hook))
+                self._tasks[key] = hook, asyncio.ensure_future(self._serve_hook(key[0], hook))
 
-    async def _keep(self, module: str, hook: WebHook) -> None:
+    async def _serve_hook(self, module: str, hook: WebHook) -> None:
         try:
             await self._news.join()
             number = 0
@@ -75,18 +75,18 @@ class WebHooks:
                     await self._news.wait(60)
                     continue
                 number = event.number
-                await self._tell(hook, event)
+                await self._notify(hook, event)
         finally:
             self._news.leave()
 
     def _newest(self, module: str, number: int) -> Event | None:
         return next((each for each in self._news.after(number) if each.module == module), None)
 
-    async def _tell(self, hook: WebHook, event: Event) -> None:
-        """Tell of one commit, or say in the log that it was not possible."""
+    async def _notify(self, hook: WebHook, event: Event) -> None:
+        """Notify a hook of a commit, or log the failure."""
         identity = secrets.token_hex(16)
-        said = {"event": "commit", **event.said}
-        attempt = partial(deliver, hook, said, identity, lambda: self._news.stopped)
+        data = {"event": "commit", **event.data}
+        attempt = partial(deliver, hook, data, identity, lambda: self._news.stopped)
 
         def is_no_use() -> bool:
             return self._news.stopped or self._newest(event.module, event.number) is not None
@@ -97,7 +97,7 @@ class WebHooks:
                 await self._news.wait(left)
 
         try:
-            async for each in tenacity.AsyncRetrying(
+            async for retry in tenacity.AsyncRetrying(
                 stop=tenacity.stop_after_attempt(_ATTEMPTS),
                 wait=tenacity.wait_exponential_jitter(_FIRST_PAUSE, _LONGEST_PAUSE, jitter=2),
                 retry=tenacity.retry_if_exception(
@@ -108,15 +108,15 @@ class WebHooks:
                 sleep=pause,
                 reraise=True,
             ):
-                with each:
+                with retry:
                     await in_thread(attempt, self._pool)
         except DeliveryError as error:
             hint = f" ({error.hint})" if error.hint else ""
             _log.warning(
-                "%s: %s was not told of serial %s: %s%s",
+                "%s: %s was not notified of serial %s: %s%s",
                 event.module,
-                shown(hook.url),
-                event.said["serial"],
+                origin_of(hook.url),
+                event.data["serial"],
                 quoted(error.message),
                 hint,
             )

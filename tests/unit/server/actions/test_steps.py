@@ -1,4 +1,4 @@
-"""A command that brings several things to a commit ends with the worst of their exit codes."""
+"""A command that updates several things for a commit ends with the worst of their exit codes."""
 
 from typing import Any
 

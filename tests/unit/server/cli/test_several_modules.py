@@ -1,4 +1,4 @@
-"""A command for several modules goes on after a failure and ends with the worst exit code."""
+"""A command for several modules continues after a failure and ends with the worst exit code."""
 
 from itertools import permutations
 
@@ -7,7 +7,7 @@ import pytest
 from huai_program.locking import LockedError
 from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
-from huai_server.cli.options import each
+from huai_server.cli.options import run_all
 
 
 @pytest.mark.parametrize("codes", list(permutations((0, ExitCode.LOCKED, ExitCode.UNSOUND))))
@@ -21,7 +21,8 @@ def test_the_worst_code_counts_in_any_order(
             raise LockedError("another run holds the lock")
         return by_name[name]
 
-    assert each(one, tuple(by_name), Console(quiet=True, as_json=False)) == ExitCode.UNSOUND
+    console = Console(quiet=True, as_json=False)
+    assert run_all(one, tuple(by_name), console) == ExitCode.UNSOUND
     assert "another run holds the lock" in capsys.readouterr().err
 
 
@@ -30,4 +31,4 @@ def test_an_incomplete_commit_counts_least(subtests: pytest.Subtests) -> None:
         with subtests.test(codes=codes):
             by_name = dict(zip("abc", codes, strict=True))
             console = Console(quiet=True, as_json=False)
-            assert each(by_name.__getitem__, tuple(by_name), console) == ExitCode.LOCKED
+            assert run_all(by_name.__getitem__, tuple(by_name), console) == ExitCode.LOCKED

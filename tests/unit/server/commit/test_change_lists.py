@@ -23,18 +23,18 @@ SPELLINGS = {
     "rsync 2.6": b"*deleting gone\n>f.st.... changed\n.f...pog. mode\ncLc.t.... link -> a\n",
     "names": b"deleting gone\nchanged\nmode\nlink -> a\n\nsent 9 bytes  received 2 bytes\n",
 }
-"""The same update, told by programs of several ages."""
+"""The same update, as reported by programs of several ages."""
 
 
 @pytest.fixture
 def upstream(short_path: Path) -> Upstream:
     short_path.chmod(0o755)
-    made = Upstream(short_path)
+    upstream = Upstream(short_path)
     for name in ("pool/old.deb", "pool/kept.deb", "gone", "changed", "mode"):
-        made.write(name, name)
-    (made.tree / "link").symlink_to("b")
-    made.commit()
-    return made
+        upstream.write(name, name)
+    (upstream.tree / "link").symlink_to("b")
+    upstream.commit()
+    return upstream
 
 
 def read(folder: Path, *sources: bytes, spelling: str = "auto") -> ChangeLists:
@@ -57,11 +57,11 @@ def never(count: int) -> bytes:
 
 
 def prove_complete(upstream: Upstream, result: CommitResult) -> None:
-    """The list named all that changed, and nothing in vain."""
+    """Check that the list named all changes, and nothing in vain."""
     assert result.listed is not None
     assert (result.changed, result.listed.scanned, result.listed.unknown) == (True, "", 0)
-    whole = upstream.commit()
-    assert (whole.changed, whole.missed) == (False, 0)
+    scanned = upstream.commit()
+    assert (scanned.changed, scanned.missed) == (False, 0)
 
 
 def test_sources_of_all_formats_at_once(upstream: Upstream) -> None:

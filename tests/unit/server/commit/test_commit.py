@@ -1,4 +1,4 @@
-"""Committing real trees: what is new, what is not, and what one tree always gives."""
+"""Committing real trees: new entries, unchanged ones, and equal commits of equal trees."""
 
 import os
 import re
@@ -32,10 +32,10 @@ ODD = [
 
 @pytest.fixture
 def upstream(tmp_path: Path) -> Upstream:
-    found = Upstream(tmp_path)
+    upstream = Upstream(tmp_path)
     for number in range(6):
-        found.write(f"d{number % 2}/f{number}", "x" * number, mtime=1_600_000_000)
-    return found
+        upstream.write(f"d{number % 2}/f{number}", "x" * number, mtime=1_600_000_000)
+    return upstream
 
 
 def counts(result: CommitResult) -> tuple[int, ...]:
@@ -69,7 +69,7 @@ def test_what_changed_is_counted_and_committed(upstream: Upstream) -> None:
     upstream.write("d1/new", "n")
     (upstream.tree / "d1/f1").unlink()
     result = upstream.commit()
-    # The directory in which names came and went has another time now.
+    # The directory whose entries changed has another time now.
     assert result.counts == Counts(added=1, removed=1, changed=2)
     assert result.head.info.serial == 2
     assert upstream.paths() == {"d0", "d1", "d1/new", *(f"d{n % 2}/f{n}" for n in (0, 2, 3, 4, 5))}
@@ -140,7 +140,7 @@ def test_equal_trees_have_equal_ids_whatever_their_history(
     result = copy.commit()
     assert result.head.info.serial == 2
     assert copy.entries_id == upstream.entries_id
-    assert result.head.tree != upstream.head.tree  # the descriptor tells one from the other
+    assert result.head.tree != upstream.head.tree  # the descriptors differ
 
 
 def test_a_module_keeps_its_identity(upstream: Upstream) -> None:
@@ -189,17 +189,17 @@ def test_what_no_snapshot_holds_is_counted(upstream: Upstream) -> None:
 
 def test_paths_longer_than_the_system_takes(short_path: Path) -> None:
     upstream = Upstream(short_path)
-    here = os.open(upstream.tree, os.O_RDONLY)
+    directory = os.open(upstream.tree, os.O_RDONLY)
     for _ in range(15):
-        os.mkdir(b"d" * 255, dir_fd=here)
-        below = os.open(b"d" * 255, os.O_RDONLY, dir_fd=here)
-        os.close(here)
-        here = below
+        os.mkdir(b"d" * 255, dir_fd=directory)
+        below = os.open(b"d" * 255, os.O_RDONLY, dir_fd=directory)
+        os.close(directory)
+        directory = below
     name = b"f" * 250
-    handle = os.open(name, os.O_CREAT | os.O_WRONLY, dir_fd=here)
+    handle = os.open(name, os.O_CREAT | os.O_WRONLY, dir_fd=directory)
     os.write(handle, b"content")
     os.close(handle)
-    os.close(here)
+    os.close(directory)
     result = upstream.commit()
     assert result.problems == ()
     assert upstream.file("/".join(["d" * 255] * 15) + "/" + "f" * 250).digest is not None
@@ -235,7 +235,7 @@ def test_excluded_and_temporary_names_are_left_out(upstream: Upstream) -> None:
 
 
 def test_files_by_which_ftpsync_knows_that_it_runs_are_left_out(upstream: Upstream) -> None:
-    """They stand at the top while its hooks run; anywhere else they are files as any others."""
+    """They are at the top while its hooks run; anywhere else they are ordinary files."""
     names = ("Archive-Update-in-Progress-mirror.example", "Archive-Update-Required-mirror.example")
     for name in names:
         upstream.write(name)
@@ -246,15 +246,15 @@ def test_files_by_which_ftpsync_knows_that_it_runs_are_left_out(upstream: Upstre
 
 
 def test_what_others_may_not_read_is_remarked(upstream: Upstream) -> None:
-    """A daemon that runs as nobody cannot send it, and downstreams end with 24 each time."""
+    """A daemon with its default user cannot send it, and downstreams end with 24 each time."""
     upstream.write("closed/below")
     (upstream.tree / "closed").chmod(0o751)
     (upstream.tree / "d0/f2").chmod(0o640)
     for number in range(20):
         upstream.write(f"d1/s{number:02}").chmod(0o600)
     (remark,) = upstream.commit().remarks
-    shown = [b"closed", b"d0/f2", *(b"d1/s%02d" % number for number in range(8))]
-    assert (remark.kind, remark.number, list(remark.paths)) == ("unreadable", 22, shown)
+    first_paths = [b"closed", b"d0/f2", *(b"d1/s%02d" % number for number in range(8))]
+    assert (remark.kind, remark.number, list(remark.paths)) == ("unreadable", 22, first_paths)
     upstream.configure(check_readable=False)
     assert upstream.commit().remarks == ()
 

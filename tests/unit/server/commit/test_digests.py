@@ -25,10 +25,10 @@ CHANGED = "changed while it was read"
 
 @pytest.fixture
 def upstream(tmp_path: Path) -> Upstream:
-    found = Upstream(tmp_path)
+    upstream = Upstream(tmp_path)
     for number in range(5):
-        found.write(f"d{number % 2}/f{number}", f"content {number}")
-    return found
+        upstream.write(f"d{number % 2}/f{number}", f"content {number}")
+    return upstream
 
 
 def test_digests_are_those_of_the_content(upstream: Upstream) -> None:
@@ -48,7 +48,7 @@ def test_nothing_is_read_twice(upstream: Upstream) -> None:
     assert (result.hashed_files, result.hashed_bytes) == (1, 3)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="files of root that nobody may read")
+@pytest.mark.skipif(os.geteuid() != 0, reason="files of root that no other user may read")
 def test_what_is_known_is_not_even_opened(short_path: Path) -> None:
     short_path.chmod(0o755)
     upstream = Upstream(short_path)
@@ -72,7 +72,7 @@ def test_content_changed_with_equal_size_and_time_is_found(upstream: Upstream) -
 
 
 def hashed(upstream: Upstream) -> int:
-    """Files that the next commit reads; nothing may be wrong about their digests."""
+    """Return files that the next commit reads; nothing may be wrong with their digests."""
     result = upstream.commit()
     for path, entry in upstream.entries().items():
         if isinstance(entry, File):
@@ -87,7 +87,7 @@ def everything(upstream: Upstream, change: Callable[[Path], None]) -> None:
 
 
 def moved(upstream: Upstream, folder: str) -> None:
-    """Every file into a directory."""
+    """Put every file into a directory."""
     (upstream.tree / folder).mkdir()
     everything(upstream, lambda path: rename(path, upstream.tree / folder / path.name))
 
@@ -121,7 +121,7 @@ def copy_by_links(upstream: Upstream, source: str, target: str) -> None:
 
 
 def test_snapshots_by_hardlinks_read_nothing(upstream: Upstream) -> None:
-    """`cp -al`, and the turning of rsnapshot: as many links as before, in other directories."""
+    """`cp -al`, and the rotation of rsnapshot: as many links as before, in other directories."""
     upstream.commit()
     copy_by_links(upstream, "d0", "d0.1")
     assert hashed(upstream) == 0
@@ -154,14 +154,14 @@ def test_a_number_of_an_inode_that_is_used_again_is_another_file(disk_path: Path
     upstream = Upstream(disk_path)
     upstream.write("d0/first")
     upstream.commit()
-    taken = set()
+    used_inodes = set()
     for number in range(50):
         path = upstream.write(f"d0/sum{number}", f"{number:064}", mtime=1_600_000_000)
         inode = path.stat().st_ino
-        taken.add(inode)
+        used_inodes.add(inode)
         assert hashed(upstream) == 1
         path.unlink()
-    assert len(taken) < 50, "the file system of this folder uses no number again"
+    assert len(used_inodes) < 50, "the file system of this folder uses no number again"
 
 
 def test_a_root_that_cannot_be_read_is_told_as_such(short_path: Path) -> None:
@@ -180,14 +180,14 @@ def indexed(tmp_path: Path) -> Upstream:
     return indexed_upstream(tmp_path, "d0/f0", "d0/f2", "d0/f4", "d1/f1", "d1/f3", "d1/f5")
 
 
-def named(result: CommitResult) -> dict[str, str]:
+def reasons_by_path(result: CommitResult) -> dict[str, str]:
     return {os.fsdecode(problem.path): problem.reason for problem in result.problems}
 
 
 def test_a_symlink_above_a_file_is_not_followed(
     indexed: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever may write in the tree cannot make a commit of root open what lies elsewhere."""
+    """A user who may write in the tree cannot make root's commit open a file elsewhere."""
     (tmp_path / "elsewhere").mkdir()
     os.mkfifo(tmp_path / "elsewhere/f0")
 
@@ -197,7 +197,7 @@ def test_a_symlink_above_a_file_is_not_followed(
 
     when_read(monkeypatch, swap)
     reason = os.strerror(errno.ENOTDIR)
-    assert named(indexed.commit()) == {f"d0/f{number}": reason for number in (0, 2, 4)}
+    assert reasons_by_path(indexed.commit()) == {f"d0/f{number}": reason for number in (0, 2, 4)}
 
 
 def tamper(indexed: Upstream) -> None:
@@ -218,9 +218,9 @@ def test_what_changed_since_the_scan_is_a_problem_and_only_files_are_opened(
 ) -> None:
     when_read(monkeypatch, lambda: tamper(indexed))
     result = without_call(OPENAT2, indexed.commit) if restricted else indexed.commit()
-    found = named(result)
-    assert found.pop("d0/f2") == os.strerror(errno.ENOENT)
-    assert found == dict.fromkeys(("d0/f0", "d0/f4", "d1/f1", "d1/f3"), CHANGED)
+    reasons = reasons_by_path(result)
+    assert reasons.pop("d0/f2") == os.strerror(errno.ENOENT)
+    assert reasons == dict.fromkeys(("d0/f0", "d0/f4", "d1/f1", "d1/f3"), CHANGED)
     assert result.hashed_files == 2
     assert {path for path in indexed.paths() if "/" in path} == {"d1/f5"}
     assert indexed.file("d1/f5").digest == blake3(b"6" * INDEXED).digest()
@@ -231,7 +231,7 @@ def test_a_volatile_file_that_changes_is_no_problem(
 ) -> None:
     indexed.configure(volatile=("/d0/f0", "fifo"))
     when_read(monkeypatch, lambda: tamper(indexed))
-    assert named(indexed.commit()).keys() == {"d0/f2", "d0/f4", "d1/f1", "d1/f3"}
+    assert reasons_by_path(indexed.commit()).keys() == {"d0/f2", "d0/f4", "d1/f1", "d1/f3"}
     entry = indexed.file("d0/f0")
     assert (entry.size, entry.digest) == (INDEXED, None)
 
@@ -257,7 +257,7 @@ def test_a_shortage_of_handles_while_files_are_read_ends_the_commit(
 def test_a_file_is_not_read_within_the_tick_of_its_last_change(
     indexed: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A change in the same tick would leave its ctime as it is."""
+    """A change in the same tick would not change its ctime."""
     indexed.write("0", "x" * INDEXED)
     written = (indexed.tree / "0").stat().st_ctime_ns
     when_read(monkeypatch, lambda: read.append(time.time_ns()))

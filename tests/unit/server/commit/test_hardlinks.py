@@ -12,9 +12,9 @@ from tests.support.committing import Upstream
 @pytest.fixture
 def upstream(short_path: Path) -> Iterator[Upstream]:
     short_path.chmod(0o755)
-    found = Upstream(short_path)
-    yield found
-    found.prove_sound()
+    upstream = Upstream(short_path)
+    yield upstream
+    upstream.prove_sound()
 
 
 def link(upstream: Upstream, leader: str, *others: str) -> None:
@@ -35,7 +35,7 @@ def test_a_group_across_directories(upstream: Upstream) -> None:
 
 
 def test_an_unchanged_group_is_not_read_again(upstream: Upstream) -> None:
-    """Names that were asked for together with the first one were, by each commit."""
+    """Each commit read the names that were requested together with the first one."""
     upstream.write("a/leader", "content")
     link(upstream, "a/leader", "a/one", "b/two")
     assert upstream.commit().hashed_files == 1
@@ -59,7 +59,7 @@ def test_the_leader_goes(upstream: Upstream) -> None:
     (upstream.tree / "a").unlink()
     result = upstream.commit()
     assert upstream.links() == {"c": "b"}
-    # The number of names is no part of the metadata; it moves the ctime, and explains it.
+    # The number of names is not in the metadata; it moves the ctime, and explains it.
     assert (result.counts.removed, result.hashed_files) == (1, 0)
 
 
@@ -81,7 +81,7 @@ def test_odd_names_in_a_group(upstream: Upstream) -> None:
 
 
 def three(upstream: Upstream) -> None:
-    """One group in three directories, and some names beside it; the first leads."""
+    """Make one group in three directories, and some other names; the first leads."""
     upstream.write("a/x", "content")
     link(upstream, "a/x", "b/x", "b/y", "c/x")
     upstream.commit()

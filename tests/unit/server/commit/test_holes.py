@@ -1,4 +1,4 @@
-"""Files with large holes, which take no room: they cannot keep a commit at work for hours."""
+"""Files with large holes, which take no space: they cannot keep a commit busy for hours."""
 
 import os
 from pathlib import Path
@@ -20,9 +20,9 @@ MEGABYTE = 1 << 20
 
 @pytest.fixture
 def upstream(tmp_path: Path) -> Upstream:
-    made = Upstream(tmp_path)
-    made.write("f", "content")
-    return made
+    upstream = Upstream(tmp_path)
+    upstream.write("f", "content")
+    return upstream
 
 
 def sparse(path: Path, size: int) -> Path:
@@ -31,7 +31,7 @@ def sparse(path: Path, size: int) -> Path:
     return path
 
 
-def named(result: CommitResult) -> list[tuple[str, str, str]]:
+def problems_of(result: CommitResult) -> list[tuple[str, str, str]]:
     assert result.exit_code == (ExitCode.INCOMPLETE if result.problems else ExitCode.OK)
     return [(os.fsdecode(each.path), each.reason, each.outcome) for each in result.problems]
 
@@ -41,15 +41,15 @@ def test_a_file_of_nothing_but_a_hole_is_committed_without_a_digest(upstream: Up
     for number in range(3):
         os.utime(huge, (number, number))
         result = upstream.commit()
-        assert named(result) == [("x", HOLES, WITHOUT_DIGEST)]
+        assert problems_of(result) == [("x", HOLES, WITHOUT_DIGEST)]
         assert result.hashed_files == (0 if number else 1)
         entry = upstream.file("x")
         assert (entry.size, entry.mtime, entry.digest) == (HUGE, number * 10**9, None)
         assert upstream.file("f").digest
     result = upstream.commit()
-    assert (named(result), result.changed) == ([("x", HOLES, WITHOUT_DIGEST)], False)
+    assert (problems_of(result), result.changed) == ([("x", HOLES, WITHOUT_DIGEST)], False)
     sparse(huge, MEGABYTE)
-    assert named(upstream.commit()) == []
+    assert problems_of(upstream.commit()) == []
     assert upstream.file("x").digest == blake3(bytes(MEGABYTE)).digest()
 
 
@@ -58,7 +58,7 @@ def test_so_it_is_where_a_list_names_it(upstream: Upstream) -> None:
     sparse(upstream.tree / "d", HUGE)
     upstream.write("f", "changed")
     result = upstream.commit_listed("d", "f")
-    assert named(result) == [("d", HOLES, WITHOUT_DIGEST)]
+    assert problems_of(result) == [("d", HOLES, WITHOUT_DIGEST)]
     assert (upstream.file("d").size, upstream.file("d").digest) == (HUGE, None)
     assert upstream.file("f").digest == blake3(b"changed").digest()
 
@@ -75,13 +75,13 @@ def test_the_command_line_says_what_to_do(upstream: Upstream) -> None:
 def test_without_a_limit_holes_are_read(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As `huai-server digest` does."""
+    """Read as `huai-server digest` does."""
     for size in (MEGABYTE, 2 * MEGABYTE):
         upstream.configure(block_index=size)
         sparse(upstream.tree / f"{size}", size)
     monkeypatch.setattr(tree_reader, "_HOLES", 1000)
     sizes = (MEGABYTE, 2 * MEGABYTE)
-    assert named(upstream.commit()) == [(f"{size}", HOLES, WITHOUT_DIGEST) for size in sizes]
+    assert problems_of(upstream.commit()) == [(f"{size}", HOLES, WITHOUT_DIGEST) for size in sizes]
     digest_tree(NAME, upstream.module, upstream.places, ReadLimits())
     for size in (MEGABYTE, 2 * MEGABYTE):
         assert upstream.file(f"{size}").digest == blake3(bytes(size)).digest()
@@ -99,6 +99,6 @@ def test_the_limit_is_for_all_files_together_and_counts_nothing_but_holes(
         file.seek(MEGABYTE // 4)
         file.write(b"x" * (MEGABYTE // 2))
     monkeypatch.setattr(tree_reader, "_HOLES", 5 * MEGABYTE // 2)
-    assert named(upstream.commit()) == [("d", HOLES, WITHOUT_DIGEST)]
+    assert problems_of(upstream.commit()) == [("d", HOLES, WITHOUT_DIGEST)]
     without = {path for path in ("a", "b", "c", "d", "e", "f") if not upstream.file(path).digest}
     assert without == {"d"}

@@ -1,4 +1,4 @@
-"""Digests that come later: commits read nothing, `digest` adds digests and nothing else."""
+"""Late digests: commits read nothing, `digest` adds digests and nothing else."""
 
 import os
 from collections.abc import Iterator
@@ -24,14 +24,14 @@ ALL = ReadLimits()
 @pytest.fixture
 def upstream(short_path: Path) -> Iterator[Upstream]:
     short_path.chmod(0o755)
-    found = Upstream(short_path)
-    found.configure(digest="later")
-    found.write("a/old", "old", mtime=1_000)
-    found.write("a/new", "new", mtime=3_000)
-    found.write("b/middle", "middle", mtime=2_000)
-    assert found.commit().hashed_files == 0
-    yield found
-    found.prove_sound()
+    upstream = Upstream(short_path)
+    upstream.configure(digest="later")
+    upstream.write("a/old", "old", mtime=1_000)
+    upstream.write("a/new", "new", mtime=3_000)
+    upstream.write("b/middle", "middle", mtime=2_000)
+    assert upstream.commit().hashed_files == 0
+    yield upstream
+    upstream.prove_sound()
 
 
 def digest(upstream: Upstream, limits: ReadLimits = ALL) -> DigestResult:
@@ -74,10 +74,10 @@ def test_the_next_commit_keeps_digests_and_reads_nothing(upstream: Upstream) -> 
 
 def test_equal_trees_are_equal_whenever_the_digests_came(upstream: Upstream) -> None:
     digest(upstream)
-    there = upstream.entries_id
+    digested_id = upstream.entries_id
     upstream.configure(digest="now")
     upstream.commit()
-    assert upstream.entries_id == there
+    assert upstream.entries_id == digested_id
 
 
 def test_the_newest_come_first_and_the_next_run_goes_on(
@@ -120,7 +120,7 @@ def test_what_changed_since_the_commit_is_not_committed(upstream: Upstream) -> N
     middle = after.pop(upstream.file("b/middle").path)
     before.pop(middle.path)
     assert after == before
-    # What was read all the same is known to the commit that says more of the file.
+    # The digest of what was read is kept for the commit that records the change.
     upstream.commit()
     assert upstream.file("a/new").digest == blake3(b"changed").digest()
 
@@ -160,7 +160,7 @@ def test_hardlinks_are_read_once_and_all_get_the_digest(upstream: Upstream) -> N
 
 
 def test_a_commit_keeps_the_digests_of_all_names_of_a_file(upstream: Upstream) -> None:
-    """Those of names that were asked for together with the first one were lost."""
+    """Digests of names that were requested together with the first one were lost."""
     for name in ("a/other", "b/other"):
         os.link(upstream.tree / "a/old", upstream.tree / name)
     upstream.commit()
@@ -179,7 +179,7 @@ def test_lists_are_enough_after_a_commit_of_digests(upstream: Upstream) -> None:
 
 
 def test_a_commit_of_digests_knows_no_other_configuration(upstream: Upstream) -> None:
-    """It took the one at the time for that of the tree, and lists for enough."""
+    """It used the time of the digests as that of the scan, and lists as enough."""
     upstream.configure(exclude=("/a/new",))
     digest(upstream)
     result = upstream.commit_listed("b/middle")

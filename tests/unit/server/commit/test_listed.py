@@ -1,4 +1,4 @@
-"""Commits by lists: what is named is looked at, and the rest is as it was."""
+"""Commits by lists: listed paths are read, and all others stay unchanged."""
 
 import os
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ from tests.support.committing import Upstream
 @pytest.fixture
 def upstream(short_path: Path) -> Iterator[Upstream]:
     short_path.chmod(0o755)
-    found = Upstream(short_path)
-    found.write("a/one", "1")
-    found.write("b/two", "2")
-    found.commit()
-    yield found
-    found.prove_sound()
+    upstream = Upstream(short_path)
+    upstream.write("a/one", "1")
+    upstream.write("b/two", "2")
+    upstream.commit()
+    yield upstream
+    upstream.prove_sound()
 
 
 def listed(result: CommitResult) -> ListedResult:
@@ -43,8 +43,8 @@ def test_what_is_named_is_committed_and_nothing_else(upstream: Upstream) -> None
 def test_a_whole_scan_finds_what_lists_missed_and_says_so_once(upstream: Upstream) -> None:
     upstream.write("b/three", "3")
     upstream.commit_listed("a/one")
-    whole = upstream.commit()
-    assert whole.missed == 2  # b and b/three
+    scanned = upstream.commit()
+    assert scanned.missed == 2  # b and b/three
     assert "b/three" in upstream.paths()
     assert upstream.commit().missed is None
 
@@ -54,9 +54,9 @@ def test_an_audit_finds_what_lists_missed_and_commits_nothing(upstream: Upstream
     upstream.write("b/three", "3")
     upstream.commit_listed("a/one")
     before = upstream.head, sorted(upstream.places.repository.rglob("*"))
-    found = upstream.audit()
-    assert (found.counts.added, found.counts.changed) == (1, 1)
-    assert (found.differing, found.exit_code) == (2, ExitCode.DIFFERS)
+    audit = upstream.audit()
+    assert (audit.counts.added, audit.counts.changed) == (1, 1)
+    assert (audit.differing, audit.exit_code) == (2, ExitCode.DIFFERS)
     assert (upstream.head, sorted(upstream.places.repository.rglob("*"))) == before
     assert listed(upstream.commit_listed("b/three")).scanned == ""
     assert upstream.audit().differing == 0
@@ -76,8 +76,8 @@ def test_many_lists_before_a_scan(upstream: Upstream) -> None:
         for name in names:
             upstream.write(name, name)
         upstream.commit_listed(f"n{number}/**")
-    whole = upstream.commit()
-    assert (whole.changed, whole.hashed_files) == (False, 0)
+    scanned = upstream.commit()
+    assert (scanned.changed, scanned.hashed_files) == (False, 0)
 
 
 def test_a_list_of_another_tree_commits_nothing(upstream: Upstream) -> None:

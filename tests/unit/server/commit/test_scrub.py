@@ -1,4 +1,4 @@
-"""A scrub tells damage from change, remembers it, and reads each file once in a round."""
+"""A scrub distinguishes damage from change, records it, and reads each file once in a round."""
 
 import os
 from collections.abc import Iterator
@@ -27,12 +27,12 @@ SOUND = ("a", "b/c", "b/d/e", "f")
 @pytest.fixture
 def upstream(short_path: Path) -> Iterator[Upstream]:
     short_path.chmod(0o755)
-    found = Upstream(short_path)
+    upstream = Upstream(short_path)
     for path in SOUND:
-        found.write(path, f"content of {path}", mtime=1_000)
-    found.commit()
-    yield found
-    found.prove_sound()
+        upstream.write(path, f"content of {path}", mtime=1_000)
+    upstream.commit()
+    yield upstream
+    upstream.prove_sound()
 
 
 def run(upstream: Upstream, limits: ReadLimits = ALL, *, full: bool = True) -> ScrubResult:
@@ -40,7 +40,7 @@ def run(upstream: Upstream, limits: ReadLimits = ALL, *, full: bool = True) -> S
 
 
 def rot(upstream: Upstream, path: str, content: str = "") -> None:
-    """Other content under the same size and time."""
+    """Write other content under the same size and time."""
     place = upstream.tree / path
     status = place.stat()
     with place.open("r+b") as file:
@@ -71,7 +71,7 @@ def test_damage_is_told_and_never_committed(upstream: Upstream) -> None:
     content = (upstream.tree / "b/c").read_bytes()
     assert (damage.expected, damage.found) == (before.digest, blake3(content).digest())
     assert damage.reason == OTHER_CONTENT
-    # Its ctime is another one, so commits read it.
+    # Its ctime differs, so commits read it.
     for committed in (upstream.commit(), upstream.commit_listed("b/c"), upstream.commit()):
         assert [problem.path for problem in committed.problems] == [b"b/c"]
         assert committed.exit_code == ExitCode.INCOMPLETE
@@ -124,14 +124,14 @@ def test_damage_is_known_until_it_ends(upstream: Upstream, end: str) -> None:
 
 
 def test_a_round_finds_that_damage_has_ended_underneath(upstream: Upstream) -> None:
-    """As when a disk gives the right bytes again: inode and ctime are as they were."""
+    """A disk returns the right bytes again: inode and ctime are unchanged."""
     rot(upstream, "a")
     record = run(upstream).record
     (damage,) = record.damage
     rot(upstream, "a", "content of a")
     status = (upstream.tree / "a").stat()
-    known = (status.st_ino, status.st_ctime_ns)
-    other = replace(damage, identity=known)
+    identity = (status.st_ino, status.st_ctime_ns)
+    other = replace(damage, identity=identity)
     write_record(upstream.places.scrub, ScrubRecord(record.current, record.finished, (other,)))
     assert damaged(run(upstream, full=False)) == ["a"]
     assert damaged(run(upstream)) == []
@@ -185,13 +185,13 @@ def test_only_what_is_due_is_read(upstream: Upstream) -> None:
     write_record(upstream.places.scrub, ScrubRecord(half))
     first = run(upstream, full=False)
     assert first.files in {1, 2, 3}
-    whole = Round(half.begun - 10 * 86400, after=b"a", files=1, size=1)
-    write_record(upstream.places.scrub, ScrubRecord(whole))
+    late_round = Round(half.begun - 10 * 86400, after=b"a", files=1, size=1)
+    write_record(upstream.places.scrub, ScrubRecord(late_round))
     assert run(upstream, full=False).files == 3
 
 
 def test_an_edit_in_place_that_no_commit_notices_is_found(upstream: Upstream) -> None:
-    """With size and time put back, and a mode that explains the new ctime."""
+    """Size and time are restored, and a mode explains the new ctime."""
     rot(upstream, "a")
     (upstream.tree / "a").chmod(0o600)
     result = upstream.commit()
@@ -267,7 +267,7 @@ def test_odd_names(upstream: Upstream) -> None:
 def test_two_runs_do_not_meet(upstream: Upstream) -> None:
     with locked(upstream.places.scrubbing), pytest.raises(LockedError):
         run(upstream)
-    # A commit is no hindrance.
+    # A commit may run meanwhile.
     with locked(upstream.places.lock):
         assert run(upstream).files == 4
 
@@ -278,8 +278,8 @@ def test_a_record_that_cannot_be_read_is_none(upstream: Upstream) -> None:
 
 
 def test_an_empty_tree_is_a_disk_that_is_not_mounted(upstream: Upstream) -> None:
-    kept = upstream.tree.with_name("kept")
-    upstream.tree.rename(kept)
+    moved_tree = upstream.tree.with_name("kept")
+    upstream.tree.rename(moved_tree)
     upstream.tree.mkdir()
     with pytest.raises(EmptyRootError):
         run(upstream)

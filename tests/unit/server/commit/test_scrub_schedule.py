@@ -1,4 +1,4 @@
-"""What is due of a round: spread over its time, and all of it in time."""
+"""The due part of a round: spread over its time, and all of it in time."""
 
 from itertools import pairwise
 
@@ -36,7 +36,7 @@ def test_the_next_round_begins_when_this_one_was_to_end() -> None:
     length = SPAN * 9 // 10
     assert following(done, SPAN, BEGUN + DAY) == Round(BEGUN + length)
     assert following(done, SPAN, BEGUN + length + DAY) == Round(BEGUN + length)
-    # One that was late by more than a round is not made up for.
+    # The delay of a round that was late by more than a round is not caught up.
     assert following(done, SPAN, BEGUN + 10 * length) == Round(BEGUN + 10 * length)
     assert following(done, None, BEGUN + DAY) == Round(BEGUN + DAY)
 
@@ -46,7 +46,7 @@ def test_the_next_round_begins_when_this_one_was_to_end() -> None:
     every=st.integers(3600, SPAN // 10),
 )
 def test_each_file_is_read_again_within_the_span(sizes: list[int], every: int) -> None:
-    """If a run comes at least each tenth of it, and reads what is due."""
+    """Runs come at least each tenth of the period, and read what is due."""
     current, now = Round(BEGUN), BEGUN
     read: dict[int, list[int]] = {number: [BEGUN] for number in range(len(sizes))}
     at = 0

@@ -1,4 +1,4 @@
-"""Trees that cannot be read as a whole: what was there stays, and every such path is named."""
+"""Trees that cannot be read as a whole: old entries stay, and every such path is named."""
 
 import errno
 import os
@@ -18,17 +18,17 @@ DENIED = "Permission denied"
 @pytest.fixture
 def upstream(short_path: Path) -> Iterator[Upstream]:
     short_path.chmod(0o755)
-    found = Upstream(short_path)
+    upstream = Upstream(short_path)
     for number in range(200):
-        found.write(f"locked/deep/{number}", str(number))
+        upstream.write(f"locked/deep/{number}", str(number))
     for path in ("locked/f", "locked/in/line", "open/secret", "open/plain", "top"):
-        found.write(path, path)
-    yield found
-    if found.places.repository.exists() and found.repository.head():
-        found.prove_sound()
+        upstream.write(path, path)
+    yield upstream
+    if upstream.places.repository.exists() and upstream.repository.head():
+        upstream.prove_sound()
 
 
-def named(result: CommitResult) -> dict[str, str]:
+def reasons_by_path(result: CommitResult) -> dict[str, str]:
     return {os.fsdecode(problem.path): problem.reason for problem in result.problems}
 
 
@@ -39,7 +39,7 @@ def test_an_unreadable_directory_stays_as_it_was(upstream: Upstream) -> None:
     upstream.write("locked/unseen")
     (upstream.tree / "locked").chmod(0)
     result = upstream.commit_as_nobody()
-    assert named(result) == {"locked": DENIED}
+    assert reasons_by_path(result) == {"locked": DENIED}
     assert (result.exit_code, result.changed) == (41, True)
     after = {path: e for path, e in upstream.entries().items() if path.startswith(b"locked")}
     assert after == before
@@ -51,7 +51,7 @@ def test_a_directory_inside_of_a_small_one_stays_as_well(upstream: Upstream) -> 
     (upstream.tree / "locked/in").chmod(0)
     (upstream.tree / "locked/f").unlink()
     result = upstream.commit_as_nobody()
-    assert named(result) == {"locked/in": DENIED}
+    assert reasons_by_path(result) == {"locked/in": DENIED}
     assert "locked/in/line" in upstream.paths()
     assert "locked/f" not in upstream.paths()
 
@@ -67,7 +67,7 @@ def test_the_first_commit_leaves_out_what_it_cannot_read(upstream: Upstream) -> 
     (upstream.tree / "locked").chmod(0)
     (upstream.tree / "open/secret").chmod(0)
     result = upstream.commit_as_nobody()
-    assert named(result) == {"locked": DENIED, "open/secret": DENIED}
+    assert reasons_by_path(result) == {"locked": DENIED, "open/secret": DENIED}
     assert upstream.paths() == {"open", "open/plain", "top"}
 
 
@@ -96,7 +96,7 @@ def test_an_unreadable_file_keeps_its_old_entry(upstream: Upstream) -> None:
     upstream.write("open/secret", "other content")
     (upstream.tree / "open/secret").chmod(0)
     result = upstream.commit_as_nobody()
-    assert named(result) == {"open/secret": DENIED}
+    assert reasons_by_path(result) == {"open/secret": DENIED}
     assert upstream.file("open/secret") == before
 
 
@@ -105,19 +105,19 @@ def test_an_unreadable_file_needs_no_reading_if_it_is_known(upstream: Upstream) 
     upstream.write("open/secret", mtime=5)
     (upstream.tree / "open/secret").chmod(0)
     upstream.commit()
-    assert named(upstream.commit_as_nobody()) == {}
+    assert reasons_by_path(upstream.commit_as_nobody()) == {}
 
 
 def test_without_digests_an_unreadable_file_is_no_trouble(upstream: Upstream) -> None:
     upstream.configure(digest="off")
     (upstream.tree / "open/secret").chmod(0)
-    assert named(upstream.commit_as_nobody()) == {}
+    assert reasons_by_path(upstream.commit_as_nobody()) == {}
     assert upstream.file("open/secret").mode == 0
 
 
 @contextmanager
 def growing(path: Path) -> Iterator[None]:
-    """A file that another process appends to all the time; long enough to be caught at it."""
+    """Return a file that another process keeps appending to; long enough to be caught at it."""
     path.touch()
     os.truncate(path, 300 << 20)
     script = f"while :; do echo x >> '{path}'; done"
@@ -137,7 +137,7 @@ def test_a_file_that_changes_while_it_is_read_keeps_entry_and_digest(upstream: U
     upstream.write("open/new", "n")
     with growing(upstream.tree / "open/plain"):
         result = upstream.commit()
-    assert named(result) == {"open/plain": "changed while it was read"}
+    assert reasons_by_path(result) == {"open/plain": "changed while it was read"}
     assert (result.exit_code, result.changed) == (41, True)
     assert upstream.file("open/plain") == before
     assert upstream.file("open/new").digest is not None
@@ -147,7 +147,7 @@ def test_a_new_file_that_changes_while_it_is_read_is_left_out(upstream: Upstream
     upstream.commit()
     with growing(upstream.tree / "open/new"):
         result = upstream.commit()
-    assert named(result) == {"open/new": "changed while it was read"}
+    assert reasons_by_path(result) == {"open/new": "changed while it was read"}
     assert "open/new" not in upstream.paths()
     (upstream.tree / "open/new").write_text("done")
     assert upstream.commit().exit_code == 0
@@ -159,7 +159,7 @@ def test_a_volatile_file_that_changes_all_the_time_is_committed(upstream: Upstre
     upstream.commit()
     with growing(upstream.tree / "open/new"):
         result = upstream.commit()
-    assert (result.exit_code, named(result), result.changed) == (0, {}, True)
+    assert (result.exit_code, reasons_by_path(result), result.changed) == (0, {}, True)
     assert upstream.file("open/new").digest is None
     assert upstream.commit().exit_code == 0
     assert upstream.file("open/new").digest is not None
@@ -171,4 +171,4 @@ def test_the_reasons_are_those_of_the_system(upstream: Upstream) -> None:
     upstream.commit()
     (upstream.tree / "open/plain").write_text("changed")
     (upstream.tree / "open/plain").chmod(0)
-    assert set(named(upstream.commit_as_nobody()).values()) == {os.strerror(errno.EACCES)}
+    assert set(reasons_by_path(upstream.commit_as_nobody()).values()) == {os.strerror(errno.EACCES)}

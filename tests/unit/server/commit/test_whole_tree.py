@@ -1,4 +1,4 @@
-"""A commit of the whole tree is what a scan yields, and what stays has its place in between."""
+"""A commit of the whole tree equals its scan, and retained entries keep their place in it."""
 
 import os
 from pathlib import Path
@@ -49,10 +49,10 @@ def make_crowd(root: Path) -> None:
 
 @pytest.fixture
 def upstream(tmp_path: Path) -> Upstream:
-    found = Upstream(tmp_path)
-    (found.tree / "large").mkdir()
-    make_ordinary(found.tree)
-    return found
+    upstream = Upstream(tmp_path)
+    (upstream.tree / "large").mkdir()
+    make_ordinary(upstream.tree)
+    return upstream
 
 
 def with_digests(root: Path, listing: Listing) -> Listing:
@@ -64,25 +64,25 @@ def with_digests(root: Path, listing: Listing) -> Listing:
 @pytest.mark.parametrize("crowd", ["large", "."])
 @pytest.mark.parametrize("digest", ["off", "now"])
 def test_a_commit_is_what_a_scan_yields(upstream: Upstream, digest: str, crowd: str) -> None:
-    """Also where the module's root is a large directory, of which a scan yields the whole."""
+    """Also if the module's root is a large directory, of which a scan yields the whole."""
     upstream.configure(digest=digest)
     make_crowd(upstream.tree)
     if crowd == ".":
         upstream.configure(path=str(upstream.tree / "large"))
         upstream.tree /= "large"
     result = upstream.commit()
-    found = [*scan(upstream.tree, ScanOptions(), links=True)]
-    listings = [item.listing for item in found if isinstance(item, ScannedDirectory)]
+    scanned = [*scan(upstream.tree, ScanOptions(), links=True)]
+    listings = [item.listing for item in scanned if isinstance(item, ScannedDirectory)]
     if digest == "now":
         listings = [with_digests(upstream.tree, listing) for listing in listings]
     assert upstream.entries_id == build(listings, None).hex()
     special = [b"d10", b"d15/f"] if crowd == "large" else []
-    said: list[tuple[object, ...]] = [tuple(each) for each in result.remarks]
+    result_remarks: list[tuple[object, ...]] = [tuple(each) for each in result.remarks]
     assert result.head.info.skipped == (4 if special else 2)
     if crowd == "large":
-        assert (remarks.UNREADABLE, 3, (*special, b"large/05000")) in said
-        assert (remarks.RESERVED, 1, (b"d20/.~tmp~",)) in said
-        assert (remarks.TEMPORARY, 1, (b"large/.05001.abcdef",)) in said
+        assert (remarks.UNREADABLE, 3, (*special, b"large/05000")) in result_remarks
+        assert (remarks.RESERVED, 1, (b"d20/.~tmp~",)) in result_remarks
+        assert (remarks.TEMPORARY, 1, (b"large/.05001.abcdef",)) in result_remarks
     assert len(upstream.links()) == (3 if special else 2)
     upstream.prove_sound()
 

@@ -1,4 +1,4 @@
-"""When the next commit is due, and how a page says it."""
+"""The due time of the next commit, and its words on a page."""
 
 import pytest
 from fastapi import Request

@@ -1,4 +1,4 @@
-"""The picture of how a module grew."""
+"""The chart of a module's growth."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -15,15 +15,15 @@ OTHERS = [tag for tag in LANGUAGES if tag != "en"]
 
 
 def sentences() -> set[str]:
-    """Every sentence that a template or a page says."""
+    """Return every sentence of a template or a page."""
     texts = [each.read_text(encoding="utf-8") for each in PAGES.glob("templates/*.html")]
-    found = {one or other for text in texts for one, other in SAID.findall(text)}
+    needed = {one or other for text in texts for one, other in SAID.findall(text)}
     modules = [*PAGES.glob("*.py"), PAGES.parent / "any_path.py", PAGES.parent / "access.py"]
     source = "".join(each.read_text(encoding="utf-8") for each in modules)
-    found |= set(re.findall(r'hint(?:=| = )"([^"]+)"', source))
-    found |= set(re.findall(r'(?:say\(|86400, |3600, |60, )"([^"]+)"', source))
-    found |= set(re.findall(r'HttpError\(\s*\d+,\s*"([^"]+)"', source))
-    return found
+    needed |= set(re.findall(r'hint(?:=| = )"([^"]+)"', source))
+    needed |= set(re.findall(r'(?:say\(|86400, |3600, |60, )"([^"]+)"', source))
+    needed |= set(re.findall(r'HttpError\(\s*\d+,\s*"([^"]+)"', source))
+    return needed
 
 
 @pytest.mark.parametrize("tag", OTHERS)
@@ -31,9 +31,9 @@ def test_each_sentence_has_its_translation_and_no_other_has(tag: str) -> None:
     catalogue = load_words(PACKAGE, tag).catalogue
     needed = sentences()
     assert len(needed) > 20
-    # What others than the pages say to a reader: the limits of the server, unknown addresses.
-    others = {"the server is busy", "try again later", "not found", "see /openapi.json"}
-    assert catalogue.keys() - needed <= others
+    # Sentences from outside the pages: the limits of the server, unknown addresses.
+    elsewhere = {"the server is busy", "try again later", "not found", "see /openapi.json"}
+    assert catalogue.keys() - needed <= elsewhere
     assert needed - catalogue.keys() == set()
 
 

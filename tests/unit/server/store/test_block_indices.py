@@ -18,9 +18,9 @@ SIZE = 200_000
 
 @pytest.fixture(name="up")
 def upstream(tmp_path: Path) -> Upstream:
-    made = Upstream(tmp_path)
-    made.configure(block_index=131_072)
-    return made
+    upstream = Upstream(tmp_path)
+    upstream.configure(block_index=131_072)
+    return upstream
 
 
 def text(letter: str, size: int = SIZE) -> str:
@@ -78,12 +78,12 @@ def test_an_index_stays_for_a_month_after_its_file(up: Upstream) -> None:
 def test_it_is_looked_once_a_day(up: Upstream) -> None:
     up.write("a", text("a"))
     up.commit()
-    found = looked(up).stat().st_mtime
+    former_time = looked(up).stat().st_mtime
     old = place(up, text("a"))
     os.utime(old, (1, 1))
     up.write("a", text("b"))
     up.commit()
-    assert looked(up).stat().st_mtime == found
+    assert looked(up).stat().st_mtime == former_time
     assert old.exists()
     os.utime(looked(up), (1, 1))
     up.write("a", text("c"))

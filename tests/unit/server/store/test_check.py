@@ -1,4 +1,4 @@
-"""Checking a repository: the sound pass, and every kind of damage is found and told."""
+"""Checking a repository: a sound one passes, and every kind of damage is found and reported."""
 
 import os
 import shutil
@@ -19,15 +19,15 @@ from tests.support.committing import ENVIRONMENT, NAME, SECONDS, Upstream, git
 
 @pytest.fixture
 def upstream(tmp_path: Path) -> Upstream:
-    found = Upstream(tmp_path)
-    found.write("a", "content")
-    os.link(found.tree / "a", found.tree / "b")
+    upstream = Upstream(tmp_path)
+    upstream.write("a", "content")
+    os.link(upstream.tree / "a", upstream.tree / "b")
     for number in range(500):
-        found.write(f"d{number % 2}/f{number}", str(number))
-    found.commit()
-    found.write("later", "more")
-    found.commit()
-    return found
+        upstream.write(f"d{number % 2}/f{number}", str(number))
+    upstream.commit()
+    upstream.write("later", "more")
+    upstream.commit()
+    return upstream
 
 
 def test_a_sound_one(upstream: Upstream) -> None:
@@ -48,7 +48,7 @@ def test_the_wrong_module(upstream: Upstream) -> None:
 
 
 def loosened(upstream: Upstream) -> None:
-    """All objects as files of their own, so that single ones can be damaged."""
+    """Make all objects loose, so that single ones can be damaged."""
     packs = upstream.root / "packs"
     upstream.repository.pack_folder.rename(packs)
     upstream.repository.pack_folder.mkdir()
@@ -104,7 +104,7 @@ def test_any_damaged_object(
 
 
 def judgement(upstream: Upstream) -> tuple[str, ...]:
-    """The faults, or why it did not come to that."""
+    """Return the faults, or the error that ended the check."""
     try:
         return upstream.check().faults
     except HuaiError as error:
@@ -216,7 +216,7 @@ def test_a_message_of_no_huai(upstream: Upstream) -> None:
 
 
 def replaced(upstream: Upstream, path: str, content: bytes) -> str:
-    """The id of the newest commit's tree with another blob at `path`."""
+    """Return the id of the newest commit's tree with another blob at `path`."""
     *folders, name = path.split("/")
     kind = "blob"
     oid = git(upstream.places.repository, "hash-object", "-w", "--stdin", stdin=content)
@@ -233,7 +233,7 @@ def replaced(upstream: Upstream, path: str, content: bytes) -> str:
 
 
 def test_a_layout_that_is_not_canonical(upstream: Upstream) -> None:
-    """What a small directory would be inlined stands here in a tree of its own."""
+    """Put the entries of a small directory, which should be inlined, into a tree."""
     info = upstream.head.info
     tree = upstream.git("rev-parse", "main:tree")
     manifest = upstream.git("rev-parse", "main:tree/m")

@@ -1,4 +1,4 @@
-"""Which packs become one."""
+"""The choice of the packs that become one."""
 
 from itertools import pairwise
 
@@ -29,7 +29,7 @@ def test_examples(subtests: pytest.Subtests) -> None:
 
 
 def after(counts: list[int]) -> list[int]:
-    """The packs that are left; what is in several counts each time."""
+    """Return the packs that are left; an object in several counts each time."""
     split = roll_up(counts)
     return sorted([*counts[split:], *([sum(counts[:split])] if split else [])])
 
@@ -47,7 +47,7 @@ def test_none_becomes_one_alone(counts: list[int]) -> None:
 
 
 def test_an_object_is_written_again_seldom() -> None:
-    """A thousand days of a pack of 100 objects each."""
+    """Merge daily for a thousand days, with a new pack of 100 objects each."""
     packs: list[int] = []
     written = 0
     for _ in range(1000):

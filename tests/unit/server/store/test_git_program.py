@@ -25,12 +25,12 @@ class Hostile(NamedTuple):
     path: Path
     head: str
     blob: str
-    """The one that it lacks."""
+    """The missing object."""
 
 
 @pytest.fixture
 def marks(tmp_path: Path) -> Path:
-    """A program that leaves a file; the file."""
+    """Make a program that leaves a file; return the file."""
     program = tmp_path / "program"
     program.write_text(f"#!/bin/sh\necho run >> {tmp_path / 'mark'}\nexit 1\n")
     program.chmod(0o755)
@@ -39,14 +39,14 @@ def marks(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=URLS)
 def hostile(tmp_path: Path, marks: Path, request: pytest.FixtureRequest) -> Hostile:
-    """A partial clone that names the program wherever git's configuration can."""
-    made, program = Repository.create(tmp_path, "m"), marks.with_name("program")
-    made.commit(b"first", b"second")
-    head, blob = made.head(), git("-C", made.path, "rev-parse", "main:1-0")
-    (made.path / "objects" / blob[:2] / blob[2:]).unlink()
+    """Make a partial clone that names the program wherever git's configuration can."""
+    repository, program = Repository.create(tmp_path, "m"), marks.with_name("program")
+    repository.commit(b"first", b"second")
+    head, blob = repository.head(), git("-C", repository.path, "rev-parse", "main:1-0")
+    (repository.path / "objects" / blob[:2] / blob[2:]).unlink()
     url = request.param.replace("PROGRAM", str(program))
     for key in KEYS:
-        git("-C", made.path, "config", key, str(program))
+        git("-C", repository.path, "config", key, str(program))
     for key, value in {
         "core.repositoryFormatVersion": "1",
         "core.hooksPath": str(tmp_path / "hooks"),
@@ -57,17 +57,17 @@ def hostile(tmp_path: Path, marks: Path, request: pytest.FixtureRequest) -> Host
         "protocol.allow": "always",
         "protocol.ext.allow": "always",
     }.items():
-        git("-C", made.path, "config", key, value)
+        git("-C", repository.path, "config", key, value)
     (tmp_path / "hooks").mkdir()
     for name in ("pre-auto-gc", "post-index-change", "reference-transaction", "post-checkout"):
         (tmp_path / "hooks" / name).symlink_to(program)
-    return Hostile(made.path, head, blob)
+    return Hostile(repository.path, head, blob)
 
 
 def test_the_work_on_packs_runs_nothing_else(hostile: Hostile, marks: Path) -> None:
-    asked = f"{hostile.blob}\n".encode()
+    object_ids = f"{hostile.blob}\n".encode()
     with pytest.raises(GitFailedError, match="pack-objects"):
-        run_git(hostile.path, ["pack-objects", "--stdout"], stdin=asked, put=lambda _: None)
+        run_git(hostile.path, ["pack-objects", "--stdout"], stdin=object_ids, put=lambda _: None)
     assert not marks.exists()
 
 
@@ -82,7 +82,7 @@ def test_a_fetch_runs_nothing_else(hostile: Hostile, marks: Path) -> None:
 
 
 def test_the_mark_would_be_seen(hostile: Hostile, marks: Path) -> None:
-    """Without what the server sets, git runs the program."""
+    """Without the server's settings, git runs the program."""
     environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": "/dev/null"}
     options = ["-c", f"safe.directory={hostile.path}", f"--git-dir={hostile.path}"]
     run(["git", *options, "pack-objects", "--stdout"], environment, f"{hostile.blob}\n".encode())

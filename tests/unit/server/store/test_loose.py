@@ -69,7 +69,7 @@ def test_another_object_under_an_id_is_refused(path: Path) -> None:
     place = place_of(path, bytes(20))
     place.parent.mkdir()
     place.write_bytes(zlib.compress(b"blob 3\0abc"))
-    with pytest.raises(FormatError, match="another id"):
+    with pytest.raises(FormatError, match="its id is wrong"):
         Repository(path).read(bytes(20), "blob")
 
 

@@ -1,4 +1,4 @@
-"""Order in a repository: few packs, which hold all, and nothing that is read goes too early."""
+"""Maintenance of a repository: few packs have all objects, and none that is read goes too early."""
 
 import os
 import shutil
@@ -23,14 +23,14 @@ NOW = 1_900_000_000
 
 @pytest.fixture
 def upstream(tmp_path: Path) -> Upstream:
-    """A module with a dozen commits."""
-    made = Upstream(tmp_path)
+    """Make a module with a dozen commits."""
+    upstream = Upstream(tmp_path)
     for number in range(400):
-        made.write(f"d{number % 5}/f{number}", str(number), mtime=1_600_000_000 + number)
-    made.commit()
+        upstream.write(f"d{number % 5}/f{number}", str(number), mtime=1_600_000_000 + number)
+    upstream.commit()
     for number in range(1, COMMITS):
-        change(made, number)
-    return made
+        change(upstream, number)
+    return upstream
 
 
 def change(upstream: Upstream, number: int) -> str:
@@ -47,9 +47,9 @@ def packs(upstream: Upstream) -> list[Path]:
 
 
 def objects(upstream: Upstream) -> set[str]:
-    """All that git finds."""
-    said = upstream.git("cat-file", "--batch-all-objects", "--batch-check", "--unordered")
-    return {line.split()[0] for line in said.splitlines()}
+    """Return all objects that git finds."""
+    listing = upstream.git("cat-file", "--batch-all-objects", "--batch-check", "--unordered")
+    return {line.split()[0] for line in listing.splitlines()}
 
 
 def test_many_packs_become_one(upstream: Upstream) -> None:
@@ -99,7 +99,7 @@ def test_a_commit_removes_it_too(upstream: Upstream) -> None:
 
 
 def test_a_commit_of_what_was_there_before(upstream: Upstream) -> None:
-    """It finds the objects in what took the place of their packs."""
+    """The objects are found in the replacement of their packs."""
     upstream.write("d1/f1", "1", mtime=1_600_000_001)
     was = upstream.commit().head.tree
     upstream.write("d1/f1", "other", mtime=1_700_000_300)
@@ -112,7 +112,7 @@ def test_a_commit_of_what_was_there_before(upstream: Upstream) -> None:
 
 
 def test_a_pack_of_the_same_name_outlives_the_one_that_was_replaced(upstream: Upstream) -> None:
-    """The name says what is in it: whoever writes the same again needs the file."""
+    """The name is a hash of the objects: a commit that makes the same pack again needs the file."""
     run(upstream)
     folder = upstream.repository.pack_folder
     again = next(replaced_packs(folder))
@@ -125,13 +125,13 @@ def test_a_pack_of_the_same_name_outlives_the_one_that_was_replaced(upstream: Up
 
 
 def test_a_commit_goes_on_while_packs_are_merged(upstream: Upstream) -> None:
-    """What is made of the packs of before takes their place afterwards."""
+    """A pack made of former packs replaces them afterwards."""
     repack = Repack(upstream.places.repository)
     repack.pack_loose(repack.loose())
     before = list_packs(upstream.repository.pack_folder)
     new = repack.merge(before, [])
     change(upstream, 200)
-    assert new.made.path.exists()  # a commit takes it for nothing that a killed run left
+    assert new.pack.path.exists()  # a commit does not remove it as the remains of a killed run
     repack.take_place(new, before, NOW)
     assert len(packs(upstream)) == 2
     upstream.prove_sound()
@@ -149,11 +149,11 @@ def test_only_the_small_ones_are_merged(upstream: Upstream) -> None:
 
 
 def test_a_pack_that_somebody_keeps_is_left_alone(upstream: Upstream) -> None:
-    kept = packs(upstream)[0]
-    kept.with_suffix(".keep").touch()
+    kept_pack = packs(upstream)[0]
+    kept_pack.with_suffix(".keep").touch()
     done = run(upstream)
     assert done.plan.merged == COMMITS
-    assert kept.with_suffix(".idx").exists()
+    assert kept_pack.with_suffix(".idx").exists()
     upstream.prove_sound()
 
 
@@ -227,7 +227,7 @@ def test_a_damaged_pack_is_replaced_by_nothing(upstream: Upstream) -> None:
         run(upstream)
     assert caught.value.exit_code == ExitCode.UNSOUND
     assert run_loose == COMMITS
-    assert len(packs(upstream)) == COMMITS + 1  # the loose ones have one
+    assert len(packs(upstream)) == COMMITS + 1  # the loose objects have one
     assert pack in packs(upstream)
     assert not list(replaced_packs(upstream.repository.pack_folder))
 
@@ -242,7 +242,7 @@ def test_a_damaged_loose_object_stays(upstream: Upstream) -> None:
 
 
 def test_a_root_of_any_name(upstream: Upstream, tmp_path: Path) -> None:
-    """A root with bytes that are no text."""
+    """Maintain a repository below a root whose name is not valid UTF-8."""
     odd = Upstream(tmp_path / os.fsdecode(b"caf\xe9 \xff"), upstream.tree)
     odd.commit()
     for number in range(77, 80):

@@ -53,18 +53,18 @@ def test_all_is_written_again_for_enough_commits_only(dropped: int, left: int, w
 
 @pytest.fixture
 def upstream(tmp_path: Path) -> Upstream:
-    made = Upstream(tmp_path)
-    made.configure(keep="1d", keep_commits=3)
-    return made
+    upstream = Upstream(tmp_path)
+    upstream.configure(keep="1d", keep_commits=3)
+    return upstream
 
 
 def commits(upstream: Upstream, number: int) -> list[str]:
-    """So many more; their ids."""
-    made = []
+    """Make `count` more commits; return their ids."""
+    ids = []
     for _ in range(number):
         upstream.write(f"f{len(os.listdir(upstream.tree))}")
-        made.append(upstream.commit().head.commit)
-    return made
+        ids.append(upstream.commit().head.commit)
+    return ids
 
 
 def serials(upstream: Upstream) -> list[int]:
@@ -101,18 +101,18 @@ def test_a_long_history_of_before_is_over_with_the_next_commit(upstream: Upstrea
 
 
 def test_old_commits_go_with_what_only_they_need(upstream: Upstream) -> None:
-    made = commits(upstream, 8)
+    commit_ids = commits(upstream, 8)
     now = upstream.repository.past()[-1].time
     plan = maintain(upstream.places, upstream.module.retention, now=now + DAY - 1).plan
     assert plan.dropped == 0
     done = maintain(upstream.places, upstream.module.retention, now=now + DAY)
-    # Of the history that ends with 6 two of the three newest are not the newest.
+    # Of the history that ends with 6, two of the three newest are not the newest.
     assert (done.plan.dropped, serials(upstream)) == (3, [8, 7, 6, 5, 4])
     assert done.after.packs.files == 1
-    here = upstream.git("cat-file", "--batch-all-objects", "--batch-check").splitlines()
-    ids = {line.split()[0] for line in here}
-    assert ids >= set(made[3:])
-    assert not ids & set(made[:3])
+    stored = upstream.git("cat-file", "--batch-all-objects", "--batch-check").splitlines()
+    ids = {line.split()[0] for line in stored}
+    assert ids >= set(commit_ids[3:])
+    assert not ids & set(commit_ids[:3])
     reachable = upstream.git("rev-list", "--objects", "--all").splitlines()
     assert ids == {line.split()[0] for line in reachable}
     upstream.prove_sound()
@@ -134,7 +134,7 @@ def test_one_old_history_waits_for_another(upstream: Upstream) -> None:
 
 
 def test_a_run_that_was_cut_drops_the_rest_at_once(upstream: Upstream) -> None:
-    """It had dropped a history before this one, so all is written again anyway."""
+    """It had dropped a history before this one, so everything is written again anyway."""
     now = int(time.time())
     with mock.patch.object(time, "time", return_value=now - 2.0 * DAY):
         commits(upstream, 3)
@@ -148,7 +148,7 @@ def test_a_run_that_was_cut_drops_the_rest_at_once(upstream: Upstream) -> None:
 
 
 def test_a_tree_of_long_ago_comes_back(upstream: Upstream) -> None:
-    """What was dropped is committed again as if it had never been there."""
+    """A dropped commit is made again as if it had never existed."""
     upstream.write("f", "1", mtime=1_600_000_000)
     os.utime(upstream.tree, (1_600_000_000, 1_600_000_000))
     first = upstream.commit().head
@@ -164,9 +164,9 @@ def test_a_tree_of_long_ago_comes_back(upstream: Upstream) -> None:
 
 
 def test_the_branch_did_not_move(upstream: Upstream) -> None:
-    """Killed between the ref of what is over and the branch: the next commit goes on."""
-    made = commits(upstream, 3)
-    git(upstream.places.repository, "update-ref", "refs/huai/past/3", made[-1])
+    """The run was killed between the ref of the finished history and the branch."""
+    ids = commits(upstream, 3)
+    git(upstream.places.repository, "update-ref", "refs/huai/past/3", ids[-1])
     assert serials(upstream) == [3, 2, 1]
     commits(upstream, 4)
     assert serials(upstream) == [7, 6, 5, 4, 3, 2, 1]
@@ -179,21 +179,21 @@ def test_the_branch_did_not_move(upstream: Upstream) -> None:
 def test_a_commit_graph_of_git_names_no_commit_that_is_gone(
     upstream: Upstream, tmp_path: Path, arguments: list[str]
 ) -> None:
-    """`git gc` writes one, and `git fsck` fails where it names what is gone."""
+    """`git gc` writes one, and `git fsck` fails if it names a removed commit."""
     commits(upstream, 8)
     upstream.git("commit-graph", "write", "--reachable", *arguments)
     assert upstream.check().faults == ()
-    info, kept = upstream.places.repository / "objects/info", tmp_path / "info"
-    shutil.copytree(info, kept)
+    info, copy = upstream.places.repository / "objects/info", tmp_path / "info"
+    shutil.copytree(info, copy)
     retention = upstream.module.retention
     assert maintain(upstream.places, retention, now=LATER).plan.dropped > 0
     upstream.prove_sound()
-    shutil.copytree(kept, info, dirs_exist_ok=True)
+    shutil.copytree(copy, info, dirs_exist_ok=True)
     maintain(upstream.places, retention, now=LATER + KEPT)
     upstream.prove_sound()
-    shutil.copytree(kept, info, dirs_exist_ok=True)
+    shutil.copytree(copy, info, dirs_exist_ok=True)
     (fault,) = upstream.check().faults
-    assert "names commits that are gone" in fault
+    assert "names removed commits" in fault
 
 
 @pytest.mark.parametrize("damage", [b"", b"CGPH\1\1\0\0", b"x" * 2000])

@@ -14,15 +14,15 @@ from tests.support.committing import ENVIRONMENT, Upstream, git
 
 @pytest.fixture
 def upstream(tmp_path: Path) -> Upstream:
-    made = Upstream(tmp_path)
+    upstream = Upstream(tmp_path)
     for number in range(1500):
-        made.write(f"d{number % 5}/f{number}", str(number), mtime=1_600_000_000 + number)
-    made.commit()
-    return made
+        upstream.write(f"d{number % 5}/f{number}", str(number), mtime=1_600_000_000 + number)
+    upstream.commit()
+    return upstream
 
 
 def index(repository: Path, pack: bytes) -> None:
-    """Git completes a thin pack with what is in `repository`, and reads all of it."""
+    """Let git complete a thin pack with objects in `repository`, and read all of it."""
     command = ["git", "index-pack", "--fix-thin", "--stdin"]
     subprocess.run(
         command, cwd=repository, input=pack, env=ENVIRONMENT, capture_output=True, check=True
@@ -30,7 +30,7 @@ def index(repository: Path, pack: bytes) -> None:
 
 
 def step(upstream: Upstream, old: Head, new: Head) -> bytes:
-    """The pack from one commit to another."""
+    """Return the pack from one commit to another."""
     repository, pieces = upstream.repository, list[bytes]()
     since = bytes.fromhex(old.tree)
     repository.packs.send(*repository.content(new), pieces.append, since=since)
@@ -45,7 +45,7 @@ def test_a_step_holds_what_a_changed_file_changes(upstream: Upstream, tmp_path: 
         upstream.write(f"new{number}/f", "new")
         pack = step(upstream, old, upstream.commit().head)
         index(tmp_path / "copy.git", pack)
-        # Everything but what a changed file changes is there already.
+        # All but the objects of a changed file exist already.
         assert len(pack) < 3000
         git(tmp_path / "copy.git", "rev-list", "--objects", "--quiet", upstream.head.commit)
 
@@ -62,7 +62,7 @@ def test_a_moved_directory_is_not_sent_again(upstream: Upstream, repack: bool) -
 
 
 def test_what_is_as_before_makes_an_empty_step(upstream: Upstream) -> None:
-    """The commit alone."""
+    """Return the commit alone."""
     assert step(upstream, upstream.head, upstream.head)[8:12] == bytes([0, 0, 0, 1])
 
 
@@ -111,9 +111,9 @@ def test_all_of_a_commit(upstream: Upstream, tmp_path: Path, repack: bool) -> No
     git(tmp_path, "init", "--quiet", "--bare", "copy.git")
     pieces: list[bytes] = []
     upstream.repository.packs.send(*upstream.repository.content(head), pieces.append)
-    whole = b"".join(pieces)
-    index(tmp_path / "copy.git", whole)
-    assert whole[-20:] == hashlib.sha1(whole[:-20], usedforsecurity=False).digest()
+    pack = b"".join(pieces)
+    index(tmp_path / "copy.git", pack)
+    assert pack[-20:] == hashlib.sha1(pack[:-20], usedforsecurity=False).digest()
     for name in (head.commit, f"{head.commit}^{{tree}}"):
         listed = [
             git(path, "ls-tree", "-rt", name)
@@ -129,11 +129,11 @@ def test_what_is_in_no_pack(upstream: Upstream) -> None:
 
 
 def test_an_exception_of_the_receiver_comes_through(upstream: Upstream) -> None:
-    def put(_data: bytes) -> None:
+    def fail(_data: bytes) -> None:
         raise OSError(28, "full")
 
     with pytest.raises(OSError, match="full"):
-        upstream.repository.packs.send(*upstream.repository.content(upstream.head), put)
+        upstream.repository.packs.send(*upstream.repository.content(upstream.head), fail)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,4 +1,4 @@
-"""`huai-server fallback build`: an attr tree, made or brought up to date by hand."""
+"""`huai-server fallback build`: make or update an attr tree by hand."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`huai-server fallback check`: whether an attr tree is what it should be."""
+"""`huai-server fallback check`: compare an attr tree with its commit."""
 
 from pathlib import Path
 

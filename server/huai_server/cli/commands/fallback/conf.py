@@ -1,4 +1,4 @@
-"""`huai-server fallback conf`: an rsyncd.conf for a daemon that somebody else starts."""
+"""`huai-server fallback conf`: print an rsyncd.conf for a daemon started by other means."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`huai-server fallback remove`: attr trees given up."""
+"""`huai-server fallback remove`: delete attr trees."""
 
 from pathlib import Path
 
@@ -34,13 +34,13 @@ def command(root: Path, names: tuple[str, ...], every: bool, console: Console) -
         _check_name(name)
         tree = attr_tree(root, config, name)
         existed = exists(tree.fallback)
-        gone = delete_attr_tree(tree)
-        code = code if gone else ExitCode.FALLBACK
-        console.event("attr_removed", module=name, existed=existed, gone=gone)
+        is_gone = delete_attr_tree(tree)
+        code = code if is_gone else ExitCode.FALLBACK
+        console.event("attr_removed", module=name, existed=existed, gone=is_gone)
         if not existed:
             console.result(f"{name}: no attr tree")
         else:
-            rest = "" if gone else "; clients still read it: run this again to delete the rest"
+            rest = "" if is_gone else "; clients still read it: run this again to delete the rest"
             console.result(f"{name}: attr tree removed{rest}")
     return code
 

@@ -1,4 +1,4 @@
-"""`huai-server fallback serve`: listings and content for plain rsync clients."""
+"""`huai-server fallback serve`: serve listings and content to plain rsync clients."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`huai-server key attach`: a signature for the commit that waits for it."""
+"""`huai-server key attach`: add a signature to the commit that waits for it."""
 
 from pathlib import Path
 

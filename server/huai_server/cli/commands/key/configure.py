@@ -1,4 +1,4 @@
-"""`huai-server key configure`: other cosigners, or another threshold."""
+"""`huai-server key configure`: apply other cosigners, or another threshold."""
 
 from pathlib import Path
 

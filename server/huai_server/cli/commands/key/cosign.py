@@ -1,4 +1,4 @@
-"""`huai-server key cosign`: look at a commit of an upstream elsewhere, and sign it."""
+"""`huai-server key cosign`: show a commit of an upstream elsewhere, and sign it."""
 
 from pathlib import Path
 
@@ -37,8 +37,8 @@ def command(root: Path, request: Path, output: Path | None, console: Console) ->
     if output is None:
         show_examined(console, examine(root, request, signer), signed=False)
         return
-    found, signature = sign(root, request, signer)
-    show_examined(console, found, signed=True)
+    examined, signature = sign(root, request, signer)
+    show_examined(console, examined, signed=True)
     with storage_errors(output):
         unfinished = output.with_name(TEMPORARY + output.name)
         replace_file(output, signature, unfinished, permissions=_PERMISSIONS)

@@ -1,4 +1,4 @@
-"""`huai-server key pending`: hand out the commit that waits for signatures."""
+"""`huai-server key pending`: write out the commit that waits for signatures."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`huai-server key revoke`: end a key that does not sign any more."""
+"""`huai-server key revoke`: stop accepting a key that does not sign any more."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`huai-server key rotate`: a new private key in the place of the old one."""
+"""`huai-server key rotate`: replace the private key by a new one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`huai-server key show`: what downstreams need to know of the keys."""
+"""`huai-server key show`: show the keys that downstreams need."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`huai-server token list`: which tokens there are."""
+"""`huai-server token list`: list tokens."""
 
 from pathlib import Path
 

@@ -57,7 +57,7 @@ def command(
     token, text = new_token(root, names, chosen, seconds=expires, comment=comment)
     for name in public:
         console.warning(
-            f'{name}: everybody sees it, with a token or without: access = "private" hides it'
+            f'{name}: visible to everyone, with a token or without: access = "private" hides it'
         )
     console.event("token", **token_values(token), token=text)
     console.result(text)

@@ -1,4 +1,4 @@
-"""`huai-server token revoke`: end tokens."""
+"""`huai-server token revoke`: revoke tokens."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def command(root: Path, ids: tuple[str, ...], console: Console) -> None:
 
     The id is shown by `huai-server token list`; in a token it follows huai_.
     """
-    for each in ids:
-        token = revoke_token(root, each)
+    for token_id in ids:
+        token = revoke_token(root, token_id)
         console.event("token_revoked", **token_values(token))
         console.result(f"{token.id}: revoked")

@@ -33,7 +33,7 @@ def test_a_stock_is_spent_and_grows_again() -> None:
     while not is_refused(allowance, HERE):
         allowance.spend(HERE, 4.5)
         fetches += 1
-    assert fetches == 27  # the last one began with a rest of the stock
+    assert fetches == 27  # the last one began with some stock left
     assert not is_refused(allowance, THERE)
     with pytest.raises(HttpError) as refused:
         allowance.check(HERE)

@@ -36,7 +36,7 @@ def test_a_small_body_is_complete_and_then_the_client_is_watched() -> None:
         await read.open()
         assert (read.head, read.complete) == (b"ab", True)
         with pytest.raises(ClientGoneError):
-            await read.gone()
+            await read.wait_for_disconnect()
 
     asyncio.run(run())
 

@@ -39,11 +39,11 @@ def test_a_bomb_comes_in_small_pieces() -> None:
 
 
 def test_a_cut_stream_and_one_with_more_behind_it() -> None:
-    whole = gzip.compress(b"hello")
+    stream = gzip.compress(b"hello")
     cut = Inflater()
-    assert feed(cut, whole[:-1], 100) == b"hello"
+    assert feed(cut, stream[:-1], 100) == b"hello"
     with pytest.raises(HttpError, match="too early"):
         cut.finish()
-    for more in (whole + b"x", whole + whole):
+    for more in (stream + b"x", stream + stream):
         with pytest.raises(HttpError, match="after the gzip stream"):
             feed(Inflater(), more, 1000)

@@ -16,14 +16,14 @@ async def _hold(limiter: Limiter, go: asyncio.Event, address: str = "") -> None:
 def test_a_full_line_refuses_and_a_place_in_it_is_served() -> None:
     async def run() -> None:
         limiter, go = Limiter(1, 1, 60), asyncio.Event()
-        held = [asyncio.ensure_future(_hold(limiter, go)) for _ in range(2)]
+        holders = [asyncio.ensure_future(_hold(limiter, go)) for _ in range(2)]
         await asyncio.sleep(0)
         assert limiter.waiting == 1
         with pytest.raises(HttpError) as refused:
             await _hold(limiter, go)
         assert (refused.value.status, int(refused.value.headers["Retry-After"]) > 0) == (503, True)
         go.set()
-        await asyncio.gather(*held)
+        await asyncio.gather(*holders)
         await _hold(limiter, go)
         assert limiter.waiting == 0
 
@@ -33,13 +33,13 @@ def test_a_full_line_refuses_and_a_place_in_it_is_served() -> None:
 def test_waiting_has_an_end_and_gives_its_place_back() -> None:
     async def run() -> None:
         limiter, go = Limiter(1, 1, 0.01), asyncio.Event()
-        held = asyncio.ensure_future(_hold(limiter, go))
+        holder = asyncio.ensure_future(_hold(limiter, go))
         for _ in range(3):
             await asyncio.sleep(0)
             with pytest.raises(HttpError):
                 await _hold(limiter, go)
         go.set()
-        await held
+        await holder
         await _hold(limiter, go)
 
     asyncio.run(run())
@@ -48,12 +48,12 @@ def test_waiting_has_an_end_and_gives_its_place_back() -> None:
 def test_a_cancelled_waiter_takes_no_slot_along() -> None:
     async def run() -> None:
         limiter, go = Limiter(1, 1, 60), asyncio.Event()
-        held = asyncio.ensure_future(_hold(limiter, go))
+        holder = asyncio.ensure_future(_hold(limiter, go))
         await asyncio.sleep(0)
         waiter = asyncio.ensure_future(_hold(limiter, go))
         await asyncio.sleep(0)
         go.set()
-        await held
+        await holder
         waiter.cancel()
         await asyncio.gather(waiter, return_exceptions=True)
         async with asyncio.timeout(10):
@@ -65,15 +65,15 @@ def test_a_cancelled_waiter_takes_no_slot_along() -> None:
 def test_an_address_has_half_of_the_slots_and_of_the_line() -> None:
     async def run() -> None:
         limiter, go = Limiter(4, 4, 60), asyncio.Event()
-        held = [asyncio.ensure_future(_hold(limiter, go, "a")) for _ in range(4)]
+        holders = [asyncio.ensure_future(_hold(limiter, go, "a")) for _ in range(4)]
         await asyncio.sleep(0)
         assert limiter.waiting == 2
         with pytest.raises(HttpError):
             await _hold(limiter, go, "a")
         async with limiter.slot("b"), limiter.slot():
-            pass  # past those who wait for their own address
+            pass  # ahead of the requests that wait for their own address
         go.set()
-        await asyncio.gather(*held)
+        await asyncio.gather(*holders)
         assert limiter.waiting == 0
 
     asyncio.run(run())
@@ -82,12 +82,12 @@ def test_an_address_has_half_of_the_slots_and_of_the_line() -> None:
 def test_cancelled_in_the_moment_of_its_turn_a_waiter_gives_it_on() -> None:
     async def run() -> None:
         limiter, go, more = Limiter(1, 5, 60), asyncio.Event(), asyncio.Event()
-        held = asyncio.ensure_future(_hold(limiter, go))
+        holder = asyncio.ensure_future(_hold(limiter, go))
         waiters = [asyncio.ensure_future(_hold(limiter, more)) for _ in range(2)]
         await asyncio.sleep(0)
         go.set()
-        await held
-        waiters[0].cancel()  # its turn is there, and it has not run since
+        await holder
+        waiters[0].cancel()  # it has its turn, and has not run since
         more.set()
         async with asyncio.timeout(10):
             await waiters[1]

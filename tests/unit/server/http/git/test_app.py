@@ -1,4 +1,4 @@
-"""What of a request decides how git is called, and that nothing else does."""
+"""The command line and environment of git depend on certain parts of a request only."""
 
 from pathlib import Path
 

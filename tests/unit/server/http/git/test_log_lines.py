@@ -1,4 +1,4 @@
-"""Git's words about a request are one line of the log, whatever the request held."""
+"""Git's words about a request are one line of the log, whatever the request has."""
 
 import logging
 

@@ -16,7 +16,7 @@ TYPE = b"application/x-git-upload-pack-request"
 
 
 class Anybody:
-    """Sees one repository."""
+    """Access to one repository."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -32,7 +32,7 @@ def test_an_address_without_allowance_starts_no_git(
 
     async def answer(_git: object, call: object, _body: object, out: Responder) -> None:
         started.append(call)
-        await out.whole(b"pack")
+        await out.send_all(b"pack")
 
     # Any work is too much, and nothing comes back.
     for name, value in (("answer", answer), ("_GIT_SECONDS", 0.0), ("_GIT_GROWTH", 1e-9)):

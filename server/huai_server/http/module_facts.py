@@ -1,6 +1,6 @@
-"""What no commit says of a module, looked up when somebody asks: missing digests, the fallback.
+"""Facts about a module that no commit records: missing digests, and clients of the fallback.
 
-Counts digests in threads, once for each commit, and only of modules whose digests come later, as
+Digests are counted in threads, once for each commit and only in modules with late digests, as
 `huai-server status` does.
 """
 
@@ -13,39 +13,39 @@ from huai_server.http.settings import Registry, every_repository
 from huai_server.store.repository import Head, Repository
 
 
-class Looks:
-    """The looks at all modules of one server."""
+class ModuleFacts:
+    """The facts about all modules of one server."""
 
     def __init__(self, registry: Registry) -> None:
         """Modules come from `registry`, which may change at any time."""
         self._registry = registry
-        self._known: dict[Path, tuple[str, int | None]] = {}
+        self._counts: dict[Path, tuple[str, int | None]] = {}
         self._turn = asyncio.Lock()
 
     def fallback_clients(self, name: str) -> int | None:
-        """How many clients the fallback serves of a module; None: nobody knows."""
+        """Return how many clients the fallback of a module serves; None if that is unknown."""
         place = self._registry.fallback().get(name)
         return fallback_clients(place) if place else None
 
     async def undigested(self, name: str, head: Head) -> int | None:
-        """Files without a digest in the commit `head`.
+        """Return the number of files without a digest in the commit `head`.
 
-        None: digests of this module do not come later, or the commit cannot be read.
+        None if the module has no late digests, or the commit cannot be read.
         """
         repository = self._registry.undigested().get(name)
         if repository is None:
             return None
-        async with self._turn:  # one count for all that ask at the same time
-            known = self._known.get(repository)
-            if known is None or known[0] != head.commit:
+        async with self._turn:  # one count for all simultaneous requests
+            cached = self._counts.get(repository)
+            if cached is None or cached[0] != head.commit:
                 self._forget_removed()
                 count = await asyncio.to_thread(_count, repository, head)
-                known = self._known[repository] = (head.commit, count)
-        return known[1]
+                cached = self._counts[repository] = (head.commit, count)
+        return cached[1]
 
     def _forget_removed(self) -> None:
-        for repository in self._known.keys() - every_repository(self._registry):
-            del self._known[repository]
+        for repository in self._counts.keys() - every_repository(self._registry):
+            del self._counts[repository]
 
 
 def _count(repository: Path, head: Head) -> int | None:

@@ -1,4 +1,4 @@
-"""Which mirror holds what, for whoever answers a request: asked in threads, no disk is walked."""
+"""The mirrors that hold each module, for requests: read in threads, without walking a disk."""
 
 import time
 from pathlib import Path
@@ -9,10 +9,10 @@ from huai_server.http.settings import Registry, every_repository
 from huai_server.mirrors.standing import Standing, Standings
 
 _STEP_SECONDS = 60
-"""Answers stay the same for so long, so that whoever has one need not fetch it again."""
+"""The granularity of time in responses, so that a client can keep one for so long."""
 
 
-class WhoHolds:
+class Holders:
     """The mirrors of all modules."""
 
     def __init__(self, registry: Registry) -> None:
@@ -22,12 +22,12 @@ class WhoHolds:
         self.commits = KnownCommits()
 
     async def standings(self, module: str, repository: Path) -> tuple[Standing, ...]:
-        """Those of one module, the freshest first; `HuaiError` for a damaged repository."""
+        """Return the mirrors of a module, the freshest first; `HuaiError` if unreadable."""
         mirrors = self._registry.mirrors()
         if not mirrors.allowed:
             return ()
         self.commits.forget_all_but(every_repository(self._registry))
-        # Up, so that no mirror that is behind looks as if it were not.
+        # Rounded up, so that no mirror that is behind seems up to date.
         now = -(-int(time.time()) // _STEP_SECONDS) * _STEP_SECONDS
 
         def read() -> tuple[Standing, ...]:

@@ -1,0 +1,77 @@
+"""Copies a commit from another repository of this machine, with all objects that it needs.
+
+Order of writes: a pack of the new objects; a complete pack made of it, and its index; the refs of
+finished histories; the branch.  A killed run leaves unnamed objects, and the next one begins again.
+
+Rule: the caller holds the module's lock.
+"""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from huai_program.durable import open_new, sync_folder
+from huai_program.packs import INDEX, PACK, TEMPORARY
+from huai_schema.errors import FormatError
+from huai_server.store.git_program import run_git
+from huai_server.store.repository import Head, Repository, StoreError
+
+_COMPLETE = 0o444
+
+
+class Source(NamedTuple):
+    """A repository whose commits are copied: read in place, while others change it."""
+
+    path: Path
+
+    def open(self, repository: Repository) -> Repository:
+        """Return `repository` with the objects of the source; nothing is written there."""
+        combined = Repository(repository.path)
+        combined.packs.add(os.fsencode(self.path / "objects" / "pack"))
+        return combined
+
+
+def copy_commit(repository: Repository, source: Source, commit: str, former: Head | None) -> Head:
+    """Copy the commit (hex id) of `source`, and move the branch from `former` to it.
+
+    `StoreError` if an object is missing.
+    """
+    combined = source.open(repository)
+    thin_pack, pack, index = (
+        repository.pack_folder / f"{TEMPORARY}taken{suffix}" for suffix in ("-sent", "", "-index")
+    )
+    for path in (pack, index):
+        path.unlink(missing_ok=True)
+    try:
+        head = combined.head_of(commit)
+        since = bytes.fromhex(former.tree) if former else None
+        with open_new(thin_pack) as file:
+            combined.packs.send(*combined.content(head), file.write, since=since)
+    except FormatError as error:
+        raise StoreError(
+            f"{source.path}: {error.message}", hint="the next sync of huai-client repairs it"
+        ) from error
+    name = _index(repository, thin_pack, pack, index)
+    thin_pack.unlink()
+    _install(repository.pack_folder, (pack, index), name)
+    repository.packs.forget()
+    repository.move(head, former)
+    return head
+
+
+def _index(repository: Repository, thin_pack: Path, pack: Path, index: Path) -> str:
+    """Let git check every object and make pack and index; return the name for the pack."""
+    output: list[bytes] = []
+    arguments = ["index-pack", "--fix-thin", "--stdin", "-o", str(index), str(pack)]
+    with thin_pack.open("rb") as file:
+        run_git(repository.path, arguments, stdin=file, put=output.append)
+    return f"pack-{b''.join(output).decode().split()[-1]}"
+
+
+def _install(folder: Path, unfinished: tuple[Path, Path], name: str) -> None:
+    for path, suffix in zip(unfinished, (PACK, INDEX), strict=True):
+        with path.open("rb") as file:
+            os.fchmod(file.fileno(), _COMPLETE)
+            os.fsync(file.fileno())
+        path.rename((folder / name).with_suffix(suffix))
+        sync_folder(folder)
