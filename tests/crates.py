@@ -1,7 +1,7 @@
-"""Holds the crates that the engine is built from against `native/deny.toml`.
+"""Compares the crates of the engine with `native/deny.toml`.
 
-Each crate has to be listed there, each listed one in use, and each licence allowed.  `./dev lint`
-runs it; cargo-deny, where there is one, knows the same file and more.
+Each crate must be listed there, each listed one in use, and each licence allowed.  `./dev lint`
+runs it; cargo-deny reads the same file, and checks more.
 """
 
 import sys
@@ -13,14 +13,14 @@ from native.cargo import NATIVE, read_metadata
 
 
 class Crate(NamedTuple):
-    """A crate as cargo tells it."""
+    """A crate with its licence."""
 
     name: str
     licence: str
 
 
 def find_faults(crates: list[Crate], names: list[str], licences: list[str]) -> Iterator[str]:
-    """What is not as the lists say."""
+    """Yield the differences between the crates and the lists."""
     used = {crate.name for crate in crates}
     yield from (f"crate {name} is not in the list" for name in sorted(used - {*names}))
     yield from (f"crate {name} is in the list and not used" for name in names if name not in used)
@@ -30,7 +30,7 @@ def find_faults(crates: list[Crate], names: list[str], licences: list[str]) -> I
 
 
 def is_allowed(expression: str, licences: list[str]) -> bool:
-    """Whether the allowed licences are enough; brackets count as set around each OR."""
+    """Return True if the allowed licences suffice; OR binds more tightly than AND."""
     text = expression.replace("(", "").replace(")", "").replace("/", " OR ")
     return all(
         any(term.strip() in licences for term in part.split(" OR ")) for part in text.split(" AND ")
@@ -38,13 +38,13 @@ def is_allowed(expression: str, licences: list[str]) -> bool:
 
 
 def read_crates() -> list[Crate]:
-    """All that cargo builds for this machine, tests included."""
+    """Return all crates that cargo builds for this machine, also for tests."""
     packages = read_metadata()["packages"]
     return [Crate(each["name"], each["license"] or "none") for each in packages]
 
 
 def main() -> int:
-    """Print what is wrong; 1 if anything is."""
+    """Print the faults; return 1 if there are any."""
     lists = tomllib.loads((NATIVE / "deny.toml").read_text(encoding="utf-8"))
     faults = list(find_faults(read_crates(), lists["bans"]["allow"], lists["licenses"]["allow"]))
     sys.stdout.writelines(f"{fault}\n" for fault in faults)

@@ -1,8 +1,8 @@
-"""The one kind of import contract that import-linter lacks: a closed list of what is allowed.
+"""A kind of import contract that import-linter lacks: a closed list of allowed imports.
 
-A list of what is forbidden grows stale with every new library; a list of what is
-allowed fails on anything that nobody thought of.  A contract that names a module
-which does not exist fails too, so that no rule outlives what it guards.
+A list of forbidden imports grows stale with every new library; a list of allowed ones fails on any
+new import.  A contract about a module that does not exist fails, too, so that no rule outlives its
+modules.
 """
 
 import sys
@@ -12,13 +12,13 @@ from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
 
 STANDARD_LIBRARY = "the standard library"
-"""Stands in `may_import` for all of it."""
+"""The word in `may_import` for all of its modules."""
 
 
 class AllowedContract(Contract):
-    """`modules`, and all below them, import `may_import`, and all below those, and nothing else.
+    """A contract by which `modules` and all below import only `may_import` and all below.
 
-    What stands in `apart_from`, or below, may import anything, and those others may not import it.
+    Modules in or below `apart_from` may import anything, and the others may not import them.
     """
 
     type_name = "allowed"
@@ -28,15 +28,15 @@ class AllowedContract(Contract):
     apart_from = fields.ListField(subfield=fields.StringField(), required=False, default=[])
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: ARG002
-        """Every broken line, in order; unknown modules are broken lines as well."""
-        named = self._names("modules") + self._names("apart_from")
-        broken = [f"{name} does not exist" for name in named if name not in graph.modules]
+        """Find the forbidden imports, in order; an unknown module is a fault as well."""
+        modules = self._names("modules") + self._names("apart_from")
+        broken = [f"{name} does not exist" for name in modules if name not in graph.modules]
         if not broken:
             broken = list(self._broken_imports(graph))
         return ContractCheck(kept=not broken, metadata={"broken": broken})
 
     def render_broken_contract(self, check: ContractCheck) -> None:
-        """Print them."""
+        """Print the faults."""
         for line in cast("list[str]", check.metadata["broken"]):
             output.print_error(f"- {line}", bold=False)
         output.new_line()

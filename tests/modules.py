@@ -1,4 +1,4 @@
-"""Holds the modules of each crate of the engine against the order in its `lib.rs`.
+"""Checks the uses between modules of each crate of the engine by the order in its `lib.rs`.
 
 `lib.rs` lists the modules in groups, the lowest first.  A module uses its own group and those
 listed before it, and neither modules nor folders use each other in a circle.  The tests inside a
@@ -28,7 +28,7 @@ _DECLARED = re.compile(r"^(?:pub(?:\(\w+\))? )?mod (\w+);", re.MULTILINE)
 
 
 class Crate:
-    """The modules of a crate, and which of them use which."""
+    """The modules of a crate, and the modules that each uses."""
 
     def __init__(self, source: Path) -> None:
         """Read the files below `source`, the folder of `lib.rs`."""
@@ -112,7 +112,7 @@ def _name_module(path: Path) -> Name:
 
 
 def main() -> int:
-    """Print what is wrong; 1 if anything is."""
+    """Print the faults; return 1 if there are any."""
     faults = [fault for name in CRATES for fault in Crate(NATIVE / name / "src").find_faults()]
     sys.stdout.writelines(f"{fault}\n" for fault in faults)
     return bool(faults)

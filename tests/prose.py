@@ -1,8 +1,8 @@
-"""Holds docstrings, comments, messages, names and commit subjects to CONTRIBUTING.md, "Words".
+"""Checks docstrings, comments, messages, names and commit subjects by CONTRIBUTING.md, "Words".
 
-`./dev lint` runs it, with the lists of `prose.toml`.  Where a sentence or a name is better with
-what a rule forbids, its line says why: `# prose: REASON`.  A file that does not keep the rules yet
-is listed in `prose_allowed.txt` with its number of offences, which may only fall.
+`./dev lint` runs it, with the lists of `prose.toml`.  A line that is better with a forbidden word
+or name gives the reason: `# prose: REASON`.  A file that still breaks rules is listed in
+`prose_allowed.txt` with its number of offences, which may only fall.
 
     python -m tests.prose              compare with the list
     python -m tests.prose PATH…        list the offences below some paths
@@ -27,7 +27,7 @@ _ALLOWED = Path(__file__).with_name("prose_allowed.txt")
 _SOURCES = ("*.py", "*.rs", "*.md")
 _EXCUSE = "prose: "
 _COMMITS = 30
-"""The newest ones, whose subjects are read."""
+"""The number of commits whose subjects are checked."""
 
 _RULES = tomllib.loads(Path(__file__).with_name("prose.toml").read_text(encoding="utf-8"))
 _OPENING = re.compile(rf"({'|'.join(_RULES['openings'])})\b")
@@ -54,7 +54,7 @@ class Offence(NamedTuple):
 
 
 def find_offences(path: str, source: str) -> Iterator[Offence]:
-    """Yield the offences in a file, those with an excuse left out."""
+    """Yield the offences in a file, except those with an excuse."""
     kinds = {".py": _read_python, ".rs": _read_rust, ".md": _read_page}
     lines = source.splitlines()
     for line, text in kinds[Path(path).suffix](source):
@@ -155,7 +155,7 @@ def _sources(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _repeated_types(sources: dict[str, str]) -> Iterator[Offence]:
-    """Yield public Rust types whose name is that of another one."""
+    """Yield public Rust types that share a name."""
     places: dict[str, str] = {}
     for path, source in sources.items():
         for match in _RUST_TYPE.finditer(source) if path.endswith(".rs") else ():
@@ -175,7 +175,7 @@ def _subjects() -> Iterator[Offence]:
 
 
 def main(arguments: list[str]) -> int:
-    """Run as a program."""
+    """Run as a program; return 1 if there are offences."""
     renew = arguments == ["--renew"]
     paths = [] if renew else arguments
     sources = {path: (_TOP / path).read_text(encoding="utf-8") for path in _sources(paths)}

@@ -1,7 +1,7 @@
-"""Man pages of section 5 from the pages that describe the configuration files.
+"""Makes man pages of section 5 from the pages about the configuration files.
 
-`python -m docs.man.files FOLDER` writes one page for each file.  Rule to keep: no sentence about
-a key stands here; it belongs into the page.
+`python -m docs.man.files FOLDER` writes one page for each file.  Rule to keep: sentences about a
+key belong into the page, not here.
 """
 
 import sys
@@ -15,11 +15,11 @@ FILES = {
     "huai-client.toml": ("docs/CLIENT-CONFIGURATION.md", "what huai-client mirrors, and how"),
     "huai-server.toml": ("docs/SERVER-CONFIGURATION.md", "what huai-server commits and serves"),
 }
-"""Each page with its source and its summary."""
+"""The source and the summary of each page."""
 
 
 def file_page(name: str, release: str) -> str:
-    """The whole page of one configuration file."""
+    """Return the page of one configuration file."""
     source, summary = FILES[name]
     lines = [
         f'.TH {escape(name).upper()} 5 "" "huai {release}" "huai"',

@@ -1,10 +1,9 @@
-"""Man pages from the command lines themselves, so that they say what `--help` says.
+"""Makes man pages from the command lines, so that they agree with `--help`.
 
-`huai-rsync` has no help text but rsync's: its page is made from its page in Markdown.
+`huai-rsync` has only rsync's help text: its page is made from its page in Markdown.
 
-`python -m docs.man.pages FOLDER` writes one page for each program.  Same sources,
-same bytes: a page holds no date.  Rule to keep: no sentence about a command stands
-here; it belongs into the command's own help text.
+`python -m docs.man.pages FOLDER` writes one page for each program.  Builds are reproducible: a page
+has no date.  Rule to keep: sentences about a command belong into its help text, not here.
 """
 
 import inspect
@@ -21,9 +20,9 @@ from docs.man.troff import escape, markdown
 from huai_schema.errors import ExitCode
 
 PROGRAMS = {"huai-client": "huai_client.cli.main", "huai-server": "huai_server.cli.main"}
-"""Each with the module that holds its `command_line`."""
+"""The module of each program's `command_line`."""
 WRITTEN = {"huai-rsync": Path(__file__).parents[2] / "docs" / "HUAI-RSYNC.md"}
-"""Those that have a page in Markdown instead."""
+"""The programs whose page is in Markdown."""
 SEE_ALSO = {
     "huai-client": ("huai-rsync", "huai-server", "rsync"),
     "huai-server": ("huai-client", "rsync"),
@@ -32,17 +31,17 @@ SEE_ALSO = {
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """A help text, by click's rules: blank lines part, a lone backspace keeps lines as they are."""
+    """Yield paragraphs by click's rules: split at blank lines, verbatim after a lone backspace."""
     for block in inspect.cleandoc(text).partition("\f")[0].split("\n\n"):
-        kept = block.removeprefix("\b\n")
-        if kept != block:
-            yield f".PP\n.nf\n{escape(kept)}\n.fi"
+        verbatim = block.removeprefix("\b\n")
+        if verbatim != block:
+            yield f".PP\n.nf\n{escape(verbatim)}\n.fi"
         elif block.strip():
             yield f".PP\n{escape(block.strip())}"
 
 
 def options(context: click.Context) -> Iterator[str]:
-    """One tagged paragraph for each option, and for arguments that say something."""
+    """Yield a tagged paragraph for each option, and for arguments with a help text."""
     for parameter in context.command.get_params(context):
         record = parameter.get_help_record(context)
         if record and record[1]:
@@ -50,7 +49,7 @@ def options(context: click.Context) -> Iterator[str]:
 
 
 def commands(context: click.Context) -> Iterator[tuple[str, click.Context]]:
-    """Each command below, however deep, with its full name."""
+    """Yield each command at any depth, with its full name."""
     group = context.command
     if isinstance(group, click.Group):
         for name in group.list_commands(context):
@@ -62,31 +61,31 @@ def commands(context: click.Context) -> Iterator[tuple[str, click.Context]]:
 
 
 def usage(context: click.Context) -> str:
-    """The line that shows how to call it."""
+    """Return the usage line."""
     pieces = " ".join(context.command.collect_usage_pieces(context))
     return f".PP\n\\fB{escape(context.command_path)}\\fP {escape(pieces)}"
 
 
 def environment(contexts: list[click.Context]) -> Iterator[str]:
-    """Each variable that stands for an option."""
-    found = {
+    """Yield a paragraph for each variable that sets an option."""
+    variables = {
         parameter.envvar: parameter.opts[0]
         for context in contexts
         for parameter in context.command.params
         if isinstance(parameter.envvar, str)
     }
-    for name, option in sorted(found.items()):
+    for name, option in sorted(variables.items()):
         yield f".TP\n\\fB{escape(name)}\\fP\nthe default of {escape(option)}"
 
 
 def exit_codes() -> Iterator[str]:
-    """What a number at the end means."""
+    """Yield a paragraph for each exit code."""
     for code in ExitCode:
         yield f".TP\n\\fB{code.value}\\fP\n{escape(code.meaning)}"
 
 
 def page(program: str, command: click.Command, release: str) -> str:
-    """The whole page of one program."""
+    """Return the page of one program."""
     top = top_context(program, command)
     below = list(commands(top))
     summary = command.get_short_help_str(limit=100).rstrip(".")
@@ -114,12 +113,12 @@ def page(program: str, command: click.Command, release: str) -> str:
 
 
 def see_also(program: str) -> str:
-    """The pages to read next."""
+    """Return the section of related pages."""
     return ".SH SEE ALSO\n" + ", ".join(f"{escape(name)}(1)" for name in SEE_ALSO[program])
 
 
 def written_page(program: str, text: str, release: str) -> str:
-    """The whole page of a program from its page in Markdown, whose title names it."""
+    """Return the page of a program from its page in Markdown, whose title must name it."""
     title, _, rest = text.partition("\n")
     name, _, summary = title.removeprefix("# ").partition(": ")
     if name != program:
@@ -136,7 +135,7 @@ def written_page(program: str, text: str, release: str) -> str:
 
 
 def pages(release: str) -> Iterator[tuple[str, str]]:
-    """Each program, and its page."""
+    """Yield each program with its page."""
     for program in PROGRAMS:
         yield program, page(program, command_line(program), release)
     for program, path in WRITTEN.items():
@@ -144,7 +143,7 @@ def pages(release: str) -> Iterator[tuple[str, str]]:
 
 
 def command_line(program: str) -> click.Command:
-    """The click command of a program."""
+    """Return the click command of a program."""
     command = import_module(PROGRAMS[program]).command_line
     if not isinstance(command, click.Command):  # the module's type is not known to mypy
         raise TypeError(program)
@@ -152,7 +151,7 @@ def command_line(program: str) -> click.Command:
 
 
 def top_context(program: str, command: click.Command, **settings: Any) -> click.Context:
-    """The context of a program; click keeps what the first one says of --help."""
+    """Return the context of a program; click caches the --help of the first one."""
     return click.Context(command, info_name=program, **{**command.context_settings, **settings})
 
 

@@ -1,6 +1,6 @@
-"""Troff from plain text and from Markdown, as far as the pages of this project use it.
+"""Converts plain text and Markdown to troff, as far as the pages of this project need it.
 
-Headings, paragraphs, lists, tables and code are known; anything else is an error, not a guess.
+Headings, paragraphs, lists, tables and code are supported; anything else is an error.
 """
 
 import re
@@ -14,13 +14,13 @@ _KEYS = ["table", "key", "default", "meaning"]
 
 
 def escape(text: str) -> str:
-    """`text` for troff: backslashes, dashes that stay dashes, no line that is a request."""
+    """Escape `text` for troff: backslashes, dashes, and lines that would be requests."""
     safe = text.replace("\\", "\\e").replace("-", "\\-")
     return "\n".join("\\&" + x if x.startswith((".", "'")) else x for x in safe.split("\n"))
 
 
 def markdown(text: str) -> Iterator[str]:
-    """The blocks of a page; its title is left out, because the head of a man page names it."""
+    """Yield the blocks of a page, without its title, which the head of a man page has."""
     parser = MarkdownIt("commonmark").enable("table")
     for node in SyntaxTreeNode(parser.parse(text)).children:
         yield from _block(node)
@@ -58,9 +58,9 @@ def _table(table: SyntaxTreeNode) -> Iterator[str]:
 
 
 def _inline(node: SyntaxTreeNode) -> str:
-    """The text of a block: code and what is strong in bold, links as their words."""
+    """Return the text of a block: code and strong text in bold, links as their words."""
     if node.type == "text":
-        return escape("x" + node.content)[1:]  # it need not begin a line
+        return escape("x" + node.content)[1:]  # need not be at the start of a line
     if node.type == "code_inline":
         return f"\\fB{escape(node.content)}\\fP"
     if node.type == "softbreak":

@@ -1,8 +1,7 @@
-"""Addresses that somebody else must not send a program of this network to.
+"""Internal addresses, to which an outsider must not direct a program of this network.
 
-Pure.  A list of networks of its own, by IANA's registries of special-purpose addresses: what
-`ipaddress` calls global differs from one Python to the next, and does not look into addresses of
-IPv6 that lead to one of IPv4.
+Pure.  Lists networks by IANA's registries of special-purpose addresses: the set that `ipaddress`
+calls global differs between versions of Python, and ignores IPv6 addresses that embed one of IPv4.
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
@@ -20,7 +19,7 @@ LOCAL = (
     IPv6Network("fe80::/10"),
     IPv6Network("ff00::/8"),
 )
-"""This machine and its link, groups, and what is reserved."""
+"""The networks of this machine and its link, multicast and reserved ones."""
 PRIVATE = (
     IPv4Network("10.0.0.0/8"),
     IPv4Network("100.64.0.0/10"),
@@ -41,7 +40,7 @@ PRIVATE = (
     IPv6Network("fc00::/7"),
     IPv6Network("fec0::/10"),
 )
-"""Networks of an organisation, and what leads nowhere."""
+"""Private networks, and networks that are not routed."""
 _EMBEDDING = (
     (IPv6Network("::/96"), 0),  # IPv4-compatible
     (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
@@ -49,29 +48,29 @@ _EMBEDDING = (
     (IPv6Network("64:ff9b::/96"), 0),  # NAT64
     (IPv6Network("2002::/16"), 80),  # 6to4
 )
-"""Networks of IPv6 whose addresses hold one of IPv4, and the bits behind that."""
+"""IPv6 networks whose addresses embed an IPv4 address, and the number of bits after it."""
 _ISATAP = 0x5EFE
 _ISATAP_BIT = 0x0200_0000
-"""Set in the interface identifier if the address of IPv4 is a public one (RFC 5214)."""
+"""The bit of the interface identifier that marks a public IPv4 address (RFC 5214)."""
 _IPV4_BITS = 32
 
 
 def is_internal(address: Address) -> bool:
-    """Return True if `address` is one of this machine or network, in whatever form."""
+    """Return True if `address`, or the IPv4 address in it, is of this machine or network."""
     return any(form in network for form in forms(address) for network in (*LOCAL, *PRIVATE))
 
 
 def is_local(address: Address) -> bool:
-    """Return True if `address` is one of this machine or its link, in whatever form."""
+    """Return True if `address`, or the IPv4 address in it, is of this machine or its link."""
     return any(form in network for form in forms(address) for network in LOCAL)
 
 
 def forms(address: Address) -> tuple[Address, ...]:
-    """Return `address`, and the address of IPv4 that it leads to, if it holds one."""
+    """Return `address`, and the IPv4 address that it embeds, if any."""
     if isinstance(address, IPv4Address):
         return (address,)
     value = int(address)
-    held = [bits for network, bits in _EMBEDDING if address in network]
+    embedded = [bits for network, bits in _EMBEDDING if address in network]
     if (value >> _IPV4_BITS) & 0xFFFF_FFFF in (_ISATAP, _ISATAP | _ISATAP_BIT):
-        held.append(0)
-    return (address, *(IPv4Address((value >> bits) & 0xFFFF_FFFF) for bits in held))
+        embedded.append(0)
+    return (address, *(IPv4Address((value >> bits) & 0xFFFF_FFFF) for bits in embedded))

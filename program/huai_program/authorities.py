@@ -1,4 +1,4 @@
-"""Which authorities a transfer of libcurl believes: those of the system, or of the environment."""
+"""Sets the certificate authorities of libcurl: those of the system, or of the environment."""
 
 import os
 
@@ -6,9 +6,9 @@ import pycurl
 
 
 def trust_authorities(curl: pycurl.Curl, own: str = "") -> None:
-    """Let `curl` believe the authorities in the file `own`, or else those that OpenSSL does here.
+    """Let `curl` trust the authorities in the file `own`, or else those of the system's OpenSSL.
 
-    pycurl's wheel looks where the machine had them that built it.
+    pycurl's wheel has the path of the machine that built it.
     """
     file, folder = (own, "") if own else _authorities()
     for option, path in ((pycurl.CAINFO, file), (pycurl.CAPATH, folder)):
@@ -19,9 +19,9 @@ def trust_authorities(curl: pycurl.Curl, own: str = "") -> None:
 
 
 def _authorities() -> tuple[str, str]:
-    """A file and a folder; empty: there is none.
+    """Return a file and a folder; either may be empty.
 
-    What `ssl.get_default_verify_paths` does, without the 15 ms that loading `ssl` takes.
+    Does the work of `ssl.get_default_verify_paths` without the 15 ms of loading `ssl`.
     """
     import _ssl  # http:// has no need of it
 

@@ -1,7 +1,7 @@
-"""Reading and editing TOML configuration files.
+"""Reads and edits TOML configuration files.
 
-Errors name the key and the right spelling.  The `config` of each program knows what the values
-mean, and how to change the text.
+Errors name the key and the right spelling.  The package `config` of each program defines the values
+and edits the text.
 """
 
 import os
@@ -22,19 +22,19 @@ _PATIENCE_SECONDS = 10
 
 
 class ConfigError(HuaiError):
-    """A configuration file that cannot be used."""
+    """An error for a configuration file that cannot be used."""
 
     exit_code = ExitCode.CONFIG
 
 
 class UnknownModuleError(HuaiError):
-    """A module that is not configured."""
+    """An error for a module that is not configured."""
 
     exit_code = ExitCode.UNKNOWN_MODULE
 
 
 def find_module(modules: Mapping[str, T], name: str) -> T:
-    """The module `name`; raises `UnknownModuleError`."""
+    """Return the module `name`; raises `UnknownModuleError`."""
     try:
         return modules[name]
     except KeyError:
@@ -44,7 +44,7 @@ def find_module(modules: Mapping[str, T], name: str) -> T:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a file, none if it is missing; raises `ConfigError`."""
+    """Return the tables of a file, or no tables if it is missing; raises `ConfigError`."""
     reject_foreign(path)
     text = ""
     try:
@@ -54,32 +54,33 @@ def read_toml(path: Path) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}", hint=_denial(path)) from error
-    except (ValueError, RecursionError) as error:  # the parser's own are of the former
-        said = str(error)
-        raise ConfigError(f"{path}: {_twice(text, said) or said}", hint=_toml_hint(said)) from error
+    except (ValueError, RecursionError) as error:  # the parser raises subclasses of ValueError
+        reason = str(error)
+        message = f"{path}: {_twice(text, reason) or reason}"
+        raise ConfigError(message, hint=_toml_hint(reason)) from error
 
 
 def reject_foreign(path: Path) -> None:
-    """Raise `ConfigError` if this is root and another user may change what is at `path`."""
+    """Raise `ConfigError` if this user is root and another one may change the file."""
     if not is_root_of_machine() or (writer := find_foreign_writer(path)) is None:
         return
     owner = user_name(writer.uid)
     raise ConfigError(
-        f"{path}: root does not obey what another user may change: {writer.path} belongs to "
+        f"{path}: root does not obey a file that another user may change: {writer.path} belongs to "
         f"{owner}, mode {writer.mode:04o}",
         hint=f"{writer.remedy}; or run this as {owner}" if writer.uid else writer.remedy,
     )
 
 
-def _twice(text: str, said: str) -> str:
-    """A message for a key or table that stands twice; empty: the error is another one."""
-    from huai_program.repetition import repetition  # each poll reads a file that is right
+def _twice(text: str, reason: str) -> str:
+    """Return a message about a repeated key or table; empty for any other error."""
+    from huai_program.repetition import repetition  # not loaded for a valid file
 
-    return repetition(text, said)
+    return repetition(text, reason)
 
 
 def _denial(path: Path) -> str:
-    """A hint on the permissions that keep this user from reading `path`."""
+    """Return a hint about the permissions that keep this user from reading `path`."""
     for place in (*reversed(path.parents), path):
         right = os.R_OK if place == path else os.X_OK
         try:
@@ -98,42 +99,42 @@ def _denial(path: Path) -> str:
 
 
 def user_name(uid: int) -> str:
-    """The name of a user of this machine, or the number in words."""
+    """Return the name of a user of this machine, or `user UID`."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"user {uid}"
 
 
-def _toml_hint(said: str) -> str:
-    """A hint for an error message of the TOML parser."""
+def _toml_hint(reason: str) -> str:
+    """Return a hint for an error message of the TOML parser."""
     hints = {
-        "Cannot overwrite a value": "a key stands twice in one table: leave one of them",
-        "Cannot mutate immutable": "a key stands twice in one table: leave one of them",
-        "Duplicate inline table key": "a key stands twice in one table: leave one of them",
-        "Cannot declare": "a table stands twice: put its keys into one",
-        "Illegal character '\\n'": "a text ends on the line where it begins: is a quote missing?",
-        "Invalid value": 'texts stand in quotes: key = "value"',
-        "Expected '=' after a key": "each line is key = value, or [table]",
+        "Cannot overwrite a value": "a key is repeated in one table: keep one of them",
+        "Cannot mutate immutable": "a key is repeated in one table: keep one of them",
+        "Duplicate inline table key": "a key is repeated in one table: keep one of them",
+        "Cannot declare": "a table is repeated: merge its keys into one",
+        "Illegal character '\\n'": "a string ends on its line: is a quote missing?",
+        "Invalid value": 'strings need quotes: key = "value"',
+        "Expected '=' after a key": "each line must be key = value, or [table]",
     }
-    found = (hint for words, hint in hints.items() if words in said)
-    return next(found, "the file must be TOML in UTF-8")
+    matching = (hint for words, hint in hints.items() if words in reason)
+    return next(matching, "the file must be TOML in UTF-8")
 
 
-def closest(word: str, known: Iterable[str]) -> str:
-    """A hint that names the known word closest to `word`, or all known words."""
-    choices = sorted(known)
-    import difflib  # only for who makes a typing error
+def closest(word: str, choices: Iterable[str]) -> str:
+    """Return a hint with the choice closest to `word`, or with all choices."""
+    ordered = sorted(choices)
+    import difflib  # loaded only after a typing error
 
-    near = difflib.get_close_matches(word, choices, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(choices) or 'none'}"
+    near = difflib.get_close_matches(word, ordered, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(ordered) or 'none'}"
 
 
 def rewrite(path: Path, change: Callable[[str], str], *, mode: int) -> None:
     """Replace the text of a file, which need not exist, in one durable step.
 
-    A lock keeps other edits out meanwhile, so `change` gets the current text.  `mode`: of a new
-    file; an existing one loses the permission bits that are not in `mode`.
+    A lock excludes other edits, so `change` gets the current text.  `mode` is for a new file; an
+    existing one loses the permission bits that are not in `mode`.
     """
     try:
         with locked(path.with_name(f".{path.name}.lock"), wait=_PATIENCE_SECONDS):

@@ -1,4 +1,4 @@
-"""Hints about errors of the operating system that any file may meet.
+"""Hints for errors of the operating system that any file access may meet.
 
 Pure.
 """
@@ -15,4 +15,4 @@ DISK_HINTS: Mapping[int, str] = {
     errno.EMFILE: "allow more open files (ulimit -n, LimitNOFILE= of a unit), and run again",
     errno.ENFILE: "this machine has too many open files: raise fs.file-max, and run again",
 }
-"""By errno."""
+"""Hints by errno."""

@@ -1,7 +1,7 @@
 """Replaces files so that a power cut leaves either the old or the new file.
 
-Rule: content is on the disk before its name is, and the name before a function returns; nothing
-that is already at the temporary name is opened.
+Rule: content is on the disk before its name, and the name before a function returns; a file that
+already has the temporary name is never opened.
 """
 
 import os
@@ -19,10 +19,10 @@ def replace_file(
     permissions: int | None = None,
     durable: bool = True,
 ) -> None:
-    """Replace a file as a whole in one step.
+    """Replace a whole file in one step.
 
-    `temporary` is in the same folder; the file that a killed run left there is removed.
-    `permissions`: exactly these; None: those that the umask leaves.
+    `temporary` is in the same folder; a file that a killed run left there is removed.
+    `permissions` are set exactly; None: as the umask has it.
     `durable`: False for a file that may be lost in a power cut and must not wait for the disk.
     """
     with replacing(path, temporary, permissions=permissions, durable=durable) as file:
@@ -33,7 +33,7 @@ def replace_file(
 def replacing(
     path: Path, temporary: Path, *, permissions: int | None = None, durable: bool = True
 ) -> Iterator[BufferedWriter]:
-    """As `replace_file`, by what the block writes; a block that fails leaves the old file alone."""
+    """Replace a file by the output of the block; if the block fails, the old file stays."""
     try:
         with open_new(temporary, 0o666 if permissions is None else 0o600) as file:
             if permissions is not None:
@@ -51,9 +51,9 @@ def replacing(
 
 
 def open_new(path: Path, mode: int = 0o666) -> BufferedWriter:
-    """Open a file that was not there before, in the place of whatever has its name.
+    """Create and open a file, after removing any other of its name.
 
-    Another user who may write to the folder could have put a symlink, a hardlink or a FIFO there.
+    Another user who may write to the folder could have created a symlink, hardlink or FIFO there.
     """
     path.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

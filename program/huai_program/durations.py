@@ -1,6 +1,6 @@
-"""Durations as configuration files and options have them: `90s`, `12h`, `2d`.
+"""Durations in configuration files and options: `90s`, `12h`, `2d`.
 
-Pure, and loads nothing: each poll passes here.
+Pure, and loads nothing, because each poll imports it.
 """
 
 from collections.abc import Mapping
@@ -11,18 +11,18 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800}
 
 
 class Duration(str):
-    """A duration, as it was written; a bare number is seconds."""
+    """A duration as written; a bare number means seconds."""
 
     __slots__ = ()
 
     least: ClassVar[int] = 0
-    """Seconds."""
+    """The minimum in seconds."""
     words: ClassVar[tuple[str, ...]] = ()
-    """Words that may stand in place of a duration."""
+    """Words that are allowed instead of a duration."""
 
     @classmethod
     def parse(cls, value: object) -> Self:
-        """Read a value of a configuration file; `ValueError` with what a person is told."""
+        """Parse a value of a configuration file; `ValueError` with a message for people."""
         duration = amount(value, _UNITS, digits=_DIGITS)
         if value not in cls.words and (duration is None or duration < cls.least):
             above = f" above {cls.least - 1}" if cls.least else ""
@@ -38,21 +38,21 @@ class TimeLimit(Duration):
 
 
 def amount(value: object, units: Mapping[str, int], *, digits: int = 18) -> int | None:
-    """Return a whole number, or a text of at most `digits` and one of `units`, as a number.
+    """Convert a whole number, or a text of at most `digits` and one of `units`, to a number.
 
-    None: it is neither.
+    None if `value` is neither.
     """
     text = str(value) if type(value) is int else value
     if not isinstance(text, str):
         return None
     unit = units.get(text[-1:])
     number = text[:-1] if unit else text
-    known = number.isascii() and number.isdigit() and len(number) <= digits
-    return int(number) * (unit or 1) if known else None
+    is_valid = number.isascii() and number.isdigit() and len(number) <= digits
+    return int(number) * (unit or 1) if is_valid else None
 
 
 def parse(text: str) -> int:
-    """Read an option, in seconds; `ValueError` with what a person is told."""
+    """Parse an option, in seconds; `ValueError` with a message for people."""
     try:
         return seconds(Duration.parse(text))
     except ValueError:
@@ -60,6 +60,6 @@ def parse(text: str) -> int:
 
 
 def seconds(text: str) -> int:
-    """The seconds of a `Duration`."""
+    """Return the seconds of a `Duration`."""
     unit = _UNITS.get(text[-1:])
     return int(text[:-1]) * unit if unit else int(text)

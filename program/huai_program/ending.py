@@ -1,7 +1,7 @@
-"""Ends a program of huai: the one place that prints errors and picks the exit code.
+"""Ends a program of huai: the one place that prints errors and chooses the exit code.
 
-Of a `HuaiError` the user sees message and hint, of any other exception the traceback.  A disk that
-fails may do so at any system call, so its errors are no exceptions of that kind.
+A `HuaiError` is printed as message and hint, any other exception as a traceback.  Errors of a
+failing disk may come from any system call, so these are printed with a hint, too.
 """
 
 import os
@@ -16,11 +16,11 @@ from huai_program.signals import heed, leave_quietly
 from huai_schema.errors import ExitCode, HuaiError
 
 _JSON_VERSION = 1
-"""Of the schema; JSON.md says when it grows."""
+"""The version of the schema; JSON.md says when it grows."""
 
 
 class _TerminatedError(BaseException):
-    """SIGTERM as an exception, so that the code that it interrupts cleans up."""
+    """An exception for SIGTERM, so that the interrupted code cleans up."""
 
 
 def conclude(
@@ -35,13 +35,13 @@ def conclude(
     """Call `run`, print its error if it fails, and return the exit code.
 
     `usage_error` is the library's exception for wrong arguments, `abort` the one for Ctrl-C.
-    `about` are values for a JSON error, such as the module.  When it returns, a signal ends the
-    process at once: one that came between would be an exception that nothing catches.
+    `about` are values for a JSON error, such as the module.  After the return, a signal ends the
+    process at once, because nothing would catch its exception.
     """
 
     def failed(code: ExitCode, message: str = "", hint: str = "") -> int:
         leave_quietly()
-        _tell(program, code, message or code.meaning, hint, about if as_json else None)
+        _report(program, code, message or code.meaning, hint, about if as_json else None)
         return int(code)
 
     try:
@@ -63,8 +63,8 @@ def conclude(
     except _TerminatedError:
         return failed(ExitCode.TERMINATED)
     except SystemExit as leaving:
-        # Click turns a broken pipe into an exit.  Our output never breaks (`output`), so it was
-        # another pipe, whose error nobody expected.
+        # Click turns a broken pipe into an exit.  Our output never breaks (`output`), so the error
+        # is from another pipe, and unexpected.
         raise leaving.__context__ or leaving from None
 
 
@@ -78,10 +78,10 @@ def _call(run: Callable[[], int | None]) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process; standard output and standard error are flushed (`Output.code`).
+    """End the process; the caller has flushed the standard streams (`Output.code`).
 
-    Python takes apart all that is loaded, which takes longer than many a run; the system does so at
-    once.  A run that failed may have left threads behind that Python waits for.
+    A successful run skips Python's teardown, which takes longer than many runs.  A failed run may
+    have left threads for which Python has to wait.
     """
     if code == ExitCode.OK:
         os._exit(code)
@@ -89,46 +89,46 @@ def leave(code: int) -> NoReturn:
 
 
 def _usage(error: Exception) -> str:
-    """The library's message about a wrong command line."""
+    """Return the library's message about a wrong command line."""
     formatted = getattr(error, "format_message", None)
     return str(formatted() if callable(formatted) else error)
 
 
 def _called(program: str, error: Exception) -> str:
-    """The program and its command, as far as the library knows it."""
+    """Return the program and its command, as far as the library knows it."""
     return str(getattr(getattr(error, "ctx", None), "command_path", None) or program)
 
 
 def json_line(kind: str, **values: object) -> str:
-    """An event as a line of JSON (docs/JSON.md)."""
-    import json  # few runs print any
+    """Return an event as a line of JSON (docs/JSON.md)."""
+    import json  # few runs print JSON
 
     return json.dumps({"v": _JSON_VERSION, "type": kind, **values}) + "\n"
 
 
 def print_json(kind: str, **values: object) -> None:
-    """Print an event as a line of JSON, at once."""
+    """Print an event as a line of JSON, and flush."""
     sys.stdout.write(json_line(kind, **values))
     sys.stdout.flush()
 
 
-def tell(program: str, error: HuaiError, *, as_json: bool) -> None:
-    """Print an error after which the program goes on."""
-    _tell(program, error.exit_code, error.message, error.hint, {} if as_json else None)
+def report_error(program: str, error: HuaiError, *, as_json: bool) -> None:
+    """Print an error after which the program continues."""
+    _report(program, error.exit_code, error.message, error.hint, {} if as_json else None)
 
 
-def _tell(
+def _report(
     program: str, code: ExitCode, message: str, hint: str, about: dict[str, object] | None
 ) -> None:
     """Print an error as text, and if `about` is given as JSON too."""
     if about is not None:
         values = {"code": int(code), "name": code.name, "message": message, "hint": hint}
         print_json("error", **about, **values)
-    _say(program, f"{message}\n  {hint}" if hint else message)
+    _write_message(program, f"{message}\n  {hint}" if hint else message)
 
 
-def _say(program: str, message: str) -> None:
-    with suppress(OSError):  # nobody listens; the exit code tells all the same
+def _write_message(program: str, message: str) -> None:
+    with suppress(OSError):  # without a reader the exit code still says it
         sys.stderr.write(f"{program}: {message}\n")
 
 

@@ -1,6 +1,6 @@
-"""Finds other users who may change a file that root obeys, as sshd's StrictModes does.
+"""Finds other users who may change a file that root obeys, like sshd's StrictModes.
 
-Rule: whoever may write to a file, or to a folder above it, decides what is in it.
+Rule: a user who may write to a file, or to a folder above it, controls its content.
 """
 
 import os
@@ -22,14 +22,14 @@ class ForeignWriter(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """The command that leaves it to root."""
+        """The command that takes the right to write from others."""
         own = [f"chown root {self.path}"] if self.uid else []
         closed = [f"chmod go-w {self.path}"] if self.mode & _OTHERS else []
         return " && ".join(own + closed)
 
 
 def is_root_of_machine() -> bool:
-    """True for root, but not for that of a user namespace, who has one user's rights alone."""
+    """Return True for root, except in a user namespace, where root has the rights of one user."""
     if os.geteuid() != 0:
         return False
     try:
@@ -39,10 +39,10 @@ def is_root_of_machine() -> bool:
 
 
 def find_foreign_writer(path: Path) -> ForeignWriter | None:
-    """Return the first file or folder from / to `path` that another user than root may change.
+    """Return the first file or folder from / to `path` that a user other than root may change.
 
-    A folder with the sticky bit may be open to all, as /tmp is, if it is not `path` itself: no user
-    can replace there what belongs to root.  A path that is missing is left out.
+    A sticky folder may be open to all, as /tmp is, if it is not `path` itself: no user can replace
+    root's files there.  A missing path is skipped.
     """
     for place in _places(path):
         try:
@@ -57,8 +57,8 @@ def find_foreign_writer(path: Path) -> ForeignWriter | None:
 
 
 def _places(path: Path) -> Iterator[Path]:
-    """Paths from / to `path` as it is given, then those to the file that its symlinks lead to."""
-    given, real = path.absolute(), path.resolve()
-    for place in dict.fromkeys((given, real)):
+    """Yield the paths from / to `path` as spelt, then to the file to which symlinks lead."""
+    spelt, real = path.absolute(), path.resolve()
+    for place in dict.fromkeys((spelt, real)):
         yield from reversed(place.parents)
         yield place

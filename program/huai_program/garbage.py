@@ -1,25 +1,24 @@
-"""How often a program looks for garbage: hardly ever, if it ends soon.
+"""Sets how often Python searches for garbage: hardly ever in a short run.
 
-What a run makes are values, of which none leads back to itself: they go when the last name for them
-does.  Looking through them again and again for cycles took a third of the time that planning a
-large change takes.
+A run makes values without reference cycles, which Python frees by counting references.  Searching
+them for cycles took a third of the time of planning a large change.
 """
 
 import gc
 
 _USUAL = gc.get_threshold()
 _NEW = 50_000
-"""Values made since, and not gone: a look at these."""
+"""The number of new values that starts a search among these."""
 _ROUNDS = 50
-"""After so many of these looks, one at all that they left."""
+"""The number of such searches that starts one among their survivors."""
 _NEVER = 1_000_000
 
 
 def collect_rarely() -> None:
-    """Look for cycles among what was made last, and not among what has stayed for long."""
+    """Search new values for cycles, and never old ones."""
     gc.set_threshold(_NEW, _ROUNDS, _NEVER)
 
 
 def collect_usually() -> None:
-    """Look among all that there is from time to time: for a program that stays for months."""
+    """Search all values from time to time, for a program that runs for months."""
     gc.set_threshold(*_USUAL)

@@ -1,6 +1,6 @@
-"""Numbers, sizes, spans of time and moments, in words for people.
+"""Formats numbers, sizes, durations and times for people.
 
-Pure, but for the local time zone.
+Pure, except for the local time zone.
 """
 
 import time
@@ -12,12 +12,12 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """`1 file`, `2,000 files`; `plural` where it is not `noun` with an s."""
+    """Return `1 file`, `2,000 files`; `plural` if it is not `noun` with an s."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def human(size: float) -> str:
-    """A number of bytes with a binary unit, such as `1.5 MiB`."""
+    """Format a number of bytes with a binary unit, such as `1.5 MiB`."""
     for unit in _UNITS[:-1]:
         if size < 1024:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
@@ -26,15 +26,15 @@ def human(size: float) -> str:
 
 
 def moment(seconds: int) -> str:
-    """Date and time in the local time zone; `seconds` since the epoch, of any size."""
+    """Format seconds since the epoch, of any size, as date and time in the local time zone."""
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
-    except (OverflowError, ValueError, OSError):  # no calendar goes so far
+    except (OverflowError, ValueError, OSError):  # beyond the calendar
         return f"{seconds:,} s after 1970"
 
 
 def format_span(seconds: float) -> str:
-    """A length of time, in the largest unit of which there are two."""
+    """Format a duration in the largest unit of which there are two."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -42,17 +42,17 @@ def format_span(seconds: float) -> str:
 
 
 def long_span(seconds: int) -> str:
-    """A length of time, in its two largest units, written out."""
+    """Format a duration in its two largest units, written out."""
     return " ".join(counted(count, name) for count, name in _parts(seconds, _LONG_UNITS))
 
 
 def short_span(seconds: int) -> str:
-    """The same for a column: `7m12s`."""
+    """Format a duration for a column: `7m12s`."""
     return "".join(f"{count}{name}" for count, name in _parts(seconds, _SHORT_UNITS))
 
 
 def _parts(seconds: int, units: Mapping[str, int]) -> list[tuple[int, str]]:
-    """The two largest units that are not 0; the smallest one for nothing."""
+    """Return the two largest units that are not 0, or the smallest one for 0."""
     parts: list[tuple[int, str]] = []
     for name, size in units.items():
         count, seconds = divmod(seconds, size)

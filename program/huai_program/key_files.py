@@ -1,4 +1,4 @@
-"""Reading the file of a key: a regular one, of a bounded size."""
+"""Reads the file of a key: a regular file of a bounded size."""
 
 import os
 import stat
@@ -10,15 +10,15 @@ _OTHERS = 0o077
 
 
 class KeyFile(NamedTuple):
-    """What is in it; nothing, if it is no regular file."""
+    """The content of a key file; empty if the file is not a regular one."""
 
     data: bytes
     is_open_to_others: bool
-    """Whether its mode lets another user read or change it: no private key belongs there."""
+    """True if its mode lets other users read or change it, which is wrong for a private key."""
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Raises `OSError`."""
+        """Read the file; raises `OSError`."""
         # A pipe must not keep the program waiting.
         with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
             mode = os.fstat(file.fileno()).st_mode

@@ -1,9 +1,9 @@
-"""The listing hashes of a repository's objects, kept in a file, so that a commit costs its change.
+"""A cache of the listing hashes of a repository's objects, so that a commit costs its change.
 
-Rules: the file may be lost or cut at any time, and whatever it says is hashed again where it
-leads to another hash than was signed (`prove_listing`).  It begins with the number of records that
-the first hash of a whole tree made.  Once it has twice as many and some more, it is begun anew:
-that costs no more than the changes since then have cost.
+Rules: the file may be lost or truncated at any time; if its hashes lead to a hash other than the
+signed one, everything is hashed again (`prove_listing`).  It begins with the number of records of
+the first hash of a whole tree.  With somewhat more than twice as many it is rewritten, which costs
+no more than the changes since then have cost.
 """
 
 import os
@@ -21,7 +21,7 @@ _SOME = 4096
 
 
 def listing_hash(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
-    """The listing hash of a commit's tree; `path` is the file."""
+    """Return the listing hash of a commit's tree; `path` is the cache file."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -31,30 +31,30 @@ def listing_hash(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
     if not records or len(records) > (2 * first + _SOME) * _RECORD_BYTES:
         return _begin(path, tree, objects)
     hashes = ListingHashes(records)
-    found = hashes.of_tree(tree, objects)
+    listing = hashes.of_tree(tree, objects)
     if hashes.added:
         with path.open("r+b") as file:
-            # Behind the last sound record: what a crash left there would hide all that follows.
+            # After the last sound record: a torn one would hide all that follows.
             file.truncate(_HEAD_BYTES + hashes.sound)
             file.seek(0, os.SEEK_END)
             file.write(hashes.added)
-    return found
+    return listing
 
 
 def prove_listing(path: Path, tree: bytes, objects: ObjectReader, signed: bytes) -> None:
-    """`FormatError` if a commit's tree has another listing hash than `signed`."""
+    """Raise `FormatError` if a commit's tree has a listing hash other than `signed`."""
     if listing_hash(path, tree, objects) == signed:
         return
     with suppress(FileNotFoundError):
         path.unlink()
     if listing_hash(path, tree, objects) != signed:
-        raise FormatError("another listing than the one that was signed", "commit")
+        raise FormatError("the listing is not the signed one", "commit")
 
 
 def _begin(path: Path, tree: bytes, objects: ObjectReader) -> bytes:
     hashes = ListingHashes(b"")
-    found = hashes.of_tree(tree, objects)
+    listing = hashes.of_tree(tree, objects)
     count = len(hashes.added) // _RECORD_BYTES
     data = count.to_bytes(_HEAD_BYTES, "big") + hashes.added
     replace_file(path, data, path.with_name(f"{path.name}.new"))
-    return found
+    return listing

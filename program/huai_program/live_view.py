@@ -1,7 +1,7 @@
-"""A table on a terminal that is drawn anew every two seconds, until the user ends it.
+"""A table on a terminal that is redrawn every two seconds, until the user ends it.
 
-Knows no module and no state: the caller gives rows.  Rule: however it ends, the terminal is as it
-was before.
+Knows no module and no state: the caller supplies the rows.  Rule: however it ends, the terminal is
+restored.
 """
 
 import os
@@ -21,9 +21,9 @@ from huai_schema.errors import HuaiError
 
 _SECONDS = 2.0
 _QUIT = b"qQ\x04"
-"""And Ctrl-D."""
+"""The keys that end the view: q and Ctrl-D."""
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"
-"""Another screen, without a cursor, where long lines are cut."""
+"""Switches to the alternate screen, hides the cursor and cuts long lines."""
 _LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 _TOP, _REST_OF_LINE, _REST_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[m"
@@ -31,34 +31,34 @@ _KEYS_BYTES = 64
 
 
 class Row(NamedTuple):
-    """A line of the table."""
+    """A row of the table."""
 
     cells: Sequence[str]
     needs_attention: bool = False
-    """It is drawn bold."""
+    """True if the row is drawn bold."""
 
 
 class Table(NamedTuple):
-    """What is shown."""
+    """A header with rows."""
 
     header: Sequence[str]
     rows: Sequence[Row]
 
 
 def ago(moment: float) -> str:
-    """How long ago a moment was, for a column; `moment` in seconds since the epoch, 0: never."""
+    """Format the time since `moment` for a column; seconds since the epoch, 0 for never."""
     return short_span(max(0, int(time.time() - moment))) if moment else "-"
 
 
 def is_terminal() -> bool:
-    """Whether there is a terminal to draw on, and to read keys from."""
+    """Return True if standard input and output are a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def show_live(title: str, table: Callable[[], Table]) -> None:
-    """Draw what `table` returns until `q` is pressed, or the terminal is gone.
+    """Draw the result of `table` until `q` is pressed, or the terminal is closed.
 
-    A `HuaiError` that it raises is shown in its place: a configuration may be edited meanwhile.
+    A `HuaiError` that it raises is shown instead: the configuration may be edited meanwhile.
     """
     with _screen():
         while True:
@@ -74,27 +74,27 @@ def show_live(title: str, table: Callable[[], Table]) -> None:
 
 def _lines(table: Callable[[], Table], room: int) -> Iterator[str]:
     try:
-        shown = table()
+        current = table()
     except HuaiError as error:
         yield f"{_BOLD}{error.message}{_PLAIN}"
         yield error.hint
         return
-    every = [shown.header, *(row.cells for row in shown.rows)]
+    every = [current.header, *(row.cells for row in current.rows)]
     widths = [max(map(len, column)) for column in zip(*every, strict=True)]
 
     def line(cells: Sequence[str]) -> str:
         return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
 
-    yield line(shown.header)
-    fit = len(shown.rows) if len(shown.rows) < room else max(0, room - 2)
-    for row in shown.rows[:fit]:
+    yield line(current.header)
+    fit = len(current.rows) if len(current.rows) < room else max(0, room - 2)
+    for row in current.rows[:fit]:
         yield f"{_BOLD}{line(row.cells)}{_PLAIN}" if row.needs_attention else line(row.cells)
-    if fit < len(shown.rows):
-        yield f"and {len(shown.rows) - fit:,} more"
+    if fit < len(current.rows):
+        yield f"and {len(current.rows) - fit:,} more"
 
 
 def _is_over(seconds: float) -> bool:
-    """Wait so long; True: a key says that it is enough, or nobody is there."""
+    """Wait, and return True if the user ended the view or the terminal is closed."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         if not select.select([0], [], [], left)[0]:
@@ -113,7 +113,7 @@ def _screen() -> Iterator[None]:
         sys.stdout.write(_ENTER)
         yield
     finally:
-        # A key that ends it twice must not leave the terminal as it is.
+        # A second Ctrl-C must not interrupt restoring the terminal.
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
         sys.stdout.write(_LEAVE)
         sys.stdout.flush()

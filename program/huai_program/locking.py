@@ -1,6 +1,6 @@
-"""One run at a time: an advisory lock on a file, with the holder's process id in it.
+"""Allows one run at a time by an advisory lock on a file, with the holder's process id in it.
 
-The kernel drops the lock when its holder dies, so a left-over file never blocks anybody.
+The kernel drops the lock when its holder dies, so a left-over file never blocks another run.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ _PROCESS = re.compile(rb"[1-9][0-9]{0,8}")
 
 
 class LockedError(HuaiError):
-    """Another run holds the lock."""
+    """An error because another run holds the lock."""
 
     exit_code = ExitCode.LOCKED
 
@@ -37,36 +37,36 @@ def locked(path: Path, *, wait: float = 0) -> Iterator[None]:
             hint="run again when it has ended, or let huai wait with --wait TIME",
         )
     try:
-        with suppress(OSError):  # a full disk: the process id in the file is only information
+        with suppress(OSError):  # on a full disk: the process id is only information
             os.ftruncate(handle, 0)
             os.pwrite(handle, b"%d\n" % os.getpid(), 0)
         try:
             yield
         finally:
-            with suppress(OSError):  # a disk that became read-only: the same
+            with suppress(OSError):  # on a disk that became read-only: the same
                 os.ftruncate(handle, 0)
     finally:
-        # A program that another thread is just starting has the handle until it executes.
+        # A program that another thread is starting shares the handle until it executes.
         fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)
 
 
 def take_within(take: Callable[[], T | None], wait: float) -> T | None:
-    """Call `take` until it returns a value or `wait` seconds are over; returns the value."""
+    """Call `take` until it returns a value or `wait` seconds are over; return the value."""
     deadline = time.monotonic() + wait
-    while (taken := take()) is None and time.monotonic() < deadline:
+    while (value := take()) is None and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
-    return taken
+    return value
 
 
 def open_lock(path: Path | bytes, *, folder: int | None = None, mode: int = _MODE) -> int:
-    """A handle of a lock file, made if it is missing; `path` is relative to `folder`."""
+    """Open a lock file, created if it is missing; `path` is relative to `folder`."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     return os.open(path, flags, mode, dir_fd=folder)
 
 
 def try_lock(handle: int) -> bool:
-    """Lock the opened file; False if another handle of it has the lock."""
+    """Lock the open file; return False if another handle has the lock."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -75,7 +75,7 @@ def try_lock(handle: int) -> bool:
 
 
 def holder(path: Path) -> int | None:
-    """The id of the process that the first line of `path` names; None: unknown, or not running."""
+    """Return the id of the running process in the first line of `path`, or None."""
     try:
         text = path.read_bytes().partition(b"\n")[0].strip()
     except OSError:
@@ -95,18 +95,18 @@ def _alive(process: int) -> bool:
 
 
 def _shut(handle: int) -> None:
-    """Take the file's permissions from others: a user who can open it can hold the lock."""
+    """Remove others' permissions: a user who can open the file can hold the lock."""
     if stat.S_IMODE(os.fstat(handle).st_mode) & ~_MODE:
-        with suppress(PermissionError):  # another user's, whom it then belongs to
+        with suppress(PermissionError):  # the file of another user, who may hold the lock
             os.fchmod(handle, _MODE)
 
 
 def _acquire(path: Path) -> int | None:
-    """The locked file, or None if another run has it."""
+    """Return the handle of the locked file, or None if another run has it."""
     handle = open_lock(path)
     try:
         _shut(handle)
-        # The former holder may have deleted the file, and another process made a new one.
+        # The former holder may have deleted the file, and another process created a new one.
         if try_lock(handle) and os.path.samestat(os.fstat(handle), os.stat(path)):
             return handle
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""The standard streams of a program whose work must not depend on who reads its output.
+"""The standard streams of a program whose work must not depend on the reader of its output.
 
 Rules to keep: output that cannot be written (a full disk, a reader that went away, a closed stream)
-is dropped; the work goes on, and the exit code tells at the end.  Characters that the stream's
-encoding lacks are escaped.
+is dropped, the work continues, and the exit code reports it.  Characters that the stream's encoding
+lacks are escaped.
 """
 
 import errno
@@ -20,22 +20,22 @@ _STANDARD = (0, 1, 2)
 
 
 class _Stream(io.RawIOBase):
-    """A file descriptor to which writing never fails; it remembers its first error."""
+    """A stream on a file descriptor that never fails to write, and keeps its first error."""
 
     def __init__(self, number: int) -> None:
         self._number = number
         self.error: OSError | None = None
 
     def writable(self) -> bool:
-        """True, for `BufferedWriter`."""
+        """Return True, for `BufferedWriter`."""
         return True
 
     def fileno(self) -> int:
-        """The file descriptor, by which callers find the width of a terminal."""
+        """Return the file descriptor, by which callers find the width of a terminal."""
         return self._number
 
     def isatty(self) -> bool:
-        """Whether it is a terminal."""
+        """Return True for a terminal."""
         return os.isatty(self._number)
 
     def write(self, data: Any, /) -> int:
@@ -52,11 +52,11 @@ class _Stream(io.RawIOBase):
 
 
 class _Text(io.TextIOWrapper):
-    """Text for a stream, in its encoding."""
+    """A text stream in the encoding of another one."""
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """The encoding; for ASCII a name that no codec has: to ASCII click would write UTF-8."""
+        """The encoding; for ASCII a name without a codec, because click would write UTF-8."""
         name = super().encoding
         return "ascii-escaped" if name.lower().replace("_", "-") in _ASCII else name
 
@@ -65,10 +65,10 @@ _ASCII = frozenset(("ascii", "us-ascii", "646", "iso646-us", "ansi-x3.4-1968"))
 
 
 class Output:
-    """Standard output and standard error of this process, from now on."""
+    """The standard output and standard error of this process."""
 
     def __init__(self) -> None:
-        """Take the place of `sys.stdout` and `sys.stderr`."""
+        """Replace `sys.stdout` and `sys.stderr`."""
         _fill()
         self._streams = _Stream(1), _Stream(2)
         out, err = self._streams
@@ -76,7 +76,7 @@ class Output:
         sys.stderr = _text(err, sys.stderr, by_line=True)
 
     def code(self, code: int) -> int:
-        """The exit code of a program that ends with `code`, unless some output was lost."""
+        """Return `code`, or the exit code for lost output if `code` is 0."""
         sys.stdout.flush()
         sys.stderr.flush()
         lost = [stream.error for stream in self._streams if stream.error is not None]
@@ -87,7 +87,7 @@ class Output:
 
 
 def end_with_reader() -> None:
-    """End the process when nobody reads its output any more (`| head`).
+    """End the process when its output has no reader any more (`| head`).
 
     For commands that change nothing.
     """
@@ -101,7 +101,7 @@ def _text(stream: _Stream, before: object, *, by_line: bool) -> io.TextIOWrapper
 
 
 def _fill() -> None:
-    """Open standard streams that the caller has closed, for reading only.
+    """Open standard streams that the parent has closed, for reading only.
 
     Otherwise the first file that is opened would get the number, and the output with it.
     """
@@ -109,4 +109,4 @@ def _fill() -> None:
         with suppress(OSError):
             os.fstat(number)
             continue
-        os.open(os.devnull, os.O_RDONLY)  # the lowest number that is free, which is this one
+        os.open(os.devnull, os.O_RDONLY)  # gets the lowest free number, this one

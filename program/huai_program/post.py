@@ -1,8 +1,8 @@
-"""One POST of JSON to somebody's web hook, by libcurl.
+"""Posts JSON to a web hook by libcurl.
 
-Rules: no redirection is followed, as a POST is not repeated elsewhere; the response has a bound, in
-bytes and in seconds, and is thrown away; no error has the path of the URL in it, which may be
-secret.  The signature is GitHub's, over the whole body.
+Rules: redirects are not followed, because a POST must not be repeated elsewhere; the response is
+limited in bytes and seconds, and discarded; no error quotes the path of the URL, which may be
+secret.  The signature over the body is GitHub's.
 """
 
 import hmac
@@ -22,21 +22,21 @@ _SECRET_BYTES = 4096
 
 
 class PostError(Exception):
-    """There was no response; the text says why."""
+    """An error because there was no response, with the reason."""
 
 
 class Hook(NamedTuple):
-    """A URL to tell, and the program that tells it."""
+    """A web hook, and the program that calls it."""
 
     url: str
     program: str
-    """Which calls itself so."""
+    """The name in the header User-Agent."""
     seconds: int
-    """For all of it."""
+    """Seconds for the whole transfer."""
     secret_file: str = ""
-    """Signs what is sent; empty: nothing does."""
+    """The file of the secret that signs the body; empty: it is not signed."""
     addresses: Sequence[str] | None = None
-    """Addresses for libcurl's RESOLVE, in place of name servers and proxies; None: these."""
+    """Addresses for libcurl's RESOLVE, instead of name servers and proxies; None: use these."""
 
 
 def post(
@@ -45,9 +45,9 @@ def post(
     headers: Mapping[str, str],
     is_over: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Send `values`, and return the status of the response; `is_over` may end it.
+    """Send `values` and return the status of the response; aborted once `is_over` is true.
 
-    Raises `PostError` if there is no response, `OSError` for a secret that cannot be read, and
+    Raises `PostError` without a response, `OSError` for a secret that cannot be read, and
     `ValueError` for one that is empty.
     """
     body = json.dumps(values).encode()
@@ -57,7 +57,7 @@ def post(
         lines.append(f"X-Hub-Signature-256: {_signature(Path(hook.secret_file), body)}")
     received = 0
 
-    def take(data: bytes) -> int:
+    def discard(data: bytes) -> int:
         nonlocal received
         received += len(data)
         return len(data) if received <= _RESPONSE_BYTES else 0
@@ -78,8 +78,8 @@ def post(
             (pycurl.HTTPHEADER, lines),
             (pycurl.POST, 1),
             (pycurl.POSTFIELDS, body),
-            (pycurl.WRITEFUNCTION, take),
-            (pycurl.HEADERFUNCTION, take),
+            (pycurl.WRITEFUNCTION, discard),
+            (pycurl.HEADERFUNCTION, discard),
             (pycurl.NOPROGRESS, 0),
             (pycurl.XFERINFOFUNCTION, lambda *_: int(is_over())),
         ):

@@ -1,7 +1,7 @@
-"""Low priority for work that is not urgent: of the processor (nice) and of the disk (ionice).
+"""Sets a low priority for work that is not urgent: processor (nice) and disk (ionice).
 
-Linux keeps both for each thread; a new thread inherits those of the one that starts it.  Rule:
-where a priority cannot be set, the work is done all the same.
+Linux has both for each thread; a new thread inherits those of the one that starts it.  Rule: if a
+priority cannot be set, the work is done anyway.
 """
 
 import ctypes
@@ -18,17 +18,17 @@ _CALLS = {
     "ppc64le": (273, 274),
     "s390x": (282, 283),
 }
-"""Numbers of ioprio_set(2) and ioprio_get(2), for which the C library has no function."""
+"""The numbers of ioprio_set(2) and ioprio_get(2), for which the C library has no function."""
 _THIS_THREAD = (1, 0)
-"""IOPRIO_WHO_PROCESS, the calling thread."""
+"""IOPRIO_WHO_PROCESS, and 0 for the calling thread."""
 _IDLE = 3 << 13
-"""IOPRIO_CLASS_IDLE: uses the disk only while no other process does."""
+"""IOPRIO_CLASS_IDLE, which uses the disk only while no other process does."""
 _NICE = 19
 
 
 @contextmanager
 def idle_disk() -> Iterator[None]:
-    """Give this thread, and those that it starts, idle disk priority within the block."""
+    """Give this thread, and those that it starts, idle disk priority during the block."""
     before = io_priority()
     _set(_IDLE)
     try:
@@ -39,13 +39,13 @@ def idle_disk() -> Iterator[None]:
 
 
 def lower_priority() -> None:
-    """Make this thread nice, for good."""
+    """Set the nice value of this thread for good."""
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, _NICE)
 
 
 def io_priority() -> int | None:
-    """Class and level as ioprio_get(2) returns them; None: not known."""
+    """Return class and level as ioprio_get(2) does, or None if unknown."""
     return _call(1)
 
 

@@ -1,8 +1,8 @@
-"""Runs one program of the administrator within a time-out, and passes on what it prints.
+"""Runs a program of the administrator within a time-out, and passes on its output.
 
 Knows nothing of hooks, proofs and syncs.  Rules to keep: no shell; the program inherits no handle
-and no lock, and has a process group of its own, which is ended as a whole when its time is over or
-when we end.  What it prints is read to its end, however much that is, and passed on within bounds.
+and no lock, and has its own process group, which is ended at the time-out or when we end.  All of
+its output is read, and a bounded part of it is passed on.
 """
 
 import os
@@ -18,37 +18,37 @@ from huai_schema.paths import show
 _PIECE = 65_536
 _TICK = 0.1
 _GRACE = 5.0
-"""Seconds that a process group has to end after it was asked to."""
+"""Seconds that a process group has to end after SIGTERM."""
 _LINE = 1000
-"""Bytes of a line that are passed on at once."""
+"""The bytes of a line that are passed on."""
 _MOST = 65_536
-"""Bytes that are passed on at all."""
+"""The bytes of all output that are passed on."""
 _READS = 16
-"""After the program has ended, for what its children still print."""
+"""The reads after the program has ended, for output of its children."""
 
 
 _PREFIX = "HUAI_"
 
 
 def environment(outer: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a program: ours, without what was meant for other programs of huai."""
-    kept = {name: value for name, value in outer.items() if not name.startswith(_PREFIX)}
-    return {**kept, **variables}
+    """Return our environment without variables of huai, and with `variables`."""
+    inherited = {name: value for name, value in outer.items() if not name.startswith(_PREFIX)}
+    return {**inherited, **variables}
 
 
-class Printed:
-    """What a program prints, as lines for people."""
+class PrintedLines:
+    """The output of a program as lines for people."""
 
-    def __init__(self, hear: Callable[[str], None]) -> None:
-        """`hear` is called with each line."""
-        self._hear = hear
+    def __init__(self, on_line: Callable[[str], None]) -> None:
+        """Call `on_line` with each line."""
+        self._on_line = on_line
         self._begun = b""
-        self._heard = 0
+        self._passed = 0
         self._dropped = 0
         self.last = ""
         """The last line that is not empty."""
 
-    def take(self, piece: bytes) -> None:
+    def feed(self, piece: bytes) -> None:
         """Pass on the lines that are complete."""
         *lines, self._begun = (self._begun + piece).split(b"\n")
         for line in lines:
@@ -58,23 +58,23 @@ class Printed:
             self._begun = self._begun[_LINE:]
 
     def close(self) -> None:
-        """Pass on what is left, and say what was not passed on."""
+        """Pass on the rest, and the number of bytes that were dropped."""
         if self._begun:
             self._pass_on(self._begun)
         if self._dropped:
-            self._hear(f"({self._dropped:,} bytes more)")
+            self._on_line(f"({self._dropped:,} bytes more)")
 
     def _pass_on(self, line: bytes) -> None:
-        shown = line[:_LINE].rstrip(b"\r")
-        if shown.strip():
-            self.last = show(shown)
-        room = max(0, _MOST - self._heard)
-        if len(shown) <= room:
-            self._heard += len(shown) + 1
-            self._hear(show(shown) if shown else "")
+        text = line[:_LINE].rstrip(b"\r")
+        if text.strip():
+            self.last = show(text)
+        room = max(0, _MOST - self._passed)
+        if len(text) <= room:
+            self._passed += len(text) + 1
+            self._on_line(show(text) if text else "")
             self._dropped += len(line) - len(line[:_LINE])
         else:
-            self._heard = _MOST
+            self._passed = _MOST
             self._dropped += len(line) + 1
 
 
@@ -83,23 +83,23 @@ def run_program(
     environment: Mapping[str, str],
     *,
     seconds: float,
-    hear: Callable[[str], None],
-    hear_errors: Callable[[str], None] | None = None,
+    on_line: Callable[[str], None],
+    on_error_line: Callable[[str], None] | None = None,
     folder: str = "/",
 ) -> str:
-    """Run `command` in `folder`; returns why it failed, or nothing.
+    """Run `command` in `folder`; return the reason of its failure, or an empty text.
 
-    `hear` is called with each line that it prints; `hear_errors`, if there is one, with those of
-    standard error, which then share no pipe with the others.
+    `on_line` is called with each line of output; `on_error_line`, if given, with those of standard
+    error, which then has its own pipe.
     """
-    printed = Printed(hear)
-    errors = printed if hear_errors is None else Printed(hear_errors)
+    printed = PrintedLines(on_line)
+    errors = printed if on_error_line is None else PrintedLines(on_error_line)
     try:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if hear_errors is None else subprocess.PIPE,
+            stderr=subprocess.STDOUT if on_error_line is None else subprocess.PIPE,
             bufsize=0,
             cwd=folder,
             env=environment,
@@ -118,7 +118,7 @@ def run_program(
     for part in pipes.values():
         part.close()
     if not in_time:
-        return f"it was ended, since its time of {seconds:g} s was over"
+        return f"it was ended after its time-out of {seconds:g} s"
     return _failure(process.returncode, errors.last or printed.last)
 
 
@@ -130,9 +130,9 @@ def _failure(code: int, last: str) -> str:
 
 
 def _listen(
-    process: subprocess.Popen[bytes], pipes: Mapping[int, Printed], deadline: float
+    process: subprocess.Popen[bytes], pipes: Mapping[int, PrintedLines], deadline: float
 ) -> bool:
-    """Whether the program ended before the deadline; what it printed by then was taken."""
+    """Pass on output; return True if the program ended before the deadline."""
     with selectors.DefaultSelector() as selector:
         for pipe in pipes:
             os.set_blocking(pipe, False)
@@ -152,27 +152,27 @@ def _listen(
     return False
 
 
-def _read(pipe: int, printed: Printed, times: int) -> bool:
-    """Take what is there, in pieces, at most so many `times`; False: there will be no more."""
+def _read(pipe: int, printed: PrintedLines, times: int) -> bool:
+    """Read available output, at most `times` pieces; return False at its end."""
     with suppress(BlockingIOError):
         for _ in range(times):
             piece = os.read(pipe, _PIECE)
             if not piece:
                 return False
-            printed.take(piece)
+            printed.feed(piece)
     return True
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ask all processes of the group to end, and kill those that did not."""
+    """Ask all processes of the group to end, and kill those that do not."""
     os.killpg(process.pid, signal.SIGTERM)
     deadline = time.monotonic() + _GRACE
     while time.monotonic() < deadline and not _has_ended(process.pid):
         time.sleep(_TICK)
-    # Until it is waited for, nobody else can have its number.
+    # Until we wait for it, no other process can get its number.
     os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
-        process.wait(_GRACE)  # for ever, if its disk or file server hangs
+        process.wait(_GRACE)  # it never ends if its disk or file server hangs
 
 
 def _has_ended(process: int) -> bool:

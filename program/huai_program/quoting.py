@@ -1,6 +1,6 @@
-"""Text of others, as it may stand in a log, a message or a header: in one line, and not long.
+"""Quotes text from outside for a log, a message or a header: in one short line.
 
-Pure.  Rule: what a client, an upstream or another program sent passes here before it is logged.
+Pure.  Rule: text from a client, an upstream or another program is quoted before it is logged.
 """
 
 from huai_schema.paths import escape_controls

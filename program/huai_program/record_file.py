@@ -1,6 +1,6 @@
-"""Small files that hold one value as JSON: what a program knows of its earlier runs.
+"""Small files that hold one value as JSON: records of a program's earlier runs.
 
-A file that is missing, torn or of another kind counts as none, and is replaced as a whole.
+A file that is torn or of another kind counts as missing, and is replaced as a whole.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class RecordFile(Generic[T]):
-    """The way in which records of one kind are kept."""
+    """A reader and writer for records of one type."""
 
     def __init__(
         self,
@@ -24,9 +24,9 @@ class RecordFile(Generic[T]):
         durable: bool = True,
         permissions: int | None = 0o600,
     ) -> None:
-        """`needed`: False where a record that the disk does not give counts as none.
+        """Read and write values of `kind`; if not `needed`, an unreadable file counts as missing.
 
-        `durable`, `permissions`: as for `replace_file`.
+        `durable` and `permissions` are as for `replace_file`.
         """
         self._kind = kind
         self._needed = needed
@@ -34,11 +34,11 @@ class RecordFile(Generic[T]):
         self._permissions = permissions
 
     def load(self, path: Path) -> T | None:
-        """Return the value; None if there is none."""
+        """Return the value, or None."""
         try:
             return msgspec.json.decode(path.read_bytes(), type=self._kind)
         except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
-            return None  # msgspec's errors are of the third kind
+            return None  # msgspec raises subclasses of ValueError
         except OSError:
             if self._needed:
                 raise

@@ -1,8 +1,8 @@
-"""The refs of a metadata repository: names of commits, each a file (gitrepository-layout(5)).
+"""The refs of a metadata repository: names for commits, one file each (gitrepository-layout(5)).
 
-Written as every git reads them; those that somebody's git has packed are read as well.
-Rule: a ref is replaced in one durable step, so that a power cut leaves the old commit or the new,
-and under the lock that git itself takes: a `git pack-refs` at the same time cannot lose a commit.
+Every git can read them; refs that a git has packed are read, too.  Rule: a ref is replaced in one
+durable step, so that a power cut leaves the old commit or the new one, and under git's own lock, so
+that a concurrent `git pack-refs` cannot lose a commit.
 """
 
 import os
@@ -16,39 +16,39 @@ from huai_program.locking import LockedError, take_within
 
 _LOCK = ".lock"
 _OWN_LOCK = ".huai.lock"
-"""A lock of ours is a second name of a file with this suffix, and so not taken for one of git's."""
+"""The suffix of a second name of our locks, which tells them from git's."""
 _WAIT_SECONDS = 30.0
-"""git holds a lock as long as it writes one file."""
+"""The longest wait: git holds a lock while it writes one file."""
 _COMMIT = re.compile("[0-9a-f]{40}")
 _PACKED = re.compile(r"([0-9a-f]{40}) (refs/[^ ]+)")
 
 
 class DamagedRefError(ValueError):
-    """A ref names no commit; its arguments are the ref and the reason."""
+    """An error for a ref without a commit; its arguments are the ref and the reason."""
 
     def __str__(self) -> str:
-        """Both, for people."""
+        """Return both arguments for people."""
         return " ".join(map(str, self.args))
 
 
 class Refs:
-    """Of the bare repository at `path`.  Each method may raise an `OSError`."""
+    """The refs of the bare repository at `path`.  Each method may raise an `OSError`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._packed = path / "packed-refs"
 
     def all(self) -> dict[str, str]:
-        """All refs and the commits (hex ids) they name, by name; `DamagedRefError`."""
-        found = self._read_packed()
+        """Return the commits (hex ids) of all refs, by name; `DamagedRefError`."""
+        commits = self._read_packed()
         for path in (self._path / "refs").rglob("*"):
             if path.suffix != _LOCK and path.is_file():
                 name = str(path.relative_to(self._path))
-                found[name] = _commit(name, path.read_bytes())
-        return dict(sorted(found.items()))
+                commits[name] = _commit(name, path.read_bytes())
+        return dict(sorted(commits.items()))
 
     def get(self, name: str) -> str | None:
-        """The commit (hex id) that one ref names, if there is one of that name."""
+        """Return the commit (hex id) of one ref, if it exists; `DamagedRefError`."""
         try:
             content = (self._path / name).read_bytes()
         except FileNotFoundError:
@@ -56,14 +56,14 @@ class Refs:
         return _commit(name, content)
 
     def set(self, name: str, commit: str) -> None:
-        """Let a ref name a commit from now on, whatever it was."""
+        """Set a ref to a commit."""
         path = self._path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         _replace(path, lambda: f"{commit}\n")
 
     def delete(self, name: str) -> None:
-        """Drop a ref, if there is one of that name."""
-        if name in self._read_packed():  # first: else the packed one would come back
+        """Delete a ref, if it exists."""
+        if name in self._read_packed():  # first, or the packed one would come back
             _replace(self._packed, lambda: self._packed_without(name))
         path = self._path / name
         if path.is_file():
@@ -71,13 +71,13 @@ class Refs:
             sync_folder(path.parent)
 
     def remove_unfinished(self) -> None:
-        """Delete the locks that a killed run left; git's own stay.
+        """Delete the locks that a killed run left, except git's.
 
-        The caller sees to it that no other run of huai writes refs meanwhile.
+        The caller ensures that no other run of huai writes refs meanwhile.
         """
         for own in ((self._path / "refs").rglob(f"*{_OWN_LOCK}"), self._path.glob(f"*{_OWN_LOCK}")):
-            for each in own:
-                _unlock(each.with_name(each.name.removesuffix(_OWN_LOCK)))
+            for path in own:
+                _unlock(path.with_name(path.name.removesuffix(_OWN_LOCK)))
 
     def _packed_without(self, name: str) -> str:
         packed = sorted(self._read_packed().items())
@@ -86,18 +86,18 @@ class Refs:
     def _read_packed(self) -> dict[str, str]:
         if not self._packed.exists():
             return {}
-        found = {}
+        commits = {}
         for line in self._packed.read_bytes().decode("utf-8", "replace").splitlines():
             match = _PACKED.fullmatch(line)
             if match:
-                found[match[2]] = match[1]
+                commits[match[2]] = match[1]
             elif not line.startswith(("#", "^")):  # a comment, the commit of an annotated tag
                 raise DamagedRefError(self._packed.name, "has a line that is not a ref")
-        return found
+        return commits
 
 
 def _replace(path: Path, content: Callable[[], str]) -> None:
-    """Replace a file durably, with what `content` says once git cannot change it any more."""
+    """Replace a file durably by `content`, which is called when git cannot change the file."""
     own, lock = path.with_name(path.name + _OWN_LOCK), path.with_name(path.name + _LOCK)
     _unlock(path)
     with open(own, "x", encoding="ascii") as file:
@@ -124,7 +124,7 @@ def _link(own: Path, lock: Path) -> bool | None:
 
 
 def _unlock(path: Path) -> None:
-    """Drop our lock of a ref, if there is one; where a run was killed, both of its names."""
+    """Remove our lock of a ref, if there is one, with both of its names."""
     own, lock = path.with_name(path.name + _OWN_LOCK), path.with_name(path.name + _LOCK)
     with suppress(FileNotFoundError):
         if lock.samefile(own):
@@ -133,8 +133,8 @@ def _unlock(path: Path) -> None:
 
 
 def _commit(name: str, content: bytes) -> str:
-    """The commit that a ref's file names."""
+    """Return the commit in a ref's file."""
     commit = content.decode("ascii", "replace").removesuffix("\n")
     if not _COMMIT.fullmatch(commit):
-        raise DamagedRefError(name, "names no commit")
+        raise DamagedRefError(name, "is not the name of a commit")
     return commit

@@ -1,7 +1,7 @@
-"""Finds the key or table that stands twice in a TOML text, and its lines.
+"""Finds the repeated key or table in a TOML text, and its lines.
 
-The parser only says that there is one, and at best the line where the second one ends.  Pure.  For
-error messages only: a text in quotes that looks like a key may mislead it.
+The parser reports at best the line where the second one ends.  Pure.  For error messages only: a
+string that looks like a key may mislead it.
 """
 
 import re
@@ -21,37 +21,37 @@ class _Place(NamedTuple):
     line: int
     table: str
     key: str
-    """Empty: the table itself."""
+    """The key; empty for the table itself."""
 
     @property
     def name(self) -> tuple[str, str]:
-        """Table and key without quotes and blanks, for comparing them."""
+        """The table and key without quotes and blanks, for comparing."""
         plain = (re.sub(r"[\s\"']", "", each) for each in (self.table, self.key))
         return next(plain), next(plain)
 
 
-def repetition(text: str, said: str) -> str:
-    """A message for `text`, of which the parser `said` that it repeats something; else empty."""
-    found = _REPEATED.search(said)
-    if not found:
+def repetition(text: str, reason: str) -> str:
+    """Return a message about the repetition; empty if the parser's `reason` is another one."""
+    match = _REPEATED.search(reason)
+    if not match:
         return ""
-    places = _places(text.split("\n")[: int(found[1]) if found[1] else None])
+    places = _places(text.split("\n")[: int(match[1]) if match[1] else None])
     if not places:
         return ""
     last = places[-1]
     where = f" in {last.table}" if last.key and last.table else ""
-    told = f"line {last.line}: {last.key or last.table} stands twice{where}"
+    message = f"line {last.line}: {last.key or last.table} is repeated{where}"
     first = next((each.line for each in places[:-1] if each.name == last.name), None)
-    return f"{told}, first in line {first}" if first else told
+    return f"{message}, first in line {first}" if first else message
 
 
 def _places(lines: list[str]) -> list[_Place]:
     table = ""
-    found: list[_Place] = []
+    places: list[_Place] = []
     for number, line in enumerate(lines, 1):
         match = _LINE.match(line)
         if match is None:
             continue
         table = match["table"] or table
-        found.append(_Place(number, table, match["key"] or ""))
-    return found
+        places.append(_Place(number, table, match["key"] or ""))
+    return places

@@ -1,6 +1,6 @@
-"""Tells systemd that a service is ready and what it does (sd_notify(3)).
+"""Notifies systemd of the state of a service (sd_notify(3)).
 
-Without a service manager nothing is told.
+Without a service manager it does nothing.
 """
 
 import os
@@ -16,7 +16,7 @@ def notify(*lines: str) -> None:
     if address.startswith("@"):
         address = "\0" + address[1:]
     with (
-        suppress(OSError),  # a service works on if nobody listens
+        suppress(OSError),  # a service works without a service manager, too
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as channel,
     ):
         channel.connect(address)
@@ -24,7 +24,7 @@ def notify(*lines: str) -> None:
 
 
 def watchdog_seconds() -> float | None:
-    """How often to send WATCHDOG=1: half of what the service manager allows; None: never."""
+    """Return the interval of WATCHDOG=1, half of the limit, or None without a watchdog."""
     allowed = os.environ.get("WATCHDOG_USEC", "")
     process = os.environ.get("WATCHDOG_PID", "")
     if not allowed.isdecimal() or (process and process != str(os.getpid())):

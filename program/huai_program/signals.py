@@ -1,4 +1,4 @@
-"""How a program reacts to Ctrl-C and SIGTERM.
+"""Sets how a program reacts to Ctrl-C and SIGTERM.
 
 Imports little: a program calls `leave_quietly` before it imports its own modules.
 """
@@ -10,16 +10,16 @@ from types import FrameType
 
 _Handler = Callable[[int, FrameType | None], object]
 _SIGNALLED = 128
-"""A shell adds it to the number of the signal that ended a program."""
+"""The number that a shell adds to the signal that ended a program."""
 
 
 def leave_quietly() -> None:
-    """End at once on a signal, until other handlers are set: before and after the work."""
+    """End at once on a signal until other handlers are set, before and after the work."""
     for number in (signal.SIGINT, signal.SIGTERM):
         heed(number, lambda number, _: os._exit(_SIGNALLED + number))
 
 
 def heed(number: signal.Signals, handler: _Handler) -> None:
-    """Set `handler` for a signal, unless the parent process has it ignored (`nohup`, `&`)."""
+    """Set `handler` for a signal, unless the parent process ignores it (`nohup`, `&`)."""
     if signal.getsignal(number) is not signal.SIG_IGN:
         signal.signal(number, handler)

@@ -1,6 +1,6 @@
-"""Sizes as configuration files and options have them: `512M`, `4G`.
+"""Sizes in configuration files and options: `512M`, `4G`.
 
-Pure, and loads nothing: each poll passes here.
+Pure, and loads nothing, because each poll imports it.
 """
 
 from typing import ClassVar, Self
@@ -12,7 +12,7 @@ _UNITS |= {unit.lower(): size for unit, size in _UNITS.items()}
 
 
 class Size(int):
-    """Bytes."""
+    """A size in bytes."""
 
     __slots__ = ()
 
@@ -20,7 +20,7 @@ class Size(int):
 
     @classmethod
     def parse(cls, value: object) -> Self:
-        """Read a value of a configuration file; `ValueError` with what a person is told."""
+        """Parse a value of a configuration file; `ValueError` with a message for people."""
         size = amount(value, _UNITS)
         if size is None or size < cls.least:
             above = f" above {cls.least - 1}" if cls.least else ""
@@ -29,7 +29,7 @@ class Size(int):
 
 
 class SomeBytes(Size):
-    """At least one byte."""
+    """A size of at least one byte."""
 
     __slots__ = ()
     least = 1

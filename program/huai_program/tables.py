@@ -1,4 +1,4 @@
-"""Tables of configuration files as typed values."""
+"""Converts tables of configuration files to typed values."""
 
 import re
 from collections.abc import Collection
@@ -23,34 +23,34 @@ _TYPES = {
     "object": "a table",
     "null": "nothing",
 }
-# Texts, since hardly a run has use for them, and compiling them takes time at each poll.
+# Not compiled, because few runs need them, and compiling would slow down each poll.
 _TYPE = rf"`({'|'.join(_TYPES)})( \| ({'|'.join(_TYPES)}))*`"
 _PLACE = r" - at `(?:key in )?\$\.?((\w*)[^`]*)`$"
 PATH = r"^(?:/[^\x00\n]*)?$"
-"""An absolute path, or none, as a regular expression."""
+"""A regular expression for an absolute path or an empty string."""
 _NUMBER = r"Expected `(?:int|float)(?: \| null)?` "
 _WORDS = (
     (_NUMBER + r">= (\S+)", r"is less than \1"),
     (_NUMBER + r"<= (\S+)", r"is more than \1"),
     (_NUMBER + r"> (\S+)", r"is not above \1"),
     (rf"Expected `str` matching regex {re.escape(repr(PATH))}", "is not an absolute path"),
-    (r"Expected `str` matching regex .*", "does not have the form that it needs"),
+    (r"Expected `str` matching regex .*", "does not have the required form"),
     (r"Invalid enum value (.*)", r"\1 is not one of its values"),
 )
-"""Messages of msgspec as regular expressions, and words for people."""
+"""Regular expressions for messages of msgspec, and words for people."""
 
 
 class Example(NamedTuple):
-    """Annotates a field of a table with a right value, which a message about a wrong one shows."""
+    """An annotation of a field with a valid value, which errors about the field show."""
 
     text: str
-    """The value in TOML."""
+    """The valid value in TOML."""
 
 
 def convert(place: str, table: object, kind: type[T], *, see: str = "look at this table") -> T:
-    """Return the value of a table; `ConfigError` with the key that is wrong, after `place`.
+    """Convert a table; `ConfigError` with `place` and the key that is wrong.
 
-    `see`: the hint where no example is known.
+    `see` is the hint if the key has no example.
     """
     check_keys(place, table, kind.__struct_fields__)
     try:
@@ -59,19 +59,19 @@ def convert(place: str, table: object, kind: type[T], *, see: str = "look at thi
         raise _value_error(place, str(error), table, kind, see) from None
 
 
-def check_keys(place: str, table: object, known: Collection[str]) -> None:
+def check_keys(place: str, table: object, allowed: Collection[str]) -> None:
     """Raise `ConfigError` for an unknown key, which is most likely a typing error."""
     if not isinstance(table, dict):
         raise ConfigError(
-            f"{place}: this has to be a table", hint="begin it with its name in brackets: [table]"
+            f"{place}: must be a table", hint="begin it with its name in brackets: [table]"
         )
     for key in table:
-        if key not in known:
-            raise ConfigError(f"{place}: unknown key {key!r}", hint=closest(key, known))
+        if key not in allowed:
+            raise ConfigError(f"{place}: unknown key {key!r}", hint=closest(key, allowed))
 
 
 def example(kind: type[msgspec.Struct], key: str) -> str:
-    """Return a line with a right value; empty: none is known."""
+    """Return a line with a valid value, or an empty text if the key has none."""
     hint = get_type_hints(kind, include_extras=True).get(key)
     for noted in getattr(hint, "__metadata__", ()):
         if isinstance(noted, Example):
@@ -87,13 +87,13 @@ def _json(value: object) -> str:
 
 
 def to_toml(value: msgspec.Struct) -> dict[str, Any]:
-    """Return what `convert` makes `value` of."""
-    made: dict[str, Any] = msgspec.to_builtins(value, enc_hook=str)
-    return made
+    """Return the table that `convert` would convert to `value`."""
+    table: dict[str, Any] = msgspec.to_builtins(value, enc_hook=str)
+    return table
 
 
 def _decode(kind: type, value: object) -> object:
-    """Make what msgspec does not know."""
+    """Convert to types that msgspec does not know."""
     if issubclass(kind, Duration | Size):
         return kind.parse(value)
     raise NotImplementedError
@@ -103,26 +103,26 @@ def _value_error(
     place: str, reason: str, table: object, kind: type[msgspec.Struct], see: str
 ) -> ConfigError:
     """Return the error for msgspec's message, which ends with the place in the table."""
-    found = re.search(_PLACE, reason)
-    path, key, said = (*found.groups(), reason[: found.start()]) if found else ("", "", reason)
+    at = re.search(_PLACE, reason)
+    path, key, message = (*at.groups(), reason[: at.start()]) if at else ("", "", reason)
     for pattern, words in _WORDS:
-        said = re.sub(pattern, words, said, flags=re.DOTALL)
-    said = re.sub(_TYPE, _in_words, said)
-    missing = re.fullmatch(_MISSING, said)
+        message = re.sub(pattern, words, message, flags=re.DOTALL)
+    message = re.sub(_TYPE, _in_words, message)
+    missing = re.fullmatch(_MISSING, message)
     if missing and not path:
         path = key = missing[1]
-        said = "is missing"
-    elif said.startswith(("is ", "does ")):
-        said = f"{_shown(table, path)} {said}"
+        message = "is missing"
+    elif message.startswith(("is ", "does ")):
+        message = f"{_value_at(table, path)} {message}"
     else:
-        said = said[:1].lower() + said[1:]
+        message = message[:1].lower() + message[1:]
     line = example(kind, key) if key else ""
     hint = f"for example: {line}" if line else see
-    return ConfigError(f"{place}: {path}: {said}" if path else f"{place}: {said}", hint=hint)
+    return ConfigError(f"{place}: {path}: {message}" if path else f"{place}: {message}", hint=hint)
 
 
-def _shown(table: Any, path: str) -> str:
-    """The value at `path`, such as `urls[0].rank`, for people: a URL without its login."""
+def _value_at(table: Any, path: str) -> str:
+    """Return the value at `path`, such as `urls[0].rank`, for people: a URL without its login."""
     for name in re.findall(r"\w+", path):
         try:
             table = table[int(name) if isinstance(table, list) else name]

@@ -1,6 +1,6 @@
-"""URLs as administrators write them: one way to take them apart, and one to show them.
+"""URLs as administrators write them: one way to parse them, and one to show them.
 
-Pure.  Rule: whatever shows a URL shows `masked(url)`, and no error of this module quotes any part
+Pure.  Rule: messages show `masked(url)` instead of a URL, and no error of this module quotes a part
 of a URL, since the host of a malformed one may be half of a password.
 """
 
@@ -9,13 +9,13 @@ from urllib.parse import SplitResult, urlsplit
 
 _USUAL_PORTS = {"http": 80, "https": 443, "rsync": 873}
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)(?:([^/?#]*)@)?([^/?#@]*)(.*)", re.DOTALL)
-"""Scheme, login, host with port, and everything behind."""
+"""The scheme, login, host with port, and everything after them."""
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.%A-Za-z_-]+\]|[^\s:@\[\]]*)(:[0-9]*)?")
 _HIDDEN = "…"
 
 
 def split_url(url: str) -> SplitResult:
-    """Return the parts of a URL, whose port is a number; raise `ValueError` if it has none."""
+    """Split a URL; `ValueError` if host or port is malformed."""
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 - raises
@@ -25,7 +25,7 @@ def split_url(url: str) -> SplitResult:
 
 
 def service_of(url: str) -> str:
-    """Return scheme, host and port as they are named in `url`; empty if it needs no network."""
+    """Return scheme, host and port as written in `url`; empty if it needs no network."""
     try:
         parts = split_url(url)
     except ValueError:
@@ -37,40 +37,40 @@ def service_of(url: str) -> str:
 
 
 def same_service(url: str, other: str) -> bool:
-    """Return True if scheme, host and port are the same: only there is a login sent."""
+    """Return True if scheme, host and port are equal, the only case in which a login is sent."""
     return _service(url) == _service(other)
 
 
 def login_of(url: str) -> str | None:
     """Return the USER:PASSWORD of a URL, still percent-encoded."""
-    found = _PARTS.match(url)
-    return found[2] if found else None
+    match = _PARTS.match(url)
+    return match[2] if match else None
 
 
 def without_login(url: str) -> str:
-    """Return the URL to request; for people there is `masked`."""
-    found = _PARTS.match(url)
-    return found[1] + found[3] + found[4] if found else url
+    """Return the URL to request, without login; for people use `masked`."""
+    match = _PARTS.match(url)
+    return match[1] + match[3] + match[4] if match else url
 
 
 def masked(url: str) -> str:
-    """Return a URL, or what was meant to be one, without login, query and fragment.
+    """Return a URL, or a malformed one, without login, query and fragment.
 
-    Of a text in which a password may end anywhere, no more than the scheme is left.
+    If a password might end anywhere, only the scheme is left.
     """
     text = url.strip()
-    found = _PARTS.match(text)
-    if found is None:
+    match = _PARTS.match(text)
+    if match is None:
         return _masked_without_scheme(text)
-    scheme, login, host, rest = found.groups()
+    scheme, login, host, rest = match.groups()
     path, secret, _ = (
         re.split(r"([?#])", rest, maxsplit=1) if re.search("[?#]", rest) else (rest, "", "")
     )
-    named = _HOST.fullmatch(host)
-    # The first slash may be one of a password, as in "me:1/2@host"; that of "host/@scope" is none.
-    more = login is not None or (named and named[1])
+    host_match = _HOST.fullmatch(host)
+    # The first slash may be in a password, as in "me:1/2@host", but not in "host/@scope".
+    more = login is not None or (host_match and host_match[1])
     doubtful = "@" in rest if more else re.search("[^/]@", rest)
-    if named is None or doubtful:
+    if host_match is None or doubtful:
         return f"{scheme}{_HIDDEN}" if "@" in text or secret else text
     return f"{scheme}{host}{path}{secret}{_HIDDEN if secret else ''}"
 

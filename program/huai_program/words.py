@@ -1,7 +1,7 @@
-"""The words of one language: English sentences, and what they are in another one.
+"""The words of a language: English sentences with their translations.
 
-A catalogue is a TOML table, English to the other language, and English is what stands in the
-sources: no build step, and a sentence without a translation is shown in English.
+A catalogue is a TOML table from English, which is in the sources, to the other language, without a
+build step.  A sentence without a translation is shown in English.
 """
 
 import tomllib
@@ -12,25 +12,25 @@ from importlib.resources import files
 
 ENGLISH = "en"
 LANGUAGES: Mapping[str, str] = {ENGLISH: "English", "zh": "中文"}
-"""Tag and own name of each."""
+"""The languages' own names, by tag."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of one language."""
+    """The words of a language."""
 
     tag: str
     catalogue: Mapping[str, str]
 
-    def say(self, text: str, **values: object) -> str:
-        """An English sentence in this language; `{name}` in it stands for the value."""
-        said = self.catalogue.get(text, text)
-        return said.format(**values) if values else said
+    def translate(self, text: str, **values: object) -> str:
+        """Return a sentence in this language; `{name}` is replaced by the value."""
+        translated = self.catalogue.get(text, text)
+        return translated.format(**values) if values else translated
 
 
 @cache
 def load_words(package: str, tag: str) -> Words:
-    """The words of one of `LANGUAGES`: the file `words/TAG.toml` of a package."""
+    """Load the words of one of `LANGUAGES` from the file `words/TAG.toml` of a package."""
     if tag == ENGLISH:
         return Words(tag, {})
     source = files(package).joinpath("words", f"{tag}.toml")

@@ -1,6 +1,6 @@
-"""One path of a module with its attributes: the values everything else passes around.
+"""The entries of a module: paths with their attributes.
 
-Tuples, because a snapshot makes millions of them.  Compare entries of one type only:
+Tuples, because a snapshot has millions of them.  Compare entries of one type only:
 a tuple does not know its class.
 """
 
@@ -25,16 +25,16 @@ class File(NamedTuple):
     mode: int = FILE_MODE
     """Permission bits with setuid, setgid and sticky (0o7777)."""
     owner: bytes = ROOT_OWNER
-    """The user's name, or `#ID` where the upstream knows no name."""
+    """The user's name, or `#ID` if the upstream has no name for the id."""
     group: bytes = ROOT_OWNER
     link: RelPath | None = None
-    """The first path of its hardlink group; None for that first path itself."""
+    """The first path of the hardlink group; None for that first path itself."""
     digest: bytes | None = None
-    """BLAKE3-256 of the content, 32 bytes; None if it was not computed."""
+    """The BLAKE3-256 of the content, 32 bytes; None if it was not computed."""
 
 
 class Directory(NamedTuple):
-    """A directory; `ROOT` is one too."""
+    """A directory, such as `ROOT`."""
 
     path: RelPath
     mtime: int
@@ -44,13 +44,13 @@ class Directory(NamedTuple):
 
 
 class Symlink(NamedTuple):
-    """A symbolic link; its target is carried as it is and never followed."""
+    """A symbolic link; its target is copied verbatim and never followed."""
 
     path: RelPath
     target: bytes
     mtime: int
     mode: int = SYMLINK_MODE
-    """Always 0o777 on Linux; carried for systems where it is not."""
+    """Permission bits: always 0o777 on Linux, recorded for other systems."""
     owner: bytes = ROOT_OWNER
     group: bytes = ROOT_OWNER
 

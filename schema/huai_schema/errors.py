@@ -1,8 +1,7 @@
-"""Exit codes, and the one base class of every error huai raises on purpose.
+"""Exit codes, and the base class of every error that huai raises on purpose.
 
-A `HuaiError` carries what the command line needs to end well: a message (what and
-where), a hint (what to do next) and an exit code.  Each concrete error lives beside
-the code that raises it; only what several packages raise stands here.
+A `HuaiError` has a message (what and where), a hint (what to do next) and an exit code.  Each
+concrete error is defined next to the code that raises it; only errors of several packages are here.
 """
 
 from collections.abc import Iterable
@@ -13,12 +12,12 @@ Code = TypeVar("Code", bound=int)
 
 
 class ExitCode(IntEnum):
-    """How a huai program ends.  Below 40 the numbers are rsync's, with its meaning."""
+    """The exit code of a huai program.  Below 40 the numbers have rsync's meanings."""
 
     meaning: str
 
     def __new__(cls, value: int, meaning: str) -> Self:
-        """Attach the sentence that EXIT-CODES.md and the man pages show."""
+        """Add the sentence that EXIT-CODES.md and the man pages show."""
         member = int.__new__(cls, value)
         member._value_ = value
         member.meaning = meaning
@@ -66,13 +65,13 @@ _MILD = (
     ExitCode.NETWORK,
     ExitCode.PARTIAL,
 )
-"""The codes that the next run may repair by itself, from the best to the worst."""
+"""The codes that the next run may repair, from the best to the worst."""
 
 
 def worst_exit_code(codes: Iterable[Code]) -> Code | ExitCode:
     """Return the code to end with after several modules or steps; 0 if there are none.
 
-    Failures that the next run may repair count least, all others more; of equals the first counts.
+    Failures that the next run may repair count least; among equals the first counts.
     """
     return max(codes, key=_weight, default=ExitCode.OK)
 
@@ -82,24 +81,24 @@ def _weight(code: int) -> int:
 
 
 class HuaiError(Exception):
-    """Base of every expected failure: shown without a traceback."""
+    """The base of every expected failure, which is shown without a traceback."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        """`message` says what and where, `hint` what to do next."""
+        """Keep `message` (what and where) and `hint` (what to do next)."""
         super().__init__(message)
         self.message = message
         self.hint = hint
 
 
 class FormatError(HuaiError):
-    """Metadata that breaks a rule of FORMAT.md; `place` says where."""
+    """An error for metadata that breaks a rule of FORMAT.md, at `place`."""
 
     exit_code = ExitCode.FORMAT
 
     def __init__(self, reason: str, place: str = "") -> None:
-        """`reason` names the broken rule, `place` the object, line or path."""
+        """Keep `reason`, the broken rule, and `place`, the object, line or path."""
         super().__init__(
             f"{place}: {reason}" if place else reason,
             hint="the upstream's metadata is damaged or hostile; nothing was changed",
@@ -108,5 +107,5 @@ class FormatError(HuaiError):
         self.place = place
 
     def within(self, place: str) -> "FormatError":
-        """The same error, seen from further out."""
+        """Return the error with `place` in front of its own."""
         return FormatError(self.reason, f"{place}: {self.place}" if self.place else place)

@@ -1,30 +1,30 @@
-"""Bounds on what a decoder accepts (FORMAT.md, "Limits").
+"""The limits of a decoder (FORMAT.md, "Limits").
 
-They are checked before the memory they guard is spent.  Raising one is a
-compatible change for readers only; writers must stay within the published values.
-Those of lines, manifests and git trees stand in the engine alone (`native/format/src/limits.rs`).
+They are checked before the memory that they guard is allocated.  Raising one is a compatible change
+for readers only; writers must stay within the published values.  The limits of lines, manifests and
+git trees are in the engine alone (`native/format/src/limits.rs`).
 """
 
 NAME_BYTES = 255
-"""One path component, unescaped (NAME_MAX of the file systems in use)."""
+"""The length of a path component, unescaped (NAME_MAX of the file systems in use)."""
 
 PATH_BYTES = 4095
-"""A whole path relative to the module (PATH_MAX less its NUL; rsync's own bound)."""
+"""The length of a path relative to the module (PATH_MAX less its NUL, as in rsync)."""
 
 OBJECT_BYTES = 64 << 20
-"""One git object, inflated."""
+"""The size of a git object, inflated."""
 
 OWNER_BYTES = 255
-"""An owner's or group's name, unescaped."""
+"""The length of an owner's or group's name, unescaped."""
 
 DIGEST_BYTES = 32
-"""BLAKE3-256."""
+"""The length of a BLAKE3-256."""
 
 TOTAL_ENTRIES = 1 << 32
-"""Entries of one snapshot."""
+"""The number of entries of one snapshot."""
 
 BLOCK_INDEX_MIN = 128 << 10
-"""Bytes of the smallest file with a block index: it has two blocks."""
+"""The size of the smallest file with a block index, which has two blocks."""
 
 CLOCK_SKEW = 3600
-"""Seconds by which the clocks of two machines may differ before anybody is told."""
+"""Seconds by which the clocks of two machines may differ without a warning."""

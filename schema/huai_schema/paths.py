@@ -1,9 +1,9 @@
 """Relative paths inside a module, as raw bytes.
 
-A `RelPath` in hand is safe: no empty, `.`, `..` or reserved component, no NUL, not absolute,
-within the limits.  `ROOT` (the empty path) names the module's own directory.
+A `RelPath` is safe: no empty, `.`, `..` or reserved component, no NUL, not absolute, within the
+limits.  `ROOT` (the empty path) is the module's own directory.
 
-Two orders: `path_order` compares components, so a directory stands right before what it holds;
+Two orders: `path_order` compares components, so a directory comes right before its content;
 `tree_order` is that of FORMAT.md: a directory, its leaves by name, then its subdirectories.
 """
 
@@ -18,11 +18,11 @@ RelPath = NewType("RelPath", bytes)
 ROOT = RelPath(b"")
 
 RESERVED = b".~tmp~"
-"""Names, in any case, what programs put aside below a module: rsync's --delay-updates, and ours."""
+"""The reserved name, in any case, of staging folders: rsync's for --delay-updates, and ours."""
 
 
 def show(path: bytes) -> str:
-    """A path for people: undecodable bytes and control characters escaped."""
+    """Return a path for people, with undecodable bytes and control characters escaped."""
     return escape_controls(path.decode("utf-8", "backslashreplace")) or "."
 
 
@@ -34,21 +34,21 @@ def escape_controls(text: str) -> str:
 
 
 def exact(path: bytes) -> str:
-    """A path for programs: UTF-8, and each other byte as a lone surrogate (`surrogateescape`)."""
+    """Return a path for programs: UTF-8, other bytes as lone surrogates (`surrogateescape`)."""
     return path.decode("utf-8", "surrogateescape") or "."
 
 
 def check_name(name: bytes) -> bytes:
-    """`name` itself, if it can be one path component; else `FormatError`."""
+    """Return `name` if it is a valid path component; else `FormatError`."""
     if name.lower() == RESERVED:
         raise FormatError(f"the name {name.decode()!r} is reserved, in every directory")
     return _check_component(name)
 
 
 def rel_path(raw: bytes, *, staging: bool = False) -> RelPath:
-    """Check `raw` once; what comes back may be trusted everywhere.
+    """Check a path and return it as a `RelPath`; `FormatError`.
 
-    With `staging` it may lie in a reserved place: for what is put aside, never for an entry.
+    With `staging` it may have reserved components: for staged files, never for entries.
     """
     if len(raw) > PATH_BYTES:
         raise FormatError(f"a path of {len(raw)} bytes exceeds {PATH_BYTES}")
@@ -72,34 +72,34 @@ def _check_component(name: bytes) -> bytes:
 
 
 def join(directory: bytes, name: bytes) -> RelPath:
-    """`name` inside `directory`; both are already checked."""
+    """Return the path of `name` in `directory`, both already checked."""
     return RelPath(directory + b"/" + name if directory else name)
 
 
 def parent(path: bytes) -> RelPath:
-    """The directory that holds `path`; `ROOT` for a top-level name."""
+    """Return the directory of `path`; `ROOT` for a top-level name."""
     return RelPath(path.rpartition(b"/")[0])
 
 
 def basename(path: bytes) -> bytes:
-    """The last component."""
+    """Return the last component."""
     return path.rpartition(b"/")[2]
 
 
 def relative(path: bytes, directory: bytes) -> bytes:
-    """`path`, which is below `directory`, as seen from there."""
+    """Return `path` relative to `directory`, which is above it."""
     return path[len(directory) + 1 :] if directory else path
 
 
 def path_order(path: bytes) -> bytes:
-    """A key that sorts paths by components: no name holds NUL, which sorts before any byte."""
+    """Return a key that sorts paths by components: NUL, which no name has, sorts first."""
     return path.replace(b"/", b"\0")
 
 
 def tree_order(path: bytes, *, directory: bool) -> bytes:
-    r"""A key that sorts entries in tree order; a directory's is the prefix of all below it.
+    r"""Return a key that sorts entries in tree order; a directory's is a prefix of those below.
 
-    Each component is ended by \0 and begins with \0 for a leaf, \1 for a directory.
+    Each component ends with \0, and begins with \0 for a leaf, \1 for a directory.
     """
     if not path:
         return b""
@@ -110,16 +110,16 @@ def tree_order(path: bytes, *, directory: bool) -> bytes:
 
 @lru_cache(maxsize=64)
 def _below(folder: bytes) -> bytes:
-    """The key of a directory; kept, because siblings come one after the other."""
+    """Return the key of a directory; cached, because siblings follow each other."""
     if not folder:
         return b""
     return b"".join(b"\1" + name + b"\0" for name in folder.split(b"/"))
 
 
 def ancestors(path: bytes) -> list[RelPath]:
-    """The directories above `path`, nearest first, `ROOT` last; none for `ROOT`."""
-    found: list[RelPath] = []
+    """Return the directories above `path`, nearest first, `ROOT` last; none for `ROOT`."""
+    directories: list[RelPath] = []
     while path:
         path = parent(path)
-        found.append(RelPath(path))
-    return found
+        directories.append(RelPath(path))
+    return directories

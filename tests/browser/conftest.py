@@ -1,4 +1,4 @@
-"""A real browser over a real server: Chromium, which `./dev test` installs where apt has it."""
+"""Runs Chromium, which `./dev test` installs if apt has it, over a real server."""
 
 import shutil
 from collections.abc import Iterator
@@ -20,32 +20,32 @@ _OPTIONS = (
     "--disable-gpu",
     "--disable-dev-shm-usage",
     "--disable-background-networking",
-    "--force-prefers-reduced-motion",  # a colour that is on its way has no contrast of its own
+    "--force-prefers-reduced-motion",  # a colour in transition has no contrast of its own
 )
 
 
 @pytest.fixture(scope="session")
 def chrome() -> Iterator[Chrome]:
-    """The one browser of all tests."""
+    """Start the browser of all tests."""
     program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    assert program, "there is no chromium: `./dev test tests/browser` installs it"
-    assert driver, "there is no chromedriver: `./dev test tests/browser` installs it"
+    assert program, "chromium is missing: `./dev test tests/browser` installs it"
+    assert driver, "chromedriver is missing: `./dev test tests/browser` installs it"
     options = ChromeOptions()
     options.binary_location = program
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    for each in _OPTIONS:
-        options.add_argument(each)
-    made = Chrome(options=options, service=Service(driver))
+    for option in _OPTIONS:
+        options.add_argument(option)
+    chrome = Chrome(options=options, service=Service(driver))
     try:
-        made.set_page_load_timeout(60)
-        yield made
+        chrome.set_page_load_timeout(60)
+        yield chrome
     finally:
-        made.quit()
+        chrome.quit()
 
 
 @pytest.fixture
 def browser(chrome: Chrome) -> Iterator[Chrome]:
-    """The browser, as it is when it starts."""
+    """Reset the browser to its state at the start."""
     yield chrome
     chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     chrome.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -56,44 +56,44 @@ def browser(chrome: Chrome) -> Iterator[Chrome]:
 
 @pytest.fixture(scope="session")
 def mirror(tmp_path_factory: pytest.TempPathFactory) -> Upstream:
-    """A module with two commits, and names of all kinds."""
+    """Create a module with two commits, and names of all kinds."""
     folder = tmp_path_factory.mktemp("browser")
     for name in ("server", "tree"):
         (folder / name).mkdir()
     module = Module(path=str(folder / "tree"))
     server_config.add_module(folder / "server", "m", module)
-    made = Upstream("m", folder / "tree", folder / "server")
-    made.many(b"pool/large", 210)
-    made.put(b"<script>alert(1)<")
-    made.at(b"link").symlink_to("away")
-    made.commit()
-    made.put(b"more", b"12345")
-    made.commit()
-    return made
+    upstream = Upstream("m", folder / "tree", folder / "server")
+    upstream.many(b"pool/large", 210)
+    upstream.put(b"<script>alert(1)<")
+    upstream.at(b"link").symlink_to("away")
+    upstream.commit()
+    upstream.put(b"more", b"12345")
+    upstream.commit()
+    return upstream
 
 
 @pytest.fixture(scope="session")
 def served(mirror: Upstream) -> Iterator[str]:
-    """The address of a server of it."""
+    """Serve the module; return its URL."""
     with serving(mirror.root) as (_, url):
         yield url
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Upstream:
-    """A module of one test alone."""
+    """Create a module for one test alone."""
     for name in ("server", "tree"):
         (tmp_path / name).mkdir()
     server_config.add_module(tmp_path / "server", "m", Module(path=str(tmp_path / "tree")))
-    made = Upstream("m", tmp_path / "tree", tmp_path / "server")
-    made.put(b"first")
-    made.commit()
-    return made
+    upstream = Upstream("m", tmp_path / "tree", tmp_path / "server")
+    upstream.put(b"first")
+    upstream.commit()
+    return upstream
 
 
 @pytest.fixture
 def downstream_pages(tmp_path: Path) -> list[str]:
-    """The addresses of the pages that a downstream with a failing module writes."""
+    """Return the URLs of the pages that a downstream with a failing module writes."""
     module = client_config.Module(
         url="http://127.0.0.1:1", dest=str(tmp_path / "tree"), hooks=Hooks(before="/bin/false")
     )

@@ -1,4 +1,4 @@
-"""The pages in a browser: for everybody, live, across a restart, with the keyboard, on a phone.
+"""The pages in a browser: accessible, live, across a restart, with the keyboard, on a phone.
 
 They need the packages chromium and chromium-driver.
 """
@@ -38,7 +38,7 @@ def wait(browser: Chrome, happens: Callable[[], object]) -> None:
 
 
 def errors(browser: Chrome) -> list[str]:
-    """What the console was told since it was last asked, but for answers that are errors."""
+    """Return the new messages of the console, except for responses that are errors."""
     log: list[dict[str, Any]] = browser.get_log("browser")  # type: ignore[no-untyped-call] # selenium has no types for it
     return [each["message"] for each in log if "/modules/none" not in each["message"]]
 
@@ -70,9 +70,9 @@ def test_everybody_can_use_each_page(browser: Chrome, served: str, scheme: str) 
     light(browser, scheme)
     for path in PAGES:
         browser.get(served + path)
-        found = Axe().run(browser)["violations"]
-        told = [(each["id"], [node["html"] for node in each["nodes"]]) for each in found]
-        assert told == [], path
+        violations = Axe().run(browser)["violations"]
+        faults = [(each["id"], [node["html"] for node in each["nodes"]]) for each in violations]
+        assert faults == [], path
     assert errors(browser) == []
 
 
@@ -131,8 +131,8 @@ def test_the_keyboard_is_enough(browser: Chrome, served: str) -> None:
         return str(browser.execute_script("return document.activeElement.textContent"))
 
     assert press(Keys.TAB) == "Skip to the content"
-    shown = "return document.activeElement.getBoundingClientRect().left >= 0"
-    assert browser.execute_script(shown)
+    script = "return document.activeElement.getBoundingClientRect().left >= 0"
+    assert browser.execute_script(script)
     press(Keys.ENTER)
     assert press(Keys.TAB) == "m"
     outline = "return getComputedStyle(document.activeElement).outlineStyle"
@@ -175,7 +175,7 @@ def test_everybody_can_use_the_page_of_a_downstream(
 
 
 def test_a_tab_that_is_open_for_a_day_does_not_grow(browser: Chrome, own: Upstream) -> None:
-    """A thousand events of a server that comes and goes, as the script sees them."""
+    """Send the script a thousand events of a server that comes and goes."""
     with serving(own.root) as (_, url), counting(browser):
         browser.get(url)
         wait(browser, lambda: browser.execute_script("return window.fetched > 0"))
@@ -222,7 +222,7 @@ def counting(browser: Chrome) -> Iterator[None]:
 
 
 def grown(browser: Chrome) -> dict[str, int]:
-    """What a page that leaks has more of, after a garbage collection."""
+    """Return the counts that grow in a page that leaks, after a garbage collection."""
     browser.execute_cdp_cmd("HeapProfiler.collectGarbage", {})
     counts = browser.execute_cdp_cmd("Memory.getDOMCounters", {})
     return {

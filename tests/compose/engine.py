@@ -1,4 +1,4 @@
-"""The container engine of this machine, and how commands are given to it.
+"""Runs commands of the container engine of this machine.
 
 Either the compose plugin or docker-compose 1.29 does.
 """
@@ -12,30 +12,30 @@ from typing import NamedTuple
 
 TOP = Path(__file__).resolve().parents[2]
 CACHE = TOP / "build"
-"""Not part of the project; makes the second run quick."""
+"""The folder of caches outside of the project, for a quick second run."""
 
 _ASK_SECONDS = 30
 _SHOWN = 40
-"""Lines of a command that failed."""
+"""The number of lines of a failed command that are shown."""
 
 
 class ComposeError(Exception):
-    """Something is not as it has to be; the message says what."""
+    """An error because the services are not as they should be."""
 
 
 class Engine(NamedTuple):
-    """What was found."""
+    """A container engine."""
 
     compose: tuple[str, ...]
-    """How compose is called."""
+    """The command of compose."""
 
     def docker(self, *arguments: str, seconds: float = 60) -> str:
-        """What the engine's own command line says."""
+        """Return the output of a command of the engine."""
         return run(["docker", *arguments], seconds=seconds)
 
 
 def find_engine() -> Engine | str:
-    """The engine, or why there is none."""
+    """Return the engine, or the reason why it is missing."""
     if shutil.which("docker") is None:
         return "docker is not installed"
     if not _works("docker", "version"):
@@ -53,7 +53,7 @@ def run(
     seconds: float,
     environment: Mapping[str, str] | None = None,
 ) -> str:
-    """Run a command to its end; returns its standard output, `ComposeError` if it failed."""
+    """Run a command; return its standard output, or raise `ComposeError` if it failed."""
     try:
         done = subprocess.run(
             command,
@@ -69,8 +69,10 @@ def run(
     except subprocess.TimeoutExpired:
         raise ComposeError(f"{' '.join(command)}\nnot done after {seconds:.0f} s") from None
     if done.returncode != 0:
-        said = "\n".join((done.stdout + done.stderr).splitlines()[-_SHOWN:])
-        raise ComposeError(f"{' '.join(command)}\nended with exit code {done.returncode}:\n{said}")
+        output = "\n".join((done.stdout + done.stderr).splitlines()[-_SHOWN:])
+        raise ComposeError(
+            f"{' '.join(command)}\nended with exit code {done.returncode}:\n{output}"
+        )
     return done.stdout
 
 

@@ -1,11 +1,11 @@
-"""What the image is built from, where no registry or no package index can be reached from it.
+"""Fetches the inputs of the image, for builds without access to a registry or package index.
 
 - The base image that the Dockerfile names, by a pull; where that fails, the same system by
   debootstrap from the mirror that this machine's own apt uses.
 - The Python packages of the lock files, fetched by this machine's own pip, which knows how.
 - The crates of the engine, fetched by this machine's own cargo.
 
-All are kept, and made anew only when their sources have changed.
+All are kept, and fetched again only when their sources have changed.
 """
 
 import hashlib
@@ -22,17 +22,17 @@ from tests.compose.engine import CACHE, TOP, ComposeError, Engine, run
 
 BASE = "debian:12-slim"
 _RELEASE, _PYTHON = "bookworm", "3.11"
-"""What is behind `BASE`, for debootstrap and pip."""
+"""The release and Python of `BASE`, for debootstrap and pip."""
 _MADE = "huai-compose-base"
 _LABEL = "huai.test-compose=base"
 _WHEELS = CACHE / "wheels"
 _CRATES = CACHE / "crates"
-"""The Dockerfile knows these places."""
+"""The folders from which the Dockerfile copies."""
 _BUILD_LOCK = "build.lock"
 
 
 def base_image(engine: Engine) -> str:
-    """The name of a base image that is here."""
+    """Return the name of a local base image."""
     for name in (BASE, _MADE):
         if engine.docker("image", "ls", "--quiet", name).strip():
             return name
@@ -46,11 +46,11 @@ def base_image(engine: Engine) -> str:
 
 
 def wheels() -> None:
-    """Fill the folder that the Dockerfile takes packages from."""
+    """Fill the folder from which the Dockerfile installs packages."""
     locks = [TOP / "requirements" / f"{name}.lock" for name in ("server", "dev")]
-    wanted = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()
+    checksum = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()
     stamp = CACHE / "wheels.stamp"
-    if _WHEELS.is_dir() and stamp.exists() and stamp.read_text() == wanted:
+    if _WHEELS.is_dir() and stamp.exists() and stamp.read_text() == checksum:
         return
     shutil.rmtree(_WHEELS, ignore_errors=True)
     _WHEELS.mkdir(parents=True)
@@ -58,20 +58,20 @@ def wheels() -> None:
         build_lock = Path(folder, _BUILD_LOCK)
         build_lock.write_text(_builders(locks[1].read_text(encoding="utf-8")), encoding="utf-8")
         download(_WHEELS, locks[0], build_lock)
-    stamp.write_text(wanted)
+    stamp.write_text(checksum)
 
 
 def crates() -> None:
-    """Fill the folder that the Dockerfile takes crates from."""
+    """Fill the folder from which the Dockerfile builds crates."""
     lock = TOP / "native" / "Cargo.lock"
-    wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
+    checksum = hashlib.sha256(lock.read_bytes()).hexdigest()
     stamp = CACHE / "crates.stamp"
-    if _CRATES.is_dir() and stamp.exists() and stamp.read_text() == wanted:
+    if _CRATES.is_dir() and stamp.exists() and stamp.read_text() == checksum:
         return
     shutil.rmtree(_CRATES, ignore_errors=True)
     manifest = f"--manifest-path={lock.with_name('Cargo.toml')}"
     run(["cargo", "vendor", "--quiet", "--locked", manifest, str(_CRATES)], seconds=300)
-    stamp.write_text(wanted)
+    stamp.write_text(checksum)
 
 
 def download(folder: Path, *locks: Path, python: str = _PYTHON) -> None:
@@ -90,12 +90,14 @@ def download(folder: Path, *locks: Path, python: str = _PYTHON) -> None:
 
 
 def _builders(lock: str) -> str:
-    """Of the lock file only what builds huai itself."""
+    """Return the lines of the lock file for the packages that build huai itself."""
     name = "(?:semantic-version|setuptools(?:-rust)?)"
-    found = re.findall(rf"^{name}==(?:.*\\\n)*.*\n", lock, re.MULTILINE)
-    if len(found) != 3:
-        raise ComposeError(f"requirements/dev.lock names {len(found)} of 3 packages to build with")
-    return "".join(found)
+    requirements = re.findall(rf"^{name}==(?:.*\\\n)*.*\n", lock, re.MULTILINE)
+    if len(requirements) != 3:
+        raise ComposeError(
+            f"requirements/dev.lock names {len(requirements)} of 3 packages to build with"
+        )
+    return "".join(requirements)
 
 
 def _debootstrap() -> None:
@@ -117,16 +119,16 @@ def _debootstrap() -> None:
 def apt_mirror() -> list[str]:
     """Return the URL from which this machine's apt has Debian; nothing if it has none."""
     targets = run(["apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)"], seconds=60)
-    found = re.search(r"^Debian (\S+)$", targets, re.MULTILINE)
-    return [found[1]] if found else []
+    match = re.search(r"^Debian (\S+)$", targets, re.MULTILINE)
+    return [match[1]] if match else []
 
 
 def _import(root: Path) -> None:
     pack = ["tar", "--directory", str(root), "--create", "."]
     take = ["docker", "import", "--change", f"LABEL {_LABEL}", "-", _MADE]
     with subprocess.Popen(pack, stdout=subprocess.PIPE) as packing:
-        taken = subprocess.run(
+        done = subprocess.run(
             take, stdin=packing.stdout, capture_output=True, timeout=300, check=False
         )
-    if packing.returncode or taken.returncode:
-        raise ComposeError(f"docker import failed: {taken.stderr.decode(errors='replace')}")
+    if packing.returncode or done.returncode:
+        raise ComposeError(f"docker import failed: {done.stderr.decode(errors='replace')}")

@@ -9,11 +9,11 @@ import sys
 from types import FrameType
 
 from tests.compose.engine import CACHE, ComposeError, find_engine
-from tests.compose.story import tell
+from tests.compose.story import run_story
 
 
 def main() -> int:
-    """0 where all is proved, and where there is no engine, which is said loudly; else 1."""
+    """Return 0 if all is proved, or without an engine, which is reported; else 1."""
     signal.signal(signal.SIGTERM, _terminated)
     engine = find_engine()
     if isinstance(engine, str):
@@ -21,9 +21,9 @@ def main() -> int:
         return 0
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "compose.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # the project's name is one for all runs
+        fcntl.flock(lock, fcntl.LOCK_EX)  # all runs share the project's name
         try:
-            tell(engine)
+            run_story(engine)
         except ComposeError as error:
             print(f"compose: FAILED: {error}", flush=True)
             return 1
@@ -32,7 +32,7 @@ def main() -> int:
 
 
 def _terminated(_number: int, _frame: FrameType | None) -> None:
-    # Like Ctrl-C, so that what was started is taken down.
+    # Like Ctrl-C, so that the services are taken down.
     raise KeyboardInterrupt
 
 

@@ -1,4 +1,4 @@
-"""The services under test: a compose project of its own, which is always taken down again."""
+"""The services under test: a separate compose project, which is always taken down."""
 
 import json
 import time
@@ -13,7 +13,7 @@ PROJECT = "huai-test-compose"
 SERVICES = ("mirror-update", "upstream", "rsyncd", "downstream", "plain")
 _FILES = (TOP / "docker-compose.yml", TOP / "tests" / "compose" / "override.yml")
 _BUILD_SECONDS = 2000
-"""The engine is compiled anew, beside all the tests."""
+"""Seconds for a build: the engine is compiled again while other tests run."""
 _HEALTHY_SECONDS = 120
 _POLL_SECONDS = 0.25
 _SERVICE = "com.docker.compose.service"
@@ -21,7 +21,7 @@ _Value = TypeVar("_Value")
 
 
 class State(NamedTuple):
-    """Of one container that exists."""
+    """The state of a container."""
 
     identity: str
     running: bool
@@ -31,10 +31,10 @@ class State(NamedTuple):
 
 
 class Stack:
-    """The project; commands name services, and find no containers but its own."""
+    """The project; its commands see no other containers."""
 
     def __init__(self, engine: Engine, environment: dict[str, str]) -> None:
-        """Starts nothing; `environment` is what docker-compose.yml asks for."""
+        """Start nothing yet; `environment` is for docker-compose.yml."""
         self._engine = engine
         self._environment = {
             "HUAI_IMAGE": PROJECT,
@@ -44,7 +44,7 @@ class Stack:
         }
 
     def compose(self, *arguments: str, seconds: float = 180) -> str:
-        """One compose command on this project."""
+        """Run a compose command on this project."""
         files = (word for file in _FILES for word in ("--file", str(file)))
         project = ("--project-name", PROJECT, "--project-directory", str(TOP))
         return run(
@@ -54,7 +54,7 @@ class Stack:
         )
 
     def build(self) -> None:
-        """Build the one image; slow only for what has changed."""
+        """Build the image, with cached layers."""
         self.compose("config", "--quiet")
         self.compose("build", "upstream", seconds=_BUILD_SECONDS)
 
@@ -64,11 +64,11 @@ class Stack:
         self.wait_until_healthy()
 
     def down(self) -> None:
-        """Take away containers, volumes and network."""
+        """Remove containers, volumes and network."""
         self.compose("down", "--volumes", "--remove-orphans", "--timeout", "5")
 
     def once(self, *command: str) -> str:
-        """Run a command as `mirror-update` would, in a container that goes away."""
+        """Run a command like `mirror-update`, in a temporary container."""
         return self.compose("run", "--rm", "-T", "--no-deps", "mirror-update", *command)
 
     def inside(self, service: str, *command: str) -> str:
@@ -76,11 +76,11 @@ class Stack:
         return self._engine.docker("exec", self.state(service).identity, *command)
 
     def kill(self, *services: str) -> None:
-        """As `docker kill` does: at once, and with no restart."""
+        """Kill a service by `docker kill`: at once, without a restart."""
         self._engine.docker("kill", *(self.state(service).identity for service in services))
 
     def start(self, *services: str) -> None:
-        """Start again what was killed."""
+        """Start a killed service again."""
         self._engine.docker("start", *(self.state(service).identity for service in services))
 
     def crash(self, service: str) -> None:
@@ -102,11 +102,11 @@ class Stack:
         return self.state(service)
 
     def logs(self, service: str | None = None) -> str:
-        """What the services have said lately."""
+        """Return the latest logs of the services."""
         return self.compose("logs", "--no-color", "--tail=25", *([service] if service else []))
 
     def serial(self) -> int:
-        """Of the newest commit, as told on the port that is published on this machine."""
+        """Return the serial of the newest commit, from the published port."""
         address = self.compose("port", "upstream", "8440").strip()
         url = f"http://{address}/api/v1/modules/sample"
         try:
@@ -116,7 +116,7 @@ class Stack:
             raise ComposeError(f"{url}: {error}") from None
 
     def wait_until_healthy(self) -> None:
-        """All services that were not stopped, by their own health checks."""
+        """Wait until all services that were not stopped are healthy."""
         wait_for(
             "all services healthy",
             lambda: {name: state.health for name, state in self._states().items() if state.running},
@@ -125,7 +125,7 @@ class Stack:
         )
 
     def state(self, service: str) -> State:
-        """Of the container of a service."""
+        """Return the state of a service's container."""
         states = self._states()
         if service not in states:
             raise ComposeError(f"{service} has no container")
@@ -134,25 +134,25 @@ class Stack:
     def _states(self) -> dict[str, State]:
         labels = (f"com.docker.compose.project={PROJECT}", "com.docker.compose.oneoff=False")
         filters = [f"--filter=label={label}" for label in labels]
-        found = self._engine.docker("ps", "--all", "--quiet", *filters).split()
-        inspected = json.loads(self._engine.docker("inspect", *found)) if found else []
+        containers = self._engine.docker("ps", "--all", "--quiet", *filters).split()
+        inspected = json.loads(self._engine.docker("inspect", *containers)) if containers else []
         return {one["Config"]["Labels"][_SERVICE]: _state(one) for one in inspected}
 
 
 def wait_for(
-    what: str,
+    subject: str,
     look: Callable[[], _Value],
     enough: Callable[[_Value], bool],
     *,
     seconds: float,
 ) -> _Value:
-    """Look until it is enough; `ComposeError` with what was seen last if it never is."""
+    """Call `look` until its result is enough; else `ComposeError` with the last result."""
     end = time.monotonic() + seconds
-    while not enough(seen := look()):
+    while not enough(state := look()):
         if time.monotonic() > end:
-            raise ComposeError(f"{what}: not so after {seconds:.0f} s, but:\n{seen}")
+            raise ComposeError(f"{subject}: not so after {seconds:.0f} s, but:\n{state}")
         time.sleep(_POLL_SECONDS)
-    return seen
+    return state
 
 
 def _state(inspected: dict[str, Any]) -> State:

@@ -1,4 +1,4 @@
-"""What is proved of the services, one step after the other."""
+"""The steps of the test of the services, one after the other."""
 
 import contextlib
 import time
@@ -11,26 +11,26 @@ from tests.compose.stack import SERVICES, Stack, wait_for
 from tests.compose.trees import COPIES, copy_lines, mirror_lines, wait_until_equal
 
 _LARGE_SIZE = "100M"
-"""Ten seconds at the speed that override.yml allows."""
+"""The size of a file that takes ten seconds at the speed in override.yml."""
 _LARGE = "release-large/image.iso"
 _STOPPED = 143
-"""What `repeat` ends with when it is asked to."""
+"""The exit codes of `repeat` after a signal."""
 _PARTS = "find /srv/copy /srv/plain -type f -size +1M"
-"""Only the large file is that large, and it is not there before its end."""
+"""The size that only the large file has, and only when it is complete."""
 
 _STARTED = time.monotonic()
 
 
-def tell(engine: Engine) -> None:
-    """All steps; `ComposeError` for what is not as it has to be."""
-    _say("the base image, the packages, the crates, the image")
+def run_story(engine: Engine) -> None:
+    """Run all steps; `ComposeError` for a failed one."""
+    _print_step("the base image, the packages, the crates, the image")
     base = base_image(engine)
     wheels()
     crates()
     stack = Stack(engine, _environment(base))
     with _taken_down(stack):
         stack.build()
-        _say("all services start and become healthy")
+        _print_step("all services start and become healthy")
         stack.up()
         _rights(stack)
         _loop(stack)
@@ -53,7 +53,7 @@ def _environment(base: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _taken_down(stack: Stack) -> Iterator[None]:
-    stack.down()  # of a run that was killed
+    stack.down()  # left by a killed run
     try:
         yield
     except ComposeError as error:
@@ -63,17 +63,17 @@ def _taken_down(stack: Stack) -> Iterator[None]:
 
 
 def _rights(stack: Stack) -> None:
-    _say("no service has a capability, another user's rights, or a writable image")
+    _print_step("no service has a capability, another user's rights, or a writable image")
     script = "cat /proc/1/status; id -u; touch /opt/huai/mark 2>&1 || true"
     for service in SERVICES:
-        said = stack.inside(service, "sh", "-c", script)
-        for wanted in ("CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1"):
-            _must(wanted in said, f"{service}: {wanted!r} is not so:\n{said}")
-        _must("\n8440\n" in said and "Read-only file system" in said, f"{service}:\n{said}")
+        status = stack.inside(service, "sh", "-c", script)
+        for line in ("CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1"):
+            _must(line in status, f"{service}: {line!r} is not so:\n{status}")
+        _must("\n8440\n" in status and "Read-only file system" in status, f"{service}:\n{status}")
 
 
 def _loop(stack: Stack) -> None:
-    _say("the mirror changes and is committed by itself, until it is asked to end")
+    _print_step("the mirror changes and is committed by itself, until it is asked to end")
     before = stack.serial()
     wait_for("two more commits", stack.serial, lambda serial: serial >= before + 2, seconds=60)
     state = stack.stop("mirror-update")
@@ -86,19 +86,19 @@ def _changes(stack: Stack) -> None:
         stack.once("update-sample")
         lines.append(mirror_lines(stack))
         count = wait_until_equal(stack)
-        _say(f"both downstreams equal the mirror: {count} lines of attributes and digests")
+        _print_step(f"both downstreams equal the mirror: {count} lines of attributes and digests")
     _must(lines[0] != lines[1], "the sample did not change")
 
 
 def _committed_only(stack: Stack) -> None:
-    _say("rsyncd lists what was committed, not what lies in the mirror")
+    _print_step("rsyncd lists what was committed, not what lies in the mirror")
     stack.once("touch", "/srv/mirror/sample/uncommitted")
     listing = stack.inside("rsyncd", "rsync", "rsync://127.0.0.1:8730/sample/")
     _must("lastupdate" in listing and "uncommitted" not in listing, f"rsyncd lists:\n{listing}")
 
 
 def _kill_in_mid_transfer(stack: Stack) -> None:
-    _say("upstream and rsyncd are killed while a large file is on its way")
+    _print_step("upstream and rsyncd are killed while a large file is on its way")
     script = (
         f"mkdir -p /srv/mirror/sample/{_LARGE.rpartition('/')[0]} && "
         f"head -c {_LARGE_SIZE} /dev/urandom >/srv/mirror/sample/{_LARGE} && exec post-sync sample"
@@ -126,17 +126,17 @@ def _kill_in_mid_transfer(stack: Stack) -> None:
     stack.start("upstream", "rsyncd")
     stack.wait_until_healthy()
     count = wait_until_equal(stack, seconds=90)
-    _say(f"started again, they are followed: {count} lines are equal")
+    _print_step(f"started again, they are followed: {count} lines are equal")
 
 
 def _crash(stack: Stack) -> None:
-    _say("upstream and rsyncd crash, and are restarted by themselves")
+    _print_step("upstream and rsyncd crash, and are restarted by themselves")
     for service in ("upstream", "rsyncd"):
         stack.crash(service)
     stack.wait_until_healthy()
     stack.once("update-sample")
     count = wait_until_equal(stack)
-    _say(f"a change after that arrives: {count} lines are equal")
+    _print_step(f"a change after that arrives: {count} lines are equal")
 
 
 def _must(so: bool, otherwise: str) -> None:
@@ -144,5 +144,5 @@ def _must(so: bool, otherwise: str) -> None:
         raise ComposeError(otherwise)
 
 
-def _say(words: str) -> None:
+def _print_step(words: str) -> None:
     print(f"{time.monotonic() - _STARTED:5.0f} s  {words}", flush=True)

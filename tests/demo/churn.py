@@ -14,14 +14,14 @@ from tests.demo.tree import walk
 
 _SHARE = 0.005
 _CLUSTER = 8
-"""Files of one folder that change together."""
+"""The number of files of one folder that change together."""
 _SMALLEST, _LARGEST = 200, 3000
-"""Entries of the folder that is renamed."""
+"""The number of entries of the renamed folder."""
 _SOME_TIME = 1_600_000_000_123_456_789
 
 
 class Churn(NamedTuple):
-    """Counts of entries."""
+    """The counts of changed entries."""
 
     new: int = 0
     changed: int = 0
@@ -30,7 +30,7 @@ class Churn(NamedTuple):
     renamed: int = 0
 
     def __str__(self) -> str:
-        """For people."""
+        """Describe the changes for people."""
         return (
             f"{self.new} new, {self.changed} changed, {self.touched} touched, {self.deleted} "
             f"deleted, a folder of {self.renamed} entries renamed"
@@ -42,9 +42,9 @@ def churn(tree: Path, entries: int) -> Churn:
     top = os.fsencode(tree)
     renamed = _rename(top)
     chance = random.Random(5)
-    wanted = max(20, round(entries * _SHARE))
+    changes = max(20, round(entries * _SHARE))
     counts = {"new": 0, "changed": 0, "touched": 0, "deleted": 0}
-    for path in _clusters(top, chance)[:wanted]:
+    for path in _clusters(top, chance)[:changes]:
         kind = chance.choices(list(counts), weights=(30, 35, 15, 20))[0]
         counts[kind] += 1
         _CHANGES[kind](path)
@@ -52,14 +52,14 @@ def churn(tree: Path, entries: int) -> Churn:
 
 
 def _add(path: bytes) -> None:
-    """A new version beside the old one, most of it alike."""
+    """Write a new version next to the old one, with mostly equal content."""
     shutil.copyfile(path, _beside(path, b".new"))
     with open(_beside(path, b".new"), "ab") as file:
         file.write(b"one more line\n")
 
 
 def _change(path: bytes) -> None:
-    """As update programs do it: a new file in the old one's place."""
+    """Replace a file by rename, like update programs."""
     _add(path)
     os.replace(_beside(path, b".new"), path)
 
@@ -77,7 +77,7 @@ def _beside(path: bytes, ending: bytes) -> bytes:
 
 
 def _clusters(top: bytes, chance: random.Random) -> list[bytes]:
-    """Regular files with one name only, a few of each folder, folders in random order."""
+    """Return regular files without hardlinks, a few of each folder, folders in random order."""
     folders = []
     for folder, _, names in walk(top):
         paths = [os.path.join(folder, name) for name in names]
@@ -89,7 +89,7 @@ def _clusters(top: bytes, chance: random.Random) -> list[bytes]:
 
 
 def _rename(top: bytes) -> int:
-    """Rename a folder of middling size; how many entries are below its new name."""
+    """Rename a folder of medium size; return the number of its entries."""
     sizes: dict[bytes, int] = {}
     for folder, _, names in sorted(walk(top), reverse=True):
         sizes[folder] = sizes.get(folder, 1) + len(names)

@@ -1,4 +1,4 @@
-"""`./dev demo`: the whole way on real files of this machine, in about a minute.
+"""`./dev demo`: a full round on real files of this machine, in about a minute.
 
 Only finds the rest: what is told stands in `story`.
 """
@@ -8,11 +8,11 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Run as a script, from whatever folder."""
+    """Run as a script, from any folder."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-    from tests.demo.story import tell
+    from tests.demo.story import run_demo
 
-    return tell(sys.argv[1:])
+    return run_demo(sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ _SIZE = struct.calcsize(_FORMAT)
 
 
 class Counts:
-    """The numbers, in memory that other processes see."""
+    """The counts, in shared memory."""
 
     def __init__(self, path: Path, number: int) -> None:
         """Start `number` counts at 0."""
@@ -38,12 +38,12 @@ class Counts:
 
 
 def read_counts(path: Path) -> list[int]:
-    """What has been counted so far."""
+    """Return the present counts."""
     return [count for (count,) in struct.iter_unpack(_FORMAT, path.read_bytes())]
 
 
 def relay(listener: socket.socket, port: int, counts: Counts, index: int) -> NoReturn:
-    """Pass on every connection to `port`, for ever."""
+    """Relay every connection to `port`, for ever."""
     while True:
         near, _ = listener.accept()
         try:
@@ -57,7 +57,7 @@ def relay(listener: socket.socket, port: int, counts: Counts, index: int) -> NoR
 
 
 def _pump(source: socket.socket, sink: socket.socket, counts: Counts, index: int) -> None:
-    """One direction, until its end; the end is passed on too."""
+    """Relay one direction until its end, and the end itself."""
     buffer = memoryview(bytearray(_CHUNK))
     try:
         while size := source.recv_into(buffer):

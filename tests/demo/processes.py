@@ -1,4 +1,4 @@
-"""The processes of the demo: each leads a group of its own, and none outlives it.
+"""The processes of the demo: each leads a process group, and none outlives the demo.
 
 Services run until they are ended; commands run to their end, and with everything they started
 are killed when the demo is interrupted.  Kept services are written down with the time of their
@@ -21,40 +21,40 @@ _START_SECONDS = 30
 _GRACE_SECONDS = 10
 _POLL_SECONDS = 0.02
 _SHOWN = 300
-"""Characters of a command that failed."""
+"""The number of characters of a failed command that are shown."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 Argument = str | Path
 
 
 class DemoError(Exception):
-    """The demo cannot go on; the message says why."""
+    """An error because the demo cannot continue."""
 
 
 class Finished(NamedTuple):
-    """What a command did."""
+    """The result of a command."""
 
     output: str
-    """Both streams."""
+    """The output of both streams."""
     seconds: float
 
 
 class Processes:
-    """Everything that the demo has started and that may still run."""
+    """The processes that the demo has started and that may still run."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
-        """Logs of services go to `folder`."""
+        """Write logs of services to `folder`."""
         self.folder = folder
         self._environment = dict(environment)
         self._running: list[subprocess.Popen[str]] = []
 
     def service(self, name: str, *command: Argument) -> subprocess.Popen[str]:
-        """Start something that runs until `end`; its standard output can be read."""
+        """Start a process that runs until `end`, with a readable standard output."""
         with Path(self.folder, f"{name}.log").open("w") as log:
             return self._start(command, subprocess.PIPE, log)
 
     def run(self, *command: Argument, accept: Sequence[int] = (0,)) -> Finished:
-        """Run a command to its end; `DemoError` with its words if that is none of `accept`."""
+        """Run a command; `DemoError` with its output if its exit code is not in `accept`."""
         begin = time.monotonic()
         process = self._start(command, subprocess.PIPE, subprocess.STDOUT)
         try:
@@ -70,14 +70,14 @@ class Processes:
         return Finished(output, time.monotonic() - begin)
 
     def end(self) -> None:
-        """End all that run, the last one first."""
+        """End all processes, the last one first."""
         while self._running:
             _end(self._running.pop())
 
     def keep(self) -> None:
-        """Let the services run on; `end_kept` ends them."""
-        kept = [[process.pid, _started(process.pid)] for process in self._running]
-        _kept_file(self.folder).write_text(json.dumps(kept))
+        """Leave the services running; `end_kept` ends them."""
+        services = [[process.pid, _started(process.pid)] for process in self._running]
+        _kept_file(self.folder).write_text(json.dumps(services))
         self._running.clear()
 
     def _start(
@@ -100,10 +100,10 @@ class Processes:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Signals come afterwards: a process has to be known before anything can end it."""
-    came: list[int] = []
+    """Delay signals: a process must be recorded before it can be ended."""
+    signals: list[int] = []
     before = {
-        number: signal.signal(number, lambda number, _: came.append(number))
+        number: signal.signal(number, lambda number, _: signals.append(number))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     }
     try:
@@ -111,12 +111,12 @@ def _uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for late in came:
+        for late in signals:
             signal.raise_signal(late)
 
 
 def first_line(process: subprocess.Popen[str]) -> str:
-    """What a service says when it is ready."""
+    """Return the first line of a service, when it is ready."""
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
@@ -136,7 +136,7 @@ def wait_until_greeted(process: subprocess.Popen[str], greeting: Sequence[Argume
 
 
 def cpu_seconds(process: subprocess.Popen[str]) -> float:
-    """Processor time of a service and of the children it has waited for; waits for the rest."""
+    """Return the processor time of a service and of its children, after they have ended."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     deadline = time.monotonic() + _GRACE_SECONDS
     while children.exists() and children.read_text() and time.monotonic() < deadline:
@@ -145,12 +145,12 @@ def cpu_seconds(process: subprocess.Popen[str]) -> float:
 
 
 def end_kept(folder: Path) -> bool:
-    """End the services that `keep` left behind; False if `folder` tells of none."""
+    """End the services that `keep` left running; return False if `folder` lists none."""
     try:
-        kept = json.loads(_kept_file(folder).read_text())
+        services = json.loads(_kept_file(folder).read_text())
     except FileNotFoundError:
         return False
-    for pid, started in reversed(kept):
+    for pid, started in reversed(services):
         if _started(pid) == started:
             os.killpg(pid, signal.SIGTERM)
             deadline = time.monotonic() + _GRACE_SECONDS
@@ -166,7 +166,7 @@ def _kept_file(folder: Path) -> Path:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Politely, then by force, and whoever is left of its group as well."""
+    """End a process by SIGTERM, then its group by SIGKILL."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -181,7 +181,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _started(pid: int) -> str:
-    """When a process began, in the kernel's ticks; empty if it is no more."""
+    """Return the start time of a process in the kernel's ticks; empty if it has ended."""
     try:
         fields = _fields(pid)
     except OSError:
@@ -190,5 +190,5 @@ def _started(pid: int) -> str:
 
 
 def _fields(pid: int) -> list[str]:
-    """The fields of proc(5) /proc/PID/stat from the third on: the second may hold blanks."""
+    """Return the fields of proc(5) /proc/PID/stat from the third on: the second may have blanks."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -19,12 +19,12 @@ _COMPARE = (
 )
 _SERVER = PROGRAMS / "huai-server"
 _SAMPLE = 100
-"""Files."""
+"""The number of files to fetch."""
 _SECONDS = 60
 
 
 def rsync_finds_no_difference(mirror: Path, copy: Path, processes: Processes) -> str:
-    """Let rsync compare every byte and attribute of both trees; it has to say nothing."""
+    """Let rsync compare every byte and attribute of both trees; it must print nothing."""
     command = [*_COMPARE, f"{mirror}/", f"{copy}/"]
     difference = processes.run(*command).output
     if difference:
@@ -36,7 +36,7 @@ def rsync_finds_no_difference(mirror: Path, copy: Path, processes: Processes) ->
 
 
 def git_ids_are_equal(copy: Path, content_url: str, processes: Processes) -> str:
-    """Commit the downstream's tree elsewhere: the entries have to have the upstream's git tree.
+    """Commit the downstream's tree elsewhere: its git tree must be the upstream's.
 
     Not that of the whole commit: its descriptor tells one upstream from another.
     """
@@ -51,10 +51,10 @@ def git_ids_are_equal(copy: Path, content_url: str, processes: Processes) -> str
 
 
 def serve_hands_out_files(mirror: Path, url: str) -> str:
-    """Fetch some files by HTTP; they have to be those of the mirror."""
+    """Fetch some files by HTTP; they must equal those of the mirror."""
     top = os.fsencode(mirror)
-    found = [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names]
-    files = sorted(path for path in found if not os.path.islink(path))
+    paths = [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names]
+    files = sorted(path for path in paths if not os.path.islink(path))
     for path in random.sample(files, min(_SAMPLE, len(files))):
         address = f"{url}/content/{MODULE}/{quote_from_bytes(os.path.relpath(path, top))}"
         with urllib.request.urlopen(address, timeout=_SECONDS) as answer:  # noqa: S310 (our own)
@@ -64,9 +64,9 @@ def serve_hands_out_files(mirror: Path, url: str) -> str:
 
 
 def _entries(root: Path, processes: Processes) -> str:
-    """The part of a newest commit that holds the entries."""
-    shown = processes.run(_SERVER, "--root", root, "status", "--json", MODULE).output
-    commit = json.loads(shown)["commit"]
+    """Return the id of the newest commit's tree of entries."""
+    status = processes.run(_SERVER, "--root", root, "status", "--json", MODULE).output
+    commit = json.loads(status)["commit"]
     repository = root / "modules" / MODULE / "repository.git"
     arguments = ("--no-replace-objects", "--git-dir", repository, "rev-parse", "--verify")
     return processes.run("git", *arguments, f"{commit}:tree").output.strip()

@@ -1,4 +1,4 @@
-"""What the demo plays on: an upstream and two downstreams on loopback, in one folder.
+"""The servers of the demo: an upstream and two downstreams on loopback, in one folder.
 
     FOLDER/mirror        the upstream's tree, served by a stock rsync daemon
     FOLDER/huai-copy     the downstream that huai-client keeps
@@ -27,22 +27,22 @@ from tests.demo.processes import (
 
 MODULE = "demo"
 PROGRAMS = Path(sys.executable).parent
-"""Where `./dev` has installed the console scripts."""
+"""The folder in which `./dev` has installed the console scripts."""
 HOOK = Path(__file__).resolve().parents[2] / "hooks" / "post-sync"
 RSYNC = ("rsync", "-aH", "--delete")
-"""What the plain downstream runs."""
+"""The command of the plain downstream."""
 
 
 class Cost(NamedTuple):
-    """What a command cost."""
+    """The cost of a command."""
 
     seconds: float
     metadata: int
-    """Bytes over HTTP, both directions."""
+    """Bytes over HTTP, in both directions."""
     content: int
     """Bytes to and from the rsync daemon."""
     cpu: float
-    """Seconds of the server's processors."""
+    """Processor seconds of the server."""
 
 
 class Stage:
@@ -73,9 +73,9 @@ class Stage:
         )
 
     def run(self, *command: Argument) -> float:
-        """Run a command and show it, with what it says; returns its seconds."""
+        """Run a command, and print it with its output; return its seconds."""
         print("$", " ".join(_short(word) for word in command))
-        finished = self._processes.run(*_found(command))
+        finished = self._processes.run(*_resolve(command))
         for line in finished.output.splitlines():
             print("   ", line)
         return finished.seconds
@@ -89,7 +89,7 @@ class Stage:
         return self._measured(*RSYNC, f"{self.plain_url}/", f"{self.rsync_copy}/")
 
     def _measured(self, *command: Argument) -> Cost:
-        os.sync()  # what was written before is not this command's business
+        os.sync()  # earlier writes must not slow down this command
         before, cpu = self._traffic(), self._cpu()
         seconds = self.run(*command)
         metadata, *content = (new - old for new, old in zip(self._traffic(), before, strict=True))
@@ -103,7 +103,7 @@ class Stage:
 
 
 def environment(folder: Path) -> Mapping[str, str]:
-    """Nothing of the user's configuration plays a part; the hook finds its program."""
+    """Return an environment without the user's configuration, in which the hook finds huai."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
@@ -133,8 +133,8 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _found(command: tuple[Argument, ...]) -> list[Argument]:
-    """With huai's programs found where `./dev` has put them, not where PATH leads."""
+def _resolve(command: tuple[Argument, ...]) -> list[Argument]:
+    """Return a command with the paths of the programs that `./dev` has installed."""
     program = PROGRAMS / command[0]
     return [program if program.exists() else command[0], *command[1:]]
 

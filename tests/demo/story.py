@@ -32,14 +32,14 @@ _INTERRUPTED = 130
 _DELETE_SECONDS = 300
 
 
-def tell(arguments: list[str]) -> int:
-    """The demo, from its command line to its exit code."""
+def run_demo(arguments: list[str]) -> int:
+    """Run the demo; return its exit code."""
     options = _options(arguments)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     os.umask(0o022)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)  # what is done is said before it is done
+        sys.stdout.reconfigure(line_buffering=True)  # each step is printed before it is done
     try:
         if options.stop:
             return _stop()
@@ -68,20 +68,20 @@ def _options(arguments: list[str]) -> argparse.Namespace:
 
 
 def _in_folder(entries: int, *, keep: bool) -> int:
-    """Make a folder and see that it goes away."""
+    """Run the demo in a folder that is deleted at the end."""
     if not (PROGRAMS / "huai-client").exists():
-        raise DemoError("huai is not installed beside this Python: start it as ./dev demo")
+        raise DemoError("huai is not installed next to this Python: start it as ./dev demo")
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=working_folder()))
     processes = Processes(folder, environment(folder))
-    kept = False
+    is_kept = False
     try:
         stage = _play(folder, processes, entries)
         if keep:
             processes.keep()
-            kept = True
+            is_kept = True
             _explain(stage)
     finally:
-        if not kept:
+        if not is_kept:
             _ignore_signals()
             processes.end()
             _delete(folder)
@@ -91,34 +91,36 @@ def _in_folder(entries: int, *, keep: bool) -> int:
 def _play(folder: Path, processes: Processes, most: int) -> Stage:
     begin = time.monotonic()
     stage = Stage(folder, processes)
-    _say(f"A mirror: real files of this machine, in {stage.mirror}")
+    _print_step(f"A mirror: real files of this machine, in {stage.mirror}")
     size = make_tree(stage.mirror, processes, most)
     print(f"    {size}")
     stage.huai_copy.mkdir()
 
-    _say("The upstream commits its metadata; `huai-server serve` and a stock rsyncd are running")
+    _print_step(
+        "The upstream commits its metadata; `huai-server serve` and a stock rsyncd are running"
+    )
     options = ("--content-url", stage.content_url, "--serve-content")
     stage.run("huai-server", "add", MODULE, stage.mirror, *options)
     stage.run("huai-server", "commit", MODULE)
-    _say("A downstream fetches all of it; another one does so with plain rsync")
+    _print_step("A downstream fetches all of it; another one does so with plain rsync")
     stage.run("huai-client", "add", MODULE, stage.url, stage.huai_copy)
     rows = [Row("first sync", size.entries, size.entries, stage.sync(), stage.rsync())]
 
-    _say("The mirror is updated; its post-sync hook commits again")
+    _print_step("The mirror is updated; its post-sync hook commits again")
     change = churn(stage.mirror, size.entries)
     print(f"    {change}")
     stage.run(HOOK, MODULE)
-    _say("Both downstreams follow")
+    _print_step("Both downstreams follow")
     entries = size.entries + change.new - change.deleted
     rows.append(Row("0.5 % changed", entries, sum(change), stage.sync(), stage.rsync()))
-    _say("And ask again, with nothing new")
+    _print_step("And ask again, with nothing new")
     rows.append(Row("nothing new", entries, 0, stage.sync(), stage.rsync()))
 
-    _say("Proofs")
+    _print_step("Proofs")
     print("    proved:", rsync_finds_no_difference(stage.mirror, stage.huai_copy, processes))
     print("    proved:", git_ids_are_equal(stage.huai_copy, stage.content_url, processes))
     print("    proved:", serve_hands_out_files(stage.mirror, stage.url))
-    _say(f"Figures ({time.monotonic() - begin:.0f} s in all)")
+    _print_step(f"Figures ({time.monotonic() - begin:.0f} s in all)")
     print(table(rows))
     print(reading(rows))
     return stage
@@ -126,7 +128,7 @@ def _play(folder: Path, processes: Processes, most: int) -> Stage:
 
 def _explain(stage: Stage) -> None:
     variables = environment(stage.folder)
-    _say("Left running, to play with")
+    _print_step("Left running, to play with")
     for name in ("HUAI_ROOT", "HUAI_CLIENT_ROOT", "HUAI_SERVER"):
         print(f"    export {name}={variables[name]}")
     print(f"    export PATH={PROGRAMS}:$PATH")
@@ -153,18 +155,18 @@ def _stop() -> int:
 
 
 def _delete(folder: Path) -> None:
-    # Folders without the right to write have to go as well; rm is the quickest with many files.
+    # Read-only folders are deleted as well; rm is the quickest with many files.
     if os.geteuid() != 0:
         subprocess.run(["chmod", "-R", "u+rwX", "--", folder], check=True, timeout=_DELETE_SECONDS)
     subprocess.run(["rm", "-rf", "--", folder], check=True, timeout=_DELETE_SECONDS)
 
 
-def _say(text: str) -> None:
+def _print_step(text: str) -> None:
     print(f"\n{text}")
 
 
 def _ignore_signals() -> None:
-    """A second Ctrl-C must not cut the clearing up."""
+    """Keep a second Ctrl-C from interrupting the clean-up."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 

@@ -1,4 +1,4 @@
-"""The demo's figures, side by side."""
+"""Formats the demo's figures side by side."""
 
 from typing import NamedTuple
 
@@ -11,12 +11,12 @@ _HEAD = (
     *("bytes", "time", "CPU*"),
 )
 _LEFT = 1
-"""Columns that are texts."""
+"""The number of columns with text."""
 _HUAI, _PLAIN = slice(3, 7), slice(7, 10)
 
 
 class Row(NamedTuple):
-    """One step of the story, on both downstreams."""
+    """The figures of one step of the story, on both downstreams."""
 
     step: str
     entries: int
@@ -26,7 +26,7 @@ class Row(NamedTuple):
 
 
 def table(rows: list[Row]) -> str:
-    """Lines of text, below 100 columns."""
+    """Format the figures as lines of less than 100 columns."""
     cells = [_HEAD, *map(_cells, rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
@@ -40,7 +40,7 @@ def table(rows: list[Row]) -> str:
 
 
 def reading(rows: list[Row]) -> str:
-    """What the figures are about, for somebody who sees them for the first time."""
+    """Explain the figures to a new user."""
     return "\n".join(
         [
             "What to look at: the bytes, and the processor time of the upstream's server. Both",
@@ -54,9 +54,9 @@ def reading(rows: list[Row]) -> str:
 
 def _saving(row: Row) -> str:
     huai, plain = row.huai, row.plain
-    sent = plain.metadata + plain.content
+    total = plain.metadata + plain.content
     return (
-        f"{row.step}: {human(huai.metadata + huai.content)} instead of {human(sent)}, "
+        f"{row.step}: {human(huai.metadata + huai.content)} instead of {human(total)}, "
         f"server {huai.cpu:.2f} s instead of {plain.cpu:.2f} s"
     )
 
@@ -78,7 +78,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _groups(widths: list[int]) -> str:
-    """The line above: which columns are whose."""
+    """Return the line with the owners of the columns."""
     before = sum(widths[: _HUAI.start]) + 2 * (_HUAI.start - 1)
     huai, plain = (sum(widths[part]) + 2 * (len(widths[part]) - 1) for part in (_HUAI, _PLAIN))
     return (

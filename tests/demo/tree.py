@@ -19,12 +19,12 @@ _SOURCES = [
     _TOP / ".venv",
 ]
 _LEAST = 20_000
-"""Entries.  A small machine's files are copied more than once."""
+"""The number of entries.  The files of a small machine are copied more than once."""
 _MOST_BYTES = 300_000_000
 _ENOUGH = 0.8
-"""Of the entries wanted: the rest is not worth walking more folders."""
+"""The share of the entries that suffices: the rest is not worth walking more folders."""
 _COPIES = 3
-"""The mirror, huai's copy and rsync's."""
+"""The number of copies: the mirror, huai's copy and rsync's."""
 _LINKS = 50
 _ODD = [
     b"new\nline",
@@ -40,22 +40,22 @@ _ODD = [
     b"x" * 255,
 ]
 _TEMPORARY = re.compile(rb"\..+\.[A-Za-z0-9]{6}\Z", re.DOTALL)
-"""What rsync calls its unfinished files; huai leaves them out."""
+"""A pattern of names of rsync's unfinished files, which huai ignores."""
 
 
 class Size(NamedTuple):
-    """How large a tree is."""
+    """The size of a tree."""
 
     entries: int
     bytes: int
 
     def __str__(self) -> str:
-        """For people."""
+        """Describe the size for people."""
         return f"{self.entries:,} entries, {self.bytes / (1 << 20):,.0f} MiB"
 
 
 def working_folder() -> Path:
-    """Where there is a disk file system with room: trees in memory would prove little."""
+    """Return a folder on a disk with space, because trees in memory would prove little."""
     for base in base_folders():
         if _on_disk(base) and shutil.disk_usage(base).free > 2 * _COPIES * _MOST_BYTES:
             return base
@@ -63,13 +63,14 @@ def working_folder() -> Path:
 
 
 def base_folders() -> list[Path]:
-    """Where demos may stand."""
-    named = os.environ.get("TMPDIR")
-    return [*([Path(named)] if named else []), Path("/var/tmp"), Path("/tmp"), _TOP / "build"]  # noqa: S108 - a folder of its own is made there
+    """Return the folders in which demos may be created."""
+    folder = os.environ.get("TMPDIR")
+    first = [Path(folder)] if folder else []
+    return [*first, Path("/var/tmp"), Path("/tmp"), _TOP / "build"]  # noqa: S108 - private folders
 
 
 def make_tree(tree: Path, processes: Processes, most: int) -> Size:
-    """Fill `tree` with up to `most` entries; says what it has become."""
+    """Fill `tree` with up to `most` entries; return its size."""
     tree.mkdir(mode=0o755)
     units, size = _choose(most)
     for copy in range(max(1, -(-min(_LEAST, most) // max(1, size.entries)))):
@@ -78,7 +79,7 @@ def make_tree(tree: Path, processes: Processes, most: int) -> Size:
             place = Path(target, *source.parts[1:])
             place.mkdir(parents=True)
             processes.run("cp", "-a", "-t", place, "--", *(source / name for name in names))
-        # A downstream applies set-id bits only where its administrator says so.
+        # A downstream applies set-id bits only if its administrator allows it.
         processes.run("chmod", "-R", "ug-s", "--", target)
     _add_odd_names(tree)
     _add_hardlinks(tree)
@@ -87,7 +88,7 @@ def make_tree(tree: Path, processes: Processes, most: int) -> Size:
 
 
 def walk(tree: bytes) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:
-    """As `os.walk`, sorted, symlinks among the files."""
+    """Walk as `os.walk`, sorted, with symlinks among the files."""
     for folder, folders, files in os.walk(tree):
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
         folders[:] = sorted(set(folders) - set(links))
@@ -95,7 +96,7 @@ def walk(tree: bytes) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:
 
 
 def measure(tree: Path) -> Size:
-    """Entries below `tree` and itself, bytes of its regular files."""
+    """Count `tree` and the entries below, and the bytes of regular files."""
     entries, size = 1, 0
     for folder, folders, files in walk(os.fsencode(tree)):
         entries += len(folders) + len(files)
@@ -135,7 +136,7 @@ def _choose(most: int) -> tuple[dict[Path, list[str]], Size]:
 
 
 def _measured(source: Path) -> list[tuple[Path, Size]]:
-    """The folders in `source` that can be copied whole, those with the smallest files first."""
+    """Return the folders in `source` that can be copied completely, smallest files first."""
     units = [
         (unit, measure(unit))
         for unit in (sorted(source.iterdir()) if source.is_dir() else [])
@@ -145,7 +146,7 @@ def _measured(source: Path) -> list[tuple[Path, Size]]:
 
 
 def _readable(unit: bytes) -> bool:
-    """Whether all of it can be copied; always, for root."""
+    """Return True if all of it can be copied; always for root."""
     return os.geteuid() == 0 or all(
         all(os.access(path, os.R_OK | os.X_OK) for path in _join(folder, folders))
         and all(os.path.islink(path) or os.access(path, os.R_OK) for path in _join(folder, files))
@@ -167,7 +168,7 @@ def _add_odd_names(tree: Path) -> None:
 
 
 def _add_hardlinks(tree: Path) -> None:
-    """Second names, in another folder, for files spread over the tree."""
+    """Create hardlinks, in another folder, to files across the tree."""
     target = os.path.join(os.fsencode(tree), b"hardlinks")
     os.mkdir(target)
     files = [

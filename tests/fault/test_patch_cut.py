@@ -203,7 +203,7 @@ def link(down: Downstream) -> None:
     copy = down.dest.parent / f"copy-{down.name}"
     copy.hardlink_to(down.dest / os.fsdecode(NAME))
     before = copy.read_bytes()
-    assert "half changed where it stands, and is compared" in down.sync().err
+    assert "half changed in place, and is compared" in down.sync().err
     assert copy.read_bytes() == before
 
 
@@ -225,7 +225,7 @@ def test_a_file_that_a_kill_left_half_changed_is_made_whole(
     act(down)
     done = down.sync()
     assert done.code == 0
-    said = "was half changed where it stands, and is compared" in done.err
+    said = "was half changed in place, and is compared" in done.err
     assert said == (act not in (stop, link))
     assert image(down.dest) == NEW
     assert down.verify("--content").code == 0

@@ -1,4 +1,4 @@
-"""The examples of FORMAT.md, held against the program and against git itself; and ids for ever."""
+"""The examples of FORMAT.md, compared with the program and with git; and ids that never change."""
 
 import os
 import re
@@ -34,17 +34,17 @@ SECOND = 10**9
 START = 1_700_000_000 * SECOND
 
 
-class Shown(NamedTuple):
-    """An object as the page shows it."""
+class ShownObject(NamedTuple):
+    """An object on the page."""
 
     kind: str
     oid: str
     data: bytes
 
 
-def shown() -> list[Shown]:
-    found = re.findall(r"^```object (\w+) (\w{40})\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    return [Shown(kind, oid, data_of(kind, text)) for kind, oid, text in found]
+def shown_objects() -> list[ShownObject]:
+    blocks = re.findall(r"^```object (\w+) (\w{40})\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return [ShownObject(kind, oid, data_of(kind, text)) for kind, oid, text in blocks]
 
 
 def data_of(kind: str, text: str) -> bytes:
@@ -60,13 +60,13 @@ def data_of(kind: str, text: str) -> bytes:
 
 
 def raw(text: str) -> bytes:
-    """The notation of the page."""
+    """Convert the notation of the page to bytes."""
     data = text.replace("→", "\t").encode()
     return re.sub("«(..)»".encode(), lambda code: bytes.fromhex(code[1].decode()), data)
 
 
 def example() -> Tree:
-    """The tree that the page describes in words."""
+    """Return the tree that the page describes in words."""
     digest = blake3(b"abc").digest()
     pool = RelPath(b"pool/a.deb")
     hello = file(b"hello.txt", 6, START + 123_456_789, digest=blake3(b"hello\n").digest())
@@ -88,7 +88,7 @@ def cut_example() -> Tree:
 
 
 def test_every_object_has_the_id_it_is_shown_with() -> None:
-    objects = shown()
+    objects = shown_objects()
     assert len(objects) == 10
     for kind, oid, data in objects:
         assert object_id(kind, data).hex() == oid  # type: ignore[arg-type]
@@ -98,9 +98,9 @@ def test_the_example_is_what_the_program_writes() -> None:
     objects = MemoryObjects()
     tree = snapshot(example(), objects).tree
     root = write_root(Descriptor("demo", ("rsync://mirror.example/demo/",)), tree, objects)
-    page = shown()[:6]
-    *others, commit = page
-    assert {(kind, data) for kind, _, data in others} == set(objects.objects.values())
+    page = shown_objects()[:6]
+    *rest, commit = page
+    assert {(kind, data) for kind, _, data in rest} == set(objects.objects.values())
     headers, _, message = commit.data.decode().partition("\n\n")
     assert headers.startswith(f"tree {root.hex()}\n")
     info = CommitInfo("demo", 1, Totals(4, 3, 1, 17), Counts(added=8))
@@ -110,17 +110,17 @@ def test_the_example_is_what_the_program_writes() -> None:
 
 def test_the_example_reads_back_from_the_page() -> None:
     objects = MemoryObjects()
-    for kind, _, data in shown():
+    for kind, _, data in shown_objects():
         objects.write(kind, data)  # type: ignore[arg-type]
-    found, tree = read_root(bytes.fromhex(shown()[4].oid), objects)
-    assert found == Descriptor("demo", ("rsync://mirror.example/demo/",))
+    descriptor, tree = read_root(bytes.fromhex(shown_objects()[4].oid), objects)
+    assert descriptor == Descriptor("demo", ("rsync://mirror.example/demo/",))
     assert {entry.path: entry for entry in Snapshot(objects, tree).entries()} == example()
 
 
 def test_the_cut_example_is_what_the_program_writes() -> None:
     objects = MemoryObjects()
     tree = snapshot(cut_example(), objects).tree
-    page = shown()[6:]
+    page = shown_objects()[6:]
     assert page[-1].oid == tree.hex()
     for kind, oid, data in page:
         assert objects.objects[bytes.fromhex(oid)] == (kind, data)
@@ -162,11 +162,11 @@ def git(repository: Path, *arguments: str, data: bytes = b"") -> bytes:
 
 
 def test_git_gives_the_ids_of_the_page_and_finds_no_fault(repository: Path) -> None:
-    for kind, oid, data in shown()[:6]:
+    for kind, oid, data in shown_objects()[:6]:
         written = git(repository, "hash-object", "-w", "-t", kind, "--stdin", data=data)
         assert written.decode().strip() == oid
         assert git(repository, "cat-file", kind, oid) == data
-    commit = shown()[5].oid
+    commit = shown_objects()[5].oid
     git(repository, "update-ref", "refs/heads/main", commit)
     assert b"error" not in git(repository, "fsck", "--strict", "--full")
     listed = git(repository, "ls-tree", "-r", "--name-only", "main").decode().split()
@@ -230,7 +230,7 @@ def test_the_table_of_limits_says_what_the_program_does() -> None:
 
 
 def engine_limits() -> dict[str, int]:
-    """The engine's, which has some more: of packs."""
+    """Return the limits of the engine, which has more, for packs."""
     text = ENGINE.read_text(encoding="utf-8").replace("i64::MAX", "(1 << 63) - 1")
     numbers = re.findall(r"^pub const (\w+): \w+ = ([\d_<() -]+);$", text, re.MULTILINE)
     return {name: int(eval(number)) for name, number in numbers}  # noqa: S307 - digits and shifts
@@ -243,7 +243,7 @@ def test_every_constant_the_page_names_is_in_its_table() -> None:
 
 
 def golden_trees() -> dict[str, Tree]:
-    """Never change one of these; add more."""
+    """Return trees whose ids never change; add more, and change none."""
     digest = b"d" * 32
     flat = files(b"", 10_000, START)
     some = [e._replace(digest=digest if n % 3 else None) for n, e in enumerate(files(b"", 9000))]
@@ -276,9 +276,9 @@ def _filled(name: bytes, count: int) -> list[Directory | File]:
 
 @pytest.mark.parametrize("name", list(golden_trees()))
 def test_a_tree_has_the_id_it_always_had(name: str) -> None:
-    known = dict(line.split() for line in IDS.read_text(encoding="ascii").splitlines())
-    assert known.keys() == golden_trees().keys()
-    assert snapshot(golden_trees()[name]).tree.hex() == known[name]
+    ids = dict(line.split() for line in IDS.read_text(encoding="ascii").splitlines())
+    assert ids.keys() == golden_trees().keys()
+    assert snapshot(golden_trees()[name]).tree.hex() == ids[name]
 
 
 def test_the_block_index_that_is_shown() -> None:

@@ -1,4 +1,4 @@
-"""The help texts: an interface that changes on purpose only."""
+"""The help texts are an interface that changes only on purpose."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ WIDTH = 100
 
 
 def help_texts(program: str) -> Iterator[str]:
-    """What `--help` says, of the program and of each of its commands."""
+    """Return the output of `--help` of the program and of each command."""
     top = top_context(program, command_line(program), terminal_width=WIDTH)
     for name, context in [(program, top), *commands(top)]:
         yield f"$ {name} --help\n{context.get_help()}\n"

@@ -1,4 +1,4 @@
-"""The fields of `--json`: an interface. Within a version lines may come, and none may go."""
+"""The fields of `--json` are an interface: within a version they may be added, but not removed."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from tests.support.json_events import PROGRAMS, Shape, events, shared
 
 
 def fields(shape: Shape, place: str) -> Iterator[str]:
-    """A line for each field, with its types."""
+    """Yield a line for each field, with its types."""
     for name, inner in shape.inner.items():
         optional = ", or missing" if inner.optional else ""
         yield f"{place}.{name}: {' or '.join(inner.types)}{optional}"
@@ -18,6 +18,10 @@ def fields(shape: Shape, place: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_fields(program: str, golden: Golden) -> None:
-    known = {**shared(), **events(program)}
-    text = "".join(f"{line}\n" for kind in sorted(known) for line in fields(known[kind], kind))
+    events_by_kind = {**shared(), **events(program)}
+    text = "".join(
+        f"{line}\n"
+        for kind in sorted(events_by_kind)
+        for line in fields(events_by_kind[kind], kind)
+    )
     golden.check(f"json/{program}.v1.txt", text)

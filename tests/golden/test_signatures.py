@@ -1,4 +1,4 @@
-"""The signed example of FORMAT.md, held against the program, git, ssh-keygen and an oracle."""
+"""The signed example of FORMAT.md, compared with the program, git, ssh-keygen and an oracle."""
 
 import re
 from pathlib import Path
@@ -39,32 +39,34 @@ def test_the_signed_example_is_what_the_program_writes() -> None:
     root = write_root(descriptor, tree, objects, {ITEM: chain.encode()})
     info = CommitInfo("demo", 2, Totals(4, 3, 1, 17), Counts())
     promise = Promise(IDENTITY, 1_700_000_003 + 7 * 86_400, listing_hash(root, objects))
-    who = "huai <huai@localhost> 1700000003 +0000"
-    head = f"tree {root.hex()}\nauthor {who}\ncommitter {who}\n\n"
+    committer = "huai <huai@localhost> 1700000003 +0000"
+    head = f"tree {root.hex()}\nauthor {committer}\ncommitter {committer}\n\n"
     payload = (head + info.encode() + promise.encode()).encode()
     commit = join_commit(payload, signer.sign(NAMESPACE, payload).encode())
-    made = [
+    signatures = [
         ("blob", descriptor.encode()),
         ("blob", chain.encode()),
         ("tree", objects.read(root, "tree")),
         ("commit", commit),
     ]
-    assert [(kind, data) for kind, _, data in SHOWN] == made
-    assert [oid for _, oid, _ in SHOWN] == [object_id(*each).hex() for each in made]  # type: ignore[arg-type]
+    assert [(kind, data) for kind, _, data in SHOWN] == signatures
+    assert [oid for _, oid, _ in SHOWN] == [object_id(*each).hex() for each in signatures]  # type: ignore[arg-type]
 
 
 def test_the_attested_example_is_what_the_program_writes(tmp_path: Path) -> None:
-    (shown,) = re.findall(r"^```attestation\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    read = SignedAttestation.decode(shown.encode())
+    (block,) = re.findall(r"^```attestation\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    read = SignedAttestation.decode(block.encode())
     assert read.key == key(7).public
     urls = ("https://mirror.example/demo", "rsync://mirror.example/demo")
-    said = Attestation("demo", IDENTITY, 2, "8a" * 20, 1_700_000_100, partial=False, urls=urls)
-    assert read.said == said
-    assert said.signed(key(7).sign).decode() == shown
-    text = said.encode()
+    attestation = Attestation(
+        "demo", IDENTITY, 2, "8a" * 20, 1_700_000_100, partial=False, urls=urls
+    )
+    assert read.attestation == attestation
+    assert attestation.signed(key(7).sign).decode() == block
+    text = attestation.encode()
     allowed = tmp_path / "allowed"
     allowed.write_text(f"huai@localhost {key(7).public}\n")
-    signature = shown.encode().removeprefix(text)
+    signature = block.encode().removeprefix(text)
     assert ssh_keygen_accepts(allowed, "huai-attestation", text, signature)
     assert not ssh_keygen_accepts(allowed, "git", text, signature)
 
@@ -74,7 +76,7 @@ def test_the_signed_example_reads_back() -> None:
     signed = split_commit(commit)
     assert signed is not None
     assert verify_signature(NAMESPACE, *signed) == key(7).public
-    assert decode_commit(commit).info().serial == 2  # as a reader of before
+    assert decode_commit(commit).info().serial == 2  # like an older reader
     objects = MemoryObjects()
     for kind, _, data in SHOWN:
         objects.write(kind, data)

@@ -50,7 +50,7 @@ def update(one: Attesting, content: bytes = b"second") -> None:
 
 
 def test_a_sync_is_attested_in_the_tree_and_at_the_upstream(one: Attesting) -> None:
-    claim, state = one.signed.said, one.down.state
+    claim, state = one.signed.attestation, one.down.state
     assert (claim.module, claim.serial, claim.commit) == (one.up.name, state.serial, state.applied)
     assert claim.urls == (f"https://{HOST}/{one.up.name}",)
     assert not claim.partial
@@ -67,7 +67,7 @@ def test_the_file_is_not_a_part_of_the_tree_and_is_never_deleted(one: Attesting)
     update(one)
     (event,) = one.down.run("sync", "--json", one.up.name).events("attestation")
     assert (event["sent"], event["failure"], event["serial"]) == (True, None, 2)
-    assert one.signed.said.serial == 2
+    assert one.signed.attestation.serial == 2
     assert one.down.verify().code == 0
     assert one.down.dest.stat().st_mtime_ns == one.up.tree.stat().st_mtime_ns
     assert not (one.down.dest / ".~tmp~").exists()
@@ -80,7 +80,7 @@ def test_a_sync_in_place_of_rsync_is_attested_too(one: Attesting, tmp_path: Path
     def call(*options: str) -> tuple[int, int]:
         words = ("-aH", *options, source, f"{one.down.dest}/")
         roots = {"HUAI_CLIENT_ROOT": str(one.down.root), "HUAI_RSYNC_FALLBACK": "no"}
-        return run(program(tmp_path), *words, environment=roots).code, one.signed.said.serial
+        return run(program(tmp_path), *words, environment=roots).code, one.signed.attestation.serial
 
     source = f"{one.place.content_url}/{one.up.name}/"
     update(one)
@@ -92,7 +92,7 @@ def test_a_sync_in_place_of_rsync_is_attested_too(one: Attesting, tmp_path: Path
 def test_a_false_attestation_is_refused(
     one: Attesting, own: Site, subtests: pytest.Subtests
 ) -> None:
-    now, good = one.signed.said.time, one.file.read_bytes()
+    now, good = one.signed.attestation.time, one.file.read_bytes()
     other = own.upstream()
     other.put(b"a", b"first")
     other.commit()
@@ -140,10 +140,10 @@ def test_a_refusal_is_reported_once_and_is_not_a_failure(own: Site) -> None:
     allow(own)
     first = one.down.sync()
     assert first.code == 0
-    assert first.err.count("the attestation was not taken") == 1
+    assert first.err.count("the attestation was not accepted") == 1
     again = one.down.sync()
     assert (again.code, again.err.count("not taken")) == (0, 0)
-    assert one.signed.said.serial == 1
+    assert one.signed.attestation.serial == 1
     allow(own, ("m-2", one.signer, (HOST,)))
     (event,) = one.down.run("sync", "--json", one.up.name).events("attestation")
     assert event["sent"]
@@ -153,7 +153,7 @@ def test_a_filtered_tree_is_attested_as_a_part_and_a_key_is_checked(own: Site) -
     one = attesting(own, 3, send=False)
     one.down.configure(filter=("- *.iso",))
     one.down.synced()
-    assert one.signed.said.partial
+    assert one.signed.attestation.partial
     (own.folder / "attest3").chmod(0o644)
     one.down.configure(filter=())  # a table that was found right is not looked at again
     refused = one.down.sync()
@@ -165,7 +165,7 @@ def test_an_attestation_is_partial_if_the_state_says_so(own: Site) -> None:
 
     def sync() -> tuple[int, bool]:
         one.down.synced()
-        return one.signed.said.serial, one.signed.said.partial
+        return one.signed.attestation.serial, one.signed.attestation.partial
 
     one.down.configure(filter=("- *.iso",))
     assert sync() == (1, True)

@@ -275,7 +275,7 @@ def test_one_that_hangs_is_ended(down: Downstream, recorder: Recorder) -> None:
     hanging = recorder.script("trap '' TERM; while :; do sleep 1; done")
     done = recorder.sync(down, after=hanging, timeout="1s")
     assert done.code == 56
-    assert "its time of 1 s was over" in done.err
+    assert "time-out of 1 s" in done.err
 
 
 def test_one_that_is_missing_is_found_before_the_sync(down: Downstream) -> None:

@@ -101,7 +101,7 @@ def reload_damaged(watch: Watching, down: Downstream) -> None:
     before = path.read_bytes()
     configure(down, "[modules\n")
     watch.process.send_signal(signal.SIGHUP)
-    until(lambda: "stay as they were" in watch.errors)
+    until(lambda: "stay unchanged" in watch.errors)
     path.write_bytes(before)
 
 
@@ -154,7 +154,7 @@ def test_a_crash_of_a_sync_or_a_listener_ends_no_other_process(place: Site, tmp_
         for child in children(watch.process.pid):
             os.kill(child, signal.SIGKILL)
         watch.wait("ended", module=down.name, code=137, name=None)
-        until(lambda: "ended (137); it is started again" in watch.errors)
+        until(lambda: "ended (137); it is restarted" in watch.errors)
         watch.wait("subscribed")
         assert watch.process.poll() is None
 

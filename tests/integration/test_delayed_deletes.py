@@ -223,7 +223,7 @@ def test_an_extraneous_file_in_a_directory_that_is_due(waiting: Downstream) -> N
     age(waiting)
     ended = waiting.sync()
     assert ended.code == 0
-    assert "pool/b: kept, it holds what no snapshot names" in ended.err
+    assert "pool/b: kept, because it contains files that are in no snapshot" in ended.err
     assert waiting_paths(waiting) == set()
     assert [path.name for path in (waiting.dest / "pool/b").iterdir()] == ["unknown"]
 

@@ -117,7 +117,7 @@ def test_calls_that_fail(upstream: Upstream) -> None:
         (["other"], {}, 45, "other"),
         (["--help"], {}, 45, "--help"),
         ([], {}, 1, "which module?"),
-        (["m"], {"HUAI_SERVER": ""}, 51, "huai-server: no such program; let HUAI_SERVER name it"),
+        (["m"], {"HUAI_SERVER": ""}, 51, "huai-server: program not found; set HUAI_SERVER to it"),
     ]:
         done = upstream.hook(*arguments, **variables)
         assert (done.returncode, words in done.stderr) == (code, True), done

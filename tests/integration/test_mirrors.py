@@ -57,7 +57,7 @@ def test_the_freshest_comes_first_and_says_since_when(three: list[Attesting]) ->
     assert answer["serial"] == 2
     first, third, second = answer["mirrors"]
     assert [mirror["mirror"] for mirror in (first, second, third)] == [*HOSTS]
-    state = one.signed.said
+    state = one.signed.attestation
     assert first == {
         "mirror": HOSTS[0],
         "serial": 2,
@@ -79,12 +79,13 @@ def test_the_freshest_comes_first_and_says_since_when(three: list[Attesting]) ->
 
 def test_lists_for_other_programs(three: list[Attesting]) -> None:
     one, two, _ = three
-    base, urls = f"/api/v1/modules/{one.up.name}", [*one.signed.said.urls, *two.signed.said.urls]
+    base = f"/api/v1/modules/{one.up.name}"
+    urls = [*one.signed.attestation.urls, *two.signed.attestation.urls]
     assert one.get(f"{base}/mirrorlist").split("\n") == [*urls, ""]
     lines = [line.split(" ") for line in one.get(f"{base}/mirmon").splitlines()]
     assert {len(line) for line in lines} == {7}
     assert lines[0][0] == urls[0]
-    assert lines[0][2:5] == ["ok", str(one.signed.said.time), "s"]
+    assert lines[0][2:5] == ["ok", str(one.signed.attestation.time), "s"]
     document = ET.fromstring(one.get(f"{base}/metalink/a"))  # noqa: S314 - our own server's
     urls_of_metalink = [each.text for each in document.iter("{urn:ietf:params:xml:ns:metalink}url")]
     assert urls_of_metalink[1:] == [f"{url}/a" for url in urls]
@@ -92,14 +93,14 @@ def test_lists_for_other_programs(three: list[Attesting]) -> None:
 
 def test_a_mirror_as_a_site(three: list[Attesting]) -> None:
     one, _, third = three
-    state, module = one.signed.said, one.up.name
+    state, module = one.signed.attestation, one.up.name
     document = one.get(f"/api/v1/mirrors/{HOSTS[0]}/mirrorz.json")
     assert document["site"] == {"url": f"https://{HOSTS[0]}", "abbr": HOSTS[0]}
     (mirror,) = document["mirrors"]
     assert (mirror["cname"], mirror["url"], mirror["size"]) == (module, state.urls[0], "11")
     assert mirror["status"] == f"S{state.time}"
     (job,) = one.get(f"/api/v1/mirrors/{HOSTS[2]}/tunasync.json")
-    assert (job["name"], job["last_update_ts"]) == (module, third.signed.said.time)
+    assert (job["name"], job["last_update_ts"]) == (module, third.signed.attestation.time)
     assert refusal(one, "/api/v1/mirrors/nope/tunasync.json") == 404
 
 
@@ -131,7 +132,7 @@ def test_a_mirror_that_is_too_far_behind_is_not_offered(three: list[Attesting], 
     path = f"/api/v1/modules/{three[0].up.name}/mirrorlist"
     whole_list = three[0].get(path)
     allow(own, *tables, max_lag="0")
-    assert three[0].get(path).splitlines() == [*three[0].signed.said.urls]
+    assert three[0].get(path).splitlines() == [*three[0].signed.attestation.urls]
     allow(own, *tables[1:])  # revoked
     assert names(three, f"/api/v1/modules/{three[0].up.name}/mirrors") == [HOSTS[2], HOSTS[1]]
     allow(own, *tables)
@@ -145,6 +146,6 @@ def test_mirrors_of_a_private_module_are_private(three: list[Attesting]) -> None
         assert refusal(one, f"/api/v1/modules/{module}/{path}") == 401
     modules = one.get("/api/v1/mirrors")["modules"]
     assert module not in [row["module"] for row in modules]
-    assert one.post(one.again(time=one.signed.said.time + 1))[0] == 401
+    assert one.post(one.again(time=one.signed.attestation.time + 1))[0] == 401
     assert refusal(one, f"/api/v1/mirrors/{HOSTS[0]}/tunasync.json") == 404
     one.up.change(access="public")

@@ -101,7 +101,7 @@ def test_the_mirror_that_serves_another_byte_is_named(two: tuple[Attesting, Atte
     assert verdicts(one) == {"m-1": ("good", True), "m-2": ("lies", False)}
     assert "d/e/f" in one.get(f"/modules/{one.up.name}?lang=en")
     assert one.get(f"/api/v1/modules/{one.up.name}/mirrorlist").splitlines() == [
-        *one.signed.said.urls
+        *one.signed.attestation.urls
     ]
     place.unlink()
     code, events = probe(one)

@@ -366,7 +366,7 @@ def test_a_command_is_shown_what_changes_under_its_names(
 @pytest.mark.parametrize(
     ("then", "timeout", "reason"),
     [
-        ("sleep 600", "1s", "its time of 1 s was over"),
+        ("sleep 600", "1s", "time-out of 1 s"),
         ("yes 0123456789 | head -c 5000000; exit 3", "1m", "exit code 3"),
         ("kill -9 $$", "1m", "killed by signal 9"),
     ],

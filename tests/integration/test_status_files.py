@@ -143,6 +143,9 @@ def test_each_sentence_of_the_page_is_there_in_chinese() -> None:
     folder = Path(status_page.__file__).parent
     page = (folder / "status_page.html").read_text()
     source = Path(status_page.__file__).read_text()
-    sentences = {*re.findall(r"{{(.+?)}}", page), *re.findall(r'words.say\(\s*"(.+?)"', source)}
+    sentences = {
+        *re.findall(r"{{(.+?)}}", page),
+        *re.findall(r'words.translate\(\s*"(.+?)"', source),
+    }
     sentences |= {code.meaning for code in ExitCode} | {*get_args(Kind)}
     assert load_words("huai_client.inspect", "zh").catalogue.keys() == sentences

@@ -110,8 +110,8 @@ def test_co_signatures_that_are_wrong(pair: Pair) -> None:
     line = new.payload[len(own) :]
     for payload, reason in (
         (own + old.payload[len(split_cosigned(old.payload)[0]) :], "not of these bytes"),
-        (own + line.replace(b": ", b":  "), "not behind everything"),
-        (own + line + b"More: text\n", "not behind everything"),
+        (own + line.replace(b": ", b":  "), "must be the last lines"),
+        (own + line + b"More: text\n", "must be the last lines"),
         (own + line * 16, "more than 15"),
         (own + b"Huai-Cosignature: AAAA\n", "signed wrongly"),
         (own + line[:-20] + b"\n", "signed wrongly"),

@@ -169,7 +169,7 @@ def test_what_its_owner_may_not_read_is_no_difference(place: Site) -> None:
     assert done.returncode == 0, done.stderr
     done = run("verify", down.name, "--content")
     assert done.returncode == 0, done
-    assert "1 file carries no digest, or may not be read" in done.stderr
+    assert "1 file has no digest, or may not be read" in done.stderr
     (down.dest / "open").chmod(0)
     done = run("verify", down.name, "--content")
     assert done.returncode == 47

@@ -429,7 +429,7 @@ def test_metadata_that_is_not_understood(pair: tuple[Upstream, Downstream]) -> N
         (b"format\t1\nMust\tunderstand\n" + module, "must understand"),
         (b"format\t1\nmodule\t../x\ndigest\tblake3\n", "cannot be a module's name"),
         (b"format\t1\n" + module + b"content\t--rsh=sh\n", "content URL"),
-        (b"", "too long, or cut"),
+        (b"", "too long, or truncated"),
     ):
         with taken_back(up):
             rewrite_descriptor(up, descriptor)

@@ -232,7 +232,7 @@ def test_a_tree_that_was_not_signed(synced: Pair) -> None:
     before, promise = up.head.tree, up.promise
     up.commit(b"2")
     up.forge(key(1), promise=promise)
-    refused(down, "another listing")
+    refused(down, "not the signed one")
     up.forge(key(1), tree=before, promise=promise)
     down.synced()
 
@@ -244,7 +244,7 @@ def test_a_listing_that_was_not_signed(synced: Pair) -> None:
     up.commit(b"2")
     promise = up.promise
     up.forge(key(1), promise=promise._replace(listing=bytes(32)))
-    refused(down, "another listing")
+    refused(down, "not the signed one")
     assert not (down.repository / "listing-hashes").exists()
     up.forge(key(1), promise=promise)
     down.synced()

@@ -149,7 +149,7 @@ def test_files_without_digests_are_counted(place: Site) -> None:
     ended = down.verify("--content", "--json")
     assert ended.code == 0
     assert (totals(ended)["undigested"], totals(ended)["read"]) == (5, 0)
-    assert "5 files carry no digest" in ended.err
+    assert "5 files have no digest" in ended.err
     assert "digest" not in down.verify().err
 
 

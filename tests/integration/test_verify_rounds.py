@@ -184,7 +184,7 @@ def test_no_time_at_all_gets_on_by_one_entry(pair: tuple[Upstream, Downstream]) 
     assert totals(down.verify("--json", "--time", "0"))["entries"] == 1
     assert standing(down)["metadata"]["never"] == 3
     ended = down.verify("--time", "0")
-    assert "the time is over before 4 parts were looked at; the next run goes on" in ended.err
+    assert "the time was over before 4 parts were looked at; the next run continues" in ended.err
 
 
 def test_the_longest_ago_comes_first(pair: tuple[Upstream, Downstream]) -> None:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the Debian packages of a version with the debhelper of this machine, and makes those of an
 # older one of them, which differ by their version alone: build.sh TOP PYTHON OLD NEW
-# The packages go beside this script.
+# The packages are put next to this script.
 set -eu
 
 top=$1 python=$2 old=$3 new=$4

@@ -39,7 +39,7 @@ exit $status
 """
 _INSIDE = Path("/packages")
 _SHOWN = 40
-"""Lines of a script that failed."""
+"""The number of lines of a failed script that are shown."""
 
 
 def find_obstacle() -> str:
@@ -92,8 +92,8 @@ def run_booted(
     output = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     if code != 0:
         ended = "did not end in time" if code is None else f"ended with exit code {code}"
-        shown = "\n".join(output.splitlines()[-_SHOWN:])
-        raise ComposeError(f"{script} {' '.join(arguments)} on {release} {ended}:\n{shown}")
+        last_lines = "\n".join(output.splitlines()[-_SHOWN:])
+        raise ComposeError(f"{script} {' '.join(arguments)} on {release} {ended}:\n{last_lines}")
     return output
 
 

@@ -16,21 +16,21 @@ from tests.compose.image import download
 from tests.packages.machine import find_obstacle, run_booted
 
 _RELEASES = {"bookworm": "3.11", "trixie": "3.13"}
-"""With their Python."""
+"""The releases, with their versions of Python."""
 _SYSTEM = Path("/usr")
-"""A Python of which each release has its own version."""
+"""A Python for which each release has its own version."""
 _OLD, _NEW = "0.0.1-1", "0.0.2-1"
 _SCRIPTS = ("build.sh", "story.sh")
 _HOOKS = TOP / "hooks"
 _ELSEWHERE = ("compose", "huai.sysusers.conf")
-"""Those of docker-compose.yml, and what debhelper renames."""
+"""The files in no package: those of docker-compose.yml, and those that debhelper renames."""
 _NAMED = 10
 _SECONDS = 1500
-"""For a build, or the whole story, on a machine; a quiet one needs a small part of it."""
+"""Seconds for a build or the whole story; an idle machine needs a small part of it."""
 
 
 def main() -> int:
-    """Return 0 if all is proved, or where no machine can be booted, which is said; else 1."""
+    """Return 0 if all is proved, or if no machine can be booted, which is reported; else 1."""
     if obstacle := find_obstacle():
         print(f"deb: NOT TESTED: {obstacle}", flush=True)
         return 0
@@ -72,14 +72,14 @@ def _check_content(built: Path) -> None:
     """Raise `ComposeError` if a file of the wheel or of hooks/ is in no package."""
     (wheel,) = (TOP / "dist").glob("huai-*.whl")
     with zipfile.ZipFile(wheel) as opened:
-        wanted = {name for name in opened.namelist() if not name.endswith("/")}
+        expected = {name for name in opened.namelist() if not name.endswith("/")}
     hooks = (path.relative_to(_HOOKS) for path in _HOOKS.rglob("*") if path.is_file())
-    wanted |= {path.name for path in hooks if not {*path.parts} & {*_ELSEWHERE}}
-    missing = wanted - _packed_files(built)
+    expected |= {path.name for path in hooks if not {*path.parts} & {*_ELSEWHERE}}
+    missing = expected - _packed_files(built)
     if missing:
         first = ", ".join(sorted(missing)[:_NAMED])
         raise ComposeError(f"no package holds {len(missing)} files, of them {first}")
-    print(f"  {len(wanted)} files of the wheel and of hooks/ are in the packages", flush=True)
+    print(f"  {len(expected)} files of the wheel and of hooks/ are in the packages", flush=True)
 
 
 def _packed_files(built: Path) -> set[str]:

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The life of the Debian packages on a booted machine: story.sh OLD NEW, two versions beside this script.
-# Runs as root on a machine that goes away. Rule to keep: every step is looked at after it was done.
+# The life of the Debian packages on a booted machine: story.sh OLD NEW, two versions next to this script.
+# Runs as root on a temporary machine. Rule to keep: every step is checked after it was done.
 set -eu
 
 old=$1 new=$2

@@ -1,4 +1,4 @@
-"""Whatever bytes stand in a header, the answer is no failure of the server.
+"""Any bytes in a header give a response other than a failure of the server.
 
 Through uvicorn into the application, as the fuzz target "server" has them: it asserts that each
 answer is well-formed and below 500, and that nothing is logged as an error.

@@ -1,4 +1,4 @@
-"""Executing what a plan says gives the wanted tree, whatever stood there before."""
+"""Executing a plan gives the wanted tree, whatever was there before."""
 
 import tempfile
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ TIMES = st.sampled_from([0, -1, 1_600_000_000_000_000_001])
 
 @st.composite
 def trees(draw: st.DrawFn) -> list[Entry]:
-    """A small tree in tree order: few names, so that two trees meet often."""
+    """Draw a small tree in tree order, with few names, so that two trees overlap."""
     entries: list[Entry] = [directory(b"")]
     folders = [entries[0].path]
     for _ in range(draw(st.integers(0, 12))):
@@ -58,12 +58,12 @@ def trees(draw: st.DrawFn) -> list[Entry]:
 
 
 def hides(before: list[Entry], after: list[Entry]) -> bool:
-    """Whether a file's content changes and nothing else: who compares sizes and times sees nothing.
+    """True if only a file's content changes, which a comparison of sizes and times misses.
 
     Names that shared an inode and are files of their own afterwards can be such.
     """
-    known = {entry.path: entry for entry in before if isinstance(entry, File)}
-    pairs = [(known[e.path], e) for e in after if isinstance(e, File) and e.path in known]
+    files = {entry.path: entry for entry in before if isinstance(entry, File)}
+    pairs = [(files[e.path], e) for e in after if isinstance(e, File) and e.path in files]
     return any(
         (have.size, have.mtime) == (want.size, want.mtime) and have.digest != want.digest
         for have, want in pairs
@@ -75,20 +75,20 @@ def hides(before: list[Entry], after: list[Entry]) -> bool:
 def test_any_tree_becomes_any_other(before: list[Entry], after: list[Entry]) -> None:
     assume(not hides(before, after))
     with tempfile.TemporaryDirectory(dir=memory_folder()) as folder, Tree(Path(folder)) as tree:
-        for wanted in (before, after):
-            plan = plan_for(tree, wanted)
+        for version in (before, after):
+            plan = plan_for(tree, version)
             report = execute(plan, tree, Staged(tree.dest), lambda *_: None)
             assert report.problems == ()
-            assert list(verify(tree, wanted, content=True)) == []
+            assert list(verify(tree, version, content=True)) == []
 
 
 class Failing(Tree):
-    """A tree in which nothing can be done to some paths."""
+    """A tree in which changes to some paths fail."""
 
     broken: frozenset[bytes] = frozenset()
 
-    def _whole(self, items: Sequence[T], do: Callable[[Sequence[T]], Row]) -> Row:
-        """`do` all items before the first that is broken."""
+    def _apply_unbroken(self, items: Sequence[T], do: Callable[[Sequence[T]], Row]) -> Row:
+        """Apply `do` to the items before the first broken one."""
         good = [*takewhile(lambda item: path_of(item) not in self.broken, items)]
         row = do(good) if good else Row(0, None)
         if row.failure is None and len(good) < len(items):
@@ -96,24 +96,24 @@ class Failing(Tree):
         return row
 
     def make_directories(self, items: Sequence[RelPath | Directory]) -> Row:
-        return self._whole(items, super().make_directories)
+        return self._apply_unbroken(items, super().make_directories)
 
     def prepare_files(self, items: Sequence[File], places: Places) -> Row:
         prepare = super().prepare_files
-        return self._whole(items, lambda some: prepare(some, places))
+        return self._apply_unbroken(items, lambda some: prepare(some, places))
 
     def make_links(self, items: Sequence[File]) -> Row:
-        return self._whole(items, super().make_links)
+        return self._apply_unbroken(items, super().make_links)
 
     def make_symlinks(self, items: Sequence[Symlink]) -> Row:
-        return self._whole(items, super().make_symlinks)
+        return self._apply_unbroken(items, super().make_symlinks)
 
     def remove_entries(self, items: Sequence[Removal]) -> Row:
-        return self._whole(items, super().remove_entries)
+        return self._apply_unbroken(items, super().remove_entries)
 
 
 def path_of(item: object) -> RelPath:
-    """Of whatever a row is made of."""
+    """Return the path of an item of a row."""
     if isinstance(item, bytes):
         return RelPath(item)
     assert isinstance(item, tuple)
@@ -123,9 +123,9 @@ def path_of(item: object) -> RelPath:
 ORDER = order_of("indices a.b", "pointers -")
 
 
-def staged_plan(tree: Tree, wanted: list[Entry]) -> Plan:
-    """A plan with its files and symlinks in the stages in which `ORDER` has them."""
-    plan = plan_for(tree, wanted)
+def staged_plan(tree: Tree, entries: list[Entry]) -> Plan:
+    """Return a plan with files and symlinks in the stages of `ORDER`."""
+    plan = plan_for(tree, entries)
     (everything,) = plan.stages
     attributes: list[list[File | Symlink]] = [[] for _ in STAGES]
     fetches: list[list[File]] = [[] for _ in STAGES]
@@ -177,17 +177,17 @@ def test_random_failures_lose_nothing_and_keep_the_order(
         assert put == sorted(put)
         # A hardlink comes no earlier than its leader.
         links = {e.path: e.link or e.path for e in after if isinstance(e, File)}
-        wanted = {entry.path for entry in after} & failed
-        late = [max(map(ORDER.stage_of, (path, links.get(path, path)))) for path in wanted]
+        expected = {entry.path for entry in after} & failed
+        late = [max(map(ORDER.stage_of, (path, links.get(path, path)))) for path in expected]
         if 0 in late:
             assert not any(put), done
-        here = {e.path: e for e in before}
+        by_path = {e.path: e for e in before}
         for entry in after:
-            old = here.get(entry.path)
+            old = by_path.get(entry.path)
             if isinstance(entry, File) and isinstance(old, File):
-                found = tree.stat(entry.path)
-                assert found is not None
-                assert S_ISREG(found.st_mode)
+                status = tree.stat(entry.path)
+                assert status is not None
+                assert S_ISREG(status.st_mode)
         tree.broken = frozenset()
         again = execute(staged_plan(tree, after), tree, Staged(tree.dest), lambda *_: None)
         assert again.problems == ()

@@ -1,4 +1,4 @@
-"""An attr tree that was updated in place is the one that would have been built."""
+"""An attr tree that was updated in place equals a newly built one."""
 
 import os
 import shutil
@@ -39,8 +39,8 @@ OWNERS = (b"root", b"#5", b"#70000")
 
 
 def listable(tree: Tree) -> Tree:
-    """The same as an attr tree can show it: numbers that every machine keeps, no digests."""
-    found: Tree = {}
+    """Return the tree as an attr tree can show it: portable numbers, no digests."""
+    entries: Tree = {}
     for path, entry in tree.items():
         number = sum(path) % len(OWNERS)
         owned = entry._replace(owner=OWNERS[number], group=OWNERS[-1 - number])
@@ -48,18 +48,18 @@ def listable(tree: Tree) -> Tree:
             owned = owned._replace(mode=0o777)
         elif isinstance(owned, File):
             owned = owned._replace(digest=None)
-        found[path] = owned
-    settle_links(found)
-    return found
+        entries[path] = owned
+    settle_links(entries)
+    return entries
 
 
 def listed(generation: Path) -> dict[RelPath, Entry]:
-    """What an attr tree shows; an id without a name as it is."""
+    """Return the entries of an attr tree; an id without a name stays a number."""
     entries: list[Entry] = []
-    for found in scan(generation, links=True):
-        assert isinstance(found, ScannedDirectory)
-        assert found.problems == ()
-        entries += decode_listing(found.listing)
+    for scanned in scan(generation, links=True):
+        assert isinstance(scanned, ScannedDirectory)
+        assert scanned.problems == ()
+        entries += decode_listing(scanned.listing)
     ids = OwnerIds()
     return {
         entry.path: owned(entry, b"#%d" % ids.uid(entry.owner), b"#%d" % ids.gid(entry.group))
@@ -68,14 +68,14 @@ def listed(generation: Path) -> dict[RelPath, Entry]:
 
 
 def owned(entry: Entry, owner: bytes, group: bytes) -> Entry:
-    """The same with these owners; without any for an ordinary user, who cannot give files away."""
+    """Return the entry with these owners; without any for users who cannot change owners."""
     if os.geteuid() != 0:
         owner = group = b""
     return entry._replace(owner=owner, group=group)
 
 
-def wanted(tree: Tree) -> dict[RelPath, Entry]:
-    """The same of a tree."""
+def expected_entries(tree: Tree) -> dict[RelPath, Entry]:
+    """Return the expected entries of a tree."""
     names = {b"root": b"#0"}
     return {
         path: owned(entry, names.get(entry.owner, entry.owner), names.get(entry.group, entry.group))
@@ -84,7 +84,7 @@ def wanted(tree: Tree) -> dict[RelPath, Entry]:
 
 
 def prove(*steps: Tree) -> None:
-    """Build the first, update to each of the others; equal after each."""
+    """Build the first, update to each of the others, and compare after each."""
     folder = Path(tempfile.mkdtemp(prefix="h"))
     try:
         kind, objects = SparseKind(folder), MemoryObjects()
@@ -98,7 +98,7 @@ def prove(*steps: Tree) -> None:
             else:
                 unowned = kind.plan(generation, before, now, OwnerIds()).run()
             assert unowned == 0 or os.geteuid() != 0
-            assert listed(generation) == wanted(tree)
+            assert listed(generation) == expected_entries(tree)
             assert generation.stat().st_mtime_ns == tree[ROOT].mtime
             before = now
         assert [path.name for path in folder.iterdir()] == ["generations"]
@@ -119,8 +119,8 @@ def test_any_changes(random: Random) -> None:
 
 def moved(old: Tree, new: Tree) -> list[Moved]:
     objects = MemoryObjects()
-    found = diff(snapshot(old, objects), snapshot(new, objects))
-    return [each for each in found if isinstance(each, Moved)]
+    changes = diff(snapshot(old, objects), snapshot(new, objects))
+    return [each for each in changes if isinstance(each, Moved)]
 
 
 def test_a_folder_moves_to_where_a_file_was() -> None:
@@ -140,13 +140,13 @@ def test_a_folder_moves_out_of_one_that_becomes_a_file() -> None:
 def test_links_that_lead_out_of_a_folder_that_moves() -> None:
     def tree(where: bytes) -> Tree:
         folder, linked = where + b"/d", where + b"/d/zz"
-        found = tree_of(
+        tree = tree_of(
             *(directory(name) for name in (b"a", b"b", folder)),
             *(file(name + b"/leader", 9, 3) for name in (b"a", b"b")),
             *files(folder, 300),
         )
-        found[RelPath(linked)] = file(linked, 9, 3, link=RelPath(where + b"/leader"))
-        return found
+        tree[RelPath(linked)] = file(linked, 9, 3, link=RelPath(where + b"/leader"))
+        return tree
 
     old, new = tree(b"a"), tree(b"b")
     assert len(moved(old, new)) == 1
@@ -155,12 +155,12 @@ def test_links_that_lead_out_of_a_folder_that_moves() -> None:
 
 def test_groups_fall_apart_and_come_together() -> None:
     def tree(*groups: str) -> Tree:
-        found = tree_of(directory(b"d"))
+        tree = tree_of(directory(b"d"))
         for group in groups:
             leader, *rest = (RelPath(name.encode()) for name in group.split())
-            found[leader] = file(leader, 4, 8)
-            found.update((name, file(name, 4, 8, link=leader)) for name in rest)
-        return found
+            tree[leader] = file(leader, 4, 8)
+            tree.update((name, file(name, 4, 8, link=leader)) for name in rest)
+        return tree
 
     prove(
         tree("a b c d/e"),

@@ -45,6 +45,6 @@ def test_a_batch_ends_where_it_has_to_or_may(
         assert has_to or may
     for batch in cut:
         for number in range(enough, len(batch)):
-            here = batch[:number]
-            assert parent(here[-1].path) == parent(batch[number].path)
-            assert sum(file.size for file in here) <= number << 14
+            prefix = batch[:number]
+            assert parent(prefix[-1].path) == parent(batch[number].path)
+            assert sum(file.size for file in prefix) <= number << 14

@@ -1,4 +1,4 @@
-"""A commit by a list that tells the truth gives the tree of a whole scan, whatever changed."""
+"""A commit by a correct list of changes gives the tree of a full scan."""
 
 import os
 import shutil
@@ -15,11 +15,11 @@ from tests.support.examples import examples
 from tests.support.memory_disk import memory_folder
 
 NAMES = ["a", "b", "c", "d", "e", "x -> y", "new\nline", "\\#101", "\udcff", " lead", "**"]
-"""Of what is made; among them what rsync spells in its own way."""
+"""Names of created files, among them those that rsync escapes."""
 
 
 class Tree:
-    """A tree that changes, and the list of what was done to it."""
+    """A tree that changes, and the list of its changes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -42,7 +42,7 @@ class Tree:
         )
 
     def stamp(self, path: Path) -> None:
-        """A time of its own: the clock of files is coarse."""
+        """Set a unique time, because the clock of files is coarse."""
         self._time += 7
         os.utime(path, (self._time, self._time + 0.25), follow_symlinks=False)
 
@@ -84,7 +84,7 @@ def make_symlink(tree: Tree, one: int, other: int) -> None:
 
 
 def write(tree: Tree, one: int, other: int) -> None:
-    """In place: all names of the file change."""
+    """Rewrite a file in place: all of its names change."""
     if file := chosen(tree.files(), one):
         file.write_text("x" * (other % 100))
         tree.stamp(file)
@@ -92,7 +92,7 @@ def write(tree: Tree, one: int, other: int) -> None:
 
 
 def replace(tree: Tree, one: int, other: int) -> None:
-    """By a new file: a name leaves its group."""
+    """Replace a file by a new one: a name leaves its group."""
     if file := chosen(tree.files(), one):
         part = file.with_name(".part")
         part.write_text("y" * (other % 100))
@@ -140,7 +140,7 @@ def turn_into_directory(tree: Tree, one: int, other: int) -> None:
 
 
 def turn_into_leaf(tree: Tree, one: int, other: int) -> None:
-    """The list names what was below, and not the directory."""
+    """Replace a directory by a leaf; the list has the paths below, and not the directory."""
     if directory := chosen(tree.directories()[1:], one):
         below = sorted(directory.iterdir())
         shutil.rmtree(directory)
@@ -162,7 +162,7 @@ changes = st.lists(
 
 
 def plant(root: Path) -> None:
-    """Directories of each kind that a layout knows: inlined, with a tree of their own, cut."""
+    """Create directories of each kind of layout: inlined, with an own tree, in pieces."""
     for number in range(300):
         name = root / "crowd" / f"f{number}"
         name.parent.mkdir(exist_ok=True)
@@ -198,8 +198,8 @@ def test_the_tree_is_that_of_a_whole_scan(
             assert result.listed is not None
             assert result.listed.scanned == ""
         totals = upstream.head.info.totals
-        whole = upstream.commit()
-        assert not whole.changed
-        assert not whole.missed
-        assert whole.head.info.totals == totals
+        complete = upstream.commit()
+        assert not complete.changed
+        assert not complete.missed
+        assert complete.head.info.totals == totals
         assert upstream.check().faults == ()

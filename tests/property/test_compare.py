@@ -1,4 +1,4 @@
-"""The engine compares a tree with a commit as one would path by path, in whatever steps."""
+"""The engine compares a tree with a commit like a comparison path by path, in any steps."""
 
 import os
 import tempfile
@@ -37,7 +37,7 @@ def order(finding: Finding) -> bytes:
 
 
 def everything(view: View, folder: RelPath = ROOT) -> Iterator[tuple[RelPath, bool]]:
-    """Each path below DEST, and whether it is a directory."""
+    """Yield each path below DEST, with True for a directory."""
     leaves, folders = view.listing(folder)
     for name in leaves:
         yield join(folder, name), False
@@ -48,38 +48,38 @@ def everything(view: View, folder: RelPath = ROOT) -> Iterator[tuple[RelPath, bo
 
 
 def names_of(view: View, path: RelPath) -> int:
-    """How many names the inode at `path` has; 0: nothing is there."""
+    """Return the number of names of the inode at `path`, or 0."""
     status = view.stat(path)
     return 0 if status is None else status.st_nlink
 
 
 def path_by_path(
-    view: View, wanted: list[Entry], top: bytes = b"", after: bytes = b""
+    view: View, entries: list[Entry], top: bytes = b"", after: bytes = b""
 ) -> Iterator[Finding]:
-    """What differs, by a look at each path of either side, from `after` on, of `top`."""
+    """Return the differences below `top` from `after` on, by comparing each path of either side."""
 
     def within(path: RelPath, *, directory: bool) -> bool:
         key = tree_order(path, directory=directory)
         return key.startswith(top) and (key > after or not after)
 
     inodes: set[tuple[int, int]] = set()
-    for entry in wanted:
+    for entry in entries:
         if not within(entry.path, directory=isinstance(entry, Directory)):
             continue
-        here = stat_entry(view, entry.path)
-        if here is None:
+        present = stat_entry(view, entry.path)
+        if present is None:
             yield Missing(entry)
             continue
-        names = differences_here(view, here, entry)
+        names = differences_here(view, present, entry)
         if isinstance(entry, File) and entry.link is None and names_of(view, entry.path) > 1:
-            inode = here.device, here.inode
+            inode = present.device, present.inode
             names |= {"link"} if inode in inodes else set()
             inodes.add(inode)
         if names:
             yield Match(entry, names)
-    known = {entry.path for entry in wanted}
+    paths = {entry.path for entry in entries}
     for path, directory in everything(view):
-        if path not in known and within(path, directory=directory):
+        if path not in paths and within(path, directory=directory):
             yield Extraneous(path, directory)
 
 
@@ -103,15 +103,17 @@ def test_a_comparison_finds_what_differs(
     with tempfile.TemporaryDirectory() as folder, Tree(Path(folder)) as tree:
         execute(plan_for(tree, have), tree, Staged(tree.dest), lambda *_: None)
         expected = in_some_order(list(path_by_path(tree, list(selection.entries()))))
-        found = compared(tree, selection)
-        assert in_some_order(found) == expected
-        assert compared(tree, selection, size=1) == found
-    keys = [order(each) for each in found if not isinstance(each, Extraneous) or each.directory]
+        differences = compared(tree, selection)
+        assert in_some_order(differences) == expected
+        assert compared(tree, selection, size=1) == differences
+    keys = [
+        order(each) for each in differences if not isinstance(each, Extraneous) or each.directory
+    ]
     assert keys == sorted(keys)
 
 
 def modes_of(entry: Entry | None) -> tuple[object, ...]:
-    """What of a mode does not count when entries are compared."""
+    """Return the parts of a mode that a comparison ignores."""
     return () if entry is None else (type(entry.mode), getattr(entry.mode, "stated", None))
 
 
@@ -123,16 +125,18 @@ def test_a_table_gets_what_is_missing_or_differs(
     selection = Selection(selection_of(want).snapshot, Rules(Rules.parse(lines).rules, modes))
     with tempfile.TemporaryDirectory() as folder, Tree(Path(folder)) as tree:
         execute(plan_for(tree, have), tree, Staged(tree.dest), lambda *_: None)
-        found = compared(tree, selection)
+        differences = compared(tree, selection)
         table = CandidateTable(tree.names)
         comparison = TreeComparison(tree, selection)
         rest = list(comparison.put_into(table))
-        expected = [looked_at(tree, each) for each in found if isinstance(each, Match | Missing)]
+        expected = [
+            looked_at(tree, each) for each in differences if isinstance(each, Match | Missing)
+        ]
         assert list(table) == expected
         assert [modes_of(each.expected) for each in table] == [
             modes_of(each.expected) for each in expected
         ]
-    assert rest == [each for each in found if isinstance(each, Extraneous)]
+    assert rest == [each for each in differences if isinstance(each, Extraneous)]
 
 
 @FEW
@@ -147,18 +151,18 @@ def test_a_survey_sees_what_a_look_at_each_path_does(
         table.add([(entry.path, entry, ()) for entry in selection.entries()])
         table.add([(entry.path, None, ()) for entry in want])
         tree.survey(table.engine)
-        for seen in table:
-            here = stat_entry(tree, seen.path)
-            assert (seen.have, seen.special) == (here and here.entry, False)
-            if here is not None:
-                assert (seen.links, seen.inode) == (
-                    names_of(tree, seen.path),
-                    (here.device, here.inode),
+        for candidate in table:
+            present = stat_entry(tree, candidate.path)
+            assert (candidate.have, candidate.special) == (present and present.entry, False)
+            if present is not None:
+                assert (candidate.links, candidate.inode) == (
+                    names_of(tree, candidate.path),
+                    (present.device, present.inode),
                 )
-            if here is not None and seen.expected is not None:
-                assert seen.differing == differences_here(tree, here, seen.expected)
+            if present is not None and candidate.expected is not None:
+                assert candidate.differing == differences_here(tree, present, candidate.expected)
             else:
-                assert not seen.differing
+                assert not candidate.differing
 
 
 @FEW
@@ -180,10 +184,12 @@ def test_a_part_of_a_tree_and_from_the_middle(
         for begin in (b"", after):
             key = tree_order(top, directory=True)
             expected = list(path_by_path(tree, want, key, begin))
-            found = compared(tree, selection, Part(listings, Scope(top, after=begin)))
-            # Behind the place of a wanted leaf nobody remembers that a directory is there instead.
-            again = [e for e in found if isinstance(e, Extraneous) and e.path in retyped]
-            assert in_some_order([e for e in found if e not in again]) == in_some_order(expected)
+            differences = compared(tree, selection, Part(listings, Scope(top, after=begin)))
+            # After the position of a leaf, no part knows that a directory is there instead.
+            again = [e for e in differences if isinstance(e, Extraneous) and e.path in retyped]
+            assert in_some_order([e for e in differences if e not in again]) == in_some_order(
+                expected
+            )
             assert not again or begin
 
 
@@ -193,6 +199,6 @@ def test_the_handle_of_the_tree_is_what_is_compared(tmp_path: Path) -> None:
     with View(tmp_path / "one") as view:
         os.rename(tmp_path / "one", tmp_path / "other")
         (tmp_path / "one").mkdir()
-        found = compared(view, selection_of([Directory(ROOT, 0)]))
-    assert Extraneous(RelPath(b"f"), directory=False) in found
-    assert not any(isinstance(each, Unreadable) for each in found)
+        differences = compared(view, selection_of([Directory(ROOT, 0)]))
+    assert Extraneous(RelPath(b"f"), directory=False) in differences
+    assert not any(isinstance(each, Unreadable) for each in differences)

@@ -1,4 +1,4 @@
-"""The engine copies from a path as rsync does: the same files arrive, are missing or differ."""
+"""The engine copies from a path like rsync: the same files arrive, are missing or differ."""
 
 import os
 import tempfile
@@ -21,7 +21,7 @@ CASES = st.lists(st.tuples(SIZES, st.booleans(), st.sampled_from(CHANGES)), min_
 
 
 def change(place: Path, how: str) -> None:
-    """What happened to a file after it was committed."""
+    """Change a file after it was committed."""
     content = place.read_bytes()
     if how in {"gone", "folder", "symlink", "fifo"}:
         place.unlink()
@@ -40,10 +40,10 @@ def change(place: Path, how: str) -> None:
 
 
 def verdicts(outcome: Outcome) -> list[list[RelPath]]:
-    """The paths by result."""
+    """Return the paths by result."""
     assert outcome.late == []
-    found = (outcome.arrived, outcome.missing, outcome.mismatched, outcome.kept)
-    return [[file.path for file in files] for files in found]
+    result = (outcome.arrived, outcome.missing, outcome.mismatched, outcome.kept)
+    return [[file.path for file in files] for files in result]
 
 
 @given(CASES, st.booleans())
@@ -58,10 +58,10 @@ def test_the_same_verdicts_as_by_rsync(cases: list[tuple[int, bool, str]], volat
             files.append(described(upstream, path, digest=digest))
         for file, (_, _, how) in zip(files, cases, strict=True):
             change(upstream / os.fsdecode(file.path), how)
-        found = []
+        results = []
         for options in (RSYNC, ENGINE):
             paths = {file.path for file in files} if volatile else frozenset()
             down = Downstream(folder / options.program)
             outcome = down.fetch(files, str(upstream), replace(options, volatile=paths))
-            found.append((verdicts(outcome), outcome.newer))
-        assert found[0] == found[1]
+            results.append((verdicts(outcome), outcome.newer))
+        assert results[0] == results[1]

@@ -9,7 +9,7 @@ from tests.support.examples import examples
 from tests.support.filter_oracle import Tree, copied, left_over, options_of, selected, tree_of
 
 FEW = examples(60)
-"""Each example starts rsync, which starts itself twice."""
+"""The number of examples: each starts rsync, which forks twice."""
 NAMES = st.sampled_from([b"a", b"b", b"ab", b"ba", b"aab", b".b", b"c"])
 ODD = st.sampled_from(
     [b"a", b"*", b"[", b"]", b"\\", b"a\\b", b"?", b"!", b"-", b"a\nb", b"\xff", b" ", b"A", b"[a]"]
@@ -34,7 +34,7 @@ EITHER = st.sampled_from([b"- ", b"+ ", b"H ", b"S ", b"P ", b"R ", b"P! ", b"pr
 
 @st.composite
 def trees(draw: st.DrawFn, names: st.SearchStrategy[bytes] = NAMES) -> Tree:
-    """Few names, so that rules meet them often."""
+    """Draw few names, so that rules often match."""
     folders = [RelPath(b"")]
     tree: dict[RelPath, bool] = {}
     for _ in range(draw(st.integers(1, 25))):
@@ -95,8 +95,8 @@ def test_the_reason_agrees_with_the_decision(tree: Tree, lines: list[bytes]) -> 
     rules = Rules.parse(lines)
     for path, directory in tree.items():
         decision = rules.why(path, directory=directory)
-        found = decision is None or decision.rule.include
-        assert found == rules.reaches(path, directory=directory)
+        included = decision is None or decision.rule.include
+        assert included == rules.reaches(path, directory=directory)
         assert decision is None or decision.path in (path, *ancestors(path))
 
 
@@ -104,12 +104,12 @@ def test_the_reason_agrees_with_the_decision(tree: Tree, lines: list[bytes]) -> 
 def test_what_moves_whole(
     tree: Tree, other: Tree, lines: list[bytes], old: bytes, new: bytes
 ) -> None:
-    """Where two directories are said to be alike, nothing below them is told apart."""
+    """Two directories that are called alike have equal decisions for all paths below."""
     rules = Rules.parse(lines)
     mirrored = all(rules.reaches(RelPath(path), directory=True) for path in (old, new))
     if mirrored and rules.alike_below(old, new):
         for path, directory in (*tree.items(), *other.items()):
-            here, there = (RelPath(above + b"/" + path) for above in (old, new))
-            assert rules.reaches(here, directory=directory) == rules.reaches(
-                there, directory=directory
+            old_path, new_path = (RelPath(above + b"/" + path) for above in (old, new))
+            assert rules.reaches(old_path, directory=directory) == rules.reaches(
+                new_path, directory=directory
             )

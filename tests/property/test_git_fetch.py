@@ -1,4 +1,4 @@
-"""Whatever comes in gives objects or an error of ours; what git packs gives git's own ids."""
+"""Any input gives objects or an error of ours; packs of git give git's ids."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -25,36 +25,36 @@ TEXT = b"a line of text\n" * 20
 
 @given(BYTES, BYTES)
 def test_any_delta_is_applied_or_refused(base: bytes, delta: bytes) -> None:
-    for each in (delta, bytes([len(base) & 0x7F, 40]) + delta):
+    for candidate in (delta, bytes([len(base) & 0x7F, 40]) + delta):
         with suppress(FormatError):
-            resolve(pack([whole(base), on_name(object_id("blob", base), each)]))
+            resolve(pack([whole(base), on_name(object_id("blob", base), candidate)]))
 
 
 @given(RANDOMS, st.lists(BYTES, max_size=5), st.sampled_from([0, 100, 1 << 20]))
 def test_any_pack_is_resolved_or_refused(random: Random, records: list[bytes], room: int) -> None:
-    here = Held()
-    base = here.blob(TEXT)
+    store = Held()
+    base = store.blob(TEXT)
     sound = [whole(TEXT[:100]), on_name(base, appended(TEXT, b"x"))]
     sound.append(on_offset(len(sound[1]), appended(TEXT + b"x", b"y")))
     for candidate in (records, [damaged(record, random) for record in sound], [*sound, *records]):
         with suppress(FormatError):
-            resolve(pack(candidate), here, room=room)
+            resolve(pack(candidate), store, room=room)
     with suppress(FormatError):
-        resolve(damaged(pack(sound), random), here, room=room)
+        resolve(damaged(pack(sound), random), store, room=room)
 
 
 def family(random: Random, size: int) -> list[bytes]:
-    """Contents that are made from each other, so that deltas of all shapes are found."""
-    found = [random.randbytes(random.randrange(3000)) for _ in range(2)]
-    while len(found) < size:
-        before = random.choice(found)
+    """Make contents from each other, so that deltas of all shapes occur."""
+    blobs = [random.randbytes(random.randrange(3000)) for _ in range(2)]
+    while len(blobs) < size:
+        before = random.choice(blobs)
         for _ in range(random.randrange(1, 4)):
             at = random.randrange(len(before) + 1)
             cut = at + random.choice([0, 0, 10, 70_000])
             new = random.choice([b"", random.randbytes(random.choice([1, 200, 70_000]))])
             before = before[:at] + new + before[cut:]
-        found.append(before)
-    return found
+        blobs.append(before)
+    return blobs
 
 
 @examples(15)
@@ -79,11 +79,11 @@ def test_what_git_packs(random: Random, form: str, depth: str, room: int) -> Non
         base = top / "all" / "objects" / "pack" / "pack"
         name = git("-C", top / "all", "pack-objects", *options, base, stdin=names.encode())
         packed = Path(f"{base}-{name}.pack").read_bytes()
-        found = resolved(packed, room=room, work=1 << 40)
-        assert isinstance(found, ResolvedPack)
+        objects = resolved(packed, room=room, work=1 << 40)
+        assert isinstance(objects, ResolvedPack)
         index = Path(f"{base}-{name}.idx").read_bytes()
-        assert found.index([], packed[-20:]) == index
-        assert all(bytes.fromhex(line) in found for line in names.split())
+        assert objects.index([], packed[-20:]) == index
+        assert all(bytes.fromhex(line) in objects for line in names.split())
         packs = Packs(1 << 20)
         packs.add(bytes(base.parent))
         for oid, content in zip(names.split(), contents, strict=True):
@@ -92,27 +92,27 @@ def test_what_git_packs(random: Random, form: str, depth: str, room: int) -> Non
 
 
 def check_thin(random: Random, packs: Packs, names: list[str], top: Path) -> None:
-    """Some of the objects, packed against the others, which a second repository has."""
-    here = Held()
+    """Pack some of the objects against the others, which a second repository has."""
+    store = Held()
     old = random.sample(sorted(set(names)), len(set(names)) // 2)
     for name in old:
-        found = packs.find(bytes.fromhex(name))
-        assert found is not None
-        assert here.add(*found).hex() == name
+        location = packs.find(bytes.fromhex(name))
+        assert location is not None
+        assert store.add(*location).hex() == name
     tree = make_tree(top, old)
     assert (
-        here.tree(**{f"{at:03}": bytes.fromhex(each) for at, each in enumerate(old)}).hex() == tree
+        store.tree(**{f"{at:03}": bytes.fromhex(each) for at, each in enumerate(old)}).hex() == tree
     )
-    wanted = make_tree(top, sorted(set(names)))
-    texts = [make_commit(top, tree), make_commit(top, wanted)]
+    target = make_tree(top, sorted(set(names)))
+    texts = [make_commit(top, tree), make_commit(top, target)]
     commits = [object_id("commit", text).hex() for text in texts]
-    here.add("commit", texts[0])
+    store.add("commit", texts[0])
     folder = top / "received"
     with IncomingPack(folder) as incoming:
         incoming.write(pack_thin(top, *commits))
-        received = incoming.complete(here, Work())
+        received = incoming.complete(store, Work())
         assert incoming.install() is not None
-    new = {*names} - {*old} | {wanted, commits[1]}
+    new = {*names} - {*old} | {target, commits[1]}
     assert all(bytes.fromhex(oid) in received for oid in new)
     (index,) = folder.glob("*.idx")
     git("verify-pack", index)
@@ -130,7 +130,7 @@ def make_commit(top: Path, tree: str) -> bytes:
 
 
 def pack_thin(top: Path, old: str, new: str) -> bytes:
-    """What `new` has and `old` has not: a bundle is a thin pack behind a few lines."""
+    """Return the thin pack from `old` to `new`: a bundle is a few lines and such a pack."""
     git("-C", top / "all", "update-ref", "refs/heads/old", old)
     git("-C", top / "all", "update-ref", "refs/heads/main", new)
     git("-C", top / "all", "bundle", "create", "-q", top / "bundle", "main", "^old")

@@ -1,4 +1,4 @@
-"""Names of one file, wherever they are: later ones point to the first, as the oracle spells it."""
+"""Names of one file, in any place: later ones point to the first, as in the oracle."""
 
 import os
 import tempfile
@@ -18,23 +18,23 @@ PATHS = st.lists(NAMES, min_size=1, max_size=4).map(b"/".join)
 
 
 def trees(low: int, high: int) -> st.SearchStrategy[set[bytes]]:
-    """Paths of files: none of them is a directory, too."""
+    """Draw paths of files, none of which is a directory, too."""
     return st.sets(PATHS, min_size=low, max_size=high).filter(
         lambda paths: not any(one.startswith(other + b"/") for one in paths for other in paths)
     )
 
 
 def tree_order(path: bytes) -> tuple[tuple[bytes, ...], bytes]:
-    """Leaves come before subdirectories."""
+    """Return a key that sorts leaves before subdirectories."""
     return tuple(parent(RelPath(path)).split(b"/")) if b"/" in path else (), basename(path)
 
 
 @given(trees(2, 5))
 def test_every_later_name_points_to_the_first(paths: set[bytes]) -> None:
-    first, *others = sorted(paths, key=tree_order)
-    found = {}
+    first, *rest = sorted(paths, key=tree_order)
+    files = {}
     with tempfile.TemporaryDirectory() as folder:
-        for path in (first, *others):
+        for path in (first, *rest):
             place = os.path.join(os.fsencode(folder), path)
             os.makedirs(os.path.dirname(place), exist_ok=True)
             if path == first:
@@ -47,10 +47,10 @@ def test_every_later_name_points_to_the_first(paths: set[bytes]) -> None:
             for line in lines:
                 (entry,) = decode_leaves(item.listing.path, line)
                 assert isinstance(entry, File)
-                found[entry.path] = entry.link, line
-    assert found.keys() == paths
-    assert found[RelPath(first)][0] is None
-    for path in others:
-        link, line = found[RelPath(path)]
+                files[entry.path] = entry.link, line
+    assert files.keys() == paths
+    assert files[RelPath(first)][0] is None
+    for path in rest:
+        link, line = files[RelPath(path)]
         assert link == first
         assert line.endswith(link_field(path, first) + b"\n")

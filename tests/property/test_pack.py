@@ -1,4 +1,4 @@
-"""Any objects in any order: git unpacks what was packed."""
+"""git unpacks packs of any objects in any order."""
 
 import subprocess
 import tempfile

@@ -26,7 +26,7 @@ CONTENTS = st.sampled_from([b"1", b"2", b"33", b"44"])
 
 
 class Described(NamedTuple):
-    """A snapshot, and what its files hold."""
+    """A snapshot with the contents of its files."""
 
     entries: dict[RelPath, Entry]
     contents: dict[RelPath, bytes]
@@ -38,7 +38,7 @@ class Described(NamedTuple):
 
 @st.composite
 def described(draw: st.DrawFn, *, digests: bool = True) -> Described:
-    """A small tree: few names, so that two trees meet often."""
+    """Draw a small tree with few names, so that two trees overlap."""
     folders = [RelPath(b"")]
     entries: dict[RelPath, Entry] = {folders[0]: Directory(folders[0], draw(st.integers(1, 3)))}
     contents: dict[RelPath, bytes] = {}
@@ -61,7 +61,7 @@ def described(draw: st.DrawFn, *, digests: bool = True) -> Described:
         else:
             content = draw(CONTENTS)
             if not digests:
-                mtime += 10 * content[0]  # without digests, a time stands for a content
+                mtime += 10 * content[0]  # without digests, a time identifies a content
             digest = digest_of(content) if digests else None
             entries[path] = File(path, len(content), mtime, mode, digest=digest)
             contents[path] = content
@@ -70,18 +70,18 @@ def described(draw: st.DrawFn, *, digests: bool = True) -> Described:
 
 
 def changed(have: Described, want: Described) -> list[Candidate]:
-    """What a comparison of the differences between two snapshots yields."""
+    """Return the result of comparing the differences between two snapshots."""
     tree = have.tree
-    found = []
+    candidates = []
     for path in have.entries.keys() | want.entries.keys():
         old, new = have.entries.get(path), want.entries.get(path)
         if old is None or new is None or differing(old, new):
-            found.append(tree.candidate(path, new, () if old is None else (old,)))
-    return found
+            candidates.append(tree.candidate(path, new, () if old is None else (old,)))
+    return candidates
 
 
 def compared(have: Described, want: Described) -> list[Candidate]:
-    """What a comparison of the whole tree yields, with extraneous to be deleted."""
+    """Return the result of comparing the whole tree, with extraneous paths to delete."""
     tree = have.tree
     paths = have.entries.keys() | want.entries.keys()
     return [tree.candidate(path, want.entries.get(path)) for path in paths]
@@ -92,8 +92,8 @@ stages_of = order_of(apt=[b"", b"a", b"b", b"a/b", b"b/a", b"c"]).stages_of
 
 def whole_plan(candidates: list[Candidate], moves: list[Move], want: Described) -> Plan:
     plan = make_plan(candidates, moves, stages_of)
-    found = (want.entries.get(path) for path in changed_directories(plan))
-    return with_directories(plan, [entry for entry in found if isinstance(entry, Directory)])
+    entries = (want.entries.get(path) for path in changed_directories(plan))
+    return with_directories(plan, [entry for entry in entries if isinstance(entry, Directory)])
 
 
 @given(described(), described())
@@ -114,13 +114,13 @@ def test_without_digests(have: Described, want: Described) -> None:
 
 @given(described(), described(), described())
 def test_a_run_that_was_cut(first: Described, cut: Described, want: Described) -> None:
-    """On the disk is the second; recorded are the first and the second."""
+    """Plan for a tree that is the second, with the first and the second recorded."""
     tree = cut.tree
     candidates = {}
     for past in (first, cut):
         for path in past.entries.keys() | want.entries.keys():
-            said = (past.entries.get(path) for past in (first, cut))
-            entries = tuple(entry for entry in said if entry is not None)
+            past_entries = (past.entries.get(path) for past in (first, cut))
+            entries = tuple(entry for entry in past_entries if entry is not None)
             candidates[path] = tree.candidate(path, want.entries.get(path), entries)
     tree.execute(whole_plan(list(candidates.values()), [], want), want.contents)
     assert_same(tree, want.tree)
@@ -128,7 +128,7 @@ def test_a_run_that_was_cut(first: Described, cut: Described, want: Described) -
 
 @given(described(), described(), described())
 def test_deletions_that_wait(first: Described, second: Described, third: Described) -> None:
-    """Two syncs within the delay, then one after it."""
+    """Run two syncs within the delay, then one after it."""
     tree, waiting = first.tree, list[DelayedDeletion]()
     for have, want, now in ((first, second, 100), (second, third, 105), (third, third, 115)):
         waiting = _sync_with_delay(tree, waiting, have, want, now)
@@ -151,7 +151,7 @@ def _digest_in(tree: MemoryTree, path: RelPath) -> bytes:
 def _sync_with_delay(
     tree: MemoryTree, waiting: list[DelayedDeletion], have: Described, want: Described, now: int
 ) -> list[DelayedDeletion]:
-    """Carry out a plan with a delay of 10 s; what waits from then on."""
+    """Carry out a plan with a delay of 10 s; return the waiting deletions."""
     candidates = [
         tree.candidate(path, want.entries.get(path), _past(path, have))
         for path in have.entries.keys() | want.entries.keys()
@@ -165,9 +165,9 @@ def _sync_with_delay(
     plan = make_plan(candidates, [], stages_of)
     policy = DelayPolicy(now, 10, lambda _: False, lambda path: path in want.entries)
     changed, left, _ = delay_deletions(plan, waiting, policy)
-    found = (want.entries.get(path) for path in changed_directories(changed))
+    entries = (want.entries.get(path) for path in changed_directories(changed))
     tree.execute(
-        with_directories(changed, [entry for entry in found if isinstance(entry, Directory)]),
+        with_directories(changed, [entry for entry in entries if isinstance(entry, Directory)]),
         want.contents,
     )
     return [each._replace(since=each.since or now) for each in left]
@@ -175,7 +175,7 @@ def _sync_with_delay(
 
 @given(described(digests=False), described(digests=False))
 def test_a_tree_of_unknown_origin(have: Described, want: Described) -> None:
-    # Two groups that are one here are told apart by the comparison, which is not under test.
+    # The comparison, which is not under test, separates two groups that are one here.
     for path, entry in have.entries.items():
         if isinstance(entry, File) and entry.link:
             have.entries[path] = entry._replace(link=None)
@@ -189,10 +189,10 @@ def test_a_tree_of_unknown_origin(have: Described, want: Described) -> None:
 def test_a_directory_that_was_renamed(
     have: Described, want: Described, inside: Described, data: st.DataObject
 ) -> None:
-    """A third tree, which stands in `have` in one place and in `want` in another."""
-    both = [path for path, entry in have.entries.items() if _is_dir(entry)]
-    both = [path for path in both if _is_dir(want.entries.get(path))]
-    old = join(data.draw(st.sampled_from(both)), b"old")
+    """Put a third tree at one place of `have` and at another of `want`."""
+    shared = [path for path, entry in have.entries.items() if _is_dir(entry)]
+    shared = [path for path in shared if _is_dir(want.entries.get(path))]
+    old = join(data.draw(st.sampled_from(shared)), b"old")
     new = data.draw(st.sampled_from([RelPath(b"new"), RelPath(b"made/new")]))
     candidates = changed(have, want)
     instead = data.draw(st.sampled_from([None, Symlink(old, b"elsewhere", 1)]))
@@ -215,7 +215,7 @@ def _is_dir(entry: Entry | None) -> bool:
 
 
 def _graft(part: Described, onto: Described, place: RelPath) -> None:
-    """Put a whole tree into another."""
+    """Insert a tree into another."""
     for path, entry in part.entries.items():
         target = join(place, path) if path else place
         moved = entry._replace(path=target)
@@ -250,11 +250,11 @@ def test_the_order_of_a_plan(have: Described, want: Described) -> None:
 def test_what_is_not_proven_is_fetched(have: Described, want: Described) -> None:
     table = CandidateTable.of(changed(have, want))
     for candidate, _, right in table.sources({len(each) for each in have.contents.values()}):
-        wanted = candidate.expected
-        if isinstance(wanted, File) and wanted.link is None and right:
+        target = candidate.expected
+        if isinstance(target, File) and target.link is None and right:
             present = have.entries[candidate.path]
             assert isinstance(present, File)
-            assert have.contents[present.link or present.path] == want.contents[wanted.path]
+            assert have.contents[present.link or present.path] == want.contents[target.path]
 
 
 TOPS = st.sets(st.sampled_from([b"", b"a", b"b", b"a/b", b"c"]), max_size=3)
@@ -267,8 +267,8 @@ def test_what_is_withheld(
 ) -> None:
     order = order_of(apt=tops)
     plan = make_plan(changed(have, want), [], order.stages_of)
-    found = (want.entries.get(path) for path in changed_directories(plan))
-    plan = with_directories(plan, [entry for entry in found if isinstance(entry, Directory)])
+    entries = (want.entries.get(path) for path in changed_directories(plan))
+    plan = with_directories(plan, [entry for entry in entries if isinstance(entry, Directory)])
     fetches = [file for stage in plan.stages for file in stage.fetches]
     failed = data.draw(st.lists(st.sampled_from(fetches), unique=True)) if fetches else []
     withholding = Withholding(order)
@@ -277,7 +277,7 @@ def test_what_is_withheld(
     part = withhold(plan, withholding)
     waits = {file.path for file in failed} | withholding.held
     _assert_order_is_kept(part, order, waits, want)
-    # It can be carried out, and what comes after a repaired upstream finishes the job.
+    # It can be carried out, and a sync from a repaired upstream finishes it.
     tree = have.tree
     before = dict(tree.nodes)
     tree.execute(part, want.contents)
@@ -294,16 +294,16 @@ def test_what_is_withheld(
 def _assert_order_is_kept(
     part: Plan, order: PublishOrder, waits: set[RelPath], want: Described
 ) -> None:
-    """No index names what is not there; nothing is gone that an index names which waits."""
-    stages = [(entry, stage) for stage in part.stages[1:] for entry in _put(stage)]
+    """Assert that no index names a missing file, and no waiting index a deleted one."""
+    stages = [(entry, stage) for stage in part.stages[1:] for entry in _published(stage)]
     for entry, _ in stages:
-        named = order.names_below(entry.path, symlink=isinstance(entry, Symlink))
+        referenced = order.names_below(entry.path, symlink=isinstance(entry, Symlink))
         absent = [path for path in waits if path in want.entries and not order.is_volatile(path)]
-        assert named is None or not [path for path in absent if _holds(named, path)]
+        assert referenced is None or not [path for path in absent if _holds(referenced, path)]
     needed = {
-        named
+        referenced
         for path in waits
-        if (named := order.names_below(path, symlink=_is_symlink(want, path))) is not None
+        if (referenced := order.names_below(path, symlink=_is_symlink(want, path))) is not None
         and path in want.entries
         and not order.is_volatile(path)
     }
@@ -316,7 +316,7 @@ def _is_symlink(described: Described, path: RelPath) -> bool:
     return isinstance(described.entries.get(path), Symlink)
 
 
-def _put(stage: Stage) -> list[Entry]:
+def _published(stage: Stage) -> list[Entry]:
     return [*stage.fetches, *stage.links, *stage.symlinks]
 
 
@@ -325,5 +325,5 @@ def _holds(folder: RelPath, path: RelPath) -> bool:
 
 
 def _past(path: RelPath, *snapshots: Described) -> tuple[Entry, ...]:
-    found = (snapshot.entries.get(path) for snapshot in snapshots)
-    return tuple(entry for entry in found if entry is not None)
+    entries = (snapshot.entries.get(path) for snapshot in snapshots)
+    return tuple(entry for entry in entries if entry is not None)

@@ -1,4 +1,4 @@
-"""The engine finds repositories and stages as one would path by path, from names alone."""
+"""The engine finds repositories and stages like a search path by path, from names alone."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -16,7 +16,7 @@ from huai_schema.codec.publish_rules import (
 )
 from huai_schema.entries import Directory
 from huai_schema.paths import ROOT, RelPath, ancestors, join, parent
-from tests.property.test_publish_patterns import name_fits, wanted
+from tests.property.test_publish_patterns import matches, name_fits
 from tests.support.examples import examples
 from tests.support.schema.trees import Tree, directory, file, snapshot, tree_of
 
@@ -55,8 +55,8 @@ def some_trees(draw: st.DrawFn) -> Tree:
 @st.composite
 def some_profiles(draw: st.DrawFn) -> dict[str, Profile]:
     def rules() -> tuple[StageRule, ...]:
-        found = map(parse_rule, draw(RULES))
-        return tuple(rule for rule in found if isinstance(rule, StageRule))
+        rules = map(parse_rule, draw(RULES))
+        return tuple(rule for rule in rules if isinstance(rule, StageRule))
 
     kinds = [Profile(GENERIC, (), rules()), *(Profile(n, draw(TOPS), rules()) for n in "xy")]
     return {each.name: each for each in kinds}
@@ -77,16 +77,16 @@ def has(tree: Tree, folder: RelPath, marker: str) -> bool:
 def fits(rule: StageRule | VolatileRule, path: RelPath, *, symlink: bool) -> bool:
     names = path.decode().split("/")
     kind = symlink or not rule.pattern.symlinks
-    return kind and wanted(list(rule.pattern.components), names)
+    return kind and matches(list(rule.pattern.components), names)
 
 
 def first(rules: Iterable[T], path: bytes, *, symlink: bool) -> T | None:
-    found = (rule for rule in rules if fits(rule, RelPath(path), symlink=symlink))
-    return next(found, None)
+    matching = (rule for rule in rules if fits(rule, RelPath(path), symlink=symlink))
+    return next(matching, None)
 
 
 class PathByPath:
-    """Does what `order` says at its head."""
+    """An implementation of the rules in the docstring of `order`."""
 
     def __init__(
         self,
@@ -146,14 +146,14 @@ def test_stages(
     put = [f"profile {kind} /{path.decode()}" for path, kind in kinds.items()]
     order = PublishOrder(snapshot(tree), profiles, own_rules((*own, *put)), [], volatile)
     paths = [join(folder, b"a") for folder in tree] + [path for path in tree if path]
-    asked = [(path, symlink) for path in paths for symlink in (False, True)]
-    assert list(order.stages_of(asked)) == [
-        expected.placement(path, symlink=symlink)[0] for path, symlink in asked
+    queries = [(path, symlink) for path in paths for symlink in (False, True)]
+    assert list(order.stages_of(queries)) == [
+        expected.placement(path, symlink=symlink)[0] for path, symlink in queries
     ]
-    for path, symlink in asked:
-        found = order.placement_of(path, symlink=symlink)
-        top = found.repository.top if found.repository else None
-        assert (found.stage, found.rule, top) == expected.placement(path, symlink=symlink)
+    for path, symlink in queries:
+        placement = order.placement_of(path, symlink=symlink)
+        top = placement.repository.top if placement.repository else None
+        assert (placement.stage, placement.rule, top) == expected.placement(path, symlink=symlink)
         outermost = expected.around(parent(path))[:1]
         assert order.repository_of(path) == (outermost[0][0] if outermost else None)
         assert order.has_entry(path) == (path in tree)

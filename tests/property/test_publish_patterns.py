@@ -1,4 +1,4 @@
-"""Patterns of publish rules, against the slow and obvious way to match them."""
+"""Patterns of publish rules, compared with a slow and obvious matcher."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +28,7 @@ def fits(components: list[str], names: list[str]) -> bool:
     return bool(names) and name_fits(components[0], names[0]) and fits(components[1:], names[1:])
 
 
-def wanted(written: list[str], names: list[str]) -> bool:
+def matches(written: list[str], names: list[str]) -> bool:
     components = [n for i, n in enumerate(written) if not i or n != "**" or written[i - 1] != "**"]
     if components[-1] == "**":  # everything below, not the directory itself
         return any(fits(components[:-1], names[:n]) for n in range(len(names)))
@@ -39,19 +39,19 @@ def wanted(written: list[str], names: list[str]) -> bool:
 def test_patterns(components: list[str], names: list[str], symlink: bool, symlinks: bool) -> None:
     pattern = Pattern(tuple(components), symlinks)
     matcher = Matcher([(pattern, "found")])
-    found = matcher.find(RelPath("/".join(names).encode()), symlink=symlink)
-    assert (found is not None) == (wanted(components, names) and (symlink or not symlinks))
+    rule = matcher.find(RelPath("/".join(names).encode()), symlink=symlink)
+    assert (rule is not None) == (matches(components, names) and (symlink or not symlinks))
 
 
 @given(st.lists(COMPONENTS, max_size=4), PATHS)
 def test_the_first_counts(patterns: list[list[str]], names: list[str]) -> None:
     matcher = Matcher((Pattern(tuple(each), symlinks=False), n) for n, each in enumerate(patterns))
-    first = next((n for n, each in enumerate(patterns) if wanted(each, names)), None)
+    first = next((n for n, each in enumerate(patterns) if matches(each, names)), None)
     assert matcher.find(RelPath("/".join(names).encode()), symlink=False) == first
 
 
 def test_no_pattern_takes_for_ever() -> None:
-    """Would run for longer than any test may if a star could be tried again and again."""
+    """A matcher that backtracks over stars would exceed any time limit."""
     stars = Pattern.parse("/" + "*a" * 60 + "b")
     assert Matcher([(stars, 1)]).find(RelPath(b"a" * 255), symlink=False) is None
     deep = Pattern.parse("/" + "**/a/" * 60 + "b")

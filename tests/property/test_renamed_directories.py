@@ -1,4 +1,4 @@
-"""Directories that are renamed and changed: each run, cut anywhere, can be finished by the next."""
+"""Renamed and changed directories: the next run can finish one that was cut anywhere."""
 
 import tempfile
 from pathlib import Path
@@ -38,7 +38,7 @@ SIZES = st.sampled_from([140, 300])
 
 
 class History:
-    """Versions of a tree, and what their files hold."""
+    """The versions of a tree, with the contents of their files."""
 
     def __init__(self, random: Random, size: int) -> None:
         self.contents: dict[bytes, bytes] = {}
@@ -53,7 +53,7 @@ class History:
             put(self.tree, name, {ROOT: self.file(b"")})
 
     def file(self, path: bytes) -> File:
-        """A new file, or new content of one."""
+        """Create a file, or new content for one."""
         self._clock += 1
         content = b"%d\n" % self._clock * self._random.choice([1, 1, 200])
         digest = blake3(content).digest()
@@ -61,7 +61,7 @@ class History:
         return File(RelPath(path), len(content), self._clock, digest=digest)
 
     def next(self) -> Selection:
-        """The next version: a directory may move, and some things change, in it above all."""
+        """Draw the next version: a directory may move, with changes mostly inside it."""
         random, tree = self._random, self.tree
         if random.random() < 0.8:
             self._rename()
@@ -122,12 +122,12 @@ class History:
 
     def _delete(self, path: RelPath) -> None:
         if path != b"k" and path not in {*map(RelPath, PLACES)}:
-            for each in [each for each in self.tree if (each + b"/").startswith(path + b"/")]:
-                del self.tree[each]
+            for below in [each for each in self.tree if (each + b"/").startswith(path + b"/")]:
+                del self.tree[below]
 
     def _retype(self, path: RelPath) -> None:
-        kept = self.tree[path]
-        if isinstance(kept, Directory) and not path.endswith(b"/sub"):
+        content = self.tree[path]
+        if isinstance(content, Directory) and not path.endswith(b"/sub"):
             return
         self._delete(path)
         kinds: list[Callable[[], Entry]] = [
@@ -153,46 +153,46 @@ def _above(path: bytes) -> list[RelPath]:
     return [RelPath(b"/".join(parts[: count + 1])) for count in range(len(parts))]
 
 
-class Held(Staged):
-    """Stages the content that a digest stands for."""
+class HeldContent(Staged):
+    """A staging area with the content of each digest."""
 
     def __init__(self, dest: Path, contents: dict[bytes, bytes]) -> None:
         super().__init__(dest)
         self._contents = contents
 
-    def path(self, wanted: File) -> Path:
+    def path(self, file: File) -> Path:
         self._ready.mkdir(parents=True, exist_ok=True)
-        path = self._ready / f"{wanted.path.hex()[-200:]}"
-        assert wanted.digest is not None
-        content = self._contents[wanted.digest]
+        path = self._ready / f"{file.path.hex()[-200:]}"
+        assert file.digest is not None
+        content = self._contents[file.digest]
         if not path.exists() or path.read_bytes() != content:
             path.write_bytes(content)
         return path
 
 
 class CutError(Exception):
-    """The run ends here."""
+    """An error that ends the run at a step."""
 
 
 class Planned(NamedTuple):
-    """A plan, and the comparison that it is made from."""
+    """A plan, with its comparison."""
 
     plan: Plan
     diff: TreeDiff
 
 
-def planned(tree: LocalTree, past: list[Selection], wanted: Selection) -> Planned:
-    """As `PlanBuilder` makes it, without limits and protection."""
-    diff = diff_changes(tree, past, wanted)
+def planned(tree: LocalTree, past: list[Selection], target: Selection) -> Planned:
+    """Plan like `PlanBuilder`, without limits and protection."""
+    diff = diff_changes(tree, past, target)
     if len(past) > 1:
         diff = split_shared_inodes(diff, may_share=False)
     plan = make_plan(diff.candidates, diff.moves, lambda leaves: [int(link) for _, link in leaves])
-    changed = map(wanted.directory, changed_directories(plan))
+    changed = map(target.directory, changed_directories(plan))
     return Planned(with_directories(plan, [each for each in changed if each is not None]), diff)
 
 
-def carry_out(plan: Plan, tree: LocalTree, held: Held, steps: int) -> None:
-    """Carry out a plan; raises `CutError` after so many steps."""
+def carry_out(plan: Plan, tree: LocalTree, content: HeldContent, steps: int) -> None:
+    """Carry out a plan; raise `CutError` after `steps`."""
     left = steps
 
     def count(*_: object) -> None:
@@ -201,7 +201,7 @@ def carry_out(plan: Plan, tree: LocalTree, held: Held, steps: int) -> None:
         if left <= 0:
             raise CutError
 
-    report = execute(plan, tree, held, count)
+    report = execute(plan, tree, content, count)
     assert report.problems == ()
     assert report.extraneous == ()
 
@@ -220,17 +220,17 @@ def test_any_history_of_renames(random: Random, size: int, cuts: list[int]) -> N
         past: list[Selection] = []
         first = selection_of([*history.tree.values()])
         versions = [(first, ENDLESS), *((history.next(), cut) for cut in cuts)]
-        held = Held(Path(folder), history.contents)
-        for wanted, cut in [*versions, (history.next(), ENDLESS)]:
+        content = HeldContent(Path(folder), history.contents)
+        for target, cut in [*versions, (history.next(), ENDLESS)]:
             with LocalTree(Path(folder)) as tree:
-                plan = planned(tree, past or [NOTHING], wanted).plan
+                plan = planned(tree, past or [NOTHING], target).plan
                 try:
-                    carry_out(plan, tree, held, cut)
+                    carry_out(plan, tree, content, cut)
                 except CutError:
-                    past.append(wanted)
+                    past.append(target)
                     continue
-                past = [wanted]
-                assert list(verify(tree, wanted, content=True)) == []
+                past = [target]
+                assert list(verify(tree, target, content=True)) == []
 
 
 def test_a_renamed_directory_with_changes_inside_is_one_step() -> None:
@@ -240,19 +240,19 @@ def test_a_renamed_directory_with_changes_inside_is_one_step() -> None:
         tempfile.TemporaryDirectory(dir=memory_folder()) as folder,
         LocalTree(Path(folder)) as tree,
     ):
-        held = Held(Path(folder), history.contents)
+        content = HeldContent(Path(folder), history.contents)
         past = selection_of([*before.values()])
-        carry_out(planned(tree, [NOTHING], past).plan, tree, held, ENDLESS)
+        carry_out(planned(tree, [NOTHING], past).plan, tree, content, ENDLESS)
         old = {each: before.pop(each) for each in list(before) if (each + b"/").startswith(b"a/")}
         put(before, b"x/new", {RelPath(path[2:]): each for path, each in old.items()})
         for name in (b"x/new/f007", b"x/new/sub/in"):
             before[RelPath(name)] = history.file(name)
         del before[RelPath(b"x/new/f008")]
-        found = planned(tree, [past], selection_of([*before.values()]))
-        assert found.diff.moves == [(b"a", b"x/new")]
-        assert {each.path for each in found.diff.candidates} == {
+        plan = planned(tree, [past], selection_of([*before.values()]))
+        assert plan.diff.moves == [(b"a", b"x/new")]
+        assert {each.path for each in plan.diff.candidates} == {
             *(b"", b"x/new/f007", b"x/new/f008", b"x/new/sub/in")
         }
-        assert [each.path for each in found.plan.removals] == [b"x/new/f008"]
-        carry_out(found.plan, tree, held, ENDLESS)
+        assert [each.path for each in plan.plan.removals] == [b"x/new/f008"]
+        carry_out(plan.plan, tree, content, ENDLESS)
         assert list(verify(tree, before.values(), content=True)) == []

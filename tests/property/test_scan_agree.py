@@ -1,4 +1,4 @@
-"""The native scanner against its oracle, and both against the tree itself."""
+"""The native scanner, compared with its oracle, and both with the tree."""
 
 import os
 import stat
@@ -90,47 +90,47 @@ def planted(tree: Folder) -> Iterator[Path]:
         unlock(root)
 
 
-def fill(here: int, folder: Folder, files: list[bytes]) -> None:
+def fill(handle: int, folder: Folder, files: list[bytes]) -> None:
     for name, node in folder.inside.items():
         if isinstance(node, Folder):
-            os.mkdir(name, dir_fd=here)
-            below = os.open(name, os.O_RDONLY, dir_fd=here)
+            os.mkdir(name, dir_fd=handle)
+            below = os.open(name, os.O_RDONLY, dir_fd=handle)
             fill(below, node, files)
             os.close(below)
         else:
-            plant(here, name, node, files)
+            plant(handle, name, node, files)
 
 
-def plant(here: int, name: bytes, leaf: Leaf, files: list[bytes]) -> None:
-    path = os.readlink(b"/proc/self/fd/%d" % here) + b"/" + name
+def plant(parent: int, name: bytes, leaf: Leaf, files: list[bytes]) -> None:
+    path = os.readlink(b"/proc/self/fd/%d" % parent) + b"/" + name
     match leaf.kind:
         case "symlink":
-            os.symlink(leaf.content, name, dir_fd=here)
+            os.symlink(leaf.content, name, dir_fd=parent)
         case "fifo":
-            os.mknod(name, stat.S_IFIFO | 0o600, dir_fd=here)
+            os.mknod(name, stat.S_IFIFO | 0o600, dir_fd=parent)
         case "socket":
-            os.mknod(name, stat.S_IFSOCK | 0o600, dir_fd=here)
+            os.mknod(name, stat.S_IFSOCK | 0o600, dir_fd=parent)
         case "hardlink" if files:
-            os.link(files[len(leaf.content) % len(files)], name, dst_dir_fd=here)
+            os.link(files[len(leaf.content) % len(files)], name, dst_dir_fd=parent)
         case _:
-            handle = os.open(name, os.O_CREAT | os.O_WRONLY, dir_fd=here)
+            handle = os.open(name, os.O_CREAT | os.O_WRONLY, dir_fd=parent)
             os.write(handle, leaf.content)
             os.fchmod(handle, leaf.mode)
             os.close(handle)
             files.append(path)
     if leaf.kind != "hardlink":
-        os.utime(name, ns=(0, leaf.mtime), dir_fd=here, follow_symlinks=False)
+        os.utime(name, ns=(0, leaf.mtime), dir_fd=parent, follow_symlinks=False)
 
 
-def finish(here: int, folder: Folder) -> None:
-    """Set modes and times once all is there: a mode may shut out an ordinary user."""
+def finish(handle: int, folder: Folder) -> None:
+    """Set modes and times at the end, because a mode may shut out an ordinary user."""
     for name, node in folder.inside.items():
         if isinstance(node, Folder):
-            below = os.open(name, os.O_RDONLY, dir_fd=here)
+            below = os.open(name, os.O_RDONLY, dir_fd=handle)
             finish(below, node)
             os.close(below)
-            os.chmod(name, node.mode, dir_fd=here)
-            os.utime(name, ns=(0, node.mtime), dir_fd=here)
+            os.chmod(name, node.mode, dir_fd=handle)
+            os.utime(name, ns=(0, node.mtime), dir_fd=handle)
 
 
 def unlock(root: Path) -> None:
@@ -155,25 +155,25 @@ def test_both_scanners_see_the_same(tree: Folder, how: ScanOptions, privileged: 
 @given(trees)
 def test_every_entry_is_listed_or_accounted_for(tree: Folder) -> None:
     with planted(tree) as root:
-        found = scan_native(root, ScanOptions())
-        listed = leaves(found)
-        here = os.fsencode(root)
-        expected = dict(walk(here))
-        skipped = sum(each.skipped for each in directories(found).values())
-        problems = {p.path for each in directories(found).values() for p in each.problems}
+        scanned = scan_native(root, ScanOptions())
+        listed = leaves(scanned)
+        top = os.fsencode(root)
+        expected = dict(walk(top))
+        skipped = sum(each.skipped for each in directories(scanned).values())
+        problems = {p.path for each in directories(scanned).values() for p in each.problems}
         special = [s for s in expected.values() if stat.S_ISFIFO(s) or stat.S_ISSOCK(s)]
-        whole = not unreadable(found) and not problems
-        if whole or os.geteuid() == 0:
+        complete = not unreadable(scanned) and not problems
+        if complete or os.geteuid() == 0:
             assert skipped == len(special)
-        if whole:
-            kept = {path for path, mode in expected.items() if not special_mode(mode)}
-            assert {*listed, *directories(found)} - {b""} == kept
+        if complete:
+            ordinary = {path for path, mode in expected.items() if not special_mode(mode)}
+            assert {*listed, *directories(scanned)} - {b""} == ordinary
         for path, leaf in listed.items():
-            status = os.lstat(here + b"/" + path)
+            status = os.lstat(top + b"/" + path)
             assert leaf.mtime == status.st_mtime_ns
             assert leaf.mode == stat.S_IMODE(status.st_mode)
             if isinstance(leaf, Symlink):
-                assert leaf.target == os.readlink(here + b"/" + path)
+                assert leaf.target == os.readlink(top + b"/" + path)
             else:
                 assert leaf.size == status.st_size
 
@@ -183,7 +183,7 @@ def special_mode(mode: int) -> bool:
 
 
 def walk(root: bytes, prefix: bytes = b"") -> Iterator[tuple[bytes, int]]:
-    """Every path below `root` with its mode, but for rsync's leftovers, which `ODD_NAMES` holds."""
+    """Yield every path below `root` with its mode, except rsync's leftovers in `ODD_NAMES`."""
     names = os.listdir(root) if os.access(root, os.R_OK | os.X_OK) else ()
     for name in names:
         mode = os.lstat(root + b"/" + name).st_mode

@@ -1,4 +1,4 @@
-"""Any bytes give a value or a FormatError; what decodes is the one spelling of its value."""
+"""Any bytes give a value or a FormatError; each value has one spelling."""
 
 import re
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def decodes(decode: Callable[[], object]) -> bool:
 
 
 def respelled(text: bytes) -> bytes:
-    """The leaves of `text` decoded and encoded again."""
+    """Decode the leaves of `text`, and encode them again."""
     return b"".join(encode_leaf(entry) for entry in decode_leaves(HERE, text))
 
 
@@ -136,8 +136,8 @@ def test_descriptors_come_back(module: str, urls: list[str]) -> None:
 def test_damaged_descriptors_are_canonical_or_refused(module: str, random: Random) -> None:
     data = damaged(Descriptor(module, ("rsync://h/m/", "/srv/m")).encode(), random)
     if decodes(lambda: Descriptor.decode(data)):
-        known = re.sub(rb"(?m)^(?!(format|module|digest|content)\t).*\n", b"", data)
-        assert Descriptor.decode(data).encode() == known
+        known_lines = re.sub(rb"(?m)^(?!(format|module|digest|content)\t).*\n", b"", data)
+        assert Descriptor.decode(data).encode() == known_lines
 
 
 def infos() -> st.SearchStrategy[CommitInfo]:
@@ -157,12 +157,12 @@ def test_damaged_messages_are_canonical_or_refused(info: CommitInfo, random: Ran
     message = damaged(info.encode().encode(), random).decode("utf-8", "replace")
     if decodes(lambda: CommitInfo.decode(message)):
         head, _, trailers = message.partition("\n\n")
-        known = re.findall(
+        known_lines = re.findall(
             "(?m)^Huai-(?:Serial|Files|Directories|Symlinks|Bytes"
             "|Skipped|Added|Removed|Changed|Moved): .*\n",
             trailers,
         )
-        assert CommitInfo.decode(message).encode() == head + "\n\n" + "".join(known)
+        assert CommitInfo.decode(message).encode() == head + "\n\n" + "".join(known_lines)
 
 
 @given(st.text())

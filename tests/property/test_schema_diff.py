@@ -67,7 +67,7 @@ def test_equal_trees_read_nothing(random: Random, size: int) -> None:
 
 
 def own_tree(random: Random) -> Tree:
-    """No two objects are alike by chance, none has a digest, and all shapes occur."""
+    """Draw entries of all shapes without digests, no two of them equal by chance."""
     entries = [
         directory(b"small"),
         directory(b"large"),
@@ -126,7 +126,7 @@ PLACES = st.sampled_from([b"old", b"new", b"a/old", b"a/b/new", b"small"])
 def test_renamed_trees_with_changes_inside(
     random: Random, size: int, steps: int, places: list[bytes]
 ) -> None:
-    """Each place in turn is the old and the new one of another tree."""
+    """Use each place in turn as the old and the new place of another tree."""
     old, new = tree_of(), tree_of()
     for before, after in pairwise(places):
         inside = random_tree(random, size)
@@ -149,7 +149,7 @@ def test_a_renamed_tree_with_few_changes_moves(random: Random, size: int, edits:
     for path in random.sample(sorted(inside), edits):
         inside[path] = inside[path]._replace(mtime=-1)
     put(after, b"b/new", inside)
-    found = list(diff(snapshot(before, objects), snapshot(after, objects)))
-    assert Moved(RelPath(b"a/old"), RelPath(b"b/new")) in found
-    # The directories that they are in are gone and new.
-    assert len(found) == edits + 3
+    differences = list(diff(snapshot(before, objects), snapshot(after, objects)))
+    assert Moved(RelPath(b"a/old"), RelPath(b"b/new")) in differences
+    # Their directories were removed and added.
+    assert len(differences) == edits + 3

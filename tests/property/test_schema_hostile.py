@@ -1,4 +1,4 @@
-"""Damaged repositories end in a FormatError or in a tree, never in anything else."""
+"""Damaged repositories give a FormatError or a tree, and nothing else."""
 
 from random import Random
 
@@ -22,7 +22,7 @@ SIZES = st.sampled_from([5, 100, 300, 1500])
 
 
 def damage_repository(random: Random, objects: MemoryObjects) -> None:
-    """Objects keep their ids: a reader cannot lean on these."""
+    """Damage objects under their former ids, which readers must not trust."""
     ids = sorted(objects.objects)
     for oid in random.sample(ids, min(len(ids), random.choice([1, 1, 3]))):
         kind, data = objects.objects[oid]
@@ -33,7 +33,7 @@ def damage_repository(random: Random, objects: MemoryObjects) -> None:
             other = random.choice(ids)
             objects.objects[oid] = objects.objects.get(other, (kind, data))
         elif choice < 0.5 and kind == "tree" and len(data) > 40:
-            # One id in place of another.
+            # One id instead of another.
             at = data.index(b"\0") + 1
             objects.objects[oid] = kind, data[:at] + random.choice(ids) + data[at + 20 :]
         else:

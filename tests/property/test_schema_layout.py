@@ -45,7 +45,7 @@ def test_a_radix_tree_of_pieces_is_as_the_page_says() -> None:
 
 
 def test_pieces_are_cut_by_length_as_the_page_says() -> None:
-    # Names of which no CRC asks for a cut, in many lines first, then in long ones.
+    # Names whose CRC never requires a cut, in many lines first, then in long ones.
     names = [name for name in (b"%06d" % n for n in range(9000)) if _never_cuts(name)]
     many = tree_of(*(file(name) for name in names))
     long = tree_of(*(file(name, owner=b"\\" * 250, group=b"\n" * 250) for name in names[:1500]))

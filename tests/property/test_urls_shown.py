@@ -1,4 +1,4 @@
-"""A password in a URL, however that is malformed, is in no message."""
+"""A password in a URL, even a malformed one, is in no message."""
 
 import json
 import tempfile
@@ -43,8 +43,8 @@ PASSWORDS = st.lists(st.sampled_from("@/?#:% \\[]&=.-"), max_size=4).map(
 
 
 def messages(url: str) -> list[str]:
-    """Whatever is said of it, by each that quotes URLs."""
-    found = [masked(url), str(MetadataUrl(url)), str(MetadataUrl.of(url, "m"))]
+    """Return all messages about a URL."""
+    texts = [masked(url), str(MetadataUrl(url)), str(MetadataUrl.of(url, "m"))]
     for judge in (
         check_url,
         ContentUrl.parse,
@@ -55,10 +55,10 @@ def messages(url: str) -> list[str]:
         try:
             judge(url)
         except HuaiError as error:
-            found += [error.message, error.hint]
+            texts += [error.message, error.hint]
         except ValueError as error:
-            found.append(str(error))
-    return found
+            texts.append(str(error))
+    return texts
 
 
 @pytest.mark.parametrize("form", FORMS)

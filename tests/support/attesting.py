@@ -39,7 +39,7 @@ class Attesting:
 
     def again(self, by: PrivateKey | None = None, /, **values: Any) -> bytes:
         """What it said with other values, by another key if wanted."""
-        return self.signed.said._replace(**values).signed((by or self.signer).sign)
+        return self.signed.attestation._replace(**values).signed((by or self.signer).sign)
 
     def post(self, data: bytes, module: str = "") -> tuple[int, str]:
         """Status, and what is wrong."""

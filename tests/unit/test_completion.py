@@ -1,4 +1,4 @@
-"""What a shell offers on Tab: by the real bash, and by what zsh and fish ask and are answered."""
+"""The completions of shells: by the real bash, and by the exchanges of zsh and fish."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ MODULES = ("centos", "cpan", "debian")
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """`huai-client` on PATH, with three modules."""
+    """Return an environment with `huai-client` on PATH, and three modules."""
     root = tmp_path / "root"
     for name in MODULES:
         client_config.make_root(root)
@@ -46,7 +46,7 @@ def printed(environment: dict[str, str], *command: str) -> str:
 
 
 def bash(environment: dict[str, str], *words: str) -> list[str]:
-    """What bash offers for the last of the words."""
+    """Return the suggestions of bash for the last of the words."""
     script = (
         'source <(huai-client completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))\n'
         'function=$(complete -p huai-client | sed "s/.* -F \\([^ ]*\\) .*/\\1/")\n'
@@ -79,17 +79,17 @@ def test_a_broken_configuration_offers_nothing(environment: dict[str, str]) -> N
 
 
 def test_zsh(environment: dict[str, str]) -> None:
-    asked = {"COMP_WORDS": "huai-client sync c", "COMP_CWORD": "2"}
+    variables = {"COMP_WORDS": "huai-client sync c", "COMP_CWORD": "2"}
     answer = printed(
-        {**environment, **asked, "_HUAI_CLIENT_COMPLETE": "zsh_complete"}, "huai-client"
+        {**environment, **variables, "_HUAI_CLIENT_COMPLETE": "zsh_complete"}, "huai-client"
     )
     assert answer.split("\n")[:6] == ["plain", "centos", "_", "plain", "cpan", "_"]
 
 
 def test_fish(environment: dict[str, str]) -> None:
-    asked = {"COMP_WORDS": "huai-client sync c", "COMP_CWORD": "c"}
+    variables = {"COMP_WORDS": "huai-client sync c", "COMP_CWORD": "c"}
     answer = printed(
-        {**environment, **asked, "_HUAI_CLIENT_COMPLETE": "fish_complete"}, "huai-client"
+        {**environment, **variables, "_HUAI_CLIENT_COMPLETE": "fish_complete"}, "huai-client"
     )
     assert answer.split() == ["plain,centos", "plain,cpan"]
 

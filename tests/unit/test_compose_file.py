@@ -1,4 +1,4 @@
-"""What docker-compose.yml, the Dockerfile and their files say of each other.
+"""The references between docker-compose.yml, the Dockerfile and their files.
 
 Whether the services work is proved by `./dev test-compose`, which needs an engine.
 """
@@ -26,7 +26,7 @@ IGNORE = (TOP / ".dockerignore").read_text(encoding="utf-8").splitlines()
 
 
 def blocks(text: str, indent: int) -> dict[str, str]:
-    """Key to what stands below it, for the keys at one depth of a YAML text."""
+    """Return the text below each key at one depth of a YAML text."""
     parts = re.split(rf"^ {{{indent}}}([\w-]+):", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
@@ -36,7 +36,7 @@ def services() -> dict[str, str]:
 
 
 def copied() -> list[str]:
-    """What the Dockerfile takes from this folder."""
+    """Return the paths that the Dockerfile copies from this folder."""
     lines = re.findall(r"^COPY (?!--from)(?:--chown=\S+ )?(.+) \S+$", DOCKERFILE, re.MULTILINE)
     return [name for line in lines for name in line.split()]
 
@@ -47,10 +47,10 @@ def test_another_module_takes_the_sample_s_place_everywhere() -> None:
         text = services()[name]
         assert variable in text, name
         assert "sample" not in text.replace(variable, "").replace("update-sample", ""), name
-    # Each variable that is to be set is read, and none of them has to be.
-    named = set(re.findall(r"^#   (HUAI_\w+)=", COMPOSE, re.MULTILINE))
-    assert named == {"HUAI_TREES", "HUAI_MODULE", "HUAI_UPDATE"}
-    assert all(f"${{{variable}:-" in COMPOSE for variable in named)
+    # Each documented variable is read, and all are optional.
+    variables = set(re.findall(r"^#   (HUAI_\w+)=", COMPOSE, re.MULTILINE))
+    assert variables == {"HUAI_TREES", "HUAI_MODULE", "HUAI_UPDATE"}
+    assert all(f"${{{variable}:-" in COMPOSE for variable in variables)
 
 
 def test_what_a_service_says_is_bounded() -> None:
@@ -137,7 +137,7 @@ def matches(name: str, pattern: str) -> bool:
 
 
 def let_through(name: str) -> bool:
-    """As .dockerignore is read: the last line that matches the name, or a folder above, decides."""
+    """Match like .dockerignore: the last line that matches the name, or a folder above, decides."""
     through = True
     parents = [name, *map(str, Path(name).parents)][:-1]
     for line in IGNORE:
@@ -190,11 +190,11 @@ def repeat(folder: Path, *command: str) -> "subprocess.Popen[str]":
 
 
 def ended(process: "subprocess.Popen[str]") -> tuple[str, str]:
-    """What it still said after it was told to end."""
+    """End the process, and return its last output."""
     process.terminate()
-    said = process.communicate(timeout=20)
+    output = process.communicate(timeout=20)
     assert process.returncode == 143
-    return said
+    return output
 
 
 def test_repeat_goes_on_after_a_failure(tmp_path: Path) -> None:

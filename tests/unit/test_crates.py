@@ -1,4 +1,4 @@
-"""Which crates and licences the lint lets through."""
+"""The crates and licences that the lint accepts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""docs/GLOSSARY.md names what exists: the folder of each term, and its name in that folder."""
+"""The folder and the name of each term in docs/GLOSSARY.md exist."""
 
 import re
 from pathlib import Path
@@ -12,12 +12,12 @@ ROWS = ROW.findall(PAGE)
 
 
 def defines(folder: Path, name: str) -> bool:
-    """Whether a module right in `folder` has a class, function, field or variable of that name."""
-    wanted = re.compile(
+    """Return True if a module in `folder` has a class, function, field or variable of that name."""
+    definition = re.compile(
         rf"\b(class|def|struct|enum) {name}\b|\b{name}: |^\s*{name} = ", re.MULTILINE
     )
     texts = [path.read_text(encoding="utf-8") for path in folder.glob("*.[pr][ys]")]
-    return any(wanted.search(text) for text in texts)
+    return any(definition.search(text) for text in texts)
 
 
 def test_every_row_is_read() -> None:

@@ -45,8 +45,8 @@ BREAKING = {
 
 
 def broken_rules(top: Path) -> list[str]:
-    """The names of the contracts that do not hold in the tree at `top`."""
-    # The program beside this interpreter, not whatever PATH finds.
+    """Return the names of the contracts that are broken in the tree at `top`."""
+    # The program next to this interpreter, not one that PATH finds.
     lint = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run(
         [lint, "--no-logo", "--no-cache"],
@@ -79,7 +79,7 @@ def plant(copy: Path, place: str, line: str) -> None:
 
 
 def test_each_broken_rule_is_seen(copy: Path) -> None:
-    """All at once, since a run takes seconds."""
+    """Break all at once, since a run takes seconds."""
     for place, line in BREAKING.values():
         plant(copy, place, line)
     assert set(BREAKING) - set(broken_rules(copy)) == set()

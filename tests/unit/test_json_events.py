@@ -1,4 +1,4 @@
-"""What compares `--json` with its page finds each kind of fault."""
+"""The comparison of `--json` with its page finds each kind of fault."""
 
 from typing import Any
 
@@ -21,14 +21,14 @@ RIGHT: dict[str, dict[str, Any]] = {
 }
 
 
-def found(kind: str, **changes: object) -> list[str]:
+def find_faults(kind: str, **changes: object) -> list[str]:
     event = {"v": 1, "type": kind, **RIGHT[kind], **changes}
     return list(faults(PROGRAM, {name: value for name, value in event.items() if value != "gone"}))
 
 
 @pytest.mark.parametrize("kind", RIGHT)
 def test_what_is_right_has_no_fault(kind: str) -> None:
-    assert found(kind) == []
+    assert find_faults(kind) == []
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_what_is_right_has_no_fault(kind: str) -> None:
     ],
 )
 def test_a_fault_is_found(kind: str, changes: dict[str, object], fault: str) -> None:
-    assert fault in found(kind, **changes)
+    assert fault in find_faults(kind, **changes)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -1,4 +1,4 @@
-"""The man pages of the configuration files: every key is there, and troff has nothing to say."""
+"""The man pages of the configuration files have every key, and no warning of troff."""
 
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ def test_every_key_is_on_the_page(name: str) -> None:
     text = file_page(name, "1.2")
     keys = {field.name for field in msgspec.structs.fields(STRUCTS[name])}
     assert keys
-    # These tables have pages of their own.
+    # These tables have their own pages.
     missing = {key for key in keys if f"\\fB{escape(key)}\\fP" not in text}
     assert missing == keys & {"attest", "fallback", "export", "hooks", "static"}
 

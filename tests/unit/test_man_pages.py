@@ -1,4 +1,4 @@
-"""The man pages: troff is safe from any help text, and nothing of `--help` is lost."""
+"""The man pages escape any help text for troff, and contain all of `--help`."""
 
 import click
 import pytest

@@ -1,4 +1,4 @@
-"""Circles and wrong order among the modules of a crate."""
+"""Cycles and wrong order among the modules of a crate are found."""
 
 from pathlib import Path
 
@@ -71,9 +71,9 @@ def test_a_use_of_a_later_group(tmp_path: Path, text: str) -> None:
 )
 def test_a_circle(tmp_path: Path, texts: dict[str, str], circle: set[str]) -> None:
     (fault,) = find_faults(tmp_path / "x", texts)
-    first, *others = fault.split(" uses ")
-    assert others[-1] == first
-    assert {*others} == circle
+    first, *rest = fault.split(" uses ")
+    assert rest[-1] == first
+    assert {*rest} == circle
 
 
 def test_a_circle_of_folders_whose_modules_form_none(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""docs/OPERATING.md names what exists: options, units, exit codes and their order."""
+"""The options, units, exit codes and their order in docs/OPERATING.md exist."""
 
 import re
 from pathlib import Path
@@ -20,14 +20,14 @@ def client() -> click.Group:
 
 
 def options(name: str) -> set[str]:
-    """Those of a command."""
+    """Return the options of a command."""
     command = client().get_command(click.Context(client()), name)
     assert command is not None, name
     return {option for each in command.params for option in each.opts} | {"--help"}
 
 
 def test_every_option_is_one_of_sync() -> None:
-    """The blocks have calls of other programs, and `test_pages` tries those of ours."""
+    """The blocks call other programs; `test_pages` tries calls of ours."""
     ours = re.sub(r"```.*?```|systemctl [^`\n]*", "", TEXT, flags=re.DOTALL)
     assert {*OPTION.findall(ours)} - options("sync") == set()
 
@@ -39,8 +39,8 @@ def test_units_exist() -> None:
 
 
 def test_the_light_codes_stand_in_their_order() -> None:
-    (told,) = re.findall(r"from the\s+lightest: (.*?)\.", TEXT, re.DOTALL)
-    codes = [int(code) for code in re.findall(r"[0-9]+", told)]
+    (listed,) = re.findall(r"from the\s+lightest: (.*?)\.", TEXT, re.DOTALL)
+    codes = [int(code) for code in re.findall(r"[0-9]+", listed)]
     assert len(codes) == 5
     assert [worst_exit_code(codes[: number + 1]) for number in range(5)] == codes
     assert worst_exit_code([*codes, 52]) == 52

@@ -1,4 +1,4 @@
-"""The lock files, the licence and the `dev` script: what a packager relies on."""
+"""The lock files, the licence and the `dev` script, on which packagers rely."""
 
 import os
 import re
@@ -22,13 +22,13 @@ def lock_text(name: str) -> str:
 
 
 def pins(name: str) -> dict[str, str]:
-    """Name and version of everything in a lock file."""
+    """Return the version of each package in a lock file."""
     return dict(re.findall(r"^([a-z0-9._-]+)==(\S+)", lock_text(name), re.MULTILINE))
 
 
 def names(requirements: list[str]) -> set[str]:
-    found = (re.match(r"[A-Za-z0-9._-]+", requirement) for requirement in requirements)
-    return {match[0].lower() for match in found if match}
+    names = (re.match(r"[A-Za-z0-9._-]+", requirement) for requirement in requirements)
+    return {match[0].lower() for match in names if match}
 
 
 @pytest.mark.parametrize("name", LOCKS)
@@ -52,19 +52,19 @@ def test_the_lock_files_agree_and_nest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "requirements"),
     [
         ("client", PROJECT["dependencies"]),
         ("server", [*PROJECT["dependencies"], *EXTRAS["server"]]),
         ("dev", [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]),
     ],
 )
-def test_every_dependency_is_locked(name: str, wanted: list[str]) -> None:
-    assert names(wanted) - set(pins(name)) == set()
+def test_every_dependency_is_locked(name: str, requirements: list[str]) -> None:
+    assert names(requirements) - set(pins(name)) == set()
 
 
 def test_every_pin_is_within_its_bounds() -> None:
-    """uvicorn has an upper one: a subclass of ours uses what is no interface of it."""
+    """uvicorn has an upper bound: a subclass of ours uses a private interface."""
     locked = pins("dev")
     required = [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]
     for requirement in map(Requirement, required):
@@ -89,16 +89,16 @@ def test_every_dependency_has_its_reason() -> None:
 
 
 def dev(*arguments: str) -> subprocess.CompletedProcess[str]:
-    # From elsewhere, because any working directory has to do.
+    # From another folder, because any working directory must do.
     command = [str(TOP / "dev"), *arguments]
     return subprocess.run(command, cwd="/", capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_help_names_every_command() -> None:
-    shown = re.findall(r"^  ([a-z-]+) ", dev("help").stdout, re.MULTILINE)
+    commands = re.findall(r"^  ([a-z-]+) ", dev("help").stdout, re.MULTILINE)
     script = (TOP / "dev").read_text(encoding="utf-8")
     dispatched = re.findall(r"^    ([a-z-]+)\) ", script, re.MULTILINE)
-    assert sorted(shown) == sorted([*dispatched, "help"])
+    assert sorted(commands) == sorted([*dispatched, "help"])
 
 
 def test_an_unknown_command_is_refused_with_the_usage() -> None:
@@ -123,7 +123,7 @@ def test_an_argument_that_a_command_does_not_take_is_refused(command: str) -> No
 
 
 def test_uv_takes_packages_from_where_pip_does() -> None:
-    """It reads no setting of pip itself."""
+    """uv reads no setting of pip itself."""
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("UV_")},
         "PIP_INDEX_URL": "http://127.0.0.1:1/simple",
@@ -156,7 +156,7 @@ def test_the_programs_know_their_version() -> None:
 
 
 def test_no_library_of_huai_has_a_run_path() -> None:
-    """One of them is preloaded into root's rsync daemon: it looks into no folder of the builder."""
+    """A library in root's rsync daemon must not search folders of the builder."""
     libraries = [
         *(TOP / "server/huai_server/fallback/redirect").glob("_redirect*.so"),
         *(TOP / "native/python/huai_native").glob("_native*.so"),

@@ -1,4 +1,4 @@
-"""The pages name what exists: pages, headings, files, commands with their options, folders."""
+"""The pages, headings, files, commands, options and folders in the pages exist."""
 
 import re
 import tomllib
@@ -17,11 +17,11 @@ FOLDERS = ["client", "docs", "hooks", "packaging", "requirements", "schema", "se
 
 
 CALL = re.compile(r"\b(huai-client|huai-server) ([a-z][^ #;|]*(?: [^ #;|]+)*)")
-"""A program and its words; two blanks end it."""
+"""A program and its arguments, up to two blanks."""
 
 
 def anchors(page: Path) -> set[str]:
-    """What `#` may name in a page, as GitHub makes it of its headings."""
+    """Return the anchors of a page, as GitHub derives them from its headings."""
     prose = re.sub(r"^```.*?^```", "", PAGES[page], flags=re.DOTALL | re.MULTILINE)
     headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
@@ -44,20 +44,20 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_files_of_the_project_exist() -> None:
-    named = {
+    linked = {
         (page.name, file)
         for page, text in PAGES.items()
         for file in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", text)
     }
-    assert {(page, file) for page, file in named if not (TOP / file).exists()} == set()
+    assert {(page, file) for page, file in linked if not (TOP / file).exists()} == set()
 
 
 def known_options() -> dict[str, set[str]]:
-    """`PROGRAM COMMAND` and the options it takes, groups and what is in them alike."""
-    found: dict[str, set[str]] = {}
+    """Return the options of each `PROGRAM COMMAND`, groups included."""
+    calls: dict[str, set[str]] = {}
 
     def walk(name: str, command: click.Command) -> None:
-        found[name] = {each for parameter in command.params for each in parameter.opts} | {"--help"}
+        calls[name] = {each for parameter in command.params for each in parameter.opts} | {"--help"}
         if isinstance(command, click.Group):
             context = click.Context(command)
             for below in command.list_commands(context):
@@ -67,14 +67,14 @@ def known_options() -> dict[str, set[str]]:
 
     for program in PROGRAMS:
         walk(program, command_line(program))
-    return found
+    return calls
 
 
 KNOWN = known_options()
 
 
 def calls(text: str) -> Iterator[tuple[str, set[str]]]:
-    """Each call that code of a page shows: program and command, and the options that are given."""
+    """Yield each call in code of a page: program and command, and its options."""
     code = re.findall(
         r"^```.*?^```|(?<=`)huai-[^`]+(?=`)|^    [^\n]*", text, re.DOTALL | re.MULTILINE
     )
@@ -109,8 +109,8 @@ def test_calls_are_found() -> None:
 
 def test_the_index_names_each_page() -> None:
     index = TOP / "docs" / "README.md"
-    named = re.findall(r"^\| \[[^]]*\]\((.*?)\)", index.read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(named) == [page.name for page in DOCS if page != index]
+    linked = re.findall(r"^\| \[[^]]*\]\((.*?)\)", index.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(linked) == [page.name for page in DOCS if page != index]
 
 
 FIGURE = (TOP / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8").split("```")[1]
@@ -127,8 +127,8 @@ BOTH, ENGINE = FIGURE.index(" BOTH"), FIGURE.index(" ENGINE")
     ],
 )
 def test_the_architecture_shows_each_folder_in_its_layer(package: str, column: list[str]) -> None:
-    shown = [re.findall(r"(?:^ ?|  )(\w+)/ ", line) for line in column]
-    lines = {folder: number for number, line in enumerate(shown) for folder in line}
+    folders = [re.findall(r"(?:^ ?|  )(\w+)/ ", line) for line in column]
+    lines = {folder: number for number, line in enumerate(folders) for folder in line}
     assert {*lines} == {each.parent.name for each in (TOP / package).glob("*/__init__.py")}
     project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))
     (layers,) = (
@@ -141,12 +141,12 @@ def test_the_architecture_shows_each_folder_in_its_layer(package: str, column: l
 
 
 def test_the_architecture_shows_each_crate_above_those_it_uses() -> None:
-    shown = re.findall(r"^ (\w+)/ ", FIGURE[ENGINE:], re.MULTILINE)
+    crates = re.findall(r"^ (\w+)/ ", FIGURE[ENGINE:], re.MULTILINE)
     workspace = tomllib.loads((TOP / "native" / "Cargo.toml").read_text(encoding="utf-8"))
-    assert sorted(shown) == sorted(workspace["workspace"]["members"])
-    for number, crate in enumerate(shown):
+    assert sorted(crates) == sorted(workspace["workspace"]["members"])
+    for number, crate in enumerate(crates):
         manifest = tomllib.loads(
             (TOP / "native" / crate / "Cargo.toml").read_text(encoding="utf-8")
         )
         used = [name.removeprefix("huai-") for name in manifest.get("dependencies", {})]
-        assert {*used} & {*shown} <= {*shown[number + 1 :]}
+        assert {*used} & {*crates} <= {*crates[number + 1 :]}

@@ -5,8 +5,8 @@ from tests.prose import find_offences
 PYTHON = [
     ('"""What it is."""\n', "a docstring that opens with 'What'"),
     ('class A:\n    """As `B` says."""\n', "a docstring that says nothing"),
-    ('a = f("x is no directory")\n', "the words 'is no directory'"),
-    ("a = 1  # nobody reads it\n", "the words 'nobody'"),
+    ('a = f("x is no directory")\n', "the words 'is no directory'"),  # prose: input of the check
+    ("a = 1  # nobody reads it\n", "the words 'nobody'"),  # prose: input of the check
     ("def load(found): ...\n", "the name 'found'"),
     ("async def _take(): ...\n", "the name 'take'"),
     ("class _Question: ...\n", "the name 'Question'"),
@@ -16,8 +16,8 @@ PYTHON = [
 ]
 RUST = [
     ("/// Whether it is open.\n", "a docstring that opens with 'Whether'"),
-    ("// made anew\n", "the words 'anew'"),
-    ('    return Err("it is no file");\n', "the words 'is no file'"),
+    ("// made anew\n", "the words 'anew'"),  # prose: input of the check
+    ('    return Err("it is no file");\n', "the words 'is no file'"),  # prose: input of the check
     ("    let mut found = 1;\n", "the name 'found'"),
     ("fn take() {}\n", "the name 'take'"),
     ("struct Found;\n", "the name 'Found'"),
@@ -37,7 +37,7 @@ def test_what_breaks_a_rule_is_named(subtests: pytest.Subtests) -> None:
             with subtests.test(source):
                 assert [each.text for each in find_offences(name, source)] == [text]
     (page,) = find_offences("a.md", "One.\nIt is made anew.\n")
-    assert page == ("a.md", 2, "the words 'anew'")
+    assert page == ("a.md", 2, "the words 'anew'")  # prose: input of the check
 
 
 def test_what_keeps_the_rules_passes(subtests: pytest.Subtests) -> None:

@@ -1,4 +1,4 @@
-"""The pages say what is so: exit codes, configuration keys, commands; and the README is short."""
+"""The pages are right about exit codes, configuration keys and commands; the README is short."""
 
 import re
 from pathlib import Path
@@ -35,46 +35,48 @@ REQUIRED = object()
 
 
 def section(title: str, text: str) -> str:
-    """What stands under a heading."""
+    """Return the text below a heading."""
     return text.split(f"\n## {title}\n")[1].split("\n## ", maxsplit=1)[0]
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of the tables in a text, without the lines that rule them."""
+    """Return the cells of the tables in a text, without separator lines."""
     lines = [line.strip().strip("|") for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.split(" |")] for line in lines if "---" not in line]
 
 
 def test_the_table_of_exit_codes_is_the_one_of_the_programs() -> None:
-    shown = [(int(code), text) for code, text in rows(EXIT_CODES)[1:]]
-    assert shown == [(code.value, code.meaning) for code in ExitCode]
+    codes = [(int(code), text) for code, text in rows(EXIT_CODES)[1:]]
+    assert codes == [(code.value, code.meaning) for code in ExitCode]
 
 
 def described(file: str, page: str) -> dict[str, object]:
-    """`TABLE.KEY` to its default, as a page tells of a configuration file."""
+    """Return the defaults on a page about a configuration file, by `TABLE.KEY`."""
     text = section("Configuration", page).split(f"{file}`")[1].split("\n\n`/")[0]
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     table = ""
     for first, keys, defaults, _ in rows(text)[1:]:
         table = first.strip("`[]") or table
         values = re.findall(r"`([^`]*)`", defaults)
         for number, key in enumerate(re.findall(r"`(\w+)`", keys)):
-            found[f"{table}.{key}"] = msgspec.json.decode(values[number]) if values else REQUIRED
-    return found
+            settings[f"{table}.{key}"] = msgspec.json.decode(values[number]) if values else REQUIRED
+    return settings
 
 
 def real(tables: dict[str, type[msgspec.Struct]]) -> dict[str, object]:
-    """The same, as the program reads it."""
-    found: dict[str, object] = {}
+    """Return the defaults in the program, by `TABLE.KEY`."""
+    defaults: dict[str, object] = {}
     for table, struct in tables.items():
         for field in msgspec.structs.fields(struct):
             default = REQUIRED if field.default is msgspec.NODEFAULT else field.default
             if field.default_factory is not msgspec.NODEFAULT:
                 default = field.default_factory()
             if isinstance(default, msgspec.Struct):
-                continue  # a table of its own
-            found[f"{table}.{field.name}"] = [*default] if isinstance(default, tuple) else default
-    return found
+                continue  # documented as a separate table
+            defaults[f"{table}.{field.name}"] = (
+                [*default] if isinstance(default, tuple) else default
+            )
+    return defaults
 
 
 def test_every_key_of_the_server_is_described_with_its_default() -> None:
@@ -131,27 +133,29 @@ def test_every_command_of_both_programs_is_in_the_index() -> None:
     for program in PROGRAMS:
         group = command_line(program)
         assert isinstance(group, click.Group)
-        named = set(re.findall(r"`(\w+)", INDEX)) | set(re.findall(rf"{program} (\w+)", INDEX))
-        assert set(group.list_commands(click.Context(group))) - named == set()
+        mentioned = set(re.findall(r"`(\w+)", INDEX)) | set(re.findall(rf"{program} (\w+)", INDEX))
+        assert set(group.list_commands(click.Context(group))) - mentioned == set()
 
 
 def test_every_option_is_on_a_page() -> None:
     pages = "\n".join(page.read_text(encoding="utf-8") for page in (TOP / "docs").glob("*.md"))
-    named = set(re.findall(r"--[a-z][a-z0-9-]*|(?<=`)-[a-z](?= )", TEXT + pages))
+    mentioned = set(re.findall(r"--[a-z][a-z0-9-]*|(?<=`)-[a-z](?= )", TEXT + pages))
     for program in PROGRAMS:
-        assert options(command_line(program)) - named == {"--version"}, program
+        assert options(command_line(program)) - mentioned == {"--version"}, program
 
 
 def options(command: click.Command) -> set[str]:
-    """The long names of the options of a command, and of those below it."""
-    found = {max(each.opts, key=len) for each in command.params if isinstance(each, click.Option)}
+    """Return the long options of a command and its subcommands."""
+    existing = {
+        max(each.opts, key=len) for each in command.params if isinstance(each, click.Option)
+    }
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
             below = command.get_command(context, name)
             assert below is not None
-            found |= options(below)
-    return found
+            existing |= options(below)
+    return existing
 
 
 def test_it_is_short() -> None:
@@ -176,8 +180,10 @@ def test_each_bench_has_a_figure_on_a_page() -> None:
     pages = "\n".join(page.read_text(encoding="utf-8") for page in (TOP / "docs").glob("*.md"))
     calls = re.findall(r"\./dev bench ([\w ]+)", TEXT + pages)
     table = [row[-1].strip("`") for row in rows(section("Next to stock tools", SCALE))[1:]]
-    named = {name for call in calls for name in call.split()} | {*table}
-    assert {path.stem.removesuffix("_bench") for path in BENCH.glob("*_bench.py")} - named == set()
+    mentioned = {name for call in calls for name in call.split()} | {*table}
+    assert {
+        path.stem.removesuffix("_bench") for path in BENCH.glob("*_bench.py")
+    } - mentioned == set()
 
 
 def is_bench(name: str) -> bool:

@@ -12,14 +12,14 @@ CRATES = [
 
 
 def test_the_list_is_cyclonedx_with_checksums_and_dependencies() -> None:
-    said = json.loads(describe(CRATES))
-    assert (said["bomFormat"], said["specVersion"]) == ("CycloneDX", "1.6")
-    (base,) = said["components"]
+    document = json.loads(describe(CRATES))
+    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
+    (base,) = document["components"]
     assert base["purl"] == "pkg:cargo/base@1.0.0"
     assert base["hashes"] == [{"alg": "SHA-256", "content": "ab" * 32}]
     assert base["licenses"] == [{"expression": "MIT OR Apache-2.0"}]
-    assert said["metadata"]["component"]["name"] == ROOT
-    needs = {each["ref"]: each.get("dependsOn", []) for each in said["dependencies"]}
+    assert document["metadata"]["component"]["name"] == ROOT
+    needs = {each["ref"]: each.get("dependsOn", []) for each in document["dependencies"]}
     assert needs == {f"{ROOT}@0.1.0": ["base@1.0.0"], "base@1.0.0": []}
 
 

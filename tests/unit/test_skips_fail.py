@@ -1,4 +1,4 @@
-"""The rule of tests/conftest.py on skipped tests, tried on a small suite of its own."""
+"""The rule of tests/conftest.py on skipped tests, tried on a small suite."""
 
 import os
 import re
@@ -24,7 +24,7 @@ SOUND = {
 
 
 def run(folder: Path, tests: dict[str, str], ci: str) -> tuple[int, set[str]]:
-    """The exit code, and the names of the tests that failed."""
+    """Run a suite; return the exit code, and the names of the tests that failed."""
     shutil.copy(CONFTEST, folder / "conftest.py")
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     for name, body in tests.items():

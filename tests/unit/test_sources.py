@@ -1,4 +1,4 @@
-"""House rules that no linter knows: telling names, nothing written twice."""
+"""House rules that no linter checks: speaking names, and no copied functions."""
 
 import ast
 from collections import defaultdict
@@ -9,7 +9,7 @@ PRODUCT = sorted(
     path for side in ("schema", "server", "client") for path in (TOP / side).rglob("*.py")
 )
 FEWEST_STATEMENTS = 4
-"""Shorter functions may be alike by nature."""
+"""The least statements of a copy: shorter functions may be equal by chance."""
 TWINS = ("repository.py", "options.py")
 """Each side has its own, because how they open one, and click, have no place in the schema."""
 EMPTY_NAMES = {"utils", "util", "helpers", "common", "misc", "manager"}
@@ -18,17 +18,17 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def body_of(function: Function) -> list[ast.stmt]:
-    """Its statements, without the docstring."""
+    """Return the statements of a function, without its docstring."""
     return function.body[1:] if ast.get_docstring(function) else function.body
 
 
 def statements(body: list[ast.stmt]) -> int:
-    """How many there are, the inner ones too."""
+    """Count statements, the inner ones included."""
     return sum(isinstance(node, ast.stmt) for part in body for node in ast.walk(part))
 
 
 def copies(sources: dict[str, str]) -> list[list[str]]:
-    """Groups of places whose functions do the same, whatever their names say."""
+    """Return groups of functions with equal bodies, whatever their names."""
     places: dict[str, list[str]] = defaultdict(list)
     for name, source in sources.items():
         for node in ast.walk(ast.parse(source)):

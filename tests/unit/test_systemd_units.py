@@ -1,4 +1,4 @@
-"""The systemd units, by systemd's own checks, and by what the programs say of themselves."""
+"""The systemd units, by systemd's checks and by the options of the programs."""
 
 import re
 import shutil
@@ -37,7 +37,7 @@ MOST_EXPOSED = {
     "huai-verify@.service": 20,
     "huai-fallback.service": 35,
 }
-"""Tenths, of 100; a service without any protection has 96."""
+"""The exposure in tenths, of 100; a service without any protection has 96."""
 WITH_EROFS = 50
 ASSIGNMENT = re.compile(r"^([A-Z][A-Za-z]+)=(.*)$", re.MULTILINE)
 INSTANCE = "tools"
@@ -45,7 +45,7 @@ INSTANCE = "tools"
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """The units as their comments say to install them, for the programs of this checkout."""
+    """Install the units as their comments say, for the programs of this checkout."""
     for unit in UNITS:
         text = unit.read_text(encoding="utf-8").replace(INSTALLED, PROGRAMS_HERE)
         name = unit.name.replace("@.", f"@{INSTANCE}.")
@@ -69,14 +69,14 @@ def verify(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def exposure(unit: Path, threshold: int) -> int:
-    """The exit code: 0 for less exposed than `threshold`, in tenths."""
+    """Return the exit code: 0 for less exposure than `threshold`, in tenths."""
     return analyze("security", "--offline=true", f"--threshold={threshold}", unit).returncode
 
 
 def values(unit: Path, key: str) -> list[str]:
-    """What a key is set to, in the order of the file."""
-    found = ASSIGNMENT.findall(unit.read_text(encoding="utf-8"))
-    return [value for name, value in found if name == key]
+    """Return the values of a key, in the order of the file."""
+    assignments = ASSIGNMENT.findall(unit.read_text(encoding="utf-8"))
+    return [value for name, value in assignments if name == key]
 
 
 def test_systemd_finds_nothing_to_say(installed: Path) -> None:
@@ -106,8 +106,8 @@ def test_the_variant_for_images_is_sound_too(installed: Path) -> None:
 
 @pytest.mark.parametrize("unit", SERVICES, ids=lambda unit: unit.name)
 def test_a_service_is_exposed_little(unit: Path, installed: Path) -> None:
-    here = installed / unit.name.replace("@.", f"@{INSTANCE}.")
-    assert exposure(here, MOST_EXPOSED[unit.name]) == 0
+    instance = installed / unit.name.replace("@.", f"@{INSTANCE}.")
+    assert exposure(instance, MOST_EXPOSED[unit.name]) == 0
     bare = installed / "bare.service"
     bare.write_text(f"[Service]\nExecStart={PROGRAMS_HERE}huai-server serve\n", encoding="utf-8")
     assert exposure(bare, MOST_EXPOSED[unit.name]) != 0
@@ -137,22 +137,22 @@ def test_it_starts_a_command_that_exists(subtests: pytest.Subtests) -> None:
             assert program in PROGRAMS
             called = command_line(program)
             while words and isinstance(called, click.Group):
-                found = called.get_command(click.Context(called), words.pop(0))
-                assert found is not None, command
-                called = found
+                below = called.get_command(click.Context(called), words.pop(0))
+                assert below is not None, command
+                called = below
             assert not isinstance(called, click.Group), command
-            known = {option for parameter in called.params for option in parameter.opts}
-            assert {word for word in words if word.startswith("-")} <= known
+            options = {option for parameter in called.params for option in parameter.opts}
+            assert {word for word in words if word.startswith("-")} <= options
 
 
 def test_the_exit_codes_are_those_of_the_programs(subtests: pytest.Subtests) -> None:
     for unit in SERVICES:
         with subtests.test(unit=unit):
-            known = {str(code.value) for code in ExitCode}
+            codes = {str(code.value) for code in ExitCode}
             for key in ("SuccessExitStatus", "RestartPreventExitStatus"):
                 for value in values(unit, key):
                     assert value
-                    assert set(value.split()) <= known
+                    assert set(value.split()) <= codes
 
 
 def test_the_timer_means_a_time(subtests: pytest.Subtests) -> None:
@@ -189,9 +189,11 @@ def test_the_memory_of_clients_is_bounded_beyond_the_attr_trees() -> None:
 
 
 def test_the_users_of_the_services_are_made() -> None:
-    made = set(re.findall(r"^u (\S+)", (FOLDER / "huai.sysusers.conf").read_text(), re.MULTILINE))
+    created = set(
+        re.findall(r"^u (\S+)", (FOLDER / "huai.sysusers.conf").read_text(), re.MULTILINE)
+    )
     users = {user for unit in SERVICES for user in values(unit, "User")}
-    assert users == made
+    assert users == created
 
 
 def test_the_mount_is_where_the_fallback_looks() -> None:
@@ -202,7 +204,7 @@ def test_the_mount_is_where_the_fallback_looks() -> None:
 
 
 def test_the_timer_starts_the_commit_of_its_module() -> None:
-    assert values(FOLDER / "huai-commit@.timer", "Unit") == []  # so it is the service
+    assert values(FOLDER / "huai-commit@.timer", "Unit") == []  # the default, the service
     (command,) = values(FOLDER / "huai-commit@.service", "ExecStart")
     assert command.endswith("huai-server commit --wait 3600 %i")
 
@@ -214,8 +216,8 @@ def test_a_stamp_asks_for_a_commit_that_takes_the_request_before_it_begins() -> 
     assert values(request, "Unit") == ["huai-commit@%i.service"]
     state = "/var/lib/" + values(REQUEST, "StateDirectory")[0]
     assert values(request, "PathExists") == [f"{state}/%i"]
-    made = "%S/" + values(REQUEST, "StateDirectory")[0]
-    assert values(REQUEST, "ExecStart") == [f"/bin/touch {made}/%i"]
+    folder = "%S/" + values(REQUEST, "StateDirectory")[0]
+    assert values(REQUEST, "ExecStart") == [f"/bin/touch {folder}/%i"]
     removal, wait = values(FOLDER / "huai-commit@.service", "ExecStartPre")
-    assert removal == f"+/bin/rm -f {made}/%i"
+    assert removal == f"+/bin/rm -f {folder}/%i"
     assert REQUEST.name.replace("@", "@%i") in wait

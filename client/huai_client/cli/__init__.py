@@ -1,1 +1,1 @@
-"""The programs: arguments in; text, JSON and exit codes out."""
+"""The command lines: arguments in; text, JSON and exit codes out."""

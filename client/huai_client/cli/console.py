@@ -1,4 +1,4 @@
-"""What a command prints: text for people, lines of JSON for programs.
+"""The output of a command: text for people, lines of JSON for programs.
 
 Results go to standard output, messages to standard error.
 """
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Console:
-    """Prints text, JSON, or only errors."""
+    """A printer of text, JSON, or only errors."""
 
     quiet: bool
     as_json: bool
     module: str = ""
-    """What every event is about; `Run` fills it in."""
+    """The module of every event, if any."""
     log_file: LogFile | None = None
-    """Gets all messages, also those that are not shown."""
+    """The file for all messages, also those that are not shown."""
 
     def result(self, text: str) -> None:
-        """Something that the user asked for."""
+        """Print a result for the user."""
         if not self.as_json:
             sys.stdout.write(text + "\n")
 
@@ -44,38 +44,38 @@ class Console:
             self.result(f"Total size is {total}")
 
     def planned(self, prepared: "Prepared") -> None:
-        """Called with each plan; prints nothing here."""
+        """Accept a plan; prints nothing here."""
 
     def steps(self) -> "Callable[[str, RelPath], None] | None":
-        """What is called after each step; None: nothing."""
+        """Return the callback after each change to the tree, if any."""
         return None
 
     def ended(self, result: "SyncResult") -> None:
-        """Called with the result, before `totals`."""
+        """Accept the result, before `totals`; prints nothing here."""
 
     def info(self, text: str) -> None:
-        """Something that is no result; to standard error, and the log."""
+        """Print a message to standard error and the log, unless `quiet`."""
         self.log(text)
         if not self.quiet and not self.as_json:
             sys.stderr.write(text + "\n")
 
     def error(self, text: str) -> None:
-        """Something that went wrong; also with `quiet`."""
+        """Print an error, even with `quiet`."""
         self.log(text)
         sys.stderr.write(text + "\n")
 
     def log(self, text: str) -> None:
-        """Something for the log only."""
+        """Write a message to the log alone."""
         if self.log_file:
             self.log_file.write(self.module, text)
 
     def warning(self, text: str) -> None:
-        """Something that the administrator should know."""
+        """Print a warning to the administrator, even with `quiet`."""
         self.error(f"{self.module}: {text}")
         self.event("warning", message=text)
 
     def advice(self, text: str) -> None:
-        """A warning about what the upstream or the administrator did on purpose."""
+        """Print a warning about a decision of the upstream or the administrator, unless `quiet`."""
         line = f"{self.module}: {text}"
         if self.quiet:
             self.log(line)
@@ -84,7 +84,7 @@ class Console:
         self.event("warning", message=text)
 
     def event(self, kind: str, **values: object) -> None:
-        """The same as an object, for programs."""
+        """Print an event for programs, with `as_json`."""
         if self.as_json:
             about: dict[str, object] = {"module": self.module} if self.module else {}
             print_json(kind, **{**about, **values})

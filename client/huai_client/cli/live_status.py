@@ -1,4 +1,4 @@
-"""What `huai-client status --watch` shows: the modules as a table."""
+"""The table of modules that `huai-client status --watch` shows."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,11 +14,11 @@ from huai_program.words import ENGLISH, Words
 
 _ENGLISH = Words(ENGLISH, {})
 _HEADER = ("MODULE", "STATE", "SERIAL", "COMMITTED AGO", "LAST RUN AGO", "SIZE")
-"""A narrow terminal cuts off what is last."""
+"""The columns, the most important first, because a narrow terminal cuts off the last."""
 
 
 def status_table(root: Path, names: Sequence[str]) -> Table:
-    """The modules `names`, or all of client.toml as it is now; asks nobody."""
+    """Return the modules `names`, or all of the present client.toml, without asking upstreams."""
     config = load(root)
     chosen = names or sorted(config.modules)
     return Table(_HEADER, [_row(root, name, config.module(name)) for name in chosen])
@@ -28,9 +28,9 @@ def _row(root: Path, name: str, module: Module) -> Row:
     values = module_values(root, name, module)
     good, state = state_of(_ENGLISH, values)
     if since := values["last_success_timestamp_seconds"]:
-        # What the upstream has now, only a sync finds out.
-        seen = f"as of {ago(since)} ago"
-        state = f"{state} {seen}" if good else f"{state}; in step {seen}"
+        # Only a sync finds out what the upstream has now.
+        as_of = f"as of {ago(since)} ago"
+        state = f"{state} {as_of}" if good else f"{state}; in step {as_of}"
     places = module_places(root, name)
     for lock, work in ((places.verifying, "being verified"), (places.lock, "running")):
         if process := holder(lock):

@@ -1,4 +1,4 @@
-"""The log file: one line with its time for each message of a run.
+"""The log file: a line with its time for each message of a run.
 
 It is complete even with `--quiet`: the retries and waits of a transfer are logged as well.  Files
 that failed are listed at the end of a run.  Rule to keep: the file is opened for each line, so that
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LogFileError(HuaiError):
-    """The log file cannot be written."""
+    """An error because the log file cannot be written."""
 
     exit_code = ExitCode.FILE_IO
 
@@ -28,7 +28,7 @@ class LogFile:
     """A file to which lines are appended."""
 
     def __init__(self, path: Path) -> None:
-        """Creates the file if it is missing; raises `LogFileError` if it cannot be written."""
+        """Create the file if it is missing; raises `LogFileError` if it cannot be written."""
         self._path = path
         try:
             append(path, b"", 0o640)
@@ -39,10 +39,10 @@ class LogFile:
             ) from error
 
     def write(self, module: str, text: str) -> None:
-        """Append a line; if that fails, the line is lost and the run goes on."""
-        told = text.removeprefix(f"{module}: ").replace("\n", " ")
+        """Append a line; if that fails, the line is lost and the run continues."""
+        message = text.removeprefix(f"{module}: ").replace("\n", " ")
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-        line = f"{stamp} [{os.getpid()}] {module}: {told}\n"
+        line = f"{stamp} [{os.getpid()}] {module}: {message}\n"
         with suppress(OSError):
             append(self._path, line.encode("utf-8", "backslashreplace"), 0o640)
 
@@ -58,7 +58,7 @@ def append(path: Path, line: bytes, mode: int) -> None:
 
 
 @contextmanager
-def failures_told(log: LogFile | None, module: str) -> Iterator[None]:
+def log_failures(log: LogFile | None, module: str) -> Iterator[None]:
     """Write an exception that ends the block to the log, if there is one."""
     try:
         yield
@@ -81,22 +81,22 @@ def _reason(error: BaseException) -> str:
 class LoggedProgress:
     """A listener that logs retries and waits, and passes all calls on to another one."""
 
-    def __init__(self, shown: "Listener", note: Callable[[str], None]) -> None:
-        """`shown` is the other listener; `note` logs a line."""
-        self._shown = shown
+    def __init__(self, listener: "Listener", note: Callable[[str], None]) -> None:
+        """Pass calls on to `listener`, and log by `note`."""
+        self._listener = listener
         self._note = note
-        self.started = shown.started
-        self.progressed = shown.progressed
-        self.finished = shown.finished
-        self.refused = shown.refused
-        self.ended = shown.ended
+        self.started = listener.started
+        self.progressed = listener.progressed
+        self.finished = listener.finished
+        self.refused = listener.refused
+        self.ended = listener.ended
 
     def retried(self, reason: str) -> None:
         """Log the reason of a retry."""
         self._note(f"trying again: {reason}")
-        self._shown.retried(reason)
+        self._listener.retried(reason)
 
     def waiting(self, reason: str) -> None:
         """Log the reason of a wait."""
         self._note(f"waiting: {reason}")
-        self._shown.waiting(reason)
+        self._listener.waiting(reason)

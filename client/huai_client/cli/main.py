@@ -1,6 +1,6 @@
 """The command line of `huai-client`: arguments in, results and exit codes out.
 
-Results go to standard output (with `--json` a line of JSON each), talk to standard error.
+Results go to standard output (with `--json` as lines of JSON), messages to standard error.
 """
 
 from pathlib import Path
@@ -26,11 +26,11 @@ COMMANDS = (
     "watch",
     "why",
 )
-"""Each a module of `huai_client.cli.commands`, as --help lists them."""
+"""The modules of `huai_client.cli.commands`, as --help lists them."""
 
 
 def main() -> None:
-    """The program."""
+    """Run the program."""
     run_program("huai-client", command_line)
 
 

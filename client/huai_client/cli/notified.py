@@ -1,4 +1,4 @@
-"""Who is told that syncs of a module fail, or of its signature: `[notify]` of client.toml.
+"""Notifies of failing syncs of a module, and of its expired signature: `[notify]` of client.toml.
 
 Loaded only if there is such a table.
 """
@@ -23,12 +23,12 @@ Work = Literal["sync", "signature"]
 
 
 def notifier_of(notify: Notify, mirror: Mirror, console: Console) -> Notifier:
-    """What tells of the syncs of `mirror`; `console` hears why somebody could not be told."""
+    """Return the notifier for syncs of `mirror`; it prints its failures to `console`."""
     return _notifier(notify, mirror, console, "sync", mirror.paths.notified)
 
 
 def count_signature(notify: Notify, mirror: Mirror, console: Console) -> None:
-    """After a sync that ended well: count it if the signature of what is applied is over."""
+    """Count, after a successful sync, whether the signature of the applied commit has expired."""
     state, path = states.load(mirror.paths.state), mirror.paths.notified_signature
     over = "" if mirror.config.verify == "off" else expired(state.valid_until, time.time())
     notifier = _notifier(notify, mirror, console, "signature", path)
@@ -46,7 +46,7 @@ def _notifier(notify: Notify, mirror: Mirror, console: Console, work: Work, path
             ("tree", mirror.config.dest),
             ("upstream", str(MetadataUrl(mirror.config.urls[0]))),
         ),
-        advice=f"`huai-client log {name}` and `huai-client doctor {name}` tell more.",
+        advice=f"`huai-client log {name}` and `huai-client doctor {name}` show more.",
     )
 
     def warn(reason: str) -> None:
@@ -57,6 +57,6 @@ def _notifier(notify: Notify, mirror: Mirror, console: Console, work: Work, path
 
 
 def why_it_failed(places: ModulePlaces) -> str:
-    """Why the run failed that has just ended."""
+    """Return the reason why the last run failed."""
     last = load(places.last)
     return last.reason if last else ""

@@ -1,4 +1,4 @@
-"""rsync's numbers: sizes as its options take them, and as its reports show them.
+"""Numbers as rsync parses them in options, and shows them in reports.
 
 Pure.  Source: rsync(1), "--human-readable", "--max-size" and "--bwlimit".
 """
@@ -8,26 +8,26 @@ import re
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?)(?:([KMG])(B|IB)?|(B))?", re.IGNORECASE)
 _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3}
 _LEAST = 512
-"""Bytes a second; rsync refuses less, and rounds at it."""
+"""The least bytes a second that rsync accepts; also its offset for rounding."""
 _MOST = 1 << 62
 _UNITS = "KMGTP"
 
 
 def kibibytes(text: str) -> int | None:
-    """The value of `--bwlimit` in KiB/s; None: none that rsync takes."""
-    found = _SIZE.fullmatch(text)
-    if found is None:
+    """Return the value of `--bwlimit` in KiB/s; None if rsync would refuse it."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
         return None
-    unit = "B" if found[4] else (found[2] or "K").upper()
-    base = 1000 if found[3] and found[3].upper() == "B" else 1024
-    size = float(found[1]) * base ** _POWERS[unit]
+    unit = "B" if match[4] else (match[2] or "K").upper()
+    base = 1000 if match[3] and match[3].upper() == "B" else 1024
+    size = float(match[1]) * base ** _POWERS[unit]
     if 0 < size < _LEAST or size > _MOST:
         return None
     return int(size + _LEAST) // 1024
 
 
 def format_number(number: float, human: int, *, decimals: int = 0) -> str:
-    """A number as rsync shows it; `human`: 0 digits, 1 commas, 2 units of 1000, 3 of 1024."""
+    """Format a number like rsync; `human`: 0 digits, 1 commas, 2 units of 1000, 3 of 1024."""
     if human > 1:
         base = 1000 if human == 2 else 1024
         if number >= base:

@@ -21,7 +21,7 @@ wait_option = base.wait_option("another run")
 
 
 def many_options(verb: str, done: str, *, parallel: int) -> Callable[[F], F]:
-    """`--all` and `--parallel` of a command that takes several modules."""
+    """Return `--all` and `--parallel`, for a command on several modules."""
 
     def decorate(function: F) -> F:
         options = (
@@ -43,7 +43,7 @@ def many_options(verb: str, done: str, *, parallel: int) -> Callable[[F], F]:
 
 
 def log_option(function: F) -> F:
-    """`--log-file`, for what a timer starts."""
+    """Add `--log-file`, for runs by a timer."""
 
     def opened(_: click.Context, __: click.Parameter, path: Path | None) -> LogFile | None:
         return LogFile(path.absolute()) if path else None
@@ -60,7 +60,7 @@ def log_option(function: F) -> F:
 
 
 def _parse_rate(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
-    """`10m` to 10240."""
+    """Convert a rate to KiB/s, such as `10m` to 10240."""
     if value is None:
         return None
     from huai_client.cli.numbers import kibibytes
@@ -74,7 +74,7 @@ def _parse_rate(_context: click.Context, _option: click.Parameter, value: str | 
 def _parse_overrides(
     _context: click.Context, _option: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, object]:
-    """The values of client.toml that `texts` give, by key."""
+    """Parse `texts`, KEY=VALUE, into values of client.toml by key."""
     values: dict[str, Any] = {}
     for text in texts:
         key, sign, value = text.partition("=")
@@ -86,14 +86,14 @@ def _parse_overrides(
             keys = ", ".join(("rsync_options", *FOR_ONE_RUN))
             raise click.BadParameter(f"{text!r}: write KEY=VALUE, with one of these keys: {keys}")
     try:
-        made = convert("-o", {"url": "", "dest": "", **values}, Module)
+        module = convert("-o", {"url": "", "dest": "", **values}, Module)
     except ConfigError as error:
         raise click.BadParameter(error.message.removeprefix("-o: ")) from None
-    return {key: getattr(made, key) for key in values}
+    return {key: getattr(module, key) for key in values}
 
 
 def max_time_option(function: F) -> F:
-    """`--max-time`, for what may take long and can go on later."""
+    """Add `--max-time`, for work that can be continued later."""
     return click.option(
         "--max-time",
         callback=parse_duration,
@@ -104,7 +104,7 @@ def max_time_option(function: F) -> F:
 
 
 def sync_options(function: Callable[..., int]) -> Callable[..., int]:
-    """What `sync` and `plan` have in common; the function gets `options` for it, and `wait`."""
+    """Add the options that `sync` and `plan` share; the function gets `options` and `wait`."""
 
     @wraps(function)
     def with_sync_options(
@@ -114,12 +114,12 @@ def sync_options(function: Callable[..., int]) -> Callable[..., int]:
         adopt: bool,
         delete_extraneous: bool,
         accept_rollback: bool,
-        **others: Any,
+        **rest: Any,
     ) -> int:
         if max_delete is not None or max_delete_in:
             from huai_client.plan.deletions import parse_exceptions, parse_limit
 
-            parse_exceptions(max_delete_in)  # a mistake is found before anything is asked
+            parse_exceptions(max_delete_in)  # raises before any upstream is asked
             if max_delete is not None:
                 parse_limit(max_delete)
         options = SyncOptions(
@@ -129,7 +129,7 @@ def sync_options(function: Callable[..., int]) -> Callable[..., int]:
             delete_extraneous=delete_extraneous,
             accept_rollback=accept_rollback,
         )
-        return function(*arguments, options=options, **others)
+        return function(*arguments, options=options, **rest)
 
     options = (
         click.option(
@@ -167,7 +167,7 @@ def sync_options(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def transfer_options(function: F) -> F:
-    """What of client.toml can be said for one run."""
+    """Add the options that override client.toml for one run."""
     options = (
         click.option(
             "-o",

@@ -1,7 +1,7 @@
-"""Shows how a transfer goes: on a terminal, in a log, as JSON lines, or not at all.
+"""Shows the progress of a transfer: on a terminal, as plain or JSON lines, or not at all.
 
-The listeners of `transfer`, and the choice between them.  They write to the streams
-they are given.  The rule to keep: JSON events are an interface, described in docs/JSON.md.
+The listeners of `transfer`, and the choice between them.  Rule to keep: JSON events are an
+interface, described in docs/JSON.md.
 """
 
 import time
@@ -25,18 +25,18 @@ from huai_program.humanize import human
 Clock = Callable[[], float]
 
 _FILE_WORTH = 16_384
-"""So many bytes arrive in the time that one more file costs, roughly."""
+"""The bytes that arrive, roughly, in the time that one more file costs."""
 _PLAIN_INTERVAL = 30.0
 _JSON_INTERVAL = 1.0
 
 
 def choose(console: Console, *, out: TextIO, err: TextIO) -> Listener:
-    """The listener for a command: JSON goes to `out`, what is for people to `err`."""
-    shown = _shown(console, out, err)
-    return LoggedProgress(shown, console.log) if console.log_file else shown
+    """Return the listener for a command: JSON goes to `out`, text for people to `err`."""
+    listener = _listener(console, out, err)
+    return LoggedProgress(listener, console.log) if console.log_file else listener
 
 
-def _shown(console: Console, out: TextIO, err: TextIO) -> Listener:
+def _listener(console: Console, out: TextIO, err: TextIO) -> Listener:
     if console.as_json:
         return JsonProgress(out, console.module)
     if console.quiet:
@@ -45,94 +45,93 @@ def _shown(console: Console, out: TextIO, err: TextIO) -> Listener:
 
 
 def work(files: int, size: int) -> int:
-    """The cost of `files` with `size` bytes in all, in bytes: each file adds to it."""
+    """Return the cost of `files` with `size` bytes in all, in bytes; each file adds to it."""
     return size + files * _FILE_WORTH
 
 
-def time_left(elapsed: float, *, done: int, whole: int) -> float | None:
-    """Seconds until all of the `work` is done; None: not known yet."""
-    return elapsed * (whole - done) / done if done > 0 else None
+def time_left(elapsed: float, *, done: int, total: int) -> float | None:
+    """Return the seconds until `total` work is done, or None if unknown."""
+    return elapsed * (total - done) / done if done > 0 else None
 
 
 class PlainProgress:
-    """A line every 30 seconds, and one for each thing that went wrong."""
+    """A listener that prints a line every 30 seconds, and one for each problem."""
 
     def __init__(
         self, err: TextIO, *, clock: Clock = time.monotonic, interval: float = _PLAIN_INTERVAL
     ) -> None:
-        """Writes to `err`; `clock` gives seconds."""
+        """Write to `err`; `clock` returns seconds."""
         self._err = err
         self._clock = clock
         self._interval = interval
-        self._files = self._size = self._files_here = self._here = 0
+        self._files = self._size = self._arrived_files = self._arrived = 0
         self._begin = self._next = 0.0
 
     def started(self, files: int, size: int) -> None:
-        """Say what is to come."""
-        self._files, self._size, self._files_here, self._here = files, size, 0, 0
+        """Print the number of files and bytes."""
+        self._files, self._size, self._arrived_files, self._arrived = files, size, 0, 0
         self._begin = self._clock()
         self._next = self._begin + self._interval
-        self._say(f"transferring {counted(files, 'file')}, {human(size)}")
+        self._write(f"transferring {counted(files, 'file')}, {human(size)}")
 
     def progressed(self, size: int, files: int) -> None:
-        """Say where we are, if it is time to."""
-        self._here = size
+        """Print the progress, if the interval is over."""
+        self._arrived = size
         now = self._clock()
         if now < self._next:
             return
         self._next = now + self._interval
         rate = size / max(now - self._begin, 0.001)
-        whole = work(self._files if files else 0, self._size)
+        total = work(self._files if files else 0, self._size)
         done = work(files, size)
-        seconds = time_left(now - self._begin, done=done, whole=whole)
+        seconds = time_left(now - self._begin, done=done, total=total)
         left = "" if seconds is None else f", {seconds:.0f} s left"
-        self._say(
+        self._write(
             f"{files:,}/{counted(self._files, 'file')}, "
             f"{human(size)} of {human(self._size)}, {human(rate)}/s{left}"
         )
 
     def finished(self, files: Sequence[File]) -> None:
-        """Count them: one line a file would be too many."""
-        self._files_here += len(files)
+        """Count the files; a line for each would be too much."""
+        self._arrived_files += len(files)
 
     def refused(self, file: File, verdict: Arrival) -> None:
-        """Nothing yet: the end of the run tells, and the reason with it."""
+        """Do nothing: the end of the run reports it with the reason."""
 
     def retried(self, reason: str) -> None:
-        """Say why."""
-        self._say(f"trying again: {reason}")
+        """Print the reason."""
+        self._write(f"trying again: {reason}")
 
     def waiting(self, reason: str) -> None:
-        """Say why."""
-        self._say(f"waiting: {reason}")
+        """Print the reason."""
+        self._write(f"waiting: {reason}")
 
     def ended(self) -> None:
-        """Say how far it came."""
-        self._say(
-            f"{self._files_here:,} of {counted(self._files, 'file')}, {human(self._here)} here"
-        )
+        """Print the number of files and bytes that arrived."""
+        files = f"{self._arrived_files:,} of {counted(self._files, 'file')}"
+        self._write(f"{files}, {human(self._arrived)} here")
 
-    def _say(self, text: str) -> None:
+    def _write(self, text: str) -> None:
         self._err.write(text + "\n")
         self._err.flush()
 
 
 class TerminalProgress:
-    """A bar with files, bytes, rate and time left."""
+    """A listener that draws a bar with files, bytes, rate and time left."""
 
     def __init__(self, err: TextIO) -> None:
-        """Draws on `err`, from `started` to `ended`."""
+        """Draw on `err`, from `started` to `ended`."""
         self._err = err
         self._bar: Progress | None = None
         self._task: TaskID | None = None
-        self._files = self._files_here = 0
+        self._files = self._arrived_files = 0
 
     def started(self, files: int, size: int) -> None:
         """Draw the bar."""
         from rich import progress
         from rich.console import Console
 
-        self._files, self._files_here = files, 0
+        self._files, self._arrived_files = files, 0
         self._bar = progress.Progress(
             progress.TextColumn("{task.description}", markup=False),
             progress.BarColumn(),
@@ -146,44 +145,44 @@ class TerminalProgress:
 
     def progressed(self, size: int, files: int) -> None:
         """Move the bar."""
-        self._files_here = files
+        self._arrived_files = files
         if self._bar and self._task is not None:
             speed = self._bar.tasks[self._task].speed
-            # Not rich's own column, which counts in kB beside the KiB of all else.
+            # Not rich's own column, which counts in kB, while all other sizes are in KiB.
             rate = f"{human(speed)}/s" if speed else ""
             title = self._title()
             self._bar.update(self._task, completed=size, rate=rate, description=title)
 
     def finished(self, files: Sequence[File]) -> None:
-        """Nothing: they were counted when they arrived."""
+        """Do nothing: `progressed` has counted the files."""
 
     def refused(self, file: File, verdict: Arrival) -> None:
-        """Nothing yet: the end of the run tells, and the reason with it."""
+        """Do nothing: the end of the run reports it with the reason."""
 
     def retried(self, reason: str) -> None:
-        """Say why above the bar."""
-        self._say(f"trying again: {reason}")
+        """Print the reason above the bar."""
+        self._write(f"trying again: {reason}")
 
     def waiting(self, reason: str) -> None:
-        """Say why above the bar."""
-        self._say(f"waiting: {reason}")
+        """Print the reason above the bar."""
+        self._write(f"waiting: {reason}")
 
     def ended(self) -> None:
-        """Leave the bar as it stands."""
+        """Stop the bar, and leave it on the screen."""
         if self._bar:
             self._bar.stop()
         self._bar = None
 
     def _title(self) -> str:
-        return f"{self._files_here:,}/{counted(self._files, 'file')}"
+        return f"{self._arrived_files:,}/{counted(self._files, 'file')}"
 
-    def _say(self, text: str) -> None:
+    def _write(self, text: str) -> None:
         if self._bar:
             self._bar.console.print(text, markup=False, highlight=False)
 
 
 class JsonProgress:
-    """One JSON object a line: `v`, `type`, `module` and what belongs to the type."""
+    """A listener that prints JSON lines: `v`, `type`, `module` and the values of the type."""
 
     def __init__(
         self,
@@ -193,7 +192,7 @@ class JsonProgress:
         clock: Clock = time.monotonic,
         interval: float = _JSON_INTERVAL,
     ) -> None:
-        """Writes to `out`; `clock` gives seconds."""
+        """Write to `out`; `clock` returns seconds."""
         self._out = out
         self._module = module
         self._clock = clock
@@ -201,38 +200,38 @@ class JsonProgress:
         self._next = 0.0
 
     def started(self, files: int, size: int) -> None:
-        """`transfer-started`: files, bytes."""
+        """Print `transfer-started`: files, bytes."""
         self._next = self._clock()
-        self._say("transfer-started", files=files, bytes=size)
+        self._write("transfer-started", files=files, bytes=size)
 
     def progressed(self, size: int, files: int) -> None:  # noqa: ARG002
-        """`transfer-progress`: bytes; at most once a second."""
+        """Print `transfer-progress`: bytes; at most once a second."""
         now = self._clock()
         if now >= self._next:
             self._next = now + self._interval
-            self._say("transfer-progress", bytes=size)
+            self._write("transfer-progress", bytes=size)
 
     def finished(self, files: Sequence[File]) -> None:
-        """`file-arrived`: path, bytes."""
+        """Print `file-arrived`: path, bytes."""
         for file in files:
-            self._say("file-arrived", path=exact(file.path), bytes=file.size)
+            self._write("file-arrived", path=exact(file.path), bytes=file.size)
 
     def refused(self, file: File, verdict: Arrival) -> None:
-        """`file-missing` or `file-mismatch`: path, bytes."""
-        self._say(f"file-{verdict.value}", path=exact(file.path), bytes=file.size)
+        """Print `file-missing` or `file-mismatch`: path, bytes."""
+        self._write(f"file-{verdict.value}", path=exact(file.path), bytes=file.size)
 
     def retried(self, reason: str) -> None:
-        """`transfer-retried`: reason."""
-        self._say("transfer-retried", reason=reason)
+        """Print `transfer-retried`: reason."""
+        self._write("transfer-retried", reason=reason)
 
     def waiting(self, reason: str) -> None:
-        """`transfer-waiting`: reason."""
-        self._say("transfer-waiting", reason=reason)
+        """Print `transfer-waiting`: reason."""
+        self._write("transfer-waiting", reason=reason)
 
     def ended(self) -> None:
-        """`transfer-ended`."""
-        self._say("transfer-ended")
+        """Print `transfer-ended`."""
+        self._write("transfer-ended")
 
-    def _say(self, kind: str, **fields: str | int) -> None:
+    def _write(self, kind: str, **fields: str | int) -> None:
         self._out.write(json_line(kind, module=self._module, **fields))
         self._out.flush()

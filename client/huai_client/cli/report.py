@@ -1,7 +1,4 @@
-"""Plans, results and differences, as text for people and as values for JSON.
-
-Nothing here decides anything.
-"""
+"""Formats plans, results and differences as text for people and as values for JSON."""
 
 from collections.abc import Iterator
 
@@ -27,13 +24,13 @@ _STAGES = {
     "indices": ("index", "indices"),
     "pointers": ("pointer", "pointers"),
 }
-"""One change of a stage, and several."""
+"""Nouns for one and several changes of a stage."""
 _SHOWN = 3
-"""Extraneous paths that a sync names; `verify` names all."""
+"""The number of extraneous paths that a sync lists; `verify` lists all."""
 
 
 def summary_line(summary: PlanSummary) -> str:
-    """A plan in one line."""
+    """Summarize a plan in one line."""
     if summary.nothing:
         return "nothing to do"
     parts = (
@@ -60,7 +57,7 @@ def summary_line(summary: PlanSummary) -> str:
 
 
 def selection_values(prepared: Prepared) -> dict[str, int]:
-    """How much the filter lets through, of how much."""
+    """Return the entries and bytes that the filter selects, and the totals."""
     totals = prepared.commit.info.totals
     return {
         "entries": prepared.extent.entries,
@@ -71,7 +68,7 @@ def selection_values(prepared: Prepared) -> dict[str, int]:
 
 
 def selection_line(prepared: Prepared) -> str:
-    """The same in words."""
+    """Describe the selection of the filter in words."""
     entries, size, of_entries, of_size = selection_values(prepared).values()
     return (
         f"the filter selects {entries:,} of {counted(of_entries, 'entry', 'entries')}, "
@@ -80,7 +77,7 @@ def selection_line(prepared: Prepared) -> str:
 
 
 def published_line(report: Report) -> str:
-    """How long each stage took to put in place."""
+    """Describe how long it took to publish each stage."""
     parts = (
         f"{counted(each.changes, *_STAGES[each.stage])} in {1000 * each.seconds:.1f} ms"
         for each in report.published
@@ -89,24 +86,24 @@ def published_line(report: Report) -> str:
 
 
 def reused_line(reused: Reused) -> str:
-    """What was not transferred, and what was done instead."""
+    """Describe the files that were reused instead of transferred."""
     parts = ((reused.linked, "linked"), (reused.cloned, "cloned"), (reused.copied, "copied"))
     how = ", ".join(f"{count:,} {word}" for count, word in parts if count)
     return f"reused {counted(reused.files, 'file')} ({human(reused.bytes)}): {how}"
 
 
 def volatile_line(outcome: Outcome) -> str:
-    """What became of files that change without a commit; empty: they were as listed."""
+    """Describe the volatile files that differ from their metadata; empty if none does."""
     parts = (
         (len(outcome.newer), "newer than their metadata and published as they arrived"),
         (len(outcome.kept), "left as they were"),
     )
-    told = ", ".join(f"{count:,} {what}" for count, what in parts if count)
-    return f"volatile files: {told}" if told else ""
+    texts = ", ".join(f"{count:,} {text}" for count, text in parts if count)
+    return f"volatile files: {texts}" if texts else ""
 
 
 def by_stat_line(prepared: Prepared) -> str:
-    """Say how many paths were compared without knowing their content; empty if none were."""
+    """Describe the paths that were compared by size and time alone; empty if none were."""
     if prepared.by_stat <= 0:
         return ""
     count = counted(prepared.by_stat, *_BY_STAT)
@@ -114,11 +111,11 @@ def by_stat_line(prepared: Prepared) -> str:
 
 
 def warnings(prepared: Prepared) -> Iterator[str]:
-    """What the administrator should know about a plan."""
+    """Yield warnings about a plan."""
     if prepared.refused:
         yield f"a sync would refuse this: {prepared.refused}"
     for path in prepared.unlimited:
-        yield f"max_delete_in: the tree has no directory /{show(path)}: its limit limits nothing"
+        yield f"max_delete_in: the tree has no directory /{show(path)}: its limit has no effect"
     unsafe = list(unsafe_symlinks(prepared.plan))
     if unsafe:
         verb = "leads" if len(unsafe) == 1 else "lead"
@@ -128,7 +125,7 @@ def warnings(prepared: Prepared) -> Iterator[str]:
         yield (
             f"{counted(len(reduced), 'mode is', 'modes are')} made safe, for example of "
             f"{_reduced(reduced[0])} "
-            '(modes = "exact" in client.toml sets them as they are upstream)'
+            '(modes = "exact" in client.toml keeps those of the upstream)'
         )
     extraneous = prepared.diff.extraneous
     if extraneous:
@@ -145,7 +142,7 @@ def _reduced(entry: File | Directory) -> str:
 
 
 def result_values(result: SyncResult) -> dict[str, object]:
-    """A result for JSON."""
+    """Return a result for JSON."""
     values: dict[str, object] = {
         "commit": result.commit,
         "serial": result.serial,
@@ -186,7 +183,7 @@ def result_values(result: SyncResult) -> dict[str, object]:
 
 
 def unsafe_symlinks(plan: Plan) -> Iterator[RelPath]:
-    """Those that the plan creates or changes."""
+    """Yield the symlinks out of the tree that the plan creates or changes."""
     for stage in plan.stages:
         for symlink in stage.symlinks:
             if points_outside(symlink.path, symlink.target):

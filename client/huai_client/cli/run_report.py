@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from huai_client.hooks.hooks import HookRun
     from huai_client.plan.prepared import Prepared
     from huai_client.proofs.proved import Proved
-    from huai_client.sync.attest import Outcome
+    from huai_client.sync.attest import AttestOutcome
     from huai_client.sync.result import Observer, SyncResult
     from huai_client.verify.request import VerifyRequest
     from huai_client.verify.run import VerifyRun
 
 _OPERATIONS = 20
-"""The number of operations of a plan that are printed unless all are asked for."""
+"""The number of operations of a plan that are printed unless all are requested."""
 
 
 class ConsoleReport:
-    """Prints what a run reports (`sync.run.RunReport`)."""
+    """A report that prints (`sync.run.RunReport`)."""
 
     def __init__(self, mirror: Mirror, console: Console) -> None:
-        """`console` prints for any module."""
+        """Print to `console`, which is for any module."""
         self._name = mirror.name
         self._module = mirror.config
         self._paths = mirror.paths
@@ -44,58 +44,58 @@ class ConsoleReport:
     # Before and around the sync
 
     def upstream(self, message: str) -> None:
-        """Print it."""
+        """Print the message."""
         self._info(message)
         self._console.event("upstream", reason=message)
 
     def half_changed(self, file: str) -> None:
-        """Name the file."""
-        self._console.warning(f"{file} was half changed where it stands, and is compared")
+        """Warn about the file."""
+        self._console.warning(f"{file} was half changed in place, and is compared")
 
     def compares_all(self, state: states.State, changed: tuple[str, ...]) -> None:
         """Print the reason."""
-        known = TreeSettings.parse(state.filter).keys is not None
+        has_keys = TreeSettings.parse(state.filter).keys is not None
         why = (
             f"client.toml has another {', '.join(changed)} than the last sync"
-            if known
-            else "by which settings it was made was not recorded yet"
+            if has_keys
+            else "the settings of the last sync were not recorded"
         )
         self._info(f"the whole tree is compared once: {why}")
 
-    def held(self, state: states.State) -> None:
-        """Print how to go on."""
+    def on_hold(self, state: states.State) -> None:
+        """Print how to resume."""
         self._info(states.HELD)
         self._console.event("held", undone=state.held)
 
     def hook_line(self, hook: str, line: str) -> None:
-        """Print it to standard error and the log, never to standard output."""
+        """Print the line to standard error and the log, never to standard output."""
         self._info(f"{hook}: {line}")
 
     def hook_ended(self, run: "HookRun") -> None:
-        """Warn if it failed."""
+        """Warn if the hook failed."""
         if run.failure:
             self._console.warning(f"the hook {run.hook} failed: {run.failure}")
         milliseconds = round(1000 * run.seconds)
         self._console.event("hook", hook=run.hook, milliseconds=milliseconds, failure=run.failure)
 
-    def attested(self, outcome: "Outcome") -> None:
-        """Warn if no upstream took it."""
+    def attested(self, outcome: "AttestOutcome") -> None:
+        """Warn if no upstream accepted the attestation."""
         self._console.event(
             "attestation",
-            serial=outcome.said.serial,
-            commit=outcome.said.commit,
-            time=outcome.said.time,
-            sent=outcome.sent,
+            serial=outcome.attestation.serial,
+            commit=outcome.attestation.commit,
+            time=outcome.attestation.time,
+            sent=outcome.accepted,
             failure=outcome.failure or None,
         )
         if outcome.failure and outcome.is_news:
-            self._console.warning(f"the attestation was not taken: {outcome.failure}")
+            self._console.warning(f"the attestation was not accepted: {outcome.failure}")
 
     def not_attested(self, error: HuaiError) -> None:
-        """Warn."""
+        """Warn about the failed attestation."""
         self._console.warning(f"nothing is attested: {error.message}; {error.hint}")
 
-    # While it goes on
+    # During a sync
 
     def observer(self) -> "Observer":
         """Return the observer that prints the progress."""
@@ -131,12 +131,12 @@ class ConsoleReport:
             failure=proved.failure,
         )
 
-    # Its end
+    # The end of a sync
 
     def up_to_date(self, state: states.State, stale: str) -> None:
         """Print the serial, and the totals that mirror managers read."""
         if state.held:
-            self.held(state)
+            self.on_hold(state)
         else:
             self._info(f"nothing new, serial {state.serial}")
         if stale:
@@ -178,20 +178,20 @@ class ConsoleReport:
 
     # Verification
 
-    def difference(self, found: "Difference") -> None:
-        """Print it as a result."""
+    def difference(self, difference: "Difference") -> None:
+        """Print the difference as a result."""
         from huai_client.cli.verify_report import show_difference
 
-        show_difference(self._console, found)
+        show_difference(self._console, difference)
 
     def verified(self, run: "VerifyRun", request: "VerifyRequest", differences: int) -> None:
-        """Print what was compared, and the verdict."""
+        """Print the number of compared entries, and the verdict."""
         from huai_client.cli.verify_report import show_end
 
         show_end(self._console, run, request, differences)
 
     def unreadable(self, paths: "list[Difference]") -> None:
-        """Warn, and name one."""
+        """Warn about the paths, and name one."""
         from huai_client.cli.verify_report import unreadable_line
 
         self._console.warning(unreadable_line(paths))
@@ -199,7 +199,7 @@ class ConsoleReport:
     # A plan
 
     def plan(self, prepared: "Prepared", *, every: bool) -> ExitCode:
-        """Print a plan: `every` operation, or the first ones."""
+        """Print a plan: with `every` all operations, or the first ones."""
         from huai_client.cli.report import selection_line, selection_values, summary_line, warnings
         from huai_client.inspect.plan_totals import Forecast
 
@@ -212,10 +212,10 @@ class ConsoleReport:
             self._console.result(f"{self._name}: {selection_line(prepared)}")
             self._console.event("selection", **selection_values(prepared))
         self._operations(prepared, sys.maxsize if every else _OPERATIONS)
-        for each in prepared.find_repositories():
-            self._console.info(f"{each.profile} repository: {show(each.top)} ({each.found_by})")
+        for repo in prepared.find_repositories():
+            self._console.info(f"{repo.profile} repository: {show(repo.top)} ({repo.found_by})")
             self._console.event(
-                "repository", path=exact(each.top), profile=each.profile, found_by=each.found_by
+                "repository", path=exact(repo.top), profile=repo.profile, found_by=repo.found_by
             )
         for warning in warnings(prepared):
             self._console.warning(warning)
@@ -223,17 +223,17 @@ class ConsoleReport:
         return ExitCode.OK
 
     def _operations(self, prepared: "Prepared", most: int) -> None:
-        """Show at most so many operations to people, and all of them to programs."""
+        """Print at most `most` operations for people, and all of them for programs."""
         from huai_client.inspect.plan_lines import delayed_lines, plan_lines
 
         count = 0
-        for what, path, detail, volatile in plan_lines(prepared):
+        for operation, path, detail, volatile in plan_lines(prepared):
             count += 1
             if count <= most:
-                text = f"{what:10} {show(path)}" + (f"  ({detail})" if detail else "")
+                text = f"{operation:10} {show(path)}" + (f"  ({detail})" if detail else "")
                 self._console.result(text)
             self._console.event(
-                "operation", operation=what, path=exact(path), detail=detail, volatile=volatile
+                "operation", operation=operation, path=exact(path), detail=detail, volatile=volatile
             )
         for path, when in delayed_lines(prepared, seconds(self._module.delete_after)):
             count += 1

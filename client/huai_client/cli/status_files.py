@@ -1,6 +1,6 @@
-"""The files in which the client tells others how it stands: what `[status]` names.
+"""Writes the status files of the client: those in `[status]`.
 
-Rule: one that cannot be written keeps none of the others from being so.
+Rule: if one cannot be written, the other one still is.
 """
 
 from pathlib import Path
@@ -10,22 +10,22 @@ from huai_client.inspect.status_file import StatusFileError
 
 
 def write_status_files(
-    wanted: StatusFiles, root: Path, config: ClientConfig
+    files: StatusFiles, root: Path, config: ClientConfig
 ) -> dict[str, StatusFileError]:
-    """Write those that are wanted; by key, why one could not be."""
+    """Write the configured files; return errors by key."""
     failures: dict[str, StatusFileError] = {}
-    if wanted.prometheus:
+    if files.prometheus:
         from huai_client.inspect.prometheus import write_prometheus
 
         try:
-            write_prometheus(Path(wanted.prometheus), root, config.modules)
+            write_prometheus(Path(files.prometheus), root, config.modules)
         except StatusFileError as error:
             failures["prometheus"] = error
-    if wanted.html:
+    if files.html:
         from huai_client.inspect.status_page import write_status_page
 
         try:
-            write_status_page(Path(wanted.html), root, config.modules)
+            write_status_page(Path(files.html), root, config.modules)
         except StatusFileError as error:
             failures["html"] = error
     return failures

@@ -134,7 +134,7 @@ class Hooks:
             command,
             environment(os.environ, own),
             seconds=seconds(self._hooks.timeout),
-            hear=lambda line: self._hear(hook, line),
+            on_line=lambda line: self._hear(hook, line),
         )
         self._ended(HookRun(hook, time.monotonic() - began, failure))
         return failure

@@ -68,7 +68,7 @@ def status_page(
 ) -> str:
     """Return the page in one language."""
     template = files(__package__).joinpath("status_page.html").read_text(encoding="utf-8")
-    translated = _SENTENCE.sub(lambda sentence: escape(words.say(sentence[1])), template)
+    translated = _SENTENCE.sub(lambda sentence: escape(words.translate(sentence[1])), template)
     now = time.time()
     machine_time = time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(now))
     return Template(translated).substitute(
@@ -106,7 +106,7 @@ def _cells(words: Words, labels: Sequence[str], texts: Sequence[str], *, good: b
     """Return the cells of a row; that of the state or the result is green or red."""
     colour = f' class="{"good" if good else "bad"}"'
     return "".join(
-        f'<td data-label="{escape(words.say(label))}"{colour if label in _COLOURED else ""}>'
+        f'<td data-label="{escape(words.translate(label))}"{colour if label in _COLOURED else ""}>'
         f"<div>{text}</div></td>"
         for label, text in zip(labels, texts, strict=True)
     )
@@ -123,20 +123,21 @@ def state_of(words: Words, values: Mapping[str, float]) -> tuple[bool, str]:
     """Return True if all is well, and the state in words."""
     if values["last_exit_code"]:
         outcome = _outcome(words, int(values["last_exit_code"]))
-        return False, words.say("last run failed ({outcome})", outcome=outcome)
+        return False, words.translate("last run failed ({outcome})", outcome=outcome)
     if values["stale"]:
-        return False, words.say("out of date")
+        return False, words.translate("out of date")
     if not values["last_success_timestamp_seconds"]:
-        return False, words.say("never synced")
-    return True, words.say("in step")
+        return False, words.translate("never synced")
+    return True, words.translate("in step")
 
 
 def _run_row(words: Words, run: RunRecord, name: str) -> str:
-    failed = _outcome(words, run.code) if run.ended else words.say("interrupted")
+    failed = _outcome(words, run.code) if run.ended else words.translate("interrupted")
     outcome = "OK" if run.succeeded else failed
     if run.times > 1:
-        outcome = words.say("{outcome} ({times} times)", outcome=outcome, times=f"{run.times:,}")
-    kind = escape(words.say(run.kind))
+        times = f"{run.times:,}"
+        outcome = words.translate("{outcome} ({times} times)", outcome=outcome, times=times)
+    kind = escape(words.translate(run.kind))
     texts = (_moment(run.time), escape(name), kind, escape(outcome))
     numbers = (f"{run.serial:,}", f"{run.fetched:,}", human(run.received))
     return f"<tr>{_cells(words, _RUN_LABELS, (*texts, *numbers), good=run.succeeded)}</tr>\n"
@@ -145,7 +146,7 @@ def _run_row(words: Words, run: RunRecord, name: str) -> str:
 def _outcome(words: Words, code: int) -> str:
     """Return the meaning of an exit code, without the details of the error."""
     meanings = {each.value: each.meaning for each in ExitCode}
-    return f"{code}: {words.say(meanings[code])}" if code in meanings else str(code)
+    return f"{code}: {words.translate(meanings[code])}" if code in meanings else str(code)
 
 
 def _moment(seconds: float) -> str:

@@ -107,7 +107,7 @@ class Prover:
             command,
             environment(os.environ, variables),
             seconds=seconds(proof.timeout),
-            hear=hear,
-            hear_errors=hear_errors,
+            on_line=hear,
+            on_error_line=hear_errors,
             folder=folder,
         )

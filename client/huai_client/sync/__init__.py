@@ -1,1 +1,1 @@
-"""The use cases that change a tree: sync to the newest commit, repair, and undo."""
+"""The use cases that change a tree: sync to the newest commit, repair and undo."""

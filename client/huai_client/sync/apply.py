@@ -1,8 +1,8 @@
-"""Carries out one plan: checks room, stages content, records the attempt, changes the tree.
+"""Carries out one plan: checks space, stages content, records the attempt, changes the tree.
 
-Order of writes: content is staged and verified, and what has a proof is proved, before anything is
-published; the attempt is recorded before the first change to the tree; deletions come last.  The
-next run finishes an interrupted one: it compares the tree instead of trusting a record of it.
+Order of writes: content is staged and verified, and proofs are run, before anything is published;
+the attempt is recorded before the first change to the tree; deletions come last.  The next run
+finishes an interrupted one: it compares the tree instead of trusting a record of it.
 """
 
 import os
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from huai_client.proofs.prover import Prover
 
 
-class Applier:
-    """Carries out the plans of one run."""
+class PlanRunner:
+    """A runner for the plans of one run."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Applier:
         record: ModuleRecord,
         prover: "Prover | None" = None,
     ) -> None:
-        """Opens nothing.  `prover`: what the pointers of package repositories are proved by."""
+        """Open nothing yet.  `prover` checks the pointers of package repositories."""
         self._content = content
         self._destination = destination
         self._record = record
@@ -51,7 +51,7 @@ class Applier:
     def apply(
         self, prepared: Prepared, tree: Tree, accepted: Accepted, observer: Observer
     ) -> SyncResult:
-        """Stage the content; publish what arrived, unless it depends on something that did not."""
+        """Stage the content; publish the files that arrived, except those that depend on others."""
         record, destination, content = self._record, self._destination, self._content
         if prepared.summary.nothing and tree.stat(parent(STAGING)) is None:
             return result_of(prepared, record)
@@ -60,8 +60,8 @@ class Applier:
         retrying(lambda: content.check(prepared, tree))
         record.state = destination.check_case(tree, record.state)
         if record.state.applied is not None and prepared.filter != record.state.filter:
-            # If the filter is changed back after an interruption, only this record says that the
-            # next run has to clean up.  A first sync that ends before any change accepts nothing.
+            # If the filter is changed back after an interruption, only this record makes the next
+            # run clean up.  A first sync that ends before any change accepts nothing.
             self._save_attempt(prepared, accepted)
         area = tree.dest / os.fsdecode(STAGING)
         boot, journals = destination.boot(), destination.journals
@@ -70,8 +70,8 @@ class Applier:
             outcome, withholding = staged.outcome, Withholding(prepared.territory)
             for file in outcome.failed:
                 withholding.fail(file.path)
-            kept = {file.path for file in outcome.kept}
-            plan = as_arrived(prepared.plan, prepared.volatile, outcome.newer, kept)
+            unchanged = {file.path for file in outcome.kept}
+            plan = as_arrived(prepared.plan, prepared.volatile, outcome.newer, unchanged)
             plan = withhold(plan, withholding)
             unproved: tuple[Proved, ...] = ()
             if self._prover is not None:
@@ -80,8 +80,8 @@ class Applier:
                     withholding.fail(path)
                 plan = withhold(plan, withholding)
             self._save_attempt(prepared, accepted)
-            known = Known(prepared.volatile, staging.unfinished)
-            report = execute(plan, tree, staging.places, observer.step, withholding, known)
+            exceptions = Known(prepared.volatile, staging.unfinished)
+            report = execute(plan, tree, staging.places, observer.step, withholding, exceptions)
             result = replace(result_of(prepared, record, report, staged), unproved=unproved)
             if result.exit_code == ExitCode.OK:
                 staging.remove()
@@ -94,12 +94,13 @@ class Applier:
     def _refused(
         self, prepared: Prepared, plan: Plan, tree: Tree, staging: Staging, observer: Observer
     ) -> tuple[Proved, ...]:
-        """The repositories that are not proved."""
+        """Run the proofs, and return the repositories that failed."""
         assert self._prover is not None  # noqa: S101 - see `apply`
-        found = self._prover.prove(prepared.commit, plan, (tree, staging.locate), observer.heard)
-        for each in found:
-            observer.proved(each)
-        return tuple(each for each in found if each.failure)
+        lookup = (tree, staging.locate)
+        proofs = self._prover.prove(prepared.commit, plan, lookup, observer.proof_line)
+        for proof in proofs:
+            observer.proved(proof)
+        return tuple(proof for proof in proofs if proof.failure)
 
     def _save_attempt(self, prepared: Prepared, accepted: Accepted) -> None:
         state = self._destination.before_changes(self._record.state)
@@ -112,7 +113,7 @@ def result_of(
     report: Report | None = None,
     staged: StagedContent | None = None,
 ) -> SyncResult:
-    """The result of a run with the plan `prepared`."""
+    """Return the result of a run with the plan `prepared`."""
     commit = prepared.commit
     return SyncResult(
         commit.id,
@@ -123,5 +124,5 @@ def result_of(
         report,
         staged and staged.outcome,
         staged and staged.reused,
-        seen=record.state.first_seen(commit.id, time.time()),
+        first_seen=record.state.first_seen(commit.id, time.time()),
     )

@@ -1,10 +1,9 @@
-"""After a sync: says by a signature which serial the tree holds, and where (docs/MIRRORS.md).
+"""Attests, after a sync, by a signature which serial a tree has, and its URLs (docs/MIRRORS.md).
 
-Order of writes: the file in the tree, then the request to the upstream, then the record of both.  A
-run cut in between says it again.  Nothing that fails here is a failure of the sync.
+Order of writes: the file in the tree, then the request to the upstream, then the record of both.
+The next run repeats what was cut.  No failure here is one of the sync.
 
-Rule: the file is put in place by one rename, and the times of the tree's top stay as the commit has
-them.
+Rule: the file is replaced by one rename, and the times of the tree's top stay those of the commit.
 """
 
 import os
@@ -27,94 +26,95 @@ from huai_schema.codec.attestation import FILE_NAME, Attestation
 from huai_schema.errors import HuaiError
 
 _TIMEOUT, _LONGEST = 5.0, 10
-"""Seconds without an answer, and for all of it."""
+"""Seconds without a response, and for the whole exchange."""
 _MODE = 0o644
 _ANSWER_BYTES = 4096
 
 
 class Attested(msgspec.Struct, frozen=True):
-    """What was attested last."""
+    """The record of the last attestation."""
 
     commit: str
     time: int
     """Seconds since the epoch."""
-    sent: bool
-    """Whether all was done that is wanted."""
+    sent: bool  # prose: a key of the file
+    """True if everything that is configured was done."""
     failure: str = ""
     urls: tuple[str, ...] = ()
     partial: bool | None = None
-    """Whether something of the commit was left out; None: not recorded."""
+    """True if a part of the commit was left out; None: not recorded."""
 
 
-class Outcome(NamedTuple):
-    """What was attested just now."""
+class AttestOutcome(NamedTuple):
+    """The outcome of an attestation."""
 
-    said: Attestation
-    sent: bool
-    """Whether an upstream took it."""
+    attestation: Attestation
+    accepted: bool
+    """True if an upstream accepted it."""
     failure: str
-    """Why not; empty: it did, or nobody wants that."""
+    """The reason of a failure; empty if it was accepted, or not to be sent."""
     is_news: bool
-    """Whether it failed otherwise, or did not fail, the last time."""
+    """True if the failure differs from that of the last time."""
 
 
-def attest(mirror: Mirror, state: State, now: int) -> Outcome | None:
-    """Attest that the tree holds what `state` says; None: that was said lately.
+def attest(mirror: Mirror, state: State, now: int) -> AttestOutcome | None:
+    """Attest that the tree equals `state`; None if that was attested recently.
 
-    The caller holds the module's lock.  Every failure but the upstream's is an `AttestError`.
+    The caller holds the module's lock.  Raises `AttestError`, except for failures of the upstream.
     """
-    wanted = mirror.config.attest
+    settings = mirror.config.attest
     before = RecordFile(Attested, needed=False).load(mirror.paths.attested)
-    recent = before is not None and 0 <= now - before.time < seconds(wanted.every)
-    # What is not known to be whole is offered to nobody.
+    recent = before is not None and 0 <= now - before.time < seconds(settings.every)
+    # A tree that may be incomplete is offered to no other mirror.
     partial = state.partial != ""
-    known = before is not None and (before.commit, before.urls, before.partial)
-    if before and known == (state.applied, wanted.urls, partial) and before.sent and recent:
+    last = before is not None and (before.commit, before.urls, before.partial)
+    if before and last == (state.applied, settings.urls, partial) and before.sent and recent:
         return None
-    key = read_key(Path(wanted.key))
-    said = Attestation(
-        module=_called(mirror),
+    key = read_key(Path(settings.key))
+    attestation = Attestation(
+        module=_upstream_name(mirror),
         identity=state.identity,
         serial=state.serial,
         commit=state.applied or "",
-        # Two in one second would be one for the upstream.
+        # The upstream would take two in one second for one.
         time=now if before is None or before.time != now else now + 1,
         partial=partial,
-        urls=wanted.urls,
+        urls=settings.urls,
     )
-    data = said.signed(key.sign)
+    data = attestation.signed(key.sign)
     _write(mirror.dest, data)
-    failure = _send(mirror, data) if wanted.send else ""
-    done = Attested(said.commit, said.time, not failure, failure, said.urls, partial)
-    replace_durably(mirror.paths.attested, msgspec.json.encode(done))
+    failure = _send(mirror, data) if settings.send else ""
+    commit, time = attestation.commit, attestation.time
+    record = Attested(commit, time, not failure, failure, settings.urls, partial)
+    replace_durably(mirror.paths.attested, msgspec.json.encode(record))
     is_news = before is None or before.failure != failure
-    return Outcome(said, wanted.send and not failure, failure, is_news)
+    return AttestOutcome(attestation, settings.send and not failure, failure, is_news)
 
 
-def _called(mirror: Mirror) -> str:
-    """What the upstream calls the module."""
+def _upstream_name(mirror: Mirror) -> str:
+    """Return the upstream's name for the module."""
     return server_and_module(mirror.config.urls[0], mirror.upstream_name)[1]
 
 
 def _write(top: Path, data: bytes) -> None:
-    """Put the file at the top of the tree."""
+    """Write the file at the top of the tree."""
     try:
         dest = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _put(dest, top, data)
+            _replace(dest, top, data)
         finally:
             os.close(dest)
     except OSError as error:
         raise AttestError(
-            f"{top / FILE_NAME}: {error.strerror}", hint="what stands there has to be a file"
+            f"{top / FILE_NAME}: {error.strerror}", hint="remove whatever else has this name"
         ) from error
 
 
-def _put(dest: int, top: Path, data: bytes) -> None:
+def _replace(dest: int, top: Path, data: bytes) -> None:
     before = os.fstat(dest)
     staging = open_own(dest, top, STAGING)
     try:
-        with suppress(FileNotFoundError):  # whatever an upstream put there
+        with suppress(FileNotFoundError):  # left by a killed run, or from the upstream
             os.unlink(FILE_NAME, dir_fd=staging)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with open(os.open(FILE_NAME, flags, 0o600, dir_fd=staging), "wb") as file:
@@ -126,15 +126,15 @@ def _put(dest: int, top: Path, data: bytes) -> None:
     finally:
         os.close(staging)
         for folder in (STAGING, STAGING_NAME):
-            with suppress(OSError):  # something else is staged there
+            with suppress(OSError):  # not empty: other files are staged there
                 os.rmdir(folder, dir_fd=dest)
-    with suppress(PermissionError):  # who does not own it cannot have set its times either
+    with suppress(PermissionError):  # without ownership its times were never set
         os.utime(dest, ns=(before.st_atime_ns, before.st_mtime_ns))
     os.fsync(dest)
 
 
 def _send(mirror: Mirror, data: bytes) -> str:
-    """Tell the first upstream that takes it; why none did, or nothing."""
+    """Send it to the upstreams until one accepts; return the first failure if none does."""
     deadline = Deadline.after(_LONGEST)
     failures: list[str] = []
     for url in filter(is_http, mirror.config.urls):
@@ -148,4 +148,4 @@ def _send(mirror: Mirror, data: bytes) -> str:
             failures.append(error.message)
         else:
             return ""
-    return failures[0] if failures else "no upstream is asked over HTTP"
+    return failures[0] if failures else "no upstream has a URL of http or https"

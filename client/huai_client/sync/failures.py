@@ -9,15 +9,15 @@ from huai_program.humanize import counted
 from huai_schema.paths import RelPath, show
 
 _MOST = 20
-"""Failures of a kind that are named."""
+"""The number of failures of a kind that are listed."""
 _LASTING_MISMATCH = (
-    "the upstream changed the content without a commit; if its next commit does not end this: "
-    "at the upstream, huai-server scrub --full NAME finds such files"
+    "the upstream changed the content without a commit; if its next commit does not fix this, run "
+    "huai-server scrub --full NAME there, which finds such files"
 )
 
 
 def failures(result: SyncResult, most: int = _MOST) -> Iterator[str]:
-    """A line for each failed path, at most `most` of a kind and then their number.
+    """Yield a line for each failed path, at most `most` of a kind and then their number.
 
     Failures that the administrator can repair come first.
     """
@@ -28,12 +28,12 @@ def failures(result: SyncResult, most: int = _MOST) -> Iterator[str]:
         urls = ", ".join(result.nothing_at)
         yield f"check the content URL: {urls} has none of the {counted(count, 'file')}"
     if result.outcome:
-        yield from _not_brought(result.outcome, most)
+        yield from _missing_files(result.outcome, most)
     if result.report:
-        yield from _not_done(result.report, most)
+        yield from _failed_changes(result.report, most)
 
 
-def _not_brought(outcome: Outcome, most: int) -> Iterator[str]:
+def _missing_files(outcome: Outcome, most: int) -> Iterator[str]:
     yield from _capped([(file.path, "vanished upstream") for file in outcome.missing], most)
     mismatched = "the content does not match the metadata"
     yield from _capped([(file.path, mismatched) for file in outcome.mismatched], most)
@@ -47,15 +47,15 @@ def _not_brought(outcome: Outcome, most: int) -> Iterator[str]:
         )
 
 
-def _not_done(report: Report, most: int) -> Iterator[str]:
+def _failed_changes(report: Report, most: int) -> Iterator[str]:
     yield from _capped([(each.path, each.reason) for each in report.problems], most)
     if report.held:
         yield (
-            f"{counted(report.held, 'more path waits', 'more paths wait')} for what failed, so "
-            "that no index names what is not there; the next sync tries them again"
+            f"{counted(report.held, 'more path waits', 'more paths wait')} for failed ones, so "
+            "that no index names a missing file; the next sync tries them again"
         )
-    kept = "kept, it holds what no snapshot names"
-    yield from _capped([(path, kept) for path in report.extraneous], most)
+    kept_reason = "kept, because it contains files that are in no snapshot"
+    yield from _capped([(path, kept_reason) for path in report.extraneous], most)
     for name in sorted(report.unknown_users | report.unknown_groups):
         yield f"owner {show(name)} is unknown on this machine; those entries keep their owner"
 

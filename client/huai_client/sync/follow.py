@@ -1,14 +1,14 @@
-"""How long one run follows an upstream that changes while the run goes on.
+"""Decides how long one run follows an upstream that changes meanwhile.
 
 Rule: each plan publishes the files that arrived, unless they depend on one that did not
 (`plan.withhold`).  If content did not arrive and the upstream has a newer commit, the run plans for
-that commit; arrived files are kept, so each plan fetches only what has changed since.  The run goes
-on in this way while it gets closer: as long as within the last `_TRIES` plans fewer files were
-missing than ever before.  No plan begins later than `_LONGEST_SECONDS` after the first one was
-carried out, since a timer may start the next run as well.  An upstream that had a newer commit once
-in a run is in the middle of an update, so if content is missing, its next commit is waited for.
+that commit; arrived files are kept, so each plan fetches only what has changed since.  The run
+continues while it makes progress: within the last `_TRIES` plans fewer files were missing than ever
+before.  No plan begins later than `_LONGEST_SECONDS` after the first one was carried out, since a
+timer may start the next run as well.  An upstream that had a newer commit during the run is in the
+middle of an update, so a run with missing content waits for the next commit.
 
-Reads no disk and no network; `pause` and `clock` are given.
+Pure: `pause` and `clock` are arguments.
 """
 
 import time
@@ -21,14 +21,14 @@ _POLL_SECONDS = 0.5
 
 
 class Following:
-    """Decides after each plan of one run whether to plan again."""
+    """The decision after each plan of a run to plan again or to end."""
 
     def __init__(
         self,
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`pause` sleeps for a number of seconds."""
+        """Use `pause` to sleep for a number of seconds."""
         self._pause = pause
         self._clock = clock
         self._until = float("inf")
@@ -38,7 +38,7 @@ class Following:
         """The number of plans so far."""
 
     def has_moved_on(self, missing: int, is_newer: Callable[[], bool]) -> bool:
-        """Whether to plan again, after `missing` files of the last plan did not arrive.
+        """Return True to plan again, after `missing` files of the last plan did not arrive.
 
         `is_newer` asks the upstream whether it has a newer commit.
         """

@@ -1,8 +1,8 @@
 """The records that a run writes: the state of the tree, its commits, delayed deletions.
 
-Order of writes: refs to commits before the state that names these, so that a state never names a
-commit that git may drop; an attempt before the first change to the tree; the applied commit when
-the whole tree is on the disk, for other programs first.
+Order of writes: refs to commits before the state with these, so that git never drops a commit of a
+state; an attempt before the first change to the tree; the applied commit once the whole tree is on
+the disk, the record for other programs first.
 """
 
 import time
@@ -31,33 +31,33 @@ _LINKS = "safe_links leaves out "
 
 
 def left_out(selection: Selection, module: Module, unsafe: RelPath | None, former: str) -> str:
-    """Return what is left out of the commit, in words; empty: nothing.
+    """Describe the part of the commit that the tree lacks; empty if it lacks none.
 
-    `unsafe` is a symlink that `safe_links` leaves out, of those that were compared.  `former` is
-    what was left out before, where not all were; it holds for symlinks that were not.
+    `unsafe` is a symlink that `safe_links` leaves out, among those that were compared.  `former` is
+    the former description, if not all were compared; it still applies to the other symlinks.
 
-    Costs a look at each path of `protect`.  A pattern counts as something that is left out: to know
-    better, all entries would have to be compared with it.
+    Looks up each path of `protect`.  A pattern counts as leaving out something, because finding out
+    would mean comparing all entries with it.
     """
     if selection.rules:
         return "a filter leaves out a part"
     if unsafe is not None:
         return f"{_LINKS}{show(unsafe)}"
-    for each in module.protect:
-        if not each.startswith("/") or _PATTERN.intersection(each):
-            return f"protect has {each!r}, which may leave out a part"
-        path = each.strip("/").encode("utf-8", "surrogateescape")
+    for pattern in module.protect:
+        if not pattern.startswith("/") or _PATTERN.intersection(pattern):
+            return f"protect has {pattern!r}, which may leave out a part"
+        path = pattern.strip("/").encode("utf-8", "surrogateescape")
         if path and selection.snapshot.entry(RelPath(path)) is not None:
-            return f"protect leaves out {each}"
+            return f"protect leaves out {pattern}"
     return former if former.startswith(_LINKS) else ""
 
 
 _ATTEMPTS = 4
-"""So many attempts are kept without checking whether they are needed."""
+"""The number of attempts that are kept without checking whether they are needed."""
 
 
 class Accepted(NamedTuple):
-    """What the state records of the upstream with a commit."""
+    """The facts about the upstream that the state records with a commit."""
 
     serial: int
     identity: str
@@ -65,16 +65,16 @@ class Accepted(NamedTuple):
 
 
 class ModuleRecord:
-    """The record of one module; the caller holds the module's lock."""
+    """The records of one module; the caller holds the module's lock."""
 
     def __init__(self, mirror: Mirror, repository: Repository, state: State) -> None:
-        """`state` is what was saved last."""
+        """Start with `state`, which was saved last."""
         self._mirror = mirror
         self._repository = repository
         self.state = state
 
     def save(self, state: State) -> None:
-        """Save `state`, and keep the commits that it names."""
+        """Save `state`, and keep its commits."""
         self._keep_commits(state, self.state)
         states.save(self._mirror.paths.state, state)
         self._keep_commits(state)
@@ -94,20 +94,20 @@ class ModuleRecord:
         )
 
     def forget_attempts(self, prepared: Prepared, tree: View, failed: set[RelPath]) -> None:
-        """Drop all attempts but this one, if nothing of the others is left in the tree."""
+        """Drop all attempts except this one, if nothing of the others is left in the tree."""
         state = self.state
         if len(state.attempted) < _ATTEMPTS or state.applied is None or prepared.waiting:
             return
         if not self._repository.has(state.applied):
-            return  # the metadata were fetched anew, and no upstream has that commit any more
+            return  # the metadata was fetched again, and no upstream has that commit any more
         applied = applied_selection(self._repository.commit(state.applied), state)
-        wanted = Selection(prepared.commit.snapshot, Rules.from_key(prepared.filter))
-        if holds_nothing_else(tree, failed, applied, wanted):
+        target = Selection(prepared.commit.snapshot, Rules.from_key(prepared.filter))
+        if holds_nothing_else(tree, failed, applied, target):
             only, key = (prepared.commit.id,), (prepared.filter,)
             self.save(replace(state, attempted=only, attempted_filters=key))
 
     def save_pending(self, prepared: Prepared) -> None:
-        """Record the deletions that are delayed when the plan has been carried out."""
+        """Record the delayed deletions, after the plan was carried out."""
         path = self._mirror.paths.delayed
         delayed_record.save(path, prepared.waiting, now=int(time.time()))
 
@@ -118,7 +118,7 @@ class ModuleRecord:
         selection = applied_selection(prepared.commit, state)
         former = "" if prepared.whole else self.state.partial or ""
         partial = left_out(selection, self._mirror.config, prepared.unsafe, former)
-        # Before the state: after that no run would write it until the next commit.
+        # Before the state, because no later run would write it until the next commit.
         self._keep_commits(state, self.state)
         record = AppliedRecord(prepared.commit.id, partial).encode()
         states.replace_durably(self._mirror.paths.applied, record)
@@ -126,10 +126,12 @@ class ModuleRecord:
         keep_in_step(self._mirror.paths.verified, prepared.commit.id, selection)
         self._repository.repack()
 
-    def _keep_commits(self, *named: State) -> None:
-        """Keep git from dropping the commits that these states name."""
+    def _keep_commits(self, *states_to_keep: State) -> None:
+        """Keep git from dropping the commits of these states."""
         commits = {
-            each for state in named for each in (state.applied, state.before, *state.attempted)
+            each
+            for state in states_to_keep
+            for each in (state.applied, state.before, *state.attempted)
         }
         self._repository.keep(each for each in commits if each and self._repository.has(each))
 
@@ -137,7 +139,7 @@ class ModuleRecord:
 def state_after(
     prepared: Prepared, former: State, accepted: Accepted, *, trash_kept: bool
 ) -> State:
-    """The state when the tree equals the commit; `trash_kept`: deleted files are in the trash."""
+    """Return the state after the commit was applied; `trash_kept`: the trash can undo it."""
     commit, extent, now = prepared.commit, prepared.extent, int(time.time())
     before, key = _way_back(prepared, former) if trash_kept else ("", "")
     return State(
@@ -160,7 +162,7 @@ def state_after(
 
 
 def _way_back(prepared: Prepared, former: State) -> tuple[str, str]:
-    """The commit to which an undo goes back, and its filter."""
+    """Return the commit to which an undo returns, and its filter."""
     if (former.applied, former.filter) == (prepared.commit.id, prepared.filter):
         return former.before, former.before_filter
     return former.applied or "", former.filter

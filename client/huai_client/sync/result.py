@@ -20,33 +20,33 @@ class SyncResult:
     commit: str
     serial: int
     committed: int
-    """When the upstream made the commit, seconds since the epoch."""
+    """The time of the commit, seconds since the epoch."""
     total_bytes: int
-    """Of all files of the module that its filter selects."""
+    """The size of all files that the module's filter selects."""
     prepared: Prepared | None = None
-    """None: there was nothing new."""
+    """The last plan; None if there was nothing new."""
     report: Report | None = None
     outcome: Outcome | None = None
     reused: Reused | None = None
-    """None: no content was staged."""
-    seen: int = 0
-    """When the commit was first here, seconds since the epoch; 0: now."""
+    """The content from this machine; None if no content was staged."""
+    first_seen: int = 0
+    """The time of the first fetch of the commit, seconds since the epoch; 0: now."""
     plans: int = 1
-    """How many plans the run made: more than one if the upstream changed meanwhile."""
+    """The number of plans of the run: more than one if the upstream changed meanwhile."""
     valid_until: int = 0
-    """Until when the commit's signature holds, seconds since the epoch; 0: it has none."""
+    """The end of the signature's validity, seconds since the epoch; 0: not signed."""
     news: str = ""
-    """What is to be told of the upstream's keys."""
+    """News about the upstream's keys."""
     unproved: tuple[Proved, ...] = ()
-    """Repositories whose pointers a proof refused."""
+    """The repositories whose pointers a proof refused."""
     nothing_at: tuple[str, ...] = ()
-    """Content URLs that have no file of the newest commit: they serve another tree."""
+    """The content URLs that have no file of the newest commit: they serve another tree."""
 
     @property
     def exit_code(self) -> ExitCode:
-        """The worst of what the run met."""
+        """The worst exit code of the run's failures."""
         outcome = self.outcome or Outcome((), [], [], 0)
-        met = (
+        failures = (
             (ExitCode.MISMATCH, outcome.mismatched),
             (ExitCode.UNPROVED, self.unproved),
             (ExitCode.PARTIAL, outcome.refused or self.nothing_at),
@@ -54,18 +54,18 @@ class SyncResult:
             (ExitCode.TIMEOUT, outcome.late),
             (ExitCode.VANISHED, outcome.missing),
         )
-        return worst_exit_code(code for code, cause in met if cause)
+        return worst_exit_code(code for code, cause in failures if cause)
 
 
 class Observer(NamedTuple):
-    """Receives the progress of a run."""
+    """The callbacks for the progress of a run."""
 
     listener: Listener
     planned: Callable[[Prepared], None]
-    """Called with each plan, before anything is transferred or changed."""
+    """A callback for each plan, before anything is transferred or changed."""
     step: Callable[[str, RelPath], None] | None
-    """Called after each change to the tree; None: nobody listens."""
-    heard: Callable[[str], None] = lambda _: None
-    """Called with each line that the program of a proof prints."""
+    """A callback after each change to the tree, if any."""
+    proof_line: Callable[[str], None] = lambda _: None
+    """A callback for each line that the program of a proof prints."""
     proved: Callable[[Proved], None] = lambda _: None
-    """Called when a proof has ended."""
+    """A callback after each proof."""

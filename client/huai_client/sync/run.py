@@ -1,7 +1,6 @@
-"""One command for one module, under its lock: what is done in which order, and how it ends.
+"""The commands for one module, under its lock: the order of their steps, and their exit codes.
 
-Prints nothing: it calls a `RunReport` for what happens.  Modules that take long to load are
-imported when they are needed.
+Prints nothing: it calls a `RunReport`.  Modules that load slowly are imported when needed.
 """
 
 import time
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from huai_client.hooks.changes import Changes
     from huai_client.hooks.hooks import HookRun
     from huai_client.plan.prepared import Prepared
-    from huai_client.sync.attest import Outcome
+    from huai_client.sync.attest import AttestOutcome
     from huai_client.sync.result import Observer, SyncResult
     from huai_client.sync.sync import Sync
     from huai_client.sync.undo import Undo
@@ -39,53 +38,53 @@ if TYPE_CHECKING:
     from huai_client.verify.run import VerifyRun
 
 Guard = Callable[[Callable[[], ExitCode]], ExitCode]
-"""Calls what it is given, and returns its exit code or raises its error."""
+"""A function that calls its argument, and returns its exit code or raises its error."""
 
 
 class RunReport(Protocol):
-    """Reports what happens in a run, in the order in which it happens."""
+    """A reporter for the events of a run."""
 
     def observer(self) -> "Observer":
         """Return the observer of the transfer and of the changes to the tree."""
 
     def upstream(self, message: str) -> None:
-        """An upstream did not answer, or another one does."""
+        """Report that an upstream did not respond, or that another one does."""
 
     def half_changed(self, file: str) -> None:
-        """An earlier run was cut while it changed this file where it stands."""
+        """Report a file that an interrupted run left half changed in place."""
 
     def compares_all(self, state: states.State, changed: tuple[str, ...]) -> None:
-        """The whole tree is compared, because of these keys of client.toml."""
+        """Report that the whole tree is compared, because of changed keys of client.toml."""
 
-    def held(self, state: states.State) -> None:
-        """The tree is held since an undo."""
+    def on_hold(self, state: states.State) -> None:
+        """Report that the tree is on hold since an undo."""
 
     def up_to_date(self, state: states.State, stale: str) -> None:
-        """There is nothing to do; `stale`: why that may be wrong, or empty."""
+        """Report that there is nothing to do; `stale` is the reason why that may be wrong."""
 
     def concluded(self, result: "SyncResult", stale: str) -> None:
-        """A run that planned has ended; `stale` as above."""
+        """Report the end of a run that planned; `stale` as for `up_to_date`."""
 
     def hook_line(self, hook: str, line: str) -> None:
-        """A hook printed a line."""
+        """Report a line that a hook printed."""
 
     def hook_ended(self, run: "HookRun") -> None:
-        """A hook has ended."""
+        """Report the end of a hook."""
 
-    def attested(self, outcome: "Outcome") -> None:
-        """The state of the tree was attested."""
+    def attested(self, outcome: "AttestOutcome") -> None:
+        """Report an attestation of the tree."""
 
     def not_attested(self, error: HuaiError) -> None:
-        """It could not be."""
+        """Report that the tree could not be attested."""
 
-    def difference(self, found: "Difference") -> None:
-        """The tree differs from the applied commit."""
+    def difference(self, difference: "Difference") -> None:
+        """Report a difference between the tree and the applied commit."""
 
     def verified(self, run: "VerifyRun", request: "VerifyRequest", differences: int) -> None:
-        """The comparison has ended."""
+        """Report the end of a comparison."""
 
     def unreadable(self, paths: "list[Difference]") -> None:
-        """These paths could not be read, and were not repaired."""
+        """Report the paths that could not be read, and were not repaired."""
 
 
 class Run:
@@ -98,7 +97,7 @@ class Run:
         approve: "Callable[[Prepared], None] | None" = None,
         guard: Guard | None = None,
     ) -> None:
-        """`approve` is called with each plan before it is shown, and may raise to refuse it.
+        """Call `approve` with each plan before it is shown; it may raise to refuse the plan.
 
         `guard` calls each sync, under the lock.
         """
@@ -109,7 +108,7 @@ class Run:
         self._approve = approve or _approve_all
         self._guard = guard
         self._changes: Changes | None = None
-        """The changes that hooks are told of; None without hooks."""
+        """The changes for hooks; None without hooks."""
 
     def sync(self, options: SyncOptions, *, wait: float) -> ExitCode:
         """Bring the tree to the newest commit."""
@@ -118,30 +117,30 @@ class Run:
             return self._guard(recorded) if self._guard else recorded()
 
     def undo(self, *, wait: float) -> ExitCode:
-        """Bring the tree back to what it was before the last sync."""
+        """Bring the tree back to the commit before the last sync."""
         with module_lock(self._paths, wait=wait), RunLog(self._paths, "undo") as run_log:
             run_log.started(states.load(self._paths.state))
             return self._undo_recorded(run_log)
 
     def plan(self, options: SyncOptions, *, wait: float) -> "Prepared":
-        """Return what a sync would do."""
+        """Return the plan of a sync."""
         with module_lock(self._paths, wait=wait):
             prepared = self._sync(options).prepare()
         self._approve(prepared)
         return prepared
 
     def plan_undo(self, *, wait: float) -> "Prepared":
-        """Return what an undo would do."""
+        """Return the plan of an undo."""
         with module_lock(self._paths, wait=wait):
             return self._undo().prepare()
 
     def verify(self, options: SyncOptions, request: "VerifyRequest", *, wait: float) -> ExitCode:
-        """Compare the tree with the applied commit, and repair it if asked to."""
+        """Compare the tree with the applied commit, and repair it on request."""
         from huai_client.verify.run import VerifyRun
 
         differences, damage = 0, []
 
-        def found(difference: "Difference") -> None:
+        def collect(difference: "Difference") -> None:
             nonlocal differences
             differences += 1
             if request.repair:
@@ -151,7 +150,7 @@ class Run:
         lock = module_lock(self._paths, wait=wait, verifying=True)
         with lock, RunLog(self._paths, "verify") as run_log:
             run_log.started(states.load(self._paths.state))
-            verifying = VerifyRun(self._mirror, request, found)
+            verifying = VerifyRun(self._mirror, request, collect)
             verifying.run(wait=wait)
             self._report.verified(verifying, request, differences)
             run_log.verified(differences, content=request.content)
@@ -175,7 +174,7 @@ class Run:
     # A sync, from the outside in
 
     def _recorded_sync(self, options: SyncOptions) -> ExitCode:
-        """The sync between its hooks, as a line of the history."""
+        """Sync with hooks, and record the run in the history."""
         with RunLog(self._paths, "sync") as run_log:
             state = self._state(unhold=options.unhold)
             run_log.started(state)
@@ -210,7 +209,7 @@ class Run:
         return code
 
     def _attest(self) -> None:
-        """Say what the tree holds, unless it is held back; no failure is one of the sync."""
+        """Attest the tree, unless it is on hold or incomplete; no failure is one of the sync."""
         from huai_client.sync.attest import attest
 
         state = states.load(self._paths.state)
@@ -233,7 +232,7 @@ class Run:
             return self._undo_recorded(run_log)
         timeout = options.deadline.bound(self._module.timeout)
         same = not (options.adopt or options.compare) and has_same_settings(self._mirror, state)
-        self._say_if_changed(options, state)
+        self._report_changed_keys(options, state)
         same = same and stand(self._module.dest, state)
         heads = KnownHeads(self._paths.repository)
         poll = partial(is_up_to_date, timeout=timeout, deadline=upstream.deadline, heads=heads)
@@ -253,13 +252,13 @@ class Run:
         code = self._conclude(result, run_log)
         state = states.load(self._paths.state)
         if state.held:
-            self._report.held(state)
+            self._report.on_hold(state)
         return code
 
     # What a run needs
 
     def _state(self, *, unhold: bool) -> states.State:
-        """The recorded state; `unhold` ends a hold first, even if the run fails later."""
+        """Return the recorded state; `unhold` ends a hold first, even if the run fails later."""
         state = states.load(self._paths.state)
         if unhold and state.held:
             state = replace(state, held="")
@@ -267,7 +266,7 @@ class Run:
         return state
 
     def _finish_patches(self) -> None:
-        """Finish the files that an interrupted run was changing where they stand."""
+        """Finish the files that an interrupted run was changing in place."""
         if not self._paths.patches.exists():
             return
         from huai_client.staging import Journals, finish_patches
@@ -279,7 +278,7 @@ class Run:
         return Upstream.of(
             self._mirror,
             deadline=options.deadline,
-            first_only=options.accept_rollback,  # only the one that decides may go back
+            first_only=options.accept_rollback,  # only the first upstream may roll back
             on_message=self._report.upstream,
         )
 
@@ -305,10 +304,10 @@ class Run:
         step = changes.step if changes else observer.step
         return observer._replace(planned=planned, step=step)
 
-    # What it means
+    # Results
 
-    def _say_if_changed(self, options: SyncOptions, state: states.State) -> None:
-        """Say why the whole tree is compared, if settings are the reason."""
+    def _report_changed_keys(self, options: SyncOptions, state: states.State) -> None:
+        """Report that the whole tree is compared because of changed settings."""
         if state.applied is None or state.held or options.adopt or options.compare:
             return
         if changed := changed_keys(self._module, *state.settings):
@@ -331,15 +330,15 @@ class Run:
         from huai_client.sync.failures import failures
 
         run_log.ended(result, failures(result))
-        stale = self._why_stale(result.committed, result.seen, result.valid_until)
+        stale = self._why_stale(result.committed, result.first_seen, result.valid_until)
         self._report.concluded(result, stale)
         return result.exit_code
 
-    def _why_stale(self, committed: int, seen: int, valid_until: int) -> str:
-        """Return why a commit of these times is older than it may be; empty if it is not."""
+    def _why_stale(self, committed: int, first_seen: int, valid_until: int) -> str:
+        """Return why a commit with these times is too old; empty if it is not."""
         if self._module.verify != "off" and (over := expired(valid_until, time.time())):
             return over
-        return too_old(committed, self._module.max_age, time.time(), first_seen=seen)
+        return too_old(committed, self._module.max_age, time.time(), first_seen=first_seen)
 
 
 def _approve_all(_prepared: "Prepared") -> None:
@@ -347,7 +346,7 @@ def _approve_all(_prepared: "Prepared") -> None:
 
 
 def _unreadable(damage: "list[Difference]", prepared: "Prepared") -> "list[Difference]":
-    """Return the damage that could not be read and is not replaced by the plan."""
+    """Return the unreadable paths that the plan does not replace."""
     from huai_client.diff.files import paths
     from huai_client.diff.findings import Kind
 

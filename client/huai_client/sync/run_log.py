@@ -1,7 +1,6 @@
 """Writes a run to the history, however it ends.
 
-It encloses the work of a run, which holds the lock.  Loads next to nothing, because each poll uses
-it.
+It encloses the work of a run, under the lock.  Imports little, because each poll uses it.
 """
 
 import os
@@ -24,14 +23,14 @@ if TYPE_CHECKING:
     from huai_client.sync.result import SyncResult
 
 _CRASHED = 1
-"""How Python ends after an error that nobody expected."""
+"""The exit code of Python after an unexpected error."""
 
 
 class RunLog:
-    """A run, as far as it is known; written when the `with` block ends."""
+    """A record of a run, which is written when the `with` block ends."""
 
     def __init__(self, places: ModulePlaces, kind: Kind) -> None:
-        """`places` are the module's."""
+        """Write to the files in `places`, the module's."""
         self._history = places.history
         self._last = places.last
         self._began = time.time()
@@ -51,11 +50,11 @@ class RunLog:
 
     @property
     def record(self) -> RunRecord:
-        """The run, as far as it is known."""
+        """The present record."""
         return self._record
 
     def failed(self, error: BaseException) -> None:
-        """Note what ended the run."""
+        """Note the error that ended the run."""
         code, reason = _ended_by(error)
         self._note(code=code, reason=reason)
 
@@ -68,7 +67,7 @@ class RunLog:
         self._note(before=state.applied or "", commit=state.applied or "", serial=state.serial)
 
     def planned(self, prepared: "Prepared") -> None:
-        """Note the plan, and write a line now, so that a killed run is seen."""
+        """Note the plan, and write a line now, so that a killed run is recorded."""
         self._note(commit=prepared.commit.id, serial=prepared.commit.info.serial)
         if not prepared.summary.nothing:
             append(self._history, replace(self._record, ended=False))
@@ -79,7 +78,7 @@ class RunLog:
 
     def ended(self, result: "SyncResult", failures: Iterable[str]) -> None:
         """Note the result; `failures` has a line for each failed path."""
-        done = result.report.counts._asdict() if result.report else {}
+        counts = result.report.counts._asdict() if result.report else {}
         self._note(
             code=int(result.exit_code),
             reason=_reason(result.exit_code, list(failures)),
@@ -88,12 +87,12 @@ class RunLog:
             total_bytes=result.total_bytes,
             fetched=result.prepared.summary.fetches if result.prepared else 0,
             received=result.outcome.bytes_received if result.outcome else 0,
-            done={name: count for name, count in done.items() if count},
+            done={name: count for name, count in counts.items() if count},
             changed=result.prepared is not None and not result.prepared.summary.nothing,
         )
 
     def verified(self, differences: int, *, content: bool) -> None:
-        """The tree was compared with the applied commit."""
+        """Note a comparison of the tree with the applied commit."""
         code = ExitCode.DIFFERS if differences else ExitCode.OK
         reason = counted(differences, "path differs", "paths differ") if differences else ""
         self._note(
@@ -105,7 +104,7 @@ class RunLog:
         )
 
     def unrepaired(self, count: int) -> ExitCode:
-        """Note that `count` paths could not be read, and stay; return the exit code for that."""
+        """Note that `count` paths could not be read or repaired; return the exit code."""
         code, reason = (
             ExitCode.DIFFERS,
             counted(count, "path cannot be read", "paths cannot be read"),
@@ -117,7 +116,7 @@ class RunLog:
         self._record = replace(self._record, **values)
 
     def _is_idle(self) -> bool:
-        """Whether the history needs no line for this run."""
+        """Return True if the history needs no line for this run."""
         record = self._record
         if record.kind != "sync" or record.changed or not record.succeeded:
             return False
@@ -133,13 +132,13 @@ def _reason(code: ExitCode, failures: list[str]) -> str:
 
 
 def _ended_by(error: BaseException) -> tuple[int, str]:
-    """Exit code and reason of a run that did not come to its end."""
+    """Return the exit code and reason of a run that an exception ended."""
     if isinstance(error, HuaiError):
         return int(error.exit_code), error.message
     if isinstance(error, KeyboardInterrupt):
         return int(ExitCode.INTERRUPTED), "interrupted"
     if isinstance(error, BrokenPipeError):
-        return int(ExitCode.INTERRUPTED), "nobody read its output any more"
+        return int(ExitCode.INTERRUPTED), "the reader of its output went away"
     if isinstance(error, Exception):
         return _CRASHED, f"{type(error).__name__}: {error}"
     return int(ExitCode.TERMINATED), "terminated"

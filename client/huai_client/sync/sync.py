@@ -1,6 +1,6 @@
-"""Syncing a module: from the newest commit to a tree that equals it.
+"""Syncs a module: brings its tree to the newest commit.
 
-Fetch, plan, approve, apply, record; again while the upstream changes (`follow`).  Only composes.
+Fetches, plans, applies and records, again while the upstream changes (`follow`).  Only composes.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ from huai_client.publish.executor import execute
 from huai_client.run.deadline import NEVER, Deadline
 from huai_client.run.options import SyncOptions
 from huai_client.state.state import applied_id, load
-from huai_client.sync.apply import Applier, result_of
+from huai_client.sync.apply import PlanRunner, result_of
 from huai_client.sync.follow import Following
 from huai_client.sync.record import Accepted, ModuleRecord, state_after
 from huai_client.sync.result import Observer, SyncResult
@@ -48,29 +48,29 @@ if TYPE_CHECKING:
     from huai_client.proofs.prover import Prover
 
 Approve = Callable[[Prepared], None]
-"""Checks a plan before it is carried out; raises to refuse it."""
+"""A check of a plan before it is carried out, which raises to refuse it."""
 
 
 _REFUSED = FormatError, TooLargeError, UntrustedError
-"""Errors that make a commit go that was fetched, and come again if it is fetched again."""
+"""Errors for which a fetched commit is dropped, and remembered as refused."""
 _PASSING = WrongModuleError, RolledBackError, ExpiredError
-"""Errors that make it go, and may pass."""
+"""Errors for which it is dropped, and may be fetched again."""
 
 
 class Sync:
-    """One run for one module; the caller holds the module's lock."""
+    """A run for one module; the caller holds the module's lock."""
 
     def __init__(
         self,
         mirror: Mirror,
         options: SyncOptions,
-        lines: Upstream,
+        upstream: Upstream,
     ) -> None:
-        """Read the state; does not look at the tree."""
+        """Read the state, and not the tree."""
         self._mirror = mirror
         self._options = options
-        self._upstream = lines
-        state = load(mirror.paths.state)  # first: a state that cannot be read leaves nothing behind
+        self._upstream = upstream
+        state = load(mirror.paths.state)  # first: fails before anything is created
         timeout = mirror.config.timeout
         self._repository = Repository(mirror.paths.repository, timeout=timeout)
         if options.adopt:
@@ -80,15 +80,15 @@ class Sync:
         self._repository.judge_by(basis)
         self._news = ""
         self._record = ModuleRecord(mirror, self._repository, state)
-        self._content = UpstreamContent(mirror.config, lines)
+        self._content = UpstreamContent(mirror.config, upstream)
         self._builder = PlanBuilder(mirror, options, self._repository)
         self._destination = Destination(mirror)
-        self._applier = Applier(self._content, self._destination, self._record, _prover(mirror))
-        # A directory that is renamed would bring pointers along that nobody has proved.
+        self._runner = PlanRunner(self._content, self._destination, self._record, _prover(mirror))
+        # Renaming a directory would move pointers along that were not proved.
         self._builder.moves = not mirror.config.proofs
 
     def prepare(self) -> Prepared:
-        """Fetch the newest metadata and plan; changes nothing in the tree."""
+        """Fetch the newest metadata and plan; change nothing in the tree."""
         with View(self._mirror.dest, owners=self._mirror.config.owners) as view:
             return self._prepare(view)
 
@@ -97,12 +97,12 @@ class Sync:
         following = Following()
         while True:
             result = self._round(observer, approve)
-            if not self._goes_on(result, following):
+            if not self._must_plan_again(result, following):
                 nothing_at = self._nothing_at(result)
                 valid_until = self._signatures.valid_until(result.commit)
                 plans = following.plans
-                told = replace(result, news=self._news, valid_until=valid_until)
-                return replace(told, plans=plans, nothing_at=nothing_at)
+                result = replace(result, news=self._news, valid_until=valid_until)
+                return replace(result, plans=plans, nothing_at=nothing_at)
 
     def repair(self, damage: list[Difference], observer: Observer) -> SyncResult:
         """Bring the paths in `damage` back to the applied commit."""
@@ -110,13 +110,13 @@ class Sync:
         with self._destination.open(before) as tree:
             prepared = self._builder.repair(tree, commit, before, damage)
             observer.planned(prepared)
-            result = self._applier.apply(prepared, tree, self._accepted(commit), observer)
+            result = self._runner.apply(prepared, tree, self._accepted(commit), observer)
         if result.exit_code == ExitCode.OK:
             self._record.save(replace(before, trash=self._record.state.trash))
         return result
 
     def delete_due(self, observer: Observer) -> SyncResult:
-        """Make the delayed deletions that are due; the newest commit is applied already."""
+        """Delete the delayed paths that are due; the newest commit is already applied."""
         commit, record = self._applied_commit(), self._record
         with self._destination.open(record.state) as tree:
             prepared = self._builder.due(tree, commit, record.state)
@@ -138,7 +138,7 @@ class Sync:
             self._signatures.keep(prepared.commit.id)
             observer.planned(prepared)
             accepted = self._accepted(prepared.commit)
-            result = self._applier.apply(prepared, tree, accepted, observer)
+            result = self._runner.apply(prepared, tree, accepted, observer)
         if result.exit_code == ExitCode.OK and self._options.only is None:
             record.save_pending(prepared)
             keeps = self._destination.keeps
@@ -146,8 +146,8 @@ class Sync:
             record.save_applied(prepared, state)
         return result
 
-    def _goes_on(self, result: SyncResult, following: Following) -> bool:
-        """Whether to plan again: without renaming directories, or for a newer commit."""
+    def _must_plan_again(self, result: SyncResult, following: Following) -> bool:
+        """Return True to plan again: without renaming directories, or for a newer commit."""
         if self._upstream.deadline.over:
             return False
         if result.report and result.report.unmoved and self._builder.moves:
@@ -165,7 +165,7 @@ class Sync:
         try:
             return self._fetch_and_plan(view)
         except (DamagedRepositoryError, MissingObjectError) as error:
-            # An upstream that sends incomplete metadata must not destroy the local repository.
+            # An upstream with incomplete metadata must not destroy the local repository.
             applied = self._record.state.applied
             sound = isinstance(error, MissingObjectError)
             if sound and applied is not None and self._repository.has(applied):
@@ -201,7 +201,7 @@ class Sync:
             self._repository.withdraw()
             raise
         except HuaiError:
-            # Each such run adds objects, and only a good run would clean up otherwise.
+            # Each such run adds objects, which otherwise only a successful run would clean up.
             self._repository.repack()
             raise
         self._repository.accept()
@@ -209,18 +209,18 @@ class Sync:
 
     @property
     def _planning_ends(self) -> Deadline:
-        """No deadline for comparing a whole tree: the next run would have to begin again."""
+        """The deadline of planning; none for a whole tree, which a next run would compare again."""
         return NEVER if self._builder.walks(self._record.state) else self._upstream.deadline
 
     def _check_totals(self, commit: Commit, view: View) -> None:
-        """Check the totals of `commit`, before any listing of it is read."""
+        """Check the totals of `commit`, before any of its listings is read."""
         applied = self._record.state.applied
-        known = not self._options.adopt and applied and self._repository.has(applied)
-        before = self._repository.commit(applied).info.totals if known and applied else None
+        has_applied = not self._options.adopt and applied and self._repository.has(applied)
+        before = self._repository.commit(applied).info.totals if has_applied and applied else None
         check_totals(commit, self._mirror.config, before, self._repository.packed)
         selects = self._builder.rules or self._options.only or self._mirror.config.protect
         if not selects and (before or self._is_empty(view)):
-            # Of all entries, these alone never share an inode.
+            # Only directories never share an inode.
             new = commit.info.totals.directories - (before.directories if before else 1)
             check_space(self._mirror.dest, repeat(0, max(0, new)))
 
@@ -244,16 +244,16 @@ class Sync:
     # The upstream
 
     def _nothing_at(self, result: SyncResult) -> tuple[str, ...]:
-        """The content URLs, if they have no file of the newest commit: they serve another tree.
+        """Return the content URLs if they have no file of the newest commit, but another tree.
 
-        A single missing file is no sign of that: the upstream may have deleted it since.
+        A single missing file does not count: the upstream may have deleted it since.
         """
         outcome, reused = result.outcome, result.reused
         if outcome is None or not outcome.missing or outcome.failed != outcome.missing:
             return ()
-        came = len(outcome.arrived) - (reused.files if reused else 0)
+        fetched = len(outcome.arrived) - (reused.files if reused else 0)
         one_of_many = len(outcome.missing) == 1 and self._record.state.applied is not None
-        if came > 0 or one_of_many or result.prepared is None or self._is_old(result.commit):
+        if fetched > 0 or one_of_many or result.prepared is None or self._is_old(result.commit):
             return ()
         return tuple(map(str, self._content.urls(result.prepared.commit)))
 
@@ -261,12 +261,12 @@ class Sync:
         return self._upstream.metadata.first_answer(self._repository.newest_commit) != commit
 
     def _is_behind(self, commit: Commit) -> bool:
-        """Whether `commit` is older than the applied one, so that another upstream is asked."""
+        """Return True if `commit` is older than the applied one: try another upstream."""
         return not self._options.accept_rollback and is_rollback(commit, self._record.state)
 
 
 def _prover(mirror: Mirror) -> "Prover | None":
-    """What proves the pointers of package repositories; None: nothing does."""
+    """Return the prover for the pointers of package repositories, if any is configured."""
     if not mirror.config.proofs:
         return None
     from huai_client.proofs.prover import Prover

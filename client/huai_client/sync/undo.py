@@ -1,8 +1,8 @@
-"""Undoes the last sync: brings the tree back to the commit applied before, with files of the trash.
+"""Undoes the last sync: brings the tree back to the commit before it, with files from the trash.
 
 An undo is planned, applied and recorded like a sync, with another content source; the next run
-finishes an interrupted one.  No upstream is asked.  Rule to keep: before the first change it is
-certain that all content is on this machine.
+finishes an interrupted one.  No upstream is needed.  Rule to keep: all content is found on this
+machine before the first change.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from huai_client.publish.trash.trash import TRASH
 from huai_client.run.options import SyncOptions
 from huai_client.staging import Staging
 from huai_client.state.state import State, load
-from huai_client.sync.apply import Applier
+from huai_client.sync.apply import PlanRunner
 from huai_client.sync.record import Accepted, ModuleRecord, state_after
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.transfer import ContentUrl, Listener, Outcome
@@ -39,18 +39,18 @@ _SHOWN = 3
 
 
 class NothingToUndoError(HuaiError):
-    """There is no sync to undo, or its former commit is gone."""
+    """An error because the last sync cannot be undone."""
 
     exit_code = ExitCode.DIFFERS
 
 
 class NotUndoableError(HuaiError):
-    """Files that an undo needs are missing in the trash."""
+    """An error because files that an undo needs are missing in the trash."""
 
     exit_code = ExitCode.PARTIAL
 
     def __init__(self, missing: Sequence[File]) -> None:
-        """`missing` are the files whose content is not on this machine."""
+        """Name some of `missing`, the files whose content is not on this machine."""
         first = ", ".join(show(file.path) for file in missing[:_SHOWN])
         super().__init__(
             f"{counted(len(missing), *_MISSING)} not in the trash any more, for "
@@ -61,10 +61,10 @@ class NotUndoableError(HuaiError):
 
 
 class TrashContent:
-    """Content from this machine alone."""
+    """A content source of files on this machine alone."""
 
     def check(self, prepared: Prepared, tree: Tree) -> None:
-        """Nothing to check: no upstream is needed, and copying fails if room lacks."""
+        """Accept: no upstream is needed, and copying fails if space is short."""
 
     def stage(
         self, prepared: Prepared, tree: Tree, staging: Staging, _listener: Listener, _synced: int
@@ -75,14 +75,14 @@ class TrashContent:
         staging.recover(files)
         reuses = prepared.plan.reuses
         with LocalContent(tree, staging, ReusePolicy(_ALWAYS, hardlink=False)) as local:
-            taken = local.take(files, reuses)
-            _require(taken.absent, staging)
-            local.copy_twins(taken.twins, files, reuses)
-            _require(taken.twins, staging)
+            reused = local.take(files, reuses)
+            _require(reused.absent, staging)
+            local.copy_twins(reused.twins, files, reuses)
+            _require(reused.twins, staging)
             return StagedContent(Outcome(files, [], [], 0), local.reused())
 
     def urls(self, _commit: Commit) -> list[ContentUrl]:
-        """None."""
+        """Return no URL."""
         return []
 
 
@@ -94,7 +94,7 @@ def _require(files: Sequence[File], staging: Staging) -> None:
 
 
 class _Target(NamedTuple):
-    """The commit to which an undo goes back."""
+    """The commit to which an undo returns."""
 
     commit: str
     filter: str
@@ -103,12 +103,12 @@ class _Target(NamedTuple):
 
 
 class Undo:
-    """One run back; the caller holds the module's lock."""
+    """An undo of one module; the caller holds the module's lock."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """Raises `NothingToUndoError`.
+        """Find the commit to return to; raises `NothingToUndoError`.
 
-        No limit on deletions applies: the administrator knows what the sync brought.
+        No limit on deletions applies: the administrator knows which files the sync added.
         """
         everything = tuple(f"{directory}=100%" for directory in mirror.config.max_delete_in)
         options = SyncOptions(max_delete="100%", accept_rollback=True, max_delete_in=everything)
@@ -121,7 +121,7 @@ class Undo:
         )
         self._builder = PlanBuilder(mirror, options, self._repository)
         self._destination = Destination(mirror)
-        self._applier = Applier(TrashContent(), self._destination, self._record)
+        self._runner = PlanRunner(TrashContent(), self._destination, self._record)
         if not self._repository.has(self._target.commit):
             raise NothingToUndoError(
                 f"{mirror.name}: the metadata of the commit before the last sync are gone",
@@ -129,12 +129,12 @@ class Undo:
             )
 
     def prepare(self) -> Prepared:
-        """Plan; changes nothing in the tree."""
+        """Plan, and change nothing in the tree."""
         with View(self._mirror.dest, owners=self._mirror.config.owners) as view:
             return self._prepare(view)
 
     def run(self, observer: Observer) -> SyncResult:
-        """Bring the tree back; files that were taken from the trash leave it at the end."""
+        """Bring the tree back; restored files leave the trash at the end."""
         result = self._round(observer)
         if result.report and result.report.unmoved and self._builder.moves:
             self._builder.moves = False
@@ -150,14 +150,14 @@ class Undo:
         with destination.open(record.state) as tree:
             prepared = self._prepare(tree)
             observer.planned(prepared)
-            # The identity stays the present one, even if the former commit had another.
+            # The identity stays that of the present commit, even if the former one had another.
             accepted = Accepted(prepared.commit.info.serial, record.state.identity)
-            result = self._applier.apply(prepared, tree, accepted, observer)
+            result = self._runner.apply(prepared, tree, accepted, observer)
         if result.exit_code == ExitCode.OK:
             record.save_pending(prepared)
             state = state_after(prepared, record.state, accepted, trash_kept=destination.keeps)
-            held = record.state.held
-            record.save_applied(prepared, replace(state, before="", before_filter="", held=held))
+            undone = record.state.held
+            record.save_applied(prepared, replace(state, before="", before_filter="", held=undone))
         return result
 
     def _prepare(self, view: View) -> Prepared:
@@ -177,7 +177,7 @@ def _target(name: str, state: State) -> _Target:
         return _Target(state.applied, state.filter, state.held or state.attempted[-1])
     if not state.before or not state.applied:
         raise NothingToUndoError(
-            f"{name}: there is no sync to undo: it was undone already, or the trash was off",
-            hint='from the next sync on there is a way back with trash = "7d" in client.toml',
+            f"{name}: no sync can be undone: the last one was already, or the trash was off",
+            hint='with trash = "7d" in client.toml the next sync can be undone',
         )
     return _Target(state.before, state.before_filter, state.applied)

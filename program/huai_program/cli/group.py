@@ -1,7 +1,6 @@
 """Groups of commands, and a program from its arguments to its exit code.
 
-Only the module of the command that runs is imported: a run that finds nothing new must not pay for
-the others.
+Only the module of the command that runs is imported: importing all would slow down each poll.
 """
 
 import sys
@@ -16,42 +15,42 @@ from huai_program.ending import conclude, leave
 from huai_program.output import Output
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-"""Click's settings of a program."""
+"""The settings of a program for click."""
 
 
 class LazyGroup(click.Group):
-    """Finds each command in the module that has its name."""
+    """A group that finds each command in the module with its name."""
 
     def __init__(self, *args: Any, package: str, names: Sequence[str], **settings: Any) -> None:
-        """`names` are modules of `package`, each with a `command`, as --help lists them."""
+        """List modules of `package`, each with a `command`, in the order of --help."""
         super().__init__(*args, **settings)
         self._package = package
         self._names = names
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
-        """All names."""
+        """Return all names."""
         return list(self._names)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; an unknown name is answered with the one that was meant."""
+        """Resolve as click does; for an unknown name suggest the closest one."""
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in self._names:
-            ctx.fail(f"there is no command {name!r}; {closest(name, self._names)}")
+            ctx.fail(f"unknown command {name!r};  {closest(name, self._names)}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command, imported now."""
+        """Import a command."""
         if cmd_name not in self._names:
             return None
-        found = import_module(f"{self._package}.{cmd_name}").command
-        assert isinstance(found, click.Command)  # noqa: S101 - the type of a module's attribute
-        return found
+        command = import_module(f"{self._package}.{cmd_name}").command
+        assert isinstance(command, click.Command)  # noqa: S101 - the type of a module's attribute
+        return command
 
 
 def run_program(name: str, command_line: click.Command) -> None:
-    """Run a program, and end the process with its exit code."""
+    """Run a program and end the process with its exit code."""
     output = Output()
     code = conclude(
         name,

@@ -1,4 +1,4 @@
-"""Arguments and options that commands of both programs have."""
+"""Arguments and options that both programs share."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -11,65 +11,65 @@ from huai_schema.errors import HuaiError
 
 F = TypeVar("F", bound=Callable[..., Any])
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
-"""Returns what a shell offers for the beginning of a word."""
+"""A function that returns a shell's suggestions for the beginning of a word."""
 
 
 def names_of_modules(
     default_root: Callable[[], Path], names: Callable[[Path], Iterable[str]]
 ) -> Complete:
-    """Complete to the modules of a state root that are not on the command line yet."""
+    """Complete the modules of a state root that are not yet on the command line."""
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
         root = context.find_root().params.get("root") or default_root()
         try:
-            known = names(root.absolute())
+            modules = names(root.absolute())
         except HuaiError:
-            return []  # not the moment to complain
-        given = context.params.get("names") or ()
-        return sorted(name for name in known if name.startswith(incomplete) and name not in given)
+            return []  # completion must not print errors
+        typed = context.params.get("names") or ()
+        return sorted(name for name in modules if name.startswith(incomplete) and name not in typed)
 
     return complete
 
 
 def module_argument(complete: Complete) -> Callable[[F], F]:
-    """`NAME`, a module."""
+    """Return the argument `NAME`, a module."""
     return click.argument("name", shell_complete=complete)
 
 
 def modules_argument(complete: Complete) -> Callable[[F], F]:
-    """`[NAME]...`, modules."""
+    """Return the argument `[NAME]...`, modules."""
     return click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete)
 
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print results as lines of JSON."
 )
-"""Every command has it."""
+"""An option of every command."""
 
 
 def parse_duration(
     _context: click.Context, _option: click.Parameter, value: str | None
 ) -> int | None:
-    """`30m` to 1800."""
+    """Convert a duration to seconds, such as `30m` to 1800."""
     try:
         return None if value is None else durations.parse(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
 
-def wait_option(what: str) -> Callable[[F], F]:
-    """`--wait`, for a command that `what` may keep from the lock of a module."""
+def wait_option(holder: str) -> Callable[[F], F]:
+    """Return `--wait`, for a command that needs a module's lock, which `holder` may have."""
     return click.option(
         "--wait",
         default="0",
         callback=parse_duration,
         metavar="TIME",
-        help=f"How long to wait for {what} of this module to end (90s, 30m, 2h).",
+        help=f"How long to wait for {holder} of this module to end (90s, 30m, 2h).",
     )
 
 
 def with_options(options: Sequence[Callable[[F], F]], function: F) -> F:
-    """`function` with options that --help lists in this order."""
+    """Return `function` with options, which --help lists in this order."""
     for option in reversed(options):
         function = option(function)
     return function

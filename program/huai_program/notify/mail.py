@@ -1,4 +1,4 @@
-"""A notification as a mail."""
+"""Sends a notification as a mail."""
 
 import re
 import smtplib
@@ -13,41 +13,41 @@ from huai_program.notify.settings import Mail
 _PORTS = {"off": 25, "starttls": 587, "tls": 465}
 
 
-def compose(mail: Mail, told: Notification) -> EmailMessage:
-    """The mail; no text of others begins a header."""
-    host = _domain(told)
+def compose(mail: Mail, notification: Notification) -> EmailMessage:
+    """Compose the mail; texts from outside never begin a header."""
+    host = _domain(notification)
     message = EmailMessage()
     message["From"] = mail.sender or f"huai@{host}"
     message["To"] = ", ".join(mail.recipients)
-    message["Subject"] = told.title
+    message["Subject"] = notification.title
     message["Date"] = formatdate(localtime=True)
     message["Message-ID"] = make_msgid("huai", domain=host)
     message["Auto-Submitted"] = "auto-generated"
-    message["X-Huai-Event"] = told.event
-    message["X-Huai-Module"] = one_line(told.about.module)
-    message.set_content(told.text)
+    message["X-Huai-Event"] = notification.event
+    message["X-Huai-Module"] = one_line(notification.about.module)
+    message.set_content(notification.text)
     return message
 
 
-def send_mail(mail: Mail, seconds: int, told: Notification) -> str:
-    """Send it; returns why that failed, or nothing."""
+def send_mail(mail: Mail, seconds: int, notification: Notification) -> str:
+    """Send the mail; return the reason of a failure, or an empty text."""
     try:
-        _send(mail, seconds, compose(mail, told), _domain(told))
+        _send(mail, seconds, compose(mail, notification), _domain(notification))
     except smtplib.SMTPRecipientsRefused as error:
-        refused = ", ".join(f"{who}: {said!r}" for who, (_, said) in error.recipients.items())
+        refused = ", ".join(f"{to}: {text!r}" for to, (_, text) in error.recipients.items())
         return one_line(f"refused for {refused}")
     except (OSError, smtplib.SMTPException, UnicodeError) as error:
         return one_line(f"{mail.server}: {error}")
     return ""
 
 
-def _domain(told: Notification) -> str:
-    """This host, as headers and a mail server take it."""
-    return re.sub(r"[^A-Za-z0-9.-]", "-", told.about.host) or "localhost"
+def _domain(notification: Notification) -> str:
+    """Return the name of this host for headers and a mail server."""
+    return re.sub(r"[^A-Za-z0-9.-]", "-", notification.about.host) or "localhost"
 
 
 def _send(mail: Mail, seconds: int, message: EmailMessage, domain: str) -> None:
-    """`domain` is what we call ourselves: smtplib would ask a name server."""
+    """Send with `domain` in EHLO: smtplib would ask a name server."""
     port = mail.port or _PORTS[mail.tls]
     context = ssl.create_default_context() if mail.tls != "off" else None
     if mail.tls == "tls":

@@ -1,8 +1,7 @@
-"""What an administrator is told: values, a subject, a text.
+"""The content of a notification: values, a subject, a text.
 
-Pure, but for the names of exit codes and the local time zone.  Rule: texts of others (names, paths,
-error messages) stand in one line each, without control characters, so that none begins a header or
-a line of ours.
+Pure, except for the local time zone.  Rule: each text from outside (names, paths, error messages)
+is one line without control characters, so that none begins a header or a line of ours.
 """
 
 from typing import Literal, NamedTuple
@@ -13,14 +12,14 @@ from huai_schema.errors import ExitCode
 
 _VERSION = 1
 _MOST = 1000
-"""Characters of a text of others."""
+"""The maximal number of characters of a text from outside."""
 _WIDTH = 13
 _VERBS = {"signature": ("runs out", "is renewed")}
-"""Of work that is no run: what is said of it while it fails, and when it is over."""
+"""The verbs for work that is not a run: while it fails, and when it succeeds again."""
 
 
 class Subject(NamedTuple):
-    """What runs, whatever comes of it."""
+    """The work that a notification is about."""
 
     program: str
     """`huai-client` or `huai-server`."""
@@ -28,13 +27,13 @@ class Subject(NamedTuple):
     module: str
     work: Literal["sync", "commit", "scrub", "publish", "signature"]
     facts: tuple[tuple[str, str], ...] = ()
-    """More lines: what, and its value."""
+    """Further names and values."""
     advice: str = ""
-    """What to run to learn more."""
+    """A sentence with the commands that show more."""
 
 
 class Failure(NamedTuple):
-    """How the last run failed."""
+    """The failure of the last run."""
 
     code: int
     reason: str
@@ -42,15 +41,15 @@ class Failure(NamedTuple):
 
 
 class Notification(NamedTuple):
-    """One that is sent."""
+    """A notification about a streak of failures, or its end."""
 
     about: Subject
     runs: int
-    """How many failed in a row."""
+    """The number of runs that failed in a row."""
     since: int
-    """When the first one did, seconds since the epoch."""
+    """The time of the first failure, seconds since the epoch."""
     failure: Failure | None
-    """None: it works again."""
+    """The failure; None if the work succeeds again."""
 
     @property
     def event(self) -> str:
@@ -59,7 +58,7 @@ class Notification(NamedTuple):
 
     @property
     def title(self) -> str:
-        """One line."""
+        """The subject, in one line."""
         about = self.about
         verb = self._verbs[0 if self.failure else 1]
         return one_line(f"{about.module}: {about.work} {verb} on {about.host}")
@@ -70,15 +69,15 @@ class Notification(NamedTuple):
 
     @property
     def text(self) -> str:
-        """For people."""
+        """The text for people."""
         about = self.about
         lines = [f"{self.title}.", ""]
-        named = [("module", about.module), ("host", about.host), *about.facts]
-        named += [("failed runs", f"{self.runs:,}"), ("since", moment(self.since))]
+        fields = [("module", about.module), ("host", about.host), *about.facts]
+        fields += [("failed runs", f"{self.runs:,}"), ("since", moment(self.since))]
         if self.failure:
-            named += [("exit code", meaning(self.failure.code)), ("reason", self.failure.reason)]
-            named += [("hint", self.failure.hint)] if self.failure.hint else []
-        lines += [f"{name + ':':{_WIDTH}}{one_line(value)}" for name, value in named]
+            fields += [("exit code", meaning(self.failure.code)), ("reason", self.failure.reason)]
+            fields += [("hint", self.failure.hint)] if self.failure.hint else []
+        lines += [f"{name + ':':{_WIDTH}}{one_line(value)}" for name, value in fields]
         if self.failure:
             lines += ["", about.advice] if about.advice else []
             lines += ["", f"The next message comes when {about.work} {self._verbs[1]}."]
@@ -88,7 +87,7 @@ class Notification(NamedTuple):
         return "\n".join(lines) + "\n"
 
     def values(self) -> dict[str, object]:
-        """For programs (docs/NOTIFICATIONS.md)."""
+        """Return the values for programs (docs/NOTIFICATIONS.md)."""
         failure, about = self.failure, self.about
         return {
             "v": _VERSION,
@@ -107,11 +106,11 @@ class Notification(NamedTuple):
 
 
 def one_line(text: str) -> str:
-    """`text` without control characters and what begins a line, cut where it is too long."""
+    """Return `text` without control characters and line ends, cut if it is too long."""
     return quoted(text, _MOST)
 
 
 def meaning(code: int) -> str:
-    """An exit code in words."""
-    known = next((known for known in ExitCode if known == code), None)
-    return f"{code}, {known.meaning}" if known else str(code)
+    """Return an exit code in words."""
+    exit_code = next((each for each in ExitCode if each == code), None)
+    return f"{code}, {exit_code.meaning}" if exit_code else str(code)

@@ -1,11 +1,10 @@
-"""Counts the failures of one piece of work, and has somebody told of them.
+"""Counts the failures of one piece of work, and sends notifications.
 
 Rules:
 
-- One message for a streak of failures, and one when it is over, if somebody was told of the streak.
-- What is told is written down after it was told: a crash between the two tells it twice, and none
-  is lost.
-- Nothing here changes how a run ends.
+- One message for a streak of failures, and one when it is over, if the first was delivered.
+- A message is recorded after it was sent: a crash in between sends it twice, and loses none.
+- A notification never changes how a run ends.
 """
 
 import os
@@ -22,40 +21,40 @@ from huai_schema.errors import ExitCode, HuaiError
 Code = TypeVar("Code", bound=int)
 """An exit code."""
 _CRASHED = 1
-"""How Python ends after an error that nobody expected."""
+"""The exit code of Python after an unexpected error."""
 _KILLED = Failure(128 + 9, "each run was killed before it ended", "look for the OOM killer: dmesg")
 
 
 def this_host() -> str:
-    """The name of this machine; asks no name server."""
+    """Return the name of this machine, without asking a name server."""
     return os.uname().nodename
 
 
 class Notifier:
-    """What has to be told of the runs of one piece of work."""
+    """A counter of the failures of one piece of work."""
 
     def __init__(
         self, notify: Notify, path: Path, about: Subject, warn: Callable[[str], None]
     ) -> None:
-        """`path` is the file of the streak, `warn` hears why somebody was not told."""
+        """Count in the file `path`; `warn` gets the reason of a message that was not delivered."""
         self._notify = notify
         self._path = path
         self._about = about
         self._warn = warn
 
     def locked(self, work: Callable[[], Code], reason: Callable[[], str]) -> Code:
-        """Do `work`, for whoever holds a lock: a run that was killed is counted as well.
+        """Do `work` under the caller's lock, counting earlier runs that were killed as well.
 
-        `work` returns the exit code, or raises; so does this.  `reason` says why the code is not 0.
+        Returns the exit code of `work`, or raises its error.  `reason` explains a code but 0.
         """
         before = load(self._path)
         if before.running and self._is_due(before):
-            before = self._told(before, _KILLED)
+            before = self._report(before, _KILLED)
         save(self._path, before.longer(_now(), running=True))
         return self._done(before, work, reason)
 
     def counted(self, work: Callable[[], Code], reason: Callable[[], str]) -> Code:
-        """The same without a lock: only runs that end are counted."""
+        """Do `work` without a lock: only runs that end are counted."""
         return self._done(None, work, reason)
 
     def failed(self, error: HuaiError) -> None:
@@ -73,7 +72,7 @@ class Notifier:
                 raise
             self._failed(self._before(before), _failure_of(error))
             raise
-        except BaseException:  # somebody ended it: that is no failure
+        except BaseException:  # an interruption is not a failure
             if before is not None:
                 save(self._path, before)
             raise
@@ -88,26 +87,26 @@ class Notifier:
 
     def _failed(self, before: Streak, failure: Failure) -> None:
         streak = before.longer(_now())
-        save(self._path, self._told(streak, failure) if self._is_due(streak) else streak)
+        save(self._path, self._report(streak, failure) if self._is_due(streak) else streak)
 
     def _ended_well(self, before: Streak) -> None:
-        if before.told and not self._send(before, None):
-            save(self._path, before._replace(running=False))  # told by the next one
+        if before.reported and not self._send(before, None):
+            save(self._path, before._replace(running=False))  # the next run sends it
         else:
             save(self._path, Streak())
 
     def _is_due(self, streak: Streak) -> bool:
-        return streak.failed >= self._notify.after and not streak.told
+        return streak.failed >= self._notify.after and not streak.reported
 
-    def _told(self, streak: Streak, failure: Failure) -> Streak:
-        return streak._replace(told=self._send(streak, failure))
+    def _report(self, streak: Streak, failure: Failure) -> Streak:
+        return streak._replace(reported=self._send(streak, failure))
 
     def _send(self, streak: Streak, failure: Failure | None) -> bool:
-        """Whether anybody was told."""
-        from huai_program.notify.send import tell
+        """Return True if a message was delivered."""
+        from huai_program.notify.send import notify_all
 
-        told = Notification(self._about, streak.failed, streak.since, failure)
-        return tell(self._notify, told, self._warn)
+        notification = Notification(self._about, streak.failed, streak.since, failure)
+        return notify_all(self._notify, notification, self._warn)
 
 
 def _failure_of(error: Exception) -> Failure:

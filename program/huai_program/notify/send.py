@@ -1,9 +1,9 @@
-"""Tells a notification: by mail, by a web hook, by a program; each within a bound of time.
+"""Sends a notification by mail, web hook and program, each within a time-out.
 
 Rules:
 
-- What hangs is left behind, in a thread that keeps no program from ending.
-- A password and a secret are read at the moment of use, and stand in no message.
+- A delivery that hangs is abandoned, in a thread that keeps no program from ending.
+- Passwords and secrets are read when used, and are in no message.
 """
 
 import os
@@ -16,14 +16,14 @@ from huai_program.notify.notification import Notification, one_line
 from huai_program.notify.settings import Notify, Web
 
 
-def post(web: Web, seconds: int, told: Notification) -> str:
-    """Send it; returns why that failed, or nothing, without the path of the URL: it is secret."""
+def post(web: Web, seconds: int, notification: Notification) -> str:
+    """Post it; return the reason of a failure, without the URL's path, which is secret."""
     from huai_program import post as web_hook  # loads libcurl
 
     host = urlsplit(web.url).netloc.rpartition("@")[2]
     try:
-        hook = web_hook.Hook(web.url, told.about.program, seconds, web.secret_file)
-        status = web_hook.post(hook, told.values(), {"X-Huai-Event": told.event})
+        hook = web_hook.Hook(web.url, notification.about.program, seconds, web.secret_file)
+        status = web_hook.post(hook, notification.values(), {"X-Huai-Event": notification.event})
     except (OSError, ValueError, web_hook.PostError) as error:
         return one_line(f"{host}: {error}")
     return "" if status in _GOOD else f"{host}: HTTP {status}"
@@ -31,25 +31,25 @@ def post(web: Web, seconds: int, told: Notification) -> str:
 
 _GOOD = range(200, 300)
 Way = Callable[[Notification], str]
-"""Tells one; returns why that failed, or nothing."""
+"""A function that sends a notification, and returns the reason of a failure or an empty text."""
 
 
-def tell(notify: Notify, told: Notification, warn: Callable[[str], None]) -> bool:
-    """Tell all whom `notify` names; whether anybody heard.  `warn` hears why somebody did not."""
-    failures = send(notify, told)
+def notify_all(notify: Notify, notification: Notification, warn: Callable[[str], None]) -> bool:
+    """Send by all ways of `notify`; True if one worked.  `warn` gets each failure."""
+    failures = send(notify, notification)
     for key, reason in failures.items():
-        warn(f"notify.{key}: nobody was told that it {told.event}: {reason}")
+        warn(f"notify.{key}: the message ({notification.event}) was not delivered: {reason}")
     ways = bool(notify.mail) + bool(notify.web) + bool(notify.words)
     return len(failures) < ways
 
 
-def send(notify: Notify, told: Notification) -> dict[str, str]:
-    """Tell all whom `notify` names, at the same time; by key of `[notify]`, why one was not."""
+def send(notify: Notify, notification: Notification) -> dict[str, str]:
+    """Send by all ways of `notify` at the same time; return failures by key of `[notify]`."""
     reasons: dict[str, str] = {}
     threads = []
     for key, way in _ways(notify):
         reasons[key] = f"it took longer than {notify.timeout} s"
-        work = partial(_tell, reasons, key, way, told)
+        work = partial(_send_by, reasons, key, way, notification)
         threads.append(threading.Thread(target=work, daemon=True, name=f"notify-{key}"))
     for thread in threads:
         thread.start()
@@ -58,10 +58,10 @@ def send(notify: Notify, told: Notification) -> dict[str, str]:
     return {key: reason for key, reason in list(reasons.items()) if reason}
 
 
-def _tell(reasons: dict[str, str], key: str, way: Way, told: Notification) -> None:
+def _send_by(reasons: dict[str, str], key: str, way: Way, notification: Notification) -> None:
     try:
-        reasons[key] = way(told)
-    except Exception as error:  # noqa: BLE001 - no failure to tell may become one of the run
+        reasons[key] = way(notification)
+    except Exception as error:  # noqa: BLE001 - must not fail the run
         reasons[key] = f"{type(error).__name__}: {error}"
 
 
@@ -76,10 +76,10 @@ def _ways(notify: Notify) -> Iterator[tuple[str, Way]]:
         yield "command", partial(_run, notify.words, notify.timeout)
 
 
-def _run(command: tuple[str, ...], seconds: int, told: Notification) -> str:
+def _run(command: tuple[str, ...], seconds: int, notification: Notification) -> str:
     from huai_program.programs import environment, run_program
 
-    values = {f"HUAI_{name.upper()}": str(value) for name, value in told.values().items()}
-    values["HUAI_TITLE"] = told.title
+    values = {f"HUAI_{name.upper()}": str(value) for name, value in notification.values().items()}
+    values["HUAI_TITLE"] = notification.title
     own = environment(os.environ, values)
-    return run_program(command, own, seconds=seconds, hear=lambda _line: None)
+    return run_program(command, own, seconds=seconds, on_line=lambda _line: None)

@@ -1,4 +1,4 @@
-"""The table `[notify]` of client.toml and server.toml, as frozen, typed values."""
+"""The table `[notify]` of client.toml and server.toml as frozen, typed values."""
 
 import re
 from typing import Annotated, Literal
@@ -10,45 +10,45 @@ from huai_program.configuration import ConfigError
 from huai_program.tables import Example, check_keys, convert, example
 
 _ADDRESS = re.compile(r"[!-~]+@[A-Za-z0-9.\[\]:-]+|[A-Za-z0-9._-]+")
-"""A mail address, or a user of this machine."""
+"""A mail address, or a local user."""
 _NOT_IN_ADDRESS = frozenset('<>,;"()')
 _URL = re.compile(r"https?://[!-~]+")
 
 
 class Mail(msgspec.Struct, frozen=True, kw_only=True):
-    """Who gets mail, and by which server."""
+    """The recipients of mail, and the server that sends it."""
 
     to: str | tuple[str, ...]
     sender: str = ""
-    """Empty: `huai` at this machine."""
+    """The sender; empty: `huai` at this machine."""
     server: str = "localhost"
     port: int = 0
-    """0: 25; with `tls` 587 or 465."""
+    """The port; 0 means 25, with `tls` 587 or 465."""
     tls: Literal["off", "starttls", "tls"] = "off"
     user: str = ""
-    """Empty: no login."""
+    """The name for the login; empty: no login."""
     password_file: str = ""
 
     @property
     def recipients(self) -> tuple[str, ...]:
-        """All of `to`."""
+        """The addresses in `to`."""
         return (self.to,) if isinstance(self.to, str) else self.to
 
 
 class Web(msgspec.Struct, frozen=True, kw_only=True):
-    """Which URL is told."""
+    """A web hook."""
 
     url: str
     secret_file: str = ""
-    """Signs what is sent; empty: nothing does."""
+    """The file of the secret that signs messages; empty: they are not signed."""
 
 
 class Notify(msgspec.Struct, frozen=True, kw_only=True):
-    """After how many failures in a row somebody is told, and who."""
+    """The failures in a row before a message, and the ways to send it."""
 
     after: Annotated[int, Meta(ge=1, le=1000)] = 3
     timeout: Annotated[int, Meta(ge=1, le=60)] = 10
-    """Seconds that telling may take."""
+    """Seconds that sending may take."""
     mail: Annotated[Mail | None, Example('{ to = "ops@mirror.example", server = "localhost" }')] = (
         None
     )
@@ -59,12 +59,12 @@ class Notify(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The command, the program first; none: there is none."""
+        """The words of the command, if there is one."""
         return (self.command,) if isinstance(self.command, str) else self.command or ()
 
 
 def read_notify(place: str, table: object) -> Notify:
-    """The value of a table; `ConfigError` with the key that is wrong."""
+    """Convert a table; `ConfigError` with the key that is wrong."""
     check_keys(place, table, Notify.__struct_fields__)
     assert isinstance(table, dict)  # noqa: S101 - check_keys
     below = dict(table)
@@ -78,37 +78,38 @@ def read_notify(place: str, table: object) -> Notify:
 
 
 def _faults(notify: Notify) -> list[tuple[str, str]]:
-    """Keys, and what is wrong with their values."""
-    found: list[tuple[str, str]] = []
+    """Return keys with the faults of their values."""
+    faults: list[tuple[str, str]] = []
     if not (notify.mail or notify.web or notify.words):
-        found.append(("mail", "is missing, and so are web and command: nobody would be told"))
+        faults.append(("mail", "is missing, and so are web and command: no message would be sent"))
     if notify.mail:
-        found += [("mail", reason) for reason in _mail_faults(notify.mail)]
+        faults += [("mail", reason) for reason in _mail_faults(notify.mail)]
     if notify.web:
         if not _URL.fullmatch(notify.web.url):
-            found.append(("web", "its url is not one of http or https"))
-        found += [("web", reason) for reason in _path_faults("secret_file", notify.web.secret_file)]
+            faults.append(("web", "url must begin with http:// or https://"))
+        reasons = _path_faults("secret_file", notify.web.secret_file)
+        faults += [("web", reason) for reason in reasons]
     if notify.command is not None:
         program = next(iter(notify.words), "")
         if not program.startswith("/") or any("\0" in word for word in notify.words):
-            found.append(("command", f"{program!r} is not an absolute path"))
-    return found
+            faults.append(("command", f"{program!r} is not an absolute path"))
+    return faults
 
 
 def _mail_faults(mail: Mail) -> list[str]:
     addresses = (*mail.recipients, *([mail.sender] if mail.sender else []))
-    found = [f"{each!r} is not a mail address" for each in addresses if not _is_address(each)]
+    faults = [f"{each!r} is not a mail address" for each in addresses if not _is_address(each)]
     if not mail.recipients:
-        found.append("to is empty")
+        faults.append("to must not be empty")
     if not re.fullmatch(r"[A-Za-z0-9.:_-]+", mail.server):
-        found.append(f"server: {mail.server!r} is not a host name")
+        faults.append(f"server: {mail.server!r} is not a host name")
     if not 0 <= mail.port <= 65535:
-        found.append(f"port: {mail.port} is not a port")
+        faults.append(f"port must be 0-65535, not {mail.port}")
     if bool(mail.user) != bool(mail.password_file):
-        found.append("user and password_file are given together")
+        faults.append("user and password_file must be given together")
     if mail.user and mail.tls == "off":
-        found.append('a password is sent with tls = "starttls" or "tls" only')
-    return found + _path_faults("password_file", mail.password_file)
+        faults.append('a password needs tls = "starttls" or "tls"')
+    return faults + _path_faults("password_file", mail.password_file)
 
 
 def _is_address(text: str) -> bool:

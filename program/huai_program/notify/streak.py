@@ -1,8 +1,8 @@
-"""Failures in a row, as a small file that is there while there are some.
+"""A streak of failures, in a small file that exists during the streak.
 
-A run that holds a lock counts as failed from its beginning until it has ended well, so one that was
-killed is counted by itself.  A file that is torn counts as missing: it costs a notification that is
-late, or told twice.  It is not synced to the disk for the same reason, except once it is told.
+A run under a lock counts as failed from its beginning until it has ended well, so a killed one is
+counted without further code.  A torn file counts as missing, which makes a notification late, or
+repeats it.  For the same reason it is not synced to the disk until a notification was sent.
 """
 
 from contextlib import suppress
@@ -17,28 +17,28 @@ _Number = Annotated[int, Meta(ge=0, lt=1 << 62)]
 
 
 class Streak(NamedTuple):
-    """What is known of the last runs."""
+    """The record of the last runs."""
 
     failed: _Number = 0
-    """How many in a row."""
+    """The number of failures in a row."""
     since: _Number = 0
-    """When the first of them failed, seconds since the epoch."""
-    told: bool = False
-    """Whether somebody was told, and not yet that it is over."""
+    """The time of the first failure, seconds since the epoch."""
+    reported: bool = False
+    """True if the failure was reported, and not yet the recovery."""
     running: bool = False
-    """Whether the last one has not ended."""
+    """True if the last run has not ended."""
 
     def longer(self, now: int, *, running: bool = False) -> "Streak":
-        """The same with one more failure."""
+        """Return the streak with one more failure."""
         since = self.since if self.failed else now
-        return Streak(self.failed + 1, since, self.told, running)
+        return Streak(self.failed + 1, since, self.reported, running)
 
 
 _FILE = RecordFile(Streak, needed=False)
 
 
 def load(path: Path) -> Streak:
-    """The streak; an empty one if there is none, or none that can be read."""
+    """Return the streak; an empty one if the file is missing or unreadable."""
     return _FILE.load(path) or Streak()
 
 
@@ -48,4 +48,4 @@ def save(path: Path, streak: Streak) -> None:
         if streak == Streak():
             path.unlink(missing_ok=True)
         else:
-            _FILE.save(path, streak, durable=streak.told)
+            _FILE.save(path, streak, durable=streak.reported)

@@ -1,4 +1,4 @@
-"""The record of a tree that `huai-client` keeps for programs of its machine (docs/RELAY.md).
+"""The record of a tree that `huai-client` keeps for other programs (docs/RELAY.md).
 
 Pure.  Any bytes give a value or a `FormatError`, and a value has one spelling.
 """
@@ -19,24 +19,24 @@ _TEXT = re.compile(
 
 
 class AppliedRecord(NamedTuple):
-    """The commit that a tree was brought to."""
+    """The commit to which a tree was brought."""
 
     commit: str
     """Hex id."""
     left_out: str
-    """The part of it that is not in the tree, in words; empty if all of it is."""
+    """Words for the part of the commit that the tree lacks; empty if the tree is complete."""
 
     def encode(self) -> bytes:
-        """The file; a reason is cut at 1000 characters."""
+        """Return the content of the file; a reason is cut at 1000 characters."""
         reason = escape(self.left_out[:_REASON_MAX].encode("utf-8", "surrogateescape"))
         holds = b"part " + reason if reason else b"all"
         return b"huai-applied 1\ncommit %b\nholds %b\n" % (self.commit.encode(), holds)
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Read a whole file; `FormatError`."""
-        found = _TEXT.fullmatch(data)
-        if found is None:
-            raise FormatError("not the lines of an applied commit, in their order", FILE_NAME)
-        left_out = unescape(found[2] or b"").decode("utf-8", "surrogateescape")
-        return cls(found[1].decode(), left_out)
+        """Parse a file; `FormatError`."""
+        match = _TEXT.fullmatch(data)
+        if match is None:
+            raise FormatError("is not the lines of an applied commit in their order", FILE_NAME)
+        left_out = unescape(match[2] or b"").decode("utf-8", "surrogateescape")
+        return cls(match[1].decode(), left_out)

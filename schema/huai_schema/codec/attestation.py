@@ -1,7 +1,7 @@
-"""What a downstream signs after a sync: which serial it holds, where (FORMAT.md, "Attestation").
+"""The signed statement of a downstream about its tree (FORMAT.md, "Attestation").
 
-Pure.  Says who signed it, never whether that is somebody to believe.  Any bytes give a value or a
-`FormatError`, and a value has one spelling.
+Pure.  Finds the key that signed it, and does not decide whether to trust that key.  Any bytes give
+a value or a `FormatError`, and a value has one spelling.
 """
 
 import re
@@ -15,11 +15,11 @@ from huai_schema.codec.web_folder import HOST, is_web_folder
 from huai_schema.errors import FormatError
 
 FILE_NAME: Final = "huai-attestation"
-"""At the top of the tree; no commit has it."""
+"""A name at the top of the tree, which no commit contains."""
 BYTES_MAX: Final = 8192
 URL_BYTES_MAX: Final = 512
 NAMESPACE: Final = "huai-attestation"
-"""No other signature of the same key is an attestation."""
+"""The namespace of these signatures alone: no other one of the key is an attestation."""
 _HEAD = "huai-attestation 1\n"
 _TEXT = re.compile(
     r"huai-attestation 1\n"
@@ -33,31 +33,31 @@ _TEXT = re.compile(
 )
 _ARMOR = b"-----BEGIN SSH SIGNATURE-----\n"
 SIGNED_PATTERN: Final = f"^{_TEXT.pattern}{_ARMOR.decode()}"
-"""How each that is signed begins; not all that begins so is one."""
+"""The beginning of every signed attestation; other files may begin in the same way."""
 _DAEMON = re.compile(rf"rsync://{HOST}(?::([0-9]{{1,5}}))?/([A-Za-z0-9._~+@,=/-]+)")
 _PORT_MOST = 65_535
 _PLACE = "attestation"
 
 
 class Attestation(NamedTuple):
-    """What one downstream says of one module."""
+    """The statement of one downstream about one module."""
 
     module: str
-    """As the upstream calls it."""
+    """The upstream's name for it."""
     identity: str
-    """Of the upstream's module; empty: it has none."""
+    """The identity of the upstream's module, or empty."""
     serial: int
     commit: str
-    """Hex id of the commit whose tree is held."""
+    """The hex id of the commit whose tree is there."""
     time: int
-    """When it was there, all of it verified; seconds since the epoch."""
+    """Seconds since the epoch, when the tree was complete and verified."""
     partial: bool
-    """Whether something of it is left out, or may be."""
+    """True if a part of the commit is left out, or may be."""
     urls: tuple[str, ...]
-    """Where the tree is served, best first; each is `is_served_url`."""
+    """The URLs that serve the tree, best first; `is_served_url` is true for each."""
 
     def encode(self) -> bytes:
-        """What is signed."""
+        """Return the text to sign."""
         identity = f"identity {self.identity}\n" if self.identity else ""
         urls = "".join(f"url {url}\n" for url in self.urls)
         return (
@@ -66,57 +66,57 @@ class Attestation(NamedTuple):
         ).encode()
 
     def signed(self, sign: Callable[[str, bytes], str]) -> bytes:
-        """With the signature that `sign` makes of (namespace, bytes)."""
+        """Return the text with its signature; `sign` takes a namespace and bytes."""
         text = self.encode()
         return text + sign(NAMESPACE, text).encode()
 
     @classmethod
     def decode(cls, text: bytes) -> Self:
-        """Read what is signed; `FormatError`."""
-        found = _TEXT.fullmatch(text.decode("ascii", "replace"))
-        if found is None:
-            raise FormatError("not the lines of an attestation, in their order", _PLACE)
-        urls = tuple(line.removeprefix("url ") for line in found[7].splitlines())
+        """Parse the signed text; `FormatError`."""
+        match = _TEXT.fullmatch(text.decode("ascii", "replace"))
+        if match is None:
+            raise FormatError("is not the lines of an attestation in their order", _PLACE)
+        urls = tuple(line.removeprefix("url ") for line in match[7].splitlines())
         for url in urls:
             if not is_served_url(url):
-                raise FormatError("a URL that nobody can mirror from", _PLACE)
+                raise FormatError("a URL is not a web folder or rsync URL", _PLACE)
         if len(set(urls)) != len(urls):
-            raise FormatError("a URL that stands twice", _PLACE)
-        serial, time = int(found[3]), int(found[5])
+            raise FormatError("a URL is repeated", _PLACE)
+        serial, time = int(match[3]), int(match[5])
         if serial >= 1 << 63 or time > COMMIT_TIME_MAX:
-            raise FormatError("a number out of range", _PLACE)
+            raise FormatError("a number is out of range", _PLACE)
         return cls(
-            check_module(found[1]), found[2] or "", serial, found[4], time, found[6] == "part", urls
+            check_module(match[1]), match[2] or "", serial, match[4], time, match[6] == "part", urls
         )
 
 
 class SignedAttestation(NamedTuple):
-    """An attestation whose signature is right."""
+    """An attestation with a valid signature."""
 
-    said: Attestation
+    attestation: Attestation
     key: str
-    """The public key of whoever signed it."""
+    """The public key that signed it."""
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Read a whole file, and prove its signature; `FormatError`."""
+        """Parse a file and verify its signature; `FormatError`."""
         if len(data) > BYTES_MAX:
             raise FormatError(f"more than {BYTES_MAX} bytes", _PLACE)
         text, begin, signature = data.partition(_ARMOR)
-        said = Attestation.decode(text)
+        attestation = Attestation.decode(text)
         try:
-            return cls(said, verify_signature(NAMESPACE, text, begin + signature))
+            return cls(attestation, verify_signature(NAMESPACE, text, begin + signature))
         except FormatError as error:
             raise error.within(_PLACE) from None
 
 
 def is_served_url(text: str) -> bool:
-    """Whether `text` is the folder of a web server, or one below a module of an rsync daemon."""
+    """True if `text` is a folder of a web server, or one in a module of an rsync daemon."""
     if len(text) > URL_BYTES_MAX:
         return False
-    found = _DAEMON.fullmatch(text)
-    if found is None:
+    match = _DAEMON.fullmatch(text)
+    if match is None:
         return is_web_folder(text)
-    parts = found[2].rstrip("/").split("/")
+    parts = match[2].rstrip("/").split("/")
     names = all(part not in ("", ".", "..") for part in parts)
-    return names and not parts[0].startswith("-") and int(found[1] or 0) <= _PORT_MOST
+    return names and not parts[0].startswith("-") and int(match[1] or 0) <= _PORT_MOST

@@ -1,7 +1,7 @@
-"""Batches of entries as the engine hands them over, and the values in them.
+"""Batches of entries as the engine returns them, decoded into values.
 
-A batch is records of fixed length, the text that they have (paths, and a symlink's target or a
-hardlink's leader), and the owners that they name by number.  The engine has checked it all.
+A batch has records of fixed length, their text (paths, and a symlink's target or a hardlink's
+leader), and the owners to which records refer by number.  The engine has checked all of it.
 """
 
 from collections.abc import Iterator
@@ -16,33 +16,42 @@ from huai_schema.paths import RelPath
 
 Batch: TypeAlias = tuple[bytes, bytes, tuple[bytes, ...]]
 BATCH = 1000
-"""How many entries are asked for at a time."""
+"""The number of entries to request at a time."""
 GONE, BEFORE, MOVED = 1, 3, 4
-"""What an entry is to a comparison, if not new.  How one that was `BEFORE` is now comes next."""
+"""The roles of an entry in a comparison, except new.  After `BEFORE` comes its present state."""
 
 _RECORD = Struct("<BBHqqIIII32s")
-"""Role, type, mode, size, mtime, where path and other text end, owner, group, digest."""
+"""Role, type, mode, size, mtime, ends of the path and of the other text, owner, group, digest."""
 _FILE, _DIRECTORY = 1, 2
 _NO_DIGEST = bytes(DIGEST_BYTES)
 
 
 def entries(batch: Batch) -> Iterator[tuple[int, Entry, bytes]]:
-    """Each entry, its role before it, and the text behind its path.
+    """Yield the role of each entry, the entry, and the text after its path.
 
-    A directory that moved stands where it was; the text is the path where it is now.
+    A moved directory has its former path; the text is its present one.
     """
     records, text, owners = batch
     begin = 0
-    for role, kind, mode, size, mtime, path_end, end, owner, group, digest in _RECORD.iter_unpack(
-        records
-    ):
+    for (
+        role,
+        kind,
+        mode,
+        size,
+        mtime,
+        path_end,
+        end,
+        owner,
+        group,
+        raw_digest,
+    ) in _RECORD.iter_unpack(records):
         path, other = RelPath(text[begin:path_end]), text[path_end:end]
         begin = end
         entry: Entry
         if kind == _FILE:
             link = RelPath(other) if other else None
-            known = None if digest == _NO_DIGEST else digest
-            entry = File(path, size, mtime, mode, owners[owner], owners[group], link, known)
+            digest = None if raw_digest == _NO_DIGEST else raw_digest
+            entry = File(path, size, mtime, mode, owners[owner], owners[group], link, digest)
         elif kind == _DIRECTORY:
             names = (owners[owner], owners[group]) if role != MOVED else ()
             entry = Directory(path, mtime, mode, *names)
@@ -52,7 +61,7 @@ def entries(batch: Batch) -> Iterator[tuple[int, Entry, bytes]]:
 
 
 def decoded(listing: _native.Entries, skip: int = 0) -> Iterator[Entry]:
-    """The entries of a listing, but for the first `skip`, of which most are not even looked at."""
+    """Yield the entries of a listing after the first `skip`, most of which are not decoded."""
     while batch := listing.batch(BATCH):
         count = len(batch[0]) // _RECORD.size
         if skip < count:

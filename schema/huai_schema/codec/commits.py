@@ -1,6 +1,6 @@
-"""A commit: its head, a line for people and trailers for programs (FORMAT.md, "Commits").
+"""A commit: its headers, a line for people and trailers for programs (FORMAT.md, "Commits").
 
-Pure: takes bytes apart, reads nothing that they name.
+Pure: parses bytes, and reads no object to which they refer.
 """
 
 import re
@@ -13,9 +13,9 @@ from huai_schema.limits import TOTAL_ENTRIES
 COMMIT_BYTES = 131_072
 MESSAGE_BYTES = 65_536
 COMMIT_TIME_MAX = 1 << 37
-"""Seconds since the epoch: the year 6325.  Every clock library can tell that."""
+"""Seconds since the epoch: the year 6325, which every calendar library can represent."""
 SERIAL_STEP = 1 << 32
-"""From the serial that was accepted to the next one: no honest upstream commits so often."""
+"""The largest step between accepted serials: no honest upstream commits so often."""
 NUMBER_MAX = (1 << 63) - 1
 _TRAILER = re.compile(r"Huai-([A-Za-z-]+): (0|[1-9][0-9]{0,18})")
 _SUBJECT = re.compile(r"([^ \n]+) (?:0|[1-9][0-9]{0,18}): [^\n]+")
@@ -40,48 +40,48 @@ _KNOWN = (
 
 
 class Totals(NamedTuple):
-    """What one snapshot holds."""
+    """The totals of one snapshot."""
 
     files: int = 0
     directories: int = 0
     symlinks: int = 0
     bytes: int = 0
-    """Sum of the sizes of all regular files; a hardlink group counts once for each name."""
+    """The sum of the sizes of all regular files; a hardlink group counts once for each name."""
 
     @property
     def entries(self) -> int:
-        """Everything, the module's own directory included."""
+        """The number of all entries, with the module's own directory."""
         return self.files + self.directories + self.symlinks
 
 
 class Counts(NamedTuple):
-    """How one snapshot differs from the one before it."""
+    """The number of differences between one snapshot and the one before it."""
 
     added: int = 0
     removed: int = 0
     changed: int = 0
     moved: int = 0
-    """Entries that only came along when a directory above them was renamed."""
+    """Entries that moved only because a directory above them was renamed."""
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The sum of the counts."""
         return self.added + self.removed + self.changed + self.moved
 
 
 class CommitInfo(NamedTuple):
-    """What a commit message says."""
+    """The content of a commit message."""
 
     module: str
     serial: int
-    """Grows by one with every commit of a module, and never goes back."""
+    """A number that grows by one with every commit of a module, and never decreases."""
     totals: Totals
     counts: Counts
     skipped: int = 0
     """Devices, sockets, fifos and over-long paths of the tree, which no snapshot holds."""
 
     def encode(self) -> str:
-        """The whole message."""
+        """Return the message."""
         counts = self.counts
         subject = (
             f"{self.module} {self.serial}: +{counts.added} -{counts.removed} ~{counts.changed}"
@@ -92,13 +92,13 @@ class CommitInfo(NamedTuple):
 
     @classmethod
     def decode(cls, message: str) -> "CommitInfo":
-        """Read a message; unknown trailers are ignored, anything else wrong is a `FormatError`."""
+        """Parse a message, ignoring unknown trailers; `FormatError` for any other fault."""
         if len(message) > MESSAGE_BYTES:
             raise FormatError("the commit message is too long", "commit")
         lines = message.split("\n")
         subject = _SUBJECT.fullmatch(lines[0])
         if subject is None or lines[1:2] != [""] or lines[-1]:
-            raise FormatError("the message is not a subject and trailers", "commit")
+            raise FormatError("the message must be a subject and trailers", "commit")
         try:
             module = check_module(subject[1])
         except FormatError as error:
@@ -109,13 +109,13 @@ class CommitInfo(NamedTuple):
             raise FormatError(f"more than {TOTAL_ENTRIES} entries are announced", "commit")
         info = cls(module, serial, totals, Counts(*counts), skipped)
         if lines[0] != info.encode().partition("\n")[0]:
-            raise FormatError("the subject says something else than the trailers", "commit")
+            raise FormatError("the subject contradicts the trailers", "commit")
         return info
 
 
 def _numbers(trailers: list[str]) -> list[int]:
-    """The values of the known trailers, each of which stands there once, in their order."""
-    found: list[tuple[str, int]] = []
+    """Return the values of the known trailers; each must be there once, in this order."""
+    values: list[tuple[str, int]] = []
     for line in trailers:
         key = line.partition(":")[0].removeprefix("Huai-")
         if key == line.partition(":")[0] or key not in _KNOWN:
@@ -123,29 +123,29 @@ def _numbers(trailers: list[str]) -> list[int]:
         trailer = _TRAILER.fullmatch(line)
         if trailer is None or int(trailer[2]) > NUMBER_MAX:
             raise FormatError(f"the trailer Huai-{key} is not a number in range", "commit")
-        found.append((key, int(trailer[2])))
-    keys = [key for key, _ in found]
+        values.append((key, int(trailer[2])))
+    keys = [key for key, _ in values]
     missing = [key for key in _KNOWN if key not in keys]
     if missing:
         raise FormatError(f"the trailer Huai-{missing[0]} is missing", "commit")
     if keys != list(_KNOWN):
-        raise FormatError("trailers repeated or out of order", "commit")
-    return [value for _, value in found]
+        raise FormatError("trailers are repeated or out of order", "commit")
+    return [value for _, value in values]
 
 
 class CommitObject(NamedTuple):
-    """One git commit."""
+    """A parsed git commit."""
 
     tree: bytes
-    """The id of its tree."""
+    """The id of the commit's tree."""
     parents: tuple[str, ...]
     """Hex ids."""
     time: int
-    """When it was committed, seconds since the epoch."""
+    """The committer's time, seconds since the epoch."""
     message: bytes
 
     def info(self) -> CommitInfo:
-        """What the message says."""
+        """Parse the message; `FormatError`."""
         try:
             return CommitInfo.decode(self.message.decode())
         except UnicodeDecodeError:
@@ -153,15 +153,15 @@ class CommitObject(NamedTuple):
 
 
 def decode_commit(data: bytes) -> CommitObject:
-    """Take the bytes of a commit apart; `FormatError` for one that git would not write."""
+    """Parse the bytes of a commit; `FormatError` for one that git would not write."""
     if len(data) > COMMIT_BYTES:
         raise FormatError(f"a commit of more than {COMMIT_BYTES} bytes", "commit")
-    found = _OBJECT.match(data)
-    if found is None:
+    match = _OBJECT.match(data)
+    if match is None:
         raise FormatError("not a commit as git writes it", "commit")
-    time = int(found[3])
+    time = int(match[3])
     if not 0 < time <= COMMIT_TIME_MAX:
-        raise FormatError(f"a date out of range: {time} s", "commit")
-    tree = bytes.fromhex(found[1].decode())
-    parents = tuple(found[2].decode().replace("parent ", "").split())
-    return CommitObject(tree, parents, time, data[found.end() :])
+        raise FormatError(f"the date is out of range: {time} s", "commit")
+    tree = bytes.fromhex(match[1].decode())
+    parents = tuple(match[2].decode().replace("parent ", "").split())
+    return CommitObject(tree, parents, time, data[match.end() :])

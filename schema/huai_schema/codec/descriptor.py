@@ -1,4 +1,4 @@
-"""The `huai` blob of a commit: what a client must know of a module (FORMAT.md, "Descriptor")."""
+"""The `huai` blob of a commit: the facts about a module (FORMAT.md, "Descriptor")."""
 
 import re
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ DIGEST_ALGORITHM = "blake3"
 DESCRIPTOR, TREE = b"huai", b"tree"
 BYTES_MAX = 65_536
 ROOT_BYTES = 65_536
-"""The tree of a commit, which has few items."""
+"""The maximal size of a commit's tree, which has few items."""
 CONTENT_URLS = 16
-"""A client may have to try each of them."""
+"""The maximal number: a client may have to try each of them."""
 MIRROR_URLS = 64
-"""Those that a client may try beside."""
+"""The maximal number of further URLs that a client may try."""
 _MODULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
@@ -28,22 +28,22 @@ _KNOWN = ("format", "module", "identity", "digest", "blocks", "content", "mirror
 
 
 class Descriptor(NamedTuple):
-    """Format version 1, a module's name and where its content is."""
+    """A module's name, the URLs of its content, and its rules, in format version 1."""
 
     module: str
     content_urls: tuple[str, ...] = ()
-    """Where the content is, best first."""
+    """The URLs of the content, best first."""
     publish: tuple[str, ...] = ()
-    """Publish rules, as they are spelt; the first that matches counts."""
+    """Publish rules as written; the first that matches counts."""
     identity: str = ""
-    """32 hex digits that no other module has, whatever it is called; empty: not told."""
+    """32 hex digits that no other module has, or empty."""
     blocks: int = 0
-    """Bytes from which on files have a block index; 0: none has."""
+    """The least size in bytes of a file with a block index; 0: no file has one."""
     mirrors: tuple[str, ...] = ()
-    """Content URLs of others who have the same tree, or an older or newer one."""
+    """Content URLs of other mirrors, whose trees may be older or newer."""
 
     def encode(self) -> bytes:
-        """The blob."""
+        """Return the blob."""
         lines = [b"format\t%d" % FORMAT_VERSION, b"module\t" + self.module.encode()]
         if self.identity:
             lines.append(b"identity\t" + self.identity.encode())
@@ -57,7 +57,7 @@ class Descriptor(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> "Descriptor":
-        """Read the blob; unknown keys in lower case are ignored, others refused."""
+        """Parse the blob; unknown keys in lower case are ignored, others are a `FormatError`."""
         try:
             return cls._decode(data)
         except FormatError as error:
@@ -66,16 +66,16 @@ class Descriptor(NamedTuple):
     @classmethod
     def _decode(cls, data: bytes) -> "Descriptor":
         if len(data) > BYTES_MAX or not data.endswith(b"\n"):
-            raise FormatError("too long, or cut")
+            raise FormatError("too long, or truncated")
         values: dict[str, list[str]] = {key: [] for key in _KNOWN}
-        known = b""
+        known_lines = b""
         for line in data.split(b"\n")[:-1]:
             key, value = _decode_line(line)
             if key in values:
                 values[key].append(value)
-                known += line + b"\n"
+                known_lines += line + b"\n"
             elif not key[0].islower():
-                raise FormatError(f"a key this version must understand, and does not: {key}")
+                raise FormatError(f"this version must know the key {key}, and does not")
         if values["format"] != [str(FORMAT_VERSION)]:
             version = (
                 show(", ".join(values["format"]).encode()[:40]) if values["format"] else "none"
@@ -84,22 +84,22 @@ class Descriptor(NamedTuple):
                 f"format version {version} is unknown; this program reads {FORMAT_VERSION}"
             )
         if values["digest"] != [DIGEST_ALGORITHM]:
-            raise FormatError("an unknown digest algorithm")
+            raise FormatError("the digest algorithm is unknown")
         if len(values["module"]) != 1:
-            raise FormatError("not exactly one module")
+            raise FormatError("must have exactly one module")
         urls = _check_urls(values["content"], CONTENT_URLS, "content URLs")
         mirrors = _check_urls(values["mirror"], MIRROR_URLS, "mirrors")
         rules = check_rules(tuple(values["publish"]))
         identity = _identity(values["identity"])
         blocks = _blocks(values["blocks"])
-        found = cls(check_module(values["module"][0]), urls, rules, identity, blocks, mirrors)
-        if found.encode() != known:
-            raise FormatError("keys out of order")
-        return found
+        descriptor = cls(check_module(values["module"][0]), urls, rules, identity, blocks, mirrors)
+        if descriptor.encode() != known_lines:
+            raise FormatError("keys are out of order")
+        return descriptor
 
 
 def check_module(name: str) -> str:
-    """`name` itself, if it can be a module's; else `FormatError`."""
+    """Return `name` if it is a valid name of a module; else `FormatError`."""
     if _MODULE.fullmatch(name) is None or name.endswith(".git"):
         raise FormatError(
             f"{name[:200]!r} cannot be a module's name"
@@ -112,10 +112,10 @@ def write_root(
     descriptor: Descriptor,
     tree: bytes,
     writer: ObjectWriter,
-    others: Mapping[bytes, bytes] | None = None,
+    more: Mapping[bytes, bytes] | None = None,
 ) -> bytes:
-    """The tree of a commit: the descriptor beside the module's own tree, and `others`, blobs."""
-    blobs = {DESCRIPTOR: descriptor.encode(), **(others or {})}
+    """Write the tree of a commit: descriptor, the module's own tree and `more` blobs by name."""
+    blobs = {DESCRIPTOR: descriptor.encode(), **(more or {})}
     items = [
         TreeItem(name, writer.write("blob", blob), is_tree=False) for name, blob in blobs.items()
     ]
@@ -124,7 +124,7 @@ def write_root(
 
 
 def read_root(root: bytes, reader: ObjectReader) -> tuple[Descriptor, bytes]:
-    """The descriptor and the id of the module's own tree; the descriptor is judged first."""
+    """Return the descriptor, which is checked first, and the id of the module's own tree."""
     data = reader.read(root, "tree")
     if len(data) > ROOT_BYTES:
         raise FormatError(f"a commit tree of more than {ROOT_BYTES} bytes", "commit")
@@ -134,7 +134,7 @@ def read_root(root: bytes, reader: ObjectReader) -> tuple[Descriptor, bytes]:
         raise FormatError("not a huai metadata repository", "commit")
     descriptor = Descriptor.decode(reader.read(blob.oid, "blob"))
     if tree is None or not tree.is_tree:
-        raise FormatError("a commit without a tree of entries", "commit")
+        raise FormatError("the tree of entries is missing", "commit")
     unknown = [name for name in items if not name[:1].islower()]
     if unknown:
         raise FormatError(f"an unknown item {show(unknown[0][:80])!r}", "commit")
@@ -148,7 +148,7 @@ def _decode_line(line: bytes) -> tuple[str, str]:
     except UnicodeDecodeError:
         raise FormatError("not UTF-8") from None
     if not tab or _KEY.fullmatch(key) is None:
-        raise FormatError("a line that is not key, tab, value")
+        raise FormatError("a line is not key, tab, value")
     return key, value
 
 
@@ -156,7 +156,7 @@ def _identity(values: list[str]) -> str:
     if not values:
         return ""
     if len(values) > 1 or _IDENTITY.fullmatch(values[0]) is None:
-        raise FormatError("an identity that is not 32 hexadecimal digits, once")
+        raise FormatError("identity must be 32 hexadecimal digits, once")
     return values[0]
 
 
@@ -164,18 +164,18 @@ def _blocks(values: list[str]) -> int:
     if not values:
         return 0
     if len(values) > 1 or _NUMBER.fullmatch(values[0]) is None:
-        raise FormatError("a size for block indices that is not a number, once")
+        raise FormatError("blocks must be a number, once")
     return int(values[0])
 
 
-def _check_urls(urls: list[str], most: int, what: str) -> tuple[str, ...]:
+def _check_urls(urls: list[str], most: int, noun: str) -> tuple[str, ...]:
     if len(urls) > most:
-        raise FormatError(f"more than {most} {what}")
+        raise FormatError(f"more than {most} {noun}")
     return tuple(map(_check_url, urls))
 
 
 def _check_url(url: str) -> str:
-    """It ends up among a program's arguments."""
+    """Check a URL, which becomes an argument of a program."""
     if not url or url.startswith("-") or not url.isprintable():
         raise FormatError(f"{url[:200]!r} cannot be a content URL")
     return url

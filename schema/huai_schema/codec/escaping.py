@@ -1,4 +1,4 @@
-r"""Bytes that would break a line, made visible (FORMAT.md, "Escaping").
+r"""Escapes of bytes that would break a line (FORMAT.md, "Escaping").
 
 Only 0x00-0x1f, 0x7f and the backslash are escaped, each as `\xHH`, and nothing else may be:
 every byte string has exactly one spelling.
@@ -13,22 +13,22 @@ _ESCAPE = re.compile(rb"\\(x[01][0-9a-f]|x7f|x5c)?")
 
 
 def escape(raw: bytes) -> bytes:
-    """The spelling of `raw` inside a line."""
-    return _SPECIAL.sub(lambda found: b"\\x%02x" % found[0][0], raw)
+    """Return the spelling of `raw` inside a line."""
+    return _SPECIAL.sub(lambda match: b"\\x%02x" % match[0][0], raw)
 
 
 def unescape(text: bytes) -> bytes:
-    """The bytes that `text` spells; any other spelling of them is a `FormatError`."""
+    """Return the bytes that `text` spells; a spelling that is not canonical is a `FormatError`."""
     if _SPECIAL.search(text) is None:
         return text
     raw = _ESCAPE.sub(_decode_one, text)
     if escape(raw) != text:
-        raise FormatError(f"not in canonical spelling: {text[:200]!r}")
+        raise FormatError(f"is not the canonical spelling: {text[:200]!r}")
     return raw
 
 
-def _decode_one(found: re.Match[bytes]) -> bytes:
-    code = found[1]
+def _decode_one(match: re.Match[bytes]) -> bytes:
+    code = match[1]
     if code is None:
-        raise FormatError(f"a stray backslash: {found.string[:200]!r}")
+        raise FormatError(f"a stray backslash: {match.string[:200]!r}")
     return bytes((int(code[1:], 16),))

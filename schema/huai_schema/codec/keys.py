@@ -1,7 +1,7 @@
-"""The `keys` of a commit: whose signatures count, from version to version (FORMAT.md, "Keys").
+"""The `keys` of a commit: the trusted keys, version by version (FORMAT.md, "Keys").
 
-Pure.  Rule: a chain in hand is proved: each version is signed by as many of its own keys as it asks
-for, and by as many of the version before as that one asks for.
+Pure.  Rule: a `KeyChain` is verified.  Each version is signed by its own threshold of its keys, and
+by the former version's threshold of the former keys.
 """
 
 import re
@@ -17,7 +17,7 @@ ITEM = b"keys"
 KEYS_BYTES = 65_536
 KEYS_MAX = 16
 NAMESPACE = "huai-keys"
-"""No signature of a commit is one of a version of keys."""
+"""The namespace of these signatures: the signature of a commit does not count here."""
 _PLACE = "keys"
 _VERSION = re.compile(
     rb"(version\t([1-9][0-9]{0,8})\nthreshold\t([1-9][0-9]?)\n((?:key\t[ -~]+\n)+))"
@@ -27,67 +27,68 @@ _SIGNATURE_END = b"-----END SSH SIGNATURE-----\n"
 
 
 class Keys(NamedTuple):
-    """One version: the keys that may sign, and how many of them have to."""
+    """A version of the keys that may sign, and the number of them that must."""
 
     version: int
     keys: tuple[str, ...]
-    """Each as `parse_public_key` gives it."""
+    """Public keys as `parse_public_key` returns them."""
     threshold: int = 1
 
     def encode(self) -> bytes:
-        """What is signed of it."""
+        """Return the text to sign."""
         keys = "".join(f"key\t{key}\n" for key in self.keys)
         return f"version\t{self.version}\nthreshold\t{self.threshold}\n{keys}".encode()
 
     def agrees(self, signers: Collection[str]) -> bool:
-        """Whether enough of these keys are among `signers`, whose signatures are proved."""
+        """True if at least `threshold` of these keys are in `signers`, which are verified."""
         return len(set(signers).intersection(self.keys)) >= self.threshold
 
 
 class KeyVersion(NamedTuple):
-    """Keys, with who says so."""
+    """A version of keys with its signatures."""
 
     keys: Keys
     signatures: tuple[bytes, ...]
     signers: frozenset[str]
-    """The keys that signed it; each signature is proved."""
+    """The keys that signed it; each signature is verified."""
 
 
 class KeyChain(NamedTuple):
-    """All versions that are kept, one after the other; the last one counts."""
+    """The versions that are kept, in order; the last one counts."""
 
     versions: tuple[KeyVersion, ...]
 
     @property
     def newest(self) -> Keys:
-        """Whose signatures count."""
+        """The trusted keys."""
         return self.versions[-1].keys
 
     def encode(self) -> bytes:
-        """The blob."""
+        """Return the blob."""
         return b"".join(each.keys.encode() + b"".join(each.signatures) for each in self.versions)
 
-    def follows(self, known: Keys, floor: int = 1) -> bool:
-        """Whether the newest version is `known`, or follows from it, step by step.
+    def follows(self, trusted: Keys, floor: int = 1) -> bool:
+        """True if the newest version is `trusted`, or follows from it step by step.
 
-        Each step needs as many signatures as the version before it asks for, and at least `floor`.
+        Each step needs the signatures that the version before it requires, and at least `floor`.
         """
-        listed = [each.keys for each in self.versions]
-        if known in listed:
-            left = self.versions[listed.index(known) + 1 :]
-        elif listed[0].version == known.version + 1:
+        listed = [version.keys for version in self.versions]
+        if trusted in listed:
+            left = self.versions[listed.index(trusted) + 1 :]
+        elif listed[0].version == trusted.version + 1:
             left = self.versions
         else:
             return False
-        for each in left:
-            if not known._replace(threshold=max(known.threshold, floor)).agrees(each.signers):
+        for version in left:
+            required = max(trusted.threshold, floor)
+            if not trusted._replace(threshold=required).agrees(version.signers):
                 return False
-            known = each.keys
+            trusted = version.keys
         return True
 
     def extend(self, keys: Keys, signatures: Sequence[bytes]) -> "KeyChain":
-        """The chain with one more version; the oldest go if it gets too long."""
-        versions = (*self.versions, _proved(keys, tuple(signatures)))
+        """Return the chain with one more version; the oldest are dropped if it gets too long."""
+        versions = (*self.versions, _verified(keys, tuple(signatures)))
         while len(KeyChain(versions).encode()) > KEYS_BYTES:
             versions = versions[1:]
         _check(versions)
@@ -95,32 +96,32 @@ class KeyChain(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> "KeyChain":
-        """Read the blob, and prove it; `FormatError`."""
+        """Parse the blob and verify it; `FormatError`."""
         if not 0 < len(data) <= KEYS_BYTES:
-            raise FormatError("none, or too many", _PLACE)
+            raise FormatError("is empty, or too long", _PLACE)
         versions: list[KeyVersion] = []
         place = 0
         while place < len(data):
-            found = _VERSION.match(data, place)
-            if found is None:
-                raise FormatError("not a version and its signatures", _PLACE)
-            lines = found[4].decode("ascii").splitlines()
+            match = _VERSION.match(data, place)
+            if match is None:
+                raise FormatError("is not a version and its signatures", _PLACE)
+            lines = match[4].decode("ascii").splitlines()
             listed = tuple(line.removeprefix("key\t") for line in lines)
-            keys = Keys(int(found[2]), listed, int(found[3]))
-            parts = found[5].split(_SIGNATURE_END)[:-1]
-            versions.append(_proved(keys, tuple(part + _SIGNATURE_END for part in parts)))
-            place = found.end()
+            keys = Keys(int(match[2]), listed, int(match[3]))
+            parts = match[5].split(_SIGNATURE_END)[:-1]
+            versions.append(_verified(keys, tuple(part + _SIGNATURE_END for part in parts)))
+            place = match.end()
         _check(versions)
         return cls(tuple(versions))
 
 
 def begin_chain(keys: Keys, *signatures: bytes) -> KeyChain:
-    """The first version, signed by its keys."""
+    """Return a chain of one version, signed by its own keys."""
     return KeyChain(()).extend(keys, signatures)
 
 
 def read_keys(root: bytes, reader: ObjectReader) -> KeyChain | None:
-    """The keys of a commit tree, if it has any."""
+    """Return the keys of a commit tree, if it has any."""
     data = reader.read(root, "tree")
     if len(data) > ROOT_BYTES:
         raise FormatError(f"a commit tree of more than {ROOT_BYTES} bytes", "commit")
@@ -130,7 +131,7 @@ def read_keys(root: bytes, reader: ObjectReader) -> KeyChain | None:
     return None
 
 
-def _proved(keys: Keys, signatures: tuple[bytes, ...]) -> KeyVersion:
+def _verified(keys: Keys, signatures: tuple[bytes, ...]) -> KeyVersion:
     if len(keys.keys) > KEYS_MAX or len(set(keys.keys)) != len(keys.keys):
         raise FormatError(f"more than {KEYS_MAX} keys, or one of them twice", _PLACE)
     if not 1 <= keys.threshold <= len(keys.keys):
@@ -139,7 +140,7 @@ def _proved(keys: Keys, signatures: tuple[bytes, ...]) -> KeyVersion:
         raise FormatError("too many signatures", _PLACE)
     try:
         if any(parse_public_key(key) != key for key in keys.keys):
-            raise FormatError("a key that is spelt in another way")
+            raise FormatError("a key is not in canonical spelling")
         text = keys.encode()
         signers = frozenset(verify_signature(NAMESPACE, text, each) for each in signatures)
     except FormatError as error:
@@ -148,17 +149,18 @@ def _proved(keys: Keys, signatures: tuple[bytes, ...]) -> KeyVersion:
 
 
 def _check(versions: Sequence[KeyVersion]) -> None:
-    """Each version says itself whose keys it has, and the one before agrees."""
+    """Check that each version is signed by its own keys and by those of the version before."""
     former: Keys | None = None
     for version in versions:
         place = f"{_PLACE}: version {version.keys.version}"
         if not version.keys.agrees(version.signers):
-            raise FormatError(f"not signed by {_how_many(version.keys)} of its own", place)
+            raise FormatError(f"is not signed by {_how_many(version.keys)} of its own", place)
         if former is not None:
             if version.keys.version != former.version + 1:
-                raise FormatError("not the one after the version before", place)
+                raise FormatError("does not follow the version before", place)
             if not former.agrees(version.signers):
-                raise FormatError(f"not signed by {_how_many(former)} of the version before", place)
+                signers = f"{_how_many(former)} of the version before"
+                raise FormatError(f"is not signed by {signers}", place)
         former = version.keys
 
 

@@ -1,4 +1,4 @@
-"""A directory as text: the form in which a scan, a layout and a snapshot exchange trees.
+"""Directories as text: the form in which a scan, a layout and a snapshot exchange trees.
 
 A whole tree is a sequence of listings in *tree order*: a directory comes before its
 subdirectories, subdirectories in the byte order of their names, each with everything
@@ -11,14 +11,14 @@ from huai_schema.paths import RelPath
 
 
 class Listing(NamedTuple):
-    """One directory: its own attributes and its files and symlinks, without subdirectories.
+    """A directory with its own attributes, its files and symlinks, without subdirectories.
 
-    On its way into a commit a large one comes in parts, one right after the other.
+    A scan yields a large one in parts, one right after the other.
     """
 
     path: RelPath
     attributes: bytes
-    """Its own attribute fields, no name, no newline; empty in all parts but the first."""
+    """The directory's attribute fields, without name and newline; empty in parts but the first."""
     leaves: bytes
     """Encoded lines of files and symlinks, each ended by a newline, sorted by raw name."""
     digests: bytes = b""

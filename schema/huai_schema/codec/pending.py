@@ -1,6 +1,6 @@
-"""A commit that waits for signatures, and how who is to sign gets it.
+"""A commit that waits for signatures, and the request that carries it to a signer.
 
-FORMAT.md, "Pending commits".  Pure; says nothing of whether a key is to be trusted.
+FORMAT.md, "Pending commits".  Pure; does not decide whether to trust a key.
 """
 
 import re
@@ -15,18 +15,18 @@ _REQUEST = re.compile(rb"huai-pending 1\ncommit ([0-9a-f]{40})\n")
 
 
 class PendingCommit(NamedTuple):
-    """What is to be signed, and what of that is there."""
+    """A commit to be signed, with the signatures that it has."""
 
     payload: bytes
-    """What co-signers sign."""
+    """The bytes that co-signers sign."""
     signatures: tuple[bytes, ...]
-    """Those that are there, armored."""
+    """The present signatures, armored."""
     tree: bytes
-    """The id of its tree."""
+    """The id of the commit's tree."""
     parents: tuple[str, ...]
     """Hex ids."""
     time: int
-    """When it was made, seconds since the epoch."""
+    """The time of the commit, seconds since the epoch."""
     info: CommitInfo
     promise: Promise
 
@@ -37,32 +37,34 @@ class PendingCommit(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> "PendingCommit":
-        """Take the bytes of a commit apart; `FormatError` if it is signed, or could not be."""
+        """Parse the bytes of a commit; `FormatError` if it is signed, or cannot be."""
         if split_commit(data) is not None:
-            raise FormatError("it is signed already", "commit")
-        made = decode_commit(data)
+            raise FormatError("is already signed", "commit")
+        parsed = decode_commit(data)
         payload, signatures = split_cosigned(data)
-        info = made.info()
-        promise = Promise.decode(made.message.decode())
-        return cls(payload, tuple(signatures), made.tree, made.parents, made.time, info, promise)
+        info = parsed.info()
+        promise = Promise.decode(parsed.message.decode())
+        return cls(
+            payload, tuple(signatures), parsed.tree, parsed.parents, parsed.time, info, promise
+        )
 
     def replaces(self, former: "PendingCommit") -> bool:
-        """Whether it takes the place of a former one: for another tree, or when that expires soon.
+        """True if it replaces a former one: the tree is another one, or that expires soon.
 
-        Soon is when half of the time is over for which a signature holds.
+        Soon means after half of the validity of a signature.
         """
         later = self.promise.valid_until - former.promise.valid_until
         return self.tree != former.tree or 2 * later > self.promise.valid_until - self.time
 
 
 def encode_request(commit: str) -> bytes:
-    """What stands before the pack of a commit (hex id) that is handed out."""
+    """Return the lines before the pack of a commit (hex id) in a request for a signature."""
     return b"huai-pending 1\ncommit %s\n" % commit.encode()
 
 
 def decode_request(data: bytes) -> str:
-    """The commit's id, in hex; `data` are the first `REQUEST_BYTES` of a request."""
-    found = _REQUEST.fullmatch(data)
-    if found is None:
-        raise FormatError("no pending commit: the first lines are others", "request")
-    return found[1].decode()
+    """Return the commit's hex id; `data` are the first `REQUEST_BYTES` of a request."""
+    match = _REQUEST.fullmatch(data)
+    if match is None:
+        raise FormatError("is not a pending commit: its first lines are others", "request")
+    return match[1].decode()

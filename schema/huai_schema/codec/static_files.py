@@ -1,7 +1,7 @@
 """The head of the static transport and its lists (FORMAT.md, "Static transport").
 
-Pure.  Both are of one form: commits, and the packs that lead from one to another.  Nothing in them
-is believed: a pack is what its digest says, and what comes of it is judged as any other commit.
+Pure.  Both have one form: commits, and the packs that lead from one to another.  Nothing in them is
+trusted: a pack is checked by its digest, and its commits are checked as any others.
 """
 
 import re
@@ -13,10 +13,10 @@ from huai_schema.errors import FormatError
 from huai_schema.limits import DIGEST_BYTES
 
 FOLDER = "static"
-"""Below the address of a repository."""
+"""The folder below the URL of a repository."""
 HEAD = "head"
 STATIC_BYTES = 262_144
-"""A head, or a list."""
+"""The maximal size of a head or a list."""
 MAGIC = b"huai-static\t"
 """The first bytes of a head or a list of any version."""
 _FIRST = f"{MAGIC.decode()}1"
@@ -29,7 +29,7 @@ _OTHER = re.compile("[a-z][a-z-]*(?:\t[^\t]*)*")
 _CONTENT = "content"
 _KNOWN = ("commit", "step", "list")
 NOTHING = 0
-"""The serial of whoever has nothing: no commit has it."""
+"""The serial of a client without any commit; no commit has it."""
 
 
 class StaticFile(NamedTuple):
@@ -40,26 +40,26 @@ class StaticFile(NamedTuple):
 
     @property
     def pack(self) -> str:
-        """Its name below `FOLDER`, if it is a pack."""
+        """The name of the pack below `FOLDER`."""
         return f"packs/{self.digest.hex()}.pack"
 
     @property
     def list(self) -> str:
-        """Its name below `FOLDER`, if it is a list."""
+        """The name of the list below `FOLDER`."""
         return f"lists/{self.digest.hex()}"
 
 
 class Step(NamedTuple):
-    """A pack that leads from one commit to a later one; each is named by its serial."""
+    """A pack that leads from one commit to a later one, given by their serials."""
 
     old: int
-    """`NOTHING`: the pack has all."""
+    """`NOTHING` if the pack is complete."""
     new: int
     file: StaticFile
 
 
 class ListOf(NamedTuple):
-    """A list: from which commits on its steps lead."""
+    """A reference to a list, with the serials from which its steps lead."""
 
     first: int
     last: int
@@ -67,14 +67,14 @@ class ListOf(NamedTuple):
 
 
 class Static(NamedTuple):
-    """What a head or a list says."""
+    """The content of a head or a list."""
 
     commits: dict[int, str]
-    """Serials and hex ids, the newest first."""
+    """Hex ids by serial, the newest first."""
     steps: tuple[Step, ...]
     lists: tuple[ListOf, ...] = ()
     content_urls: tuple[str, ...] = ()
-    """Where a relay has the content; empty: where the commit says."""
+    """The content URLs of a relay; empty: those of the commit."""
 
     @property
     def newest(self) -> int:
@@ -82,12 +82,12 @@ class Static(NamedTuple):
         return next(iter(self.commits))
 
     def encode(self) -> bytes:
-        """The text; what has more than `STATIC_BYTES` is a `ValueError`."""
+        """Return the text; `ValueError` if it has more than `STATIC_BYTES`."""
         lines = [
             _FIRST,
             *(f"commit\t{self.commits[serial]}\t{serial}" for serial in self.commits),
-            *(f"step\t{old}\t{new}\t{_shown(file)}" for old, new, file in self.steps),
-            *(f"list\t{first}\t{last}\t{_shown(file)}" for first, last, file in self.lists),
+            *(f"step\t{old}\t{new}\t{_file_fields(file)}" for old, new, file in self.steps),
+            *(f"list\t{first}\t{last}\t{_file_fields(file)}" for first, last, file in self.lists),
             *(f"{_CONTENT}\t{url}" for url in self.content_urls),
         ]
         text = "".join(f"{line}\n" for line in lines).encode("ascii")
@@ -97,87 +97,87 @@ class Static(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes, place: str) -> "Static":
-        """Read the text; `FormatError` at `place`."""
+        """Parse the text; `FormatError` at `place`."""
         if len(data) > STATIC_BYTES:
             raise FormatError(f"more than {STATIC_BYTES} bytes", place)
         try:
             lines = data.decode("utf-8").split("\n")
         except UnicodeDecodeError:
-            raise FormatError("this is not text", place) from None
+            raise FormatError("is not UTF-8", place) from None
         if lines[0] != _FIRST:
-            raise FormatError("this is not a list of static files, version 1", place)
+            raise FormatError("is not a list of static files, version 1", place)
         if lines.pop():
-            raise FormatError("the last line has no end", place)
-        found = cls({}, (), ())
+            raise FormatError("the newline of the last line is missing", place)
+        head = cls({}, (), ())
         steps: list[Step] = []
         lists: list[ListOf] = []
         for number, line in enumerate(lines[1:], 2):
-            _read(line, f"{place}, line {number}", found.commits, steps, lists)
-        if not found.commits:
-            raise FormatError("no commit", place)
+            _read(line, f"{place}, line {number}", head.commits, steps, lists)
+        if not head.commits:
+            raise FormatError("a commit is missing", place)
         for step in steps:
-            if {step.old, step.new} - found.commits.keys() - {NOTHING}:
-                raise FormatError("a step of a commit that is not named", place)
-        return cls(found.commits, tuple(steps), tuple(lists), _content_urls(lines))
+            if {step.old, step.new} - head.commits.keys() - {NOTHING}:
+                raise FormatError("a step has a serial without a commit", place)
+        return cls(head.commits, tuple(steps), tuple(lists), _content_urls(lines))
 
 
 def _read(
     line: str, place: str, commits: dict[int, str], steps: list[Step], lists: list[ListOf]
 ) -> None:
-    if found := _COMMIT.fullmatch(line):
-        serial = int(found[2])
+    if match := _COMMIT.fullmatch(line):
+        serial = int(match[2])
         if serial == NOTHING or (commits and serial >= next(reversed(commits))):
             _refuse("commits are not in order", place)
-        commits[serial] = found[1]
-    elif found := _STEP.fullmatch(line):
-        step = Step(int(found[1]), int(found[2]), _file(found, 3))
+        commits[serial] = match[1]
+    elif match := _STEP.fullmatch(line):
+        step = Step(int(match[1]), int(match[2]), _file(match, 3))
         if step.old >= step.new:
-            _refuse("a step back", place)
+            _refuse("the step does not lead to a later commit", place)
         steps.append(step)
-    elif found := _LIST.fullmatch(line):
-        lists.append(ListOf(int(found[1]), int(found[2]), _file(found, 3)))
+    elif match := _LIST.fullmatch(line):
+        lists.append(ListOf(int(match[1]), int(match[2]), _file(match, 3)))
     elif not _OTHER.fullmatch(line) or line.partition("\t")[0] in _KNOWN:
-        _refuse("a line that is none", place)
+        _refuse("the line is malformed", place)
 
 
 def _content_urls(lines: Iterable[str]) -> tuple[str, ...]:
-    """What is named beyond the limit, or is spelt oddly, is passed over: it is a hint."""
-    named = (line.split("\t") for line in lines)
-    urls = [each[1] for each in named if each[0] == _CONTENT and len(each) == 2]
+    """Return the content URLs; they are hints, so malformed and surplus ones are skipped."""
+    fields = (line.split("\t") for line in lines)
+    urls = [each[1] for each in fields if each[0] == _CONTENT and len(each) == 2]
     return tuple(url for url in urls if url.isprintable() and " " not in url)[:CONTENT_URLS]
 
 
 def cheapest(
     steps: Iterable[Step], have: Iterable[int], want: int, *, request: int = 0
 ) -> list[Step] | None:
-    """The steps with the fewest bytes from any of the serials `have` to `want`, in order.
+    """Return the steps with the fewest bytes from any of the serials `have` to `want`, in order.
 
-    A step costs `request` bytes beside its own.  None: there is no way.
+    A step costs `request` bytes besides its own.  None if no steps lead to `want`.
     """
     cost = dict.fromkeys(have, 0)
-    came: dict[int, Step] = {}
+    last_steps: dict[int, Step] = {}
     # No step leads back, so those to a commit are all known before those from it.
     for step in sorted(steps, key=lambda step: (step.new, step.old)):
         if step.old not in cost:
             continue
         total = cost[step.old] + step.file.size + request
         if total < cost.get(step.new, total + 1):
-            cost[step.new], came[step.new] = total, step
+            cost[step.new], last_steps[step.new] = total, step
     if want not in cost:
         return None
-    way: list[Step] = []
+    path: list[Step] = []
     at = want
-    while at in came:
-        way.append(came[at])
-        at = came[at].old
-    return way[::-1]
+    while at in last_steps:
+        path.append(last_steps[at])
+        at = last_steps[at].old
+    return path[::-1]
 
 
-def _file(found: re.Match[str], group: int) -> StaticFile:
-    return StaticFile(int(found[group]), bytes.fromhex(found[group + 1]))
+def _file(match: re.Match[str], group: int) -> StaticFile:
+    return StaticFile(int(match[group]), bytes.fromhex(match[group + 1]))
 
 
-def _shown(file: StaticFile) -> str:
+def _file_fields(file: StaticFile) -> str:
     return f"{file.size}\t{file.digest.hex()}"
 
 

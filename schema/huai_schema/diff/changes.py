@@ -1,4 +1,4 @@
-"""What differs between two snapshots, as values."""
+"""The differences between two snapshots, as values."""
 
 from typing import NamedTuple
 
@@ -7,28 +7,27 @@ from huai_schema.paths import RelPath
 
 
 class Change(NamedTuple):
-    """One path that is new, gone or different."""
+    """A path that is new, removed or different."""
 
     path: RelPath
     old: Entry | None
-    """None: the path is new."""
+    """The former entry; None for a new path."""
     new: Entry | None
-    """None: the path is gone."""
+    """The present entry; None for a removed path."""
 
     @property
     def attributes(self) -> frozenset[str]:
-        """Names of what differs; empty if the path is new or gone."""
+        """The names of the attributes that differ; empty if the path is new or removed."""
         if self.old is None or self.new is None:
             return frozenset()
         return differing(self.old, self.new)
 
 
 class Moved(NamedTuple):
-    """A directory that stands at another path with all below it.
+    """A directory that moved to another path with everything below it.
 
-    What differs in it is stated as if the directory had always been at the new path.  Leaders of
-    hardlinks are stated relative to the link: one that leads out of the moved directory names
-    another path than before.
+    Changes inside are stated as if the directory had always been at the new path.  The leader of a
+    hardlink is relative to the link, so one outside of the moved directory has another path.
     """
 
     old: RelPath
@@ -36,35 +35,35 @@ class Moved(NamedTuple):
 
 
 def differing(old: Entry, new: Entry) -> frozenset[str]:
-    """Names of the attributes in which two entries differ; paths are not compared.
+    """Return the names of the attributes in which two entries differ; paths are not compared.
 
-    A digest that one side does not know is not a difference by itself.
+    A digest that only one entry has is not a difference.
     """
     if type(old) is not type(new):
         return frozenset(("type",))
-    found = {name for name in ("mtime", "mode", "owner", "group") if _unequal(old, new, name)}
+    names = {name for name in ("mtime", "mode", "owner", "group") if _unequal(old, new, name)}
     if isinstance(old, File) and isinstance(new, File):
-        found |= {name for name in ("size", "link") if _unequal(old, new, name)}
+        names |= {name for name in ("size", "link") if _unequal(old, new, name)}
         if old.digest and new.digest and old.digest != new.digest:
-            found.add("digest")
+            names.add("digest")
     elif isinstance(old, Symlink) and isinstance(new, Symlink) and old.target != new.target:
-        found.add("target")
-    return frozenset(found)
+        names.add("target")
+    return frozenset(names)
 
 
 def is_touched_directory(old: Entry | None, new: Entry | None) -> bool:
-    """True if a directory has another time and no other difference: something in it changed."""
+    """True if two directories differ in mtime alone: an entry in the directory changed."""
     if not isinstance(old, Directory) or not isinstance(new, Directory):
         return False
     return differing(old, new) == {"mtime"}
 
 
 def joined(changes: list[Change]) -> dict[RelPath, Change]:
-    """Changes by path; a file that became a directory, or back, is one change."""
+    """Index changes by path; a file that became a directory, or back, is one change."""
     by_path: dict[RelPath, Change] = {}
     for change in changes:
-        seen = by_path.get(change.path, change)
-        by_path[change.path] = Change(change.path, seen.old or change.old, seen.new or change.new)
+        first = by_path.get(change.path, change)
+        by_path[change.path] = Change(change.path, first.old or change.old, first.new or change.new)
     return by_path
 
 

@@ -1,10 +1,9 @@
 """Comparing two snapshots (FORMAT.md, "Comparing").
 
-The engine compares: driven by unequal ids, so that what has one id on both sides is never read,
-and in batches, so that no more is held than what is being looked at.  A directory that moved comes
-before what differs in it; the order of what is yielded is not defined otherwise.  A path that
-turned from a directory into something else, or back, is yielded twice: as gone and as new
-(`changes.joined` brings them together).
+The engine compares by ids, so that objects with one id on both sides are never read, and in
+batches, so that memory stays small.  A moved directory comes before the changes inside it; the
+order is not defined otherwise.  A path that turned from a directory into something else, or back,
+is yielded twice, as removed and as new (`changes.joined` merges the two).
 """
 
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ Difference: TypeAlias = Change | Moved
 
 
 def diff(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    """Everything that takes `old` to `new`."""
+    """Yield the differences that lead from `old` to `new`."""
     comparison = _native.Comparison(_side(old), _side(new))
     while batch := comparison.batch(BATCH):
         before = None
@@ -39,7 +38,7 @@ def diff(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 
 def count(old: Snapshot, new: Snapshot) -> Counts:
-    """How many entries were added, removed, changed, and came along below a moved directory."""
+    """Count the entries that were added, removed, changed, or moved with a directory."""
     return Counts(*_native.count_changes(_side(old), _side(new)))
 
 

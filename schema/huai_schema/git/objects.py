@@ -1,6 +1,6 @@
-"""Git's blobs and trees as bytes (git's own documentation: gitformat-pack, git-hash-object).
+"""Git's blobs and trees as bytes (gitformat-pack(5), git-hash-object(1)).
 
-Only what the layout needs: object ids are 20 bytes (SHA-1), trees hold blobs and trees.
+Covers the needs of the layout: object ids are 20 bytes (SHA-1), trees hold blobs and trees.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,11 +10,11 @@ from huai_native import _native
 
 Kind: TypeAlias = Literal["blob", "tree", "commit"]
 BRANCH = "refs/heads/main"
-"""Names the newest commit of a module; the only ref that a server shows."""
+"""The ref of the newest commit of a module, the only ref that a server shows."""
 
 
 class TreeItem(NamedTuple):
-    """One line of a git tree."""
+    """An item of a git tree."""
 
     name: bytes
     oid: bytes
@@ -22,38 +22,37 @@ class TreeItem(NamedTuple):
 
 
 class ObjectReader(Protocol):
-    """Where objects come from.
+    """A source of objects.
 
-    If it has `packs`, an engine's `Packs`, most objects are read from there without asking it.
+    If it has `packs`, an engine's `Packs`, most objects are read from there without calling it.
     """
 
     def read(self, oid: bytes, kind: Kind) -> bytes:
-        """The content of an object; `FormatError` if it is missing or of another kind.
+        """Return the content of an object; `FormatError` if it is missing or of another kind.
 
-        Refuses what is larger than `limits.OBJECT_BYTES` *before* inflating it: nothing
-        behind this interface can.
+        Refuses an object larger than `limits.OBJECT_BYTES` *before* inflating it: no caller can.
         """
         ...
 
 
 class ObjectWriter(Protocol):
-    """Where objects go."""
+    """A store of objects."""
 
     def write(self, kind: Kind, data: bytes) -> bytes:
-        """Keep an object, return its id."""
+        """Store an object and return its id."""
         ...
 
 
 def object_id(kind: Kind, data: bytes) -> bytes:
-    """The id of an object that was made here: nobody looks for collisions."""
+    """Return the id of an object made here; does not check for SHA-1 collisions."""
     return _native.object_id(kind, data)
 
 
 def encode_tree(items: Iterable[TreeItem]) -> bytes:
-    """A git tree; git sorts a subtree as if its name ended in a slash."""
+    """Encode a git tree; git sorts a subtree as if its name ended in a slash."""
     return _native.encode_tree(list(items))
 
 
 def decode_tree(data: bytes, place: str = "") -> Iterator[TreeItem]:
-    """The items of a git tree, in git's order; `FormatError` at `place` for a wrong one."""
+    """Yield the items of a git tree in git's order; `FormatError` at `place` for a wrong one."""
     return map(TreeItem._make, _native.decode_tree(data, place))

@@ -1,17 +1,17 @@
-"""What both sides write of git's packs (git's own documentation: gitformat-pack).
+"""The parts of git's packs that both sides write (gitformat-pack(5)).
 
-Pure: where packs are put, and when they become visible, is each side's own business.
-Reading packs, and their indices, are the engine's (`native/format/src/git`).
+Pure: each side decides where packs are stored and when they become visible.  The engine reads packs
+and their indices (`native/format/src/git`).
 """
 
 import struct
 
 CHECKSUM_BYTES = 20
-"""SHA-1 of all that stands before it."""
+"""The length of the SHA-1 at the end of a pack, over everything before it."""
 _SIGNATURE = b"PACK"
 _VERSION = 2
 
 
 def pack_header(objects: int) -> bytes:
-    """The first bytes of a pack of so many objects."""
+    """Return the first bytes of a pack with this number of objects."""
     return struct.pack(">4sII", _SIGNATURE, _VERSION, objects)

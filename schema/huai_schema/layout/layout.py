@@ -1,6 +1,6 @@
-"""Listings to git objects (FORMAT.md, "Layout"); the engine decides what goes where.
+"""Turns listings into git objects (FORMAT.md, "Layout"); the engine computes the layout.
 
-Streaming: objects leave as soon as they are complete.  Every decision follows from names and
+Streaming: objects are written as soon as they are complete.  The layout follows from names and
 counts alone, so equal trees give equal ids.
 """
 
@@ -12,10 +12,10 @@ from huai_schema.git.objects import ObjectWriter
 
 
 def build(listings: Iterable[Listing], writer: ObjectWriter | None) -> bytes:
-    """Write the trees and manifests of a module; returns the id of its root tree.
+    """Write the trees and manifests of a module; return the id of its root tree.
 
-    Without a writer only that id is found.  The listings come in tree order, the module's root
-    first; else it is a `FormatError`.
+    Without a writer only computes that id.  The listings must come in tree order, the module's root
+    first; else `FormatError`.
     """
     layout = _native.Layout(writer)
     for listing in listings:

@@ -1,8 +1,8 @@
-"""Reading a snapshot: own directories, their manifests, and the whole tree as listings.
+"""Reads a snapshot: own directories, their manifests, and the whole tree as listings.
 
-The engine reads objects through an `ObjectReader` and nothing else; what it hands over has been
-checked, except for what is checked where a listing is decoded, and for rules that only a whole
-directory can show when just a part of it was read (FORMAT.md, "What a reader must check").
+The engine reads objects only through an `ObjectReader`, and checks what it returns.  Exceptions are
+the checks of decoding a listing, and rules over a whole directory when only a part of it was read
+(FORMAT.md, "What a reader must check").
 """
 
 from collections.abc import Iterator
@@ -19,33 +19,33 @@ from huai_schema.limits import TOTAL_ENTRIES
 from huai_schema.paths import ROOT, RelPath, parent
 
 EntryLimit: TypeAlias = _native.EntryLimit
-"""What one look at a snapshot may cost: it stops one that claims to be endless."""
+"""The limit on the entries that one pass over a snapshot reads."""
 
 
 class OwnDirectory(NamedTuple):
-    """The git tree of a directory that does not stand in its parent's manifest."""
+    """The git tree of a directory that is not in its parent's manifest."""
 
     children: dict[bytes, bytes]
-    """Raw names of subdirectories with trees of their own, to their ids; in byte order."""
+    """The ids of subdirectories with own trees, by raw name in byte order."""
     ids: list[bytes | None]
-    """What it names beside them: manifest, its digests, other pieces, their digests."""
+    """The ids of the other items: manifest, its digests, other pieces, their digests."""
 
 
 class Snapshot:
     """The metadata of a module at one commit."""
 
     def __init__(self, reader: ObjectReader, tree: bytes, limit: int = TOTAL_ENTRIES) -> None:
-        """`tree` is the id of the root directory's own tree.
+        """Read lazily from `tree`, the id of the root directory's own tree.
 
-        More than `limit` entries are a `FormatError`: a client passes the total that the
-        commit announces (and that it agreed to).
+        More than `limit` entries are a `FormatError`: a client passes the total of the commit that
+        it has accepted.
         """
         self.reader = reader
         self.tree = tree
         self.limit = limit
 
     def undigested(self) -> _native.Undigested:
-        """How many files have no digest, and how much that is; looks at all of them."""
+        """Count the files without a digest and their bytes; reads the whole snapshot."""
         return _native.Undigested((self.reader, self.tree, self.limit), 0, None)
 
     @cached_property
@@ -53,70 +53,70 @@ class Snapshot:
         return _native.Lookup(self.reader, self.tree, self.limit)
 
     def own_directory(self, path: RelPath, tree: bytes) -> OwnDirectory:
-        """Take the tree of `path` apart, without reading any manifest."""
+        """Parse the own tree of `path`, without reading any manifest."""
         return OwnDirectory(*_native.read_own_directory(self.reader, path, tree))
 
     def own_tree(self, path: RelPath) -> bytes | None:
-        """The id of the tree that the directory at `path` has for itself; None: it has none."""
+        """Return the id of the own tree of the directory at `path`, if it has one."""
         return self._lookup.own_tree(path)
 
     def listings(self) -> Iterator[Listing]:
-        """The whole tree, in tree order."""
+        """Yield the listings of the whole tree, in tree order."""
         return self.subtree(ROOT)
 
     def entries(self) -> Iterator[Entry]:
-        """The whole tree, decoded: a directory, its leaves, then its subdirectories."""
+        """Yield all entries: a directory, its leaves, then its subdirectories."""
         for listing in self.listings():
             yield from decode_listing(listing)
 
     def level(
         self, path: RelPath, tree: bytes, limit: EntryLimit
     ) -> Iterator[Listing | tuple[RelPath, bytes]]:
-        """Listings of one own directory; a subdirectory with its own tree as (path, id)."""
+        """Yield listings of one own directory; (path, id) of subdirectories with own trees."""
         for step in _native.Level(self.reader, path, tree, limit):
             yield (RelPath(step[0]), step[1]) if len(step) == 2 else Listing._make(step)
 
     def directory(self, path: RelPath) -> Directory | None:
-        """The attributes of one directory; None if there is no directory at `path`."""
-        found = self.listing(path)
-        return None if found is None else decode_directory(path, found.attributes)
+        """Return the directory at `path`, or None."""
+        listing = self.listing(path)
+        return None if listing is None else decode_directory(path, listing.attributes)
 
     def entry(self, path: RelPath) -> Entry | None:
-        """The entry at `path`; None if there is none."""
+        """Return the entry at `path`, or None."""
         leaf = self.leaf(path) if path else None
         return leaf or self.directory(path)
 
     def leaf(self, path: RelPath) -> File | Symlink | None:
-        """The file or symlink at `path`; None if there is none.
+        """Return the file or symlink at `path`, or None.
 
-        Of a large directory it reads where each piece of its manifest begins, for the first of its
-        paths that is looked up, and then one piece for each.
+        The first lookup in a large directory reads where each piece of its manifest begins; each
+        lookup then reads one piece.
         """
-        found = self._lookup.leaf(path)
-        return next(decode_leaves(parent(path), *found)) if found else None
+        fields = self._lookup.leaf(path)
+        return next(decode_leaves(parent(path), *fields)) if fields else None
 
     def listing(self, path: RelPath) -> Listing | None:
-        """One directory, without its subdirectories; None if there is no directory at `path`."""
+        """Return the listing of the directory at `path`, or None."""
         return next(self.subtree(path), None)
 
     def subtree(self, path: RelPath, *filters: _native.Filter) -> Iterator[Listing]:
-        """A directory and all below it in tree order; nothing if there is no directory.
+        """Yield the listings of the directory at `path`, if there is one, and below, in tree order.
 
-        With `filters`, directories that none of them mirrors are left out, and not read.
+        With `filters`, directories that none of them mirrors are skipped, and not read.
         """
         return map(Listing._make, self._lookup.subtree(path, filters))
 
 
 def leaves_from(listing: Listing, start: int) -> Iterator[File | Symlink]:
-    """The files and symlinks of one directory, from the `start`-th on; those before cost little."""
+    """Yield the files and symlinks of one directory from number `start`; skipping costs little."""
     entries = decoded(_native.Entries(*listing), skip=start + 1 if start else 0)
     return (entry for entry in entries if not isinstance(entry, Directory))
 
 
 def decode_listing(listing: Listing, filter_: _native.Filter | None = None) -> Iterator[Entry]:
-    """The entries of one directory: itself, then its files and symlinks.
+    """Yield the entries of one directory: itself, then its files and symlinks.
 
-    With a filter, which mirrors the directory: those that it mirrors.  A hardlink whose leader is
-    left out becomes a file of its own.
+    A filter, which must mirror the directory, selects among them.  A hardlink whose leader is left
+    out becomes an independent file.
     """
     return decoded(_native.Entries(*listing, filter_))

@@ -7,7 +7,7 @@ standard error.
 import sys
 from typing import NamedTuple
 
-from huai_program.ending import print_json, tell
+from huai_program.ending import print_json, report_error
 from huai_schema.errors import HuaiError
 
 _PROGRAM = "huai-server"
@@ -41,7 +41,7 @@ class Console(NamedTuple):
 
     def failure(self, error: HuaiError) -> None:
         """Print an error after which the program continues."""
-        tell(_PROGRAM, error, as_json=self.as_json)
+        report_error(_PROGRAM, error, as_json=self.as_json)
 
     def log(self, line: str) -> None:
         """Print a line of another program's log unchanged."""

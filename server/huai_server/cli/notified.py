@@ -54,12 +54,12 @@ def tell_of_signature(
     if config.notify is None:
         return False
     from huai_program.notify.notification import Failure, Notification
-    from huai_program.notify.send import tell
+    from huai_program.notify.send import notify_all
 
     hint = "find out why nothing commits: a disabled timer, a missing key"
     failure = Failure(int(ExitCode.STALE), reason, hint) if reason else None
     notification = Notification(_subject(config, name, "signature"), 1, since, failure)
-    return tell(config.notify, notification, lambda text: console.error(f"{name}: {text}"))
+    return notify_all(config.notify, notification, lambda text: console.error(f"{name}: {text}"))
 
 
 def _subject(config: ServerConfig, name: str, work: Work) -> "Subject":

@@ -58,7 +58,7 @@ def check_attestation(
     tolerance: int,
 ) -> None:
     """Raise `RefusedError` unless `allowed`, whose key signed it, may attest this of `module`."""
-    attestation = signed.said
+    attestation = signed.attestation
     if attestation.module != module:
         raise RefusedError(
             "the attestation is of another module", hint="send it to that module's address"
@@ -90,7 +90,7 @@ def next_holding(
     before: Holding | None, signed: SignedAttestation, text: bytes, commits: Commits, now: int
 ) -> Holding:
     """Return the record of an accepted one; raises `RefusedError` for one that is not newer."""
-    attestation = signed.said
+    attestation = signed.attestation
     if before is None:
         return Holding(signed, text, attestation.time, LagHistory(min(attestation.time, now)))
     if attestation.time <= before.attestation.time:

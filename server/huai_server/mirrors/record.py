@@ -39,7 +39,7 @@ class Holding(NamedTuple):
     @property
     def attestation(self) -> Attestation:
         """The content of the signed attestation."""
-        return self.signed.said
+        return self.signed.attestation
 
 
 class Probe(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Which addresses are internal: a table."""
+"""A table of internal and other addresses."""
 
 from ipaddress import ip_address
 

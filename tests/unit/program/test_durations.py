@@ -1,4 +1,4 @@
-"""Durations: what options and configuration files accept is the same."""
+"""Options and configuration files accept the same durations."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from huai_program.durations import Duration, TimeLimit, parse, seconds
 
 
 def test_a_duration_is_seconds(subtests: pytest.Subtests) -> None:
-    for text, found in [
+    for text, expected in [
         ("0", 0),
         ("90s", 90),
         ("30m", 1800),
@@ -14,8 +14,8 @@ def test_a_duration_is_seconds(subtests: pytest.Subtests) -> None:
         ("1d", 86400),
         ("1w", 604_800),
     ]:
-        with subtests.test(text=text, found=found):
-            assert parse(text) == seconds(text) == found
+        with subtests.test(text=text, found=expected):
+            assert parse(text) == seconds(text) == expected
 
 
 def test_what_is_none_is_refused(subtests: pytest.Subtests) -> None:

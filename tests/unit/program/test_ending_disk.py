@@ -16,7 +16,7 @@ from huai_schema.errors import ExitCode
 
 
 class _NeverError(Exception):
-    """Is not raised."""
+    """A usage error that is never raised."""
 
 
 def _end_with(code: int) -> int:
@@ -55,7 +55,7 @@ def test_a_lock_is_released_on_a_disk_that_became_read_only(
 
 @pytest.mark.parametrize("ending", ["0", "1 / 0"])
 def test_a_signal_after_the_end_ends_the_process_without_a_word(ending: str) -> None:
-    """It came while the program was about to leave, and was shown as a traceback."""
+    """A signal right before the exit was once shown as a traceback."""
     program = f"""if True:
         import os, signal, sys
         from huai_program.ending import conclude

@@ -29,21 +29,21 @@ def test_what_others_may_write_is_found(config: Path, mode: int, *, above: bool)
     place = config.parent if above else config
     place.chmod(mode | 0o111 if above else mode)
     # An ordinary user's files are foreign to root from the first folder on.
-    found = find_foreign_writer(config)
-    assert found is not None
+    writer = find_foreign_writer(config)
+    assert writer is not None
     if os.geteuid() == 0:
-        assert found.path == place
-        assert found.remedy == f"chmod go-w {place}"
+        assert writer.path == place
+        assert writer.remedy == f"chmod go-w {place}"
         place.chmod(0o755 if above else 0o644)
         assert find_foreign_writer(config) is None
 
 
 def test_a_sticky_folder_above_is_no_way_in(config: Path) -> None:
     config.parent.chmod(0o1777)
-    found = find_foreign_writer(config)
-    assert (found is None) == (os.geteuid() == 0)
-    found = find_foreign_writer(config.parent)
-    assert found is not None
+    writer = find_foreign_writer(config)
+    assert (writer is None) == (os.geteuid() == 0)
+    writer = find_foreign_writer(config.parent)
+    assert writer is not None
 
 
 def test_root_does_not_obey_another_user(config: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a run holds is not looked through for garbage."""
+"""The values of a run are not searched for garbage."""
 
 import gc
 
@@ -10,11 +10,11 @@ def test_what_stays_is_not_looked_through() -> None:
     looks = gc.get_stats()[2]["collections"]
     collect_rarely()
     try:
-        held = [(number,) for number in range(300_000)]
+        values = [(number,) for number in range(300_000)]
         assert gc.get_stats()[2]["collections"] == looks
     finally:
         gc.set_threshold(*before)
-    assert len(held) == 300_000
+    assert len(values) == 300_000
 
 
 def test_a_program_that_stays_looks_as_python_does() -> None:

@@ -1,4 +1,4 @@
-"""Numbers of things, for people."""
+"""Numbers formatted for people."""
 
 import pytest
 

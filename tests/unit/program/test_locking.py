@@ -1,4 +1,4 @@
-"""One run at a time, whatever happened to the one before."""
+"""The lock admits one run at a time, even if an earlier one was killed."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "lock"
 
 
-def held(path: Path) -> subprocess.Popen[str]:
+def start_holder(path: Path) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(path)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -45,7 +45,7 @@ def ended(process: subprocess.Popen[str]) -> None:
 
 
 def test_a_second_run_is_refused_and_told_by_whom(path: Path) -> None:
-    process = held(path)
+    process = start_holder(path)
     try:
         with pytest.raises(LockedError, match=f"process {process.pid}") as caught, locked(path):
             pass
@@ -56,7 +56,7 @@ def test_a_second_run_is_refused_and_told_by_whom(path: Path) -> None:
 
 
 def test_waiting_gets_it_when_the_other_ends(path: Path) -> None:
-    process = held(path)
+    process = start_holder(path)
     waiting = subprocess.Popen(["sh", "-c", f"sleep 0.3; kill {process.pid}"])
     with locked(path, wait=SECONDS):
         assert holder(path) == os.getpid()
@@ -65,7 +65,7 @@ def test_waiting_gets_it_when_the_other_ends(path: Path) -> None:
 
 
 def test_a_killed_holder_holds_nothing(path: Path) -> None:
-    process = held(path)
+    process = start_holder(path)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=SECONDS)
     assert path.read_text().strip() == str(process.pid)
@@ -76,7 +76,7 @@ def test_a_killed_holder_holds_nothing(path: Path) -> None:
 
 
 def test_a_lock_file_that_was_deleted_and_made_anew_is_the_one_that_counts(path: Path) -> None:
-    process = held(path)
+    process = start_holder(path)
     try:
         path.unlink()
         with locked(path), pytest.raises(LockedError), locked(path):

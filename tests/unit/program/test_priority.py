@@ -1,4 +1,4 @@
-"""Giving way: the disk for this thread and those it starts."""
+"""The disk priority of this thread and of those that it starts."""
 
 import os
 import threading
@@ -14,11 +14,11 @@ def test_the_disk_is_idle_inside_and_as_before_outside() -> None:
     assert before != IDLE
     with idle_disk():
         assert io_priority() == IDLE
-        seen: list[int | None] = []
-        thread = threading.Thread(target=lambda: seen.append(io_priority()))
+        priorities: list[int | None] = []
+        thread = threading.Thread(target=lambda: priorities.append(io_priority()))
         thread.start()
         thread.join()
-        assert seen == [IDLE]
+        assert priorities == [IDLE]
     assert io_priority() == before
 
 

@@ -1,4 +1,4 @@
-"""An administrator's program: how it ends, what it prints, what it inherits."""
+"""The end, the output and the inheritance of an administrator's program."""
 
 import os
 import signal
@@ -16,9 +16,9 @@ ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 
 def run(*command: str, seconds: float = LONG) -> tuple[str, list[str]]:
-    """Why a program failed, and the lines that were heard of it."""
+    """Run a command; return the reason of its failure, and its output lines."""
     lines: list[str] = []
-    failure = run_program(command, ENVIRONMENT, seconds=seconds, hear=lines.append)
+    failure = run_program(command, ENVIRONMENT, seconds=seconds, on_line=lines.append)
     return failure, lines
 
 
@@ -27,7 +27,7 @@ def shell(text: str, seconds: float = LONG) -> tuple[str, list[str]]:
 
 
 def is_alive(process: int) -> bool:
-    """A zombie is not: nobody may be there to wait for an orphan."""
+    """Return False for a zombie, too: an orphan may never be reaped."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text()
     except FileNotFoundError:
@@ -46,8 +46,8 @@ def test_errors_are_heard_apart(code: int) -> None:
         ("/bin/sh", "-c", f"echo one; echo two >&2; echo three; printf four >&2; exit {code}"),
         ENVIRONMENT,
         seconds=LONG,
-        hear=lines.append,
-        hear_errors=errors.append,
+        on_line=lines.append,
+        on_error_line=errors.append,
     )
     assert (lines, errors) == (["one", "three"], ["two", "four"])
     assert failure == (f"exit code {code}: four" if code else "")
@@ -87,7 +87,7 @@ def test_a_hanging_program_is_ended_with_all_that_it_started(tmp_path: Path) -> 
     pids = tmp_path / "pids"
     text = f"sleep 1000 & echo $! >{pids}; (trap '' TERM; sleep 1000) & echo $! >>{pids}; wait"
     failure, _ = shell(text, 1)
-    assert failure == "it was ended, since its time of 1 s was over"
+    assert failure == "it was ended after its time-out of 1 s"
     started = [int(line) for line in pids.read_text().split()]
     assert len(started) == 2
     until(lambda: not any(is_alive(each) for each in started))
@@ -99,12 +99,12 @@ def test_one_that_heeds_no_signal_is_killed(
     monkeypatch.setattr(programs, "_GRACE", 0.2)
     pid = tmp_path / "pid"
     failure, _ = shell(f"trap '' TERM INT; echo $$ >{pid}; while :; do sleep 0.1; done", 1)
-    assert "was over" in failure
+    assert "time-out" in failure
     assert not is_alive(int(pid.read_text()))
 
 
 def test_one_that_hangs_without_its_streams_is_ended() -> None:
-    assert "was over" in shell("exec >&- 2>&-; sleep 1000", 1)[0]
+    assert "time-out" in shell("exec >&- 2>&-; sleep 1000", 1)[0]
 
 
 def test_one_that_closes_its_streams_is_waited_for(tmp_path: Path) -> None:
@@ -161,10 +161,10 @@ def test_it_has_a_group_of_its_own() -> None:
 def test_an_exception_ends_it(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
 
-    def hear(_line: str) -> None:
+    def stop(_line: str) -> None:
         raise KeyboardInterrupt
 
     command = ("/bin/sh", "-c", f"echo $$ >{pid}; echo now; sleep 1000")
     with pytest.raises(KeyboardInterrupt):
-        run_program(command, ENVIRONMENT, seconds=LONG, hear=hear)
+        run_program(command, ENVIRONMENT, seconds=LONG, on_line=stop)
     assert not is_alive(int(pid.read_text()))

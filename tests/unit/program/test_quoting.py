@@ -1,4 +1,4 @@
-"""Text of others in one line."""
+"""Text from outside is quoted in one line."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from huai_program.quoting import quoted
 
 
 def test_what_is_shown(subtests: pytest.Subtests) -> None:
-    for text, shown in [
+    for text, expected in [
         ("", ""),
         ("plain, ü and 中", "plain, ü and 中"),
         ("a\nFAKE", "a\\nFAKE"),
@@ -16,7 +16,7 @@ def test_what_is_shown(subtests: pytest.Subtests) -> None:
         ("x" * 301, "x" * 297 + "..."),
         ("\n" * 10_000, "\\n" * 148 + "\\..."),
     ]:
-        with subtests.test(text=text, shown=shown):
-            assert quoted(text) == shown
+        with subtests.test(text=text, shown=expected):
+            assert quoted(text) == expected
             assert quoted(text).isprintable()
             assert len(quoted(text)) <= 300

@@ -1,4 +1,4 @@
-"""A record is read back, or counts as none, and an unreadable one is told of where it is needed."""
+"""A record is read back or counts as missing; an unreadable one that is needed is an error."""
 
 from pathlib import Path
 

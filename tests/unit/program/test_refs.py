@@ -96,7 +96,7 @@ def test_no_commit_is_lost_while_git_packs_refs(path: Path) -> None:
         with subprocess.Popen(["git", "-C", path, "pack-refs", "--all"]) as packing:
             refs.set("refs/heads/main", commit)
             assert refs.get("refs/heads/main") == commit
-            packing.wait(60)  # it gives up where it finds the ref locked
+            packing.wait(60)  # it gives up if the ref is locked
         assert git(path, "rev-parse", "refs/heads/main") == commit
         assert refs.get("refs/heads/main") == commit
 

@@ -1,4 +1,4 @@
-"""What systemd is told."""
+"""The notifications to systemd."""
 
 import socket
 from pathlib import Path

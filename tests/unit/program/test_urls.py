@@ -1,4 +1,4 @@
-"""URLs taken apart, and shown without secrets."""
+"""URLs are split, and shown without secrets."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_a_login_is_all_before_the_last_at_of_the_host(
 
 
 def test_what_is_shown(subtests: pytest.Subtests) -> None:
-    for url, shown in [
+    for url, expected in [
         ("https://me:secret@host:8440/m.git", "https://host:8440/m.git"),
         ("https://me@example.org:secret@host/", "https://host/"),
         ("HTTP://me:secret@host/", "HTTP://host/"),
@@ -71,14 +71,14 @@ def test_what_is_shown(subtests: pytest.Subtests) -> None:
         ("http://host:port/", "http://host:port/"),
         ("", ""),
     ]:
-        with subtests.test(url=url, shown=shown):
-            assert masked(url) == shown
+        with subtests.test(url=url, shown=expected):
+            assert masked(url) == expected
 
 
 @pytest.mark.parametrize(
     "url", ["http://me:secret/x@h/", "http://[secret/", "http://h\u2100secret/"]
 )
 def test_errors_quote_nothing(url: str) -> None:
-    with pytest.raises(ValueError, match="malformed") as found:
+    with pytest.raises(ValueError, match="malformed") as caught:
         split_url(url)
-    assert "secret" not in str(found.value)
+    assert "secret" not in str(caught.value)

@@ -7,7 +7,7 @@ import pytest
 from huai_schema.errors import ExitCode, worst_exit_code
 
 MILD = [0, 41, 24, 43, 30, 10, 23]
-"""As OPERATING.md names them, and the help text of `sync` without 41, which only a commit has."""
+"""The codes in OPERATING.md, and in the help text of `sync` without 41, which is of a commit."""
 
 
 def test_nothing_went_wrong_where_there_was_nothing() -> None:

@@ -1,4 +1,4 @@
-"""The commands of `huai-client`, one a module, each named `command` there.
+"""The commands of `huai-client`, each the `command` of a module.
 
 Arguments in, results and exit codes out; a use case does the work.
 """

@@ -116,22 +116,22 @@ def command(
 
 
 def _tls(certificate: str, key: str, ca: str) -> Tls | None:
-    given = {"certificate": certificate, "key": key, "ca": ca}
-    absolute = {name: os.path.abspath(path) for name, path in given.items() if path}
+    paths = {"certificate": certificate, "key": key, "ca": ca}
+    absolute = {name: os.path.abspath(path) for name, path in paths.items() if path}
     return convert_tls("--tls", absolute) if absolute else None
 
 
 def _missing(dest: str) -> str:
-    """A warning if DEST does not exist yet; `DestinationError` if it is not a directory."""
+    """Return a warning if DEST does not exist; `DestinationError` if it is not a directory."""
     try:
         check_type(Path(dest))
     except MissingDestinationError as error:
-        return f"{error.message}, and a sync does not make it ({error.hint})"
+        return f"{error.message}, and a sync does not create it ({error.hint})"
     return ""
 
 
 def _check(root: Path, name: str, module: Module) -> None:
-    """Refuse what a sync would refuse, before anything is written."""
+    """Refuse settings that a sync would refuse, before anything is written."""
     from huai_client.inspect.config_check import check_config
 
     config = load(root)

@@ -1,4 +1,4 @@
-"""`huai-client diff`: what differs between two commits that are here."""
+"""`huai-client diff`: show the differences between two local commits."""
 
 from pathlib import Path
 
@@ -36,11 +36,11 @@ def command(root: Path, name: str, commits: str, summary: bool, as_json: bool) -
     for step in by_path(compare_snapshots(pair.old.snapshot, pair.new.snapshot)):
         tally.add(step)
         if not summary:
-            _tell(name, step, as_json=as_json)
+            _print_step(name, step, as_json=as_json)
     _conclude(name, pair, tally, summary=summary, as_json=as_json)
 
 
-def _tell(name: str, step: SnapshotChange, *, as_json: bool) -> None:
+def _print_step(name: str, step: SnapshotChange, *, as_json: bool) -> None:
     if as_json:
         print_json("change", module=name, **step_values(step))
     else:
@@ -59,5 +59,5 @@ def _conclude(name: str, pair: Pair, tally: ChangeTotals, *, summary: bool, as_j
             **tally.values(),
         )
     else:
-        way = f"serial {pair.old.info.serial} → {pair.new.info.serial}"
-        click.echo(f"{name}: {way}: {tally}", err=not summary)
+        serials = f"serial {pair.old.info.serial} → {pair.new.info.serial}"
+        click.echo(f"{name}: {serials}: {tally}", err=not summary)

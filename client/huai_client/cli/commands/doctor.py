@@ -1,4 +1,4 @@
-"""`huai-client doctor`: whether a sync could go well, and what to do if not."""
+"""`huai-client doctor`: check what would make a sync fail, and say how to fix it."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -42,14 +42,14 @@ def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
 
 
 class _Report:
-    """Shows findings as they come, and what they amount to."""
+    """A printer of findings and their totals."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
         self._totals = FindingTotals()
 
     def add(self, module: str, findings: Iterable[Examined]) -> None:
-        """`module` is empty for what concerns all."""
+        """Print findings; `module` is empty for those about all modules."""
         if module and not self._as_json:
             click.echo(f"{module}:")
         alike: dict[tuple[str, str], list[str]] = {}
@@ -73,12 +73,12 @@ class _Report:
             click.echo(f"  {finding.result:8} {check:12} {finding.message}")
             if finding.fix:
                 click.echo(f"  {'':8} {'':12} → {finding.fix}")
-        for (result, _), (first, *others) in alike.items():
-            if others:
-                click.echo(f"  {result:8} {', '.join(others)}: as {first}")
+        for (result, _), (first, *more) in alike.items():
+            if more:
+                click.echo(f"  {result:8} {', '.join(more)}: as {first}")
 
     def conclude(self) -> int:
-        """The exit code, after the last line."""
+        """Print the totals, and return the exit code."""
         code = self._totals.exit_code
         if self._as_json:
             print_json("doctor", code=int(code), **self._totals.values())

@@ -1,4 +1,4 @@
-"""`huai-client log`: what was done to a tree, and what became of one path."""
+"""`huai-client log`: show the runs of a module, or the history of one path."""
 
 from pathlib import Path
 
@@ -61,9 +61,9 @@ def _runs(name: str, places: ModulePlaces, number: int | None, *, as_json: bool)
 
 
 def _path(
-    name: str, text: str, of: tuple[Module, ModulePlaces], number: int | None, *, as_json: bool
+    name: str, text: str, config: tuple[Module, ModulePlaces], number: int | None, *, as_json: bool
 ) -> None:
-    module, places = of
+    module, places = config
     path = parse_path_argument(text, module.dest)
     events = list(path_events(path, Commits(name, places).line))
     for event in events[:number]:
@@ -77,9 +77,9 @@ def _path(
 
 def _words(event: Event) -> str:
     commit, step = event.commit, event.step
-    what = "was there already" if event.oldest else step_words(step)
+    change = "was there already" if event.oldest else step_words(step)
     when = moment(commit.time)
-    return f"serial {commit.info.serial}  {when}  {commit.id[:12]}  {what}: {show(step.path)}"
+    return f"serial {commit.info.serial}  {when}  {commit.id[:12]}  {change}: {show(step.path)}"
 
 
 def _values(event: Event) -> dict[str, object]:

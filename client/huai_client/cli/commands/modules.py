@@ -1,4 +1,4 @@
-"""`huai-client modules`: what an upstream has."""
+"""`huai-client modules`: list the modules of an upstream."""
 
 import click
 
@@ -18,13 +18,13 @@ _TIMEOUT = 30.0
 def command(url: str, as_json: bool) -> None:
     """List the modules of the huai server at URL: serial, size, and when it was committed."""
     check_url(url)
-    for each in list_modules(MetadataUrl(url), timeout=_TIMEOUT):
+    for module in list_modules(MetadataUrl(url), timeout=_TIMEOUT):
         if as_json:
-            print_json("served", **each._asdict())
+            print_json("served", **module._asdict())
             continue
-        if each.serial is None:
-            click.echo(f"{each.name}: no commit yet")
+        if module.serial is None:
+            click.echo(f"{module.name}: no commit yet")
             continue
-        size = f"{counted(each.entries or 0, 'entry', 'entries')}, {human(each.bytes or 0)}"
-        when = f", committed {moment(each.committed)}" if each.committed else ""
-        click.echo(f"{each.name}: serial {each.serial}, {size}{when}")
+        size = f"{counted(module.entries or 0, 'entry', 'entries')}, {human(module.bytes or 0)}"
+        when = f", committed {moment(module.committed)}" if module.committed else ""
+        click.echo(f"{module.name}: serial {module.serial}, {size}{when}")

@@ -1,4 +1,4 @@
-"""`huai-client plan`: show what a sync would do."""
+"""`huai-client plan`: show the plan of a sync."""
 
 from pathlib import Path
 

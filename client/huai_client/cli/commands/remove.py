@@ -18,7 +18,7 @@ from huai_program.ending import print_json
 @json_option
 @click.pass_obj
 def command(root: Path, name: str, as_json: bool) -> None:
-    """Forget module NAME; its tree stays as it is.
+    """Forget module NAME; its tree is not touched.
 
     Its configuration, its state and the metadata that was fetched are deleted.
     """
@@ -28,7 +28,7 @@ def command(root: Path, name: str, as_json: bool) -> None:
         if places.patches.exists():
             from huai_client.staging import Journals, finish_patches
 
-            # Nobody would finish, or compare, a half-changed file afterwards.
+            # No later run would finish, or compare, a half-changed file.
             for file in finish_patches(Journals(places.patches, Path(module.dest))):
                 click.echo(f"{name}: {file} was left half changed", err=True)
         remove_module(root, name)
@@ -36,4 +36,4 @@ def command(root: Path, name: str, as_json: bool) -> None:
     if as_json:
         print_json("removed", module=name)
     else:
-        click.echo(f"{name}: removed; its tree stays as it is")
+        click.echo(f"{name}: removed; its tree was not touched")

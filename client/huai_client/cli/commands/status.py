@@ -1,4 +1,4 @@
-"""`huai-client status`: where the trees stand."""
+"""`huai-client status`: show the state of the trees."""
 
 import time
 from collections.abc import Iterator
@@ -92,14 +92,14 @@ def _show_modules(
 ) -> ExitCode:
     code = ExitCode.OK
     for name in names:
-        found = _ModuleStatus(name, config.module(name), module_places(root, name))
-        if found.stale:
+        status = _ModuleStatus(name, config.module(name), module_places(root, name))
+        if status.stale:
             code = ExitCode.STALE
         if as_json:
-            print_json("module", **found.values())
+            print_json("module", **status.values())
         else:
-            click.echo(f"{name}: {found.module.dest}: {', '.join(found.remarks())}")
-        for top in found.tops if parts else ():
+            click.echo(f"{name}: {status.module.dest}: {', '.join(status.remarks())}")
+        for top in status.tops if parts else ():
             if as_json:
                 print_json("part", module=name, path=exact(top.path), **top.values())
             else:
@@ -108,14 +108,14 @@ def _show_modules(
 
 
 def _show_failing(root: Path, *, as_json: bool) -> None:
-    """Which upstreams fail."""
+    """Print the upstreams that fail."""
     for failing in Hosts(root).health.failing():
         if as_json:
             print_json("failing", **failing._asdict())
         else:
             since, until = moment(failing.since), moment(failing.until)
             click.echo(
-                f"upstream {failing.service}: fails since {since}, asked last until {until}: "
+                f"upstream {failing.service}: fails since {since}, tried last until {until}: "
                 f"{failing.reason}"
             )
 
@@ -130,14 +130,14 @@ def _watch(root: Path, names: tuple[str, ...]) -> int:
     return ExitCode.OK
 
 
-def _write_files(wanted: StatusFiles, root: Path, config: ClientConfig) -> int:
-    for error in write_status_files(wanted, root, config).values():
+def _write_files(files: StatusFiles, root: Path, config: ClientConfig) -> int:
+    for error in write_status_files(files, root, config).values():
         raise error
     return ExitCode.OK
 
 
 class _ModuleStatus:
-    """What is known of one module; reads its state, asks nobody."""
+    """The state of one module, read from its files alone."""
 
     def __init__(self, name: str, module: Module, places: ModulePlaces) -> None:
         self.name = name
@@ -153,14 +153,14 @@ class _ModuleStatus:
         account = read_account(places.verified)
         self._verified = account.total if account else None
         self.tops = account.tops if account else []
-        # An interrupted sync right before its end; the next `verify` finds out.
+        # A sync was interrupted right before its end; the next `verify` finds out.
         self._as_before = account is not None and account.applied != self._state.applied
         now = time.time()
         self.stale = staleness(self._state, module, now)
         self._ahead = dated_ahead(self._state.committed, now)
 
     def values(self) -> dict[str, object]:
-        """For JSON; times in seconds since the epoch."""
+        """Return the values for JSON; times are seconds since the epoch."""
         state, last = self._state, self.last
         return {
             "module": self.name,
@@ -190,7 +190,7 @@ class _ModuleStatus:
         }
 
     def remarks(self) -> Iterator[str]:
-        """For people, the most important first."""
+        """Yield remarks for people, the most important first."""
         if self._state.applied is None:
             yield "never synced to its end"
         else:
@@ -212,7 +212,7 @@ class _ModuleStatus:
         yield from self._looks()
 
     def _checks(self) -> Iterator[str]:
-        """When the upstream was last seen to have nothing newer, and since when that fails."""
+        """Yield when the tree was last in step, and since when syncs fail."""
         last = self.last
         if last is None:
             return
@@ -247,7 +247,7 @@ class _ModuleStatus:
 
 
 def _verified_remarks(summary: VerifySummary) -> Iterator[str]:
-    """When all of it was verified, for people."""
+    """Yield when the parts were verified, for people."""
     yield f"compared {_look(summary.metadata, summary.parts)}"
     yield f"read {_look(summary.content, summary.parts)}"
     if summary.damaged:
@@ -255,7 +255,7 @@ def _verified_remarks(summary: VerifySummary) -> Iterator[str]:
 
 
 def _look(look: LookTimes, parts: int) -> str:
-    """When the parts were looked at, and how many of them."""
+    """Return when the parts were verified, and the share of those that were not."""
     texts: list[str] = []
     if look.oldest:
         texts.append(f"{moment(look.oldest)} to {moment(look.newest)}")
@@ -267,7 +267,7 @@ def _look(look: LookTimes, parts: int) -> str:
 
 
 def _share(count: int, parts: int) -> str:
-    """A part of the whole that is never rounded away, nor up to the whole."""
+    """Return a share in percent that is never rounded to none or all."""
     if count == parts:
         return "all of it"
     return f"{min(99, max(1, round(100 * count / parts)))}%"

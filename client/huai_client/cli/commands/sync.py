@@ -8,7 +8,7 @@ import msgspec
 
 from huai_client.cli.choice import choose_modules, do_each
 from huai_client.cli.console import Console
-from huai_client.cli.logfile import LogFile, failures_told
+from huai_client.cli.logfile import LogFile, log_failures
 from huai_client.cli.options import (
     log_option,
     many_options,
@@ -83,7 +83,7 @@ def command(
             guard = partial(notifier.locked, reason=partial(why_it_failed, mirror.paths))
         report = ConsoleReport(mirror, console)
         run = Run(mirror, report, guard=guard)
-        with failures_told(log, name):
+        with log_failures(log, name):
             try:
                 check_once(config, name, root)
             except HuaiError as error:

@@ -1,4 +1,4 @@
-"""`huai-client undo`: back to what a tree was before the last sync."""
+"""`huai-client undo`: bring a tree back to the commit before the last sync."""
 
 from pathlib import Path
 

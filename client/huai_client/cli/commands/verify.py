@@ -1,4 +1,4 @@
-"""`huai-client verify`: compare a tree with the commit applied last."""
+"""`huai-client verify`: compare trees with their applied commits."""
 
 import re
 import secrets
@@ -8,7 +8,7 @@ import click
 
 from huai_client.cli.choice import choose_modules, do_each
 from huai_client.cli.console import Console
-from huai_client.cli.logfile import LogFile, failures_told
+from huai_client.cli.logfile import LogFile, log_failures
 from huai_client.cli.options import log_option, many_options, modules_argument, wait_option
 from huai_client.cli.run_report import ConsoleReport
 from huai_client.config.load import load
@@ -24,15 +24,15 @@ from huai_schema.errors import ExitCode
 
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%")
 _SEEDS = 1 << 32
-"""Seeds to choose from: few enough that one can be typed again."""
+"""The number of seeds: few enough that one can be typed again."""
 
 
 def _share(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:
-    """`--sample` as a number from 0 to 1."""
+    """Convert `--sample` to a number from 0 to 1."""
     if text is None:
         return None
-    found = _SHARE.fullmatch(text)
-    share = float(found[1]) / 100 if found else 0.0
+    match = _SHARE.fullmatch(text)
+    share = float(match[1]) / 100 if match else 0.0
     if not 0 < share <= 1:
         raise click.BadParameter(f"{text!r} is not a share such as 1% or 0.5%")
     return share
@@ -43,7 +43,7 @@ def _share(_context: click.Context, _parameter: click.Parameter, text: str | Non
 @many_options("Verify", "verified", parallel=1)
 @click.option("--content", is_flag=True, help="Also read every file and compare its digest.")
 @click.option(
-    "--path", "asked", default="", metavar="PATH", help="Only this path and everything below it."
+    "--path", "only", default="", metavar="PATH", help="Only this path and everything below it."
 )
 @click.option(
     "--sample",
@@ -82,7 +82,7 @@ def command(
     every: bool,
     parallel: int,
     content: bool,
-    asked: str,
+    only: str,
     sample: float | None,
     seed: int | None,
     seconds: int | None,
@@ -99,7 +99,7 @@ def command(
     several modules, the worst code counts. Never delays a sync, and gives way to other users of the
     disk.
     """
-    if asked and sample is not None:
+    if only and sample is not None:
         raise click.UsageError("--path and --sample exclude each other")
     if seed is not None and sample is None:
         raise click.UsageError("--seed goes with --sample")
@@ -108,14 +108,14 @@ def command(
 
     def one(name: str) -> ExitCode:
         module = config.module(name)
-        with failures_told(log, name):
+        with log_failures(log, name):
             check_config(config, name, root)
             request = VerifyRequest(
                 content=content,
-                path=parse_path_argument(asked, module.dest),
+                path=parse_path_argument(only, module.dest),
                 sample=sample,
                 seed=secrets.randbelow(_SEEDS) if seed is None else seed,
-                # Counted from here: the first module must not use up the time of the others.
+                # Set here, so that the first module does not use up the time of the others.
                 deadline=Deadline.after(seconds),
                 repair=repair,
             )

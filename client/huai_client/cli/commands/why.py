@@ -1,4 +1,4 @@
-"""`huai-client why`: everything that concerns one path."""
+"""`huai-client why`: show everything that concerns one path."""
 
 from pathlib import Path
 
@@ -19,12 +19,12 @@ from huai_schema.paths import show
 
 
 class UnknownPathError(HuaiError):
-    """The path is neither here nor upstream."""
+    """An error for a path that is neither here nor upstream."""
 
     exit_code = ExitCode.USAGE
 
     def __init__(self, name: str, path: str) -> None:
-        """`path` as it is shown."""
+        """Name `path`, which is escaped for people."""
         super().__init__(
             f"{name}: {path}: neither here nor in any commit that is here",
             hint="check the spelling; huai-client plan fetches the newest commit",
@@ -45,13 +45,13 @@ def command(root: Path, name: str, path: str, as_json: bool) -> None:
     """
     end_with_reader()
     mirror = Mirror.of(root, name, load(root).module(name))
-    asked = parse_path_argument(path, mirror.config.dest)
-    found = reasons(asked, mirror, Commits(name, mirror.paths))
+    rel_path = parse_path_argument(path, mirror.config.dest)
+    facts = reasons(rel_path, mirror, Commits(name, mirror.paths))
     if as_json:
-        print_json("why", module=name, **reason_values(found))
+        print_json("why", module=name, **reason_values(facts))
     else:
-        click.echo(f"{name}: {show(asked)}")
-        for about, line in reason_lines(found):
+        click.echo(f"{name}: {show(rel_path)}")
+        for about, line in reason_lines(facts):
             click.echo(f"  {about:10} {line}")
-    if found.unknown:
-        raise UnknownPathError(name, show(asked))
+    if facts.unknown:
+        raise UnknownPathError(name, show(rel_path))

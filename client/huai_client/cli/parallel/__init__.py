@@ -1,6 +1,6 @@
-"""Several modules at once, each in a process of its own.
+"""Runs a command for several modules at once, each in its own process.
 
-If one crashes or is killed, the others go on.
+If one crashes or is killed, the others continue.
 """
 
 from huai_client.cli.parallel.run_all import run_all

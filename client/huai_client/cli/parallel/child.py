@@ -1,7 +1,7 @@
-"""One module's process: forked from ours, with its output in two pipes.
+"""The process of one module: forked from ours, with its output in two pipes.
 
-A fork, since Python and the configuration are loaded by then.  Rule: nothing may have started
-a thread before, and the child never returns from here.
+A fork, because Python and the configuration are already loaded.  Rule: no thread may have been
+started before, and the child never returns from here.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 CRASHED = 1
-"""How Python ends after an error that nobody expected."""
+"""The exit code of Python after an unexpected error."""
 _SET_PARENT_DEATH_SIGNAL = 1
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 
@@ -23,7 +23,7 @@ class ChildProcess:
     """A process that does one piece of work."""
 
     def __init__(self, work: Callable[[], int]) -> None:
-        """Starts it; `work` gives the exit code; signals are blocked until `unblock_signals`."""
+        """Start it; `work` returns the exit code; signals are blocked until `unblock_signals`."""
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()
@@ -43,9 +43,9 @@ class ChildProcess:
         os.kill(self._process, number)
 
     def reap(self) -> int:
-        """Wait for its end; returns its exit code, or 128 and the number of the signal.
+        """Wait for its end; return its exit code, or 128 plus the number of the signal.
 
-        The pipes are closed.
+        Closes the pipes.
         """
         _, status = os.waitpid(self._process, 0)
         os.close(self.out)
@@ -55,14 +55,14 @@ class ChildProcess:
 
 
 def unblock_signals() -> None:
-    """Receive the signals that were blocked while the process began."""
+    """Deliver the signals that were blocked while the process began."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 def forget_handlers() -> None:
-    """Receive signals as a program that has just begun, by no handler of the parent.
+    """Reset the signal handlers of the parent.
 
-    What came while the process began ends it here.
+    A signal that came while the process began ends it here.
     """
     signal.set_wakeup_fd(-1)
     for number in (*_ENDING, signal.SIGHUP):
@@ -73,7 +73,7 @@ def forget_handlers() -> None:
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Block signals: one in this moment would leave a child behind that nothing reaps."""
+    """Block signals: one at this moment would leave a child that is never reaped."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         yield
@@ -96,16 +96,16 @@ def _live(work: Callable[[], int], parent: int, out: int, err: int) -> NoReturn:
 
 
 def _settle(parent: int, out: int, err: int) -> None:
-    """Its own session: the terminal's Ctrl-C goes to the parent, which passes it on once."""
+    """Start a session, so that Ctrl-C reaches only the parent, which passes it on once."""
     os.setsid()
     ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGTERM), 0, 0, 0)
     if os.getppid() != parent:
-        os._exit(CRASHED)  # it was gone before it could be asked for
+        os._exit(CRASHED)  # the parent ended before the signal was requested
     nothing = os.open(os.devnull, os.O_RDONLY)
     for number, handle in enumerate((nothing, out, err)):
         os.dup2(handle, number)
     # Not os.closerange: where a process may have 10^9 files open, it can take minutes.
     for number in map(int, os.listdir("/proc/self/fd")):
         if number > 2:
-            with suppress(OSError):  # the listing itself was one
+            with suppress(OSError):  # the handle of the listing itself
                 os.close(number)

@@ -1,4 +1,4 @@
-"""The work of several modules: from their names to one exit code."""
+"""Runs the work of several modules, and combines their exit codes."""
 
 import sys
 import time
@@ -19,10 +19,7 @@ from huai_schema.errors import ExitCode, worst_exit_code
 def run_all(
     one: Callable[[str], int], names: Sequence[str], *, parallel: int, console: Console
 ) -> int:
-    """Call `one` for all `names`; returns the worst exit code.
-
-    At most `parallel` processes at a time.
-    """
+    """Call `one` for all `names`, at most `parallel` at a time; return the worst exit code."""
     began = time.monotonic()
 
     def work(name: str) -> int:
@@ -48,8 +45,8 @@ def _begin(one: Callable[[str], int], name: str) -> int:
 
 
 def _ended(console: Console, name: str, code: int, seconds: float) -> None:
-    if _known(code) is None:
-        replace(console, module=name).log(meaning(code))  # it could not say so itself
+    if _exit_code(code) is None:
+        replace(console, module=name).log(meaning(code))  # a crashed process logs nothing itself
     milliseconds = round(1000 * seconds)
     console.event("ended", module=name, code=code, name=name_of(code), milliseconds=milliseconds)
 
@@ -66,9 +63,9 @@ def _conclude(console: Console, codes: dict[str, int], seconds: float) -> None:
         milliseconds=round(1000 * seconds),
     )
     if failed:
-        told = ", ".join(f"{name} ({meaning(codes[name])})" for name in failed)
+        reasons = ", ".join(f"{name} ({meaning(codes[name])})" for name in failed)
         sys.stderr.write(
-            f"huai-client: {len(failed)} of {counted(len(codes), 'module')} failed: {told}\n"
+            f"huai-client: {len(failed)} of {counted(len(codes), 'module')} failed: {reasons}\n"
         )
     elif not console.quiet and not console.as_json:
         sys.stderr.write(
@@ -76,18 +73,18 @@ def _conclude(console: Console, codes: dict[str, int], seconds: float) -> None:
         )
 
 
-def _known(code: int) -> ExitCode | None:
-    """The meaning of an exit code; a child's 1 is a crash and not a wrong command line."""
-    return next((known for known in ExitCode if known == code != CRASHED), None)
+def _exit_code(code: int) -> ExitCode | None:
+    """Look up an exit code; a child's 1 is a crash and not a wrong command line."""
+    return next((each for each in ExitCode if each == code != CRASHED), None)
 
 
 def name_of(code: int) -> str | None:
-    """The name of an exit code; None: it has none."""
-    known = _known(code)
-    return None if known is None else known.name
+    """Return the name of an exit code, if it has one."""
+    exit_code = _exit_code(code)
+    return None if exit_code is None else exit_code.name
 
 
 def meaning(code: int) -> str:
-    """An exit code in words."""
-    known = _known(code)
-    return f"{code}, {'it crashed' if known is None else known.meaning}"
+    """Return an exit code in words."""
+    exit_code = _exit_code(code)
+    return f"{code}, {'it crashed' if exit_code is None else exit_code.meaning}"

@@ -1,1 +1,1 @@
-"""`huai-client watch`: syncs that begin when an upstream has a new commit."""
+"""`huai-client watch`: starts a sync when an upstream has a new commit."""

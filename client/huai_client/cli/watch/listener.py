@@ -1,11 +1,11 @@
-"""A process that stays connected to an upstream, and says what it hears as lines of JSON.
+"""A process that stays connected to an upstream, and prints its events as lines of JSON.
 
-A process of its own, so that an upstream that answers nothing holds up nobody, and whatever an
-answer does to it ends there.  The lines: `{"up": URL}`, `{"down": URL, "reason": …}`, and each
-commit as the upstream tells of it.
+A separate process, so that an upstream that hangs blocks no other one, and a response that crashes
+it does no further harm.  The lines: `{"up": URL}`, `{"down": URL, "reason": …}`, and the event of
+each commit.
 
-Rules: of several URLs the first that answers is heard, and left for the first again after a
-while; when none answers, or connections do not last, the pauses double, with jitter.
+Rules: of several URLs the first that responds is used, and given up after a while to try the first
+again; when none responds, or connections do not last, the pauses double, with jitter.
 """
 
 import json
@@ -24,99 +24,99 @@ from huai_client.metadata.events import NoEventsError, Told, listen
 from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http, server_and_module
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 4.0, 300.0
-"""Seconds, of which half is chance: a server that starts anew has many downstreams."""
+"""Seconds, half of them random: many downstreams wait for a restarted server."""
 _NO_EVENTS_PAUSE = 1800.0
-"""Before one that tells nothing is asked again."""
+"""Seconds before an upstream without events is tried again."""
 _LASTING = 60.0
-"""A connection of so many seconds was a good one."""
+"""Seconds after which a connection counts as a good one."""
 _PACE = 0.001
-"""Seconds for each message: an upstream that sends without end takes little of this machine."""
+"""Seconds for each message, so that an endless stream uses little of this machine."""
 _STAND_IN_SECONDS = 600.0
-"""So long another than the first is heard, before the first is tried again."""
+"""Seconds of a connection to a later URL before the first one is tried again."""
 
-Say = Callable[[dict[str, object]], None]
+PrintEvent = Callable[[dict[str, object]], None]
 
 
 class Source(NamedTuple):
-    """Where to hear of which modules."""
+    """The upstream of some modules."""
 
     urls: tuple[MetadataUrl, ...]
-    """Base addresses of huai servers, best first."""
+    """The base URLs of huai servers, best first."""
     modules: tuple[tuple[str, str], ...]
-    """Sorted: as they are called there, and as they are called here."""
+    """The upstream's and the own name of each module, sorted."""
 
     @property
     def key(self) -> str:
-        """What tells it from others; no module is called so."""
+        """A unique key, which is not the name of a module."""
         return repr(self)
 
 
 def sources(mirrors: Iterable[Mirror]) -> list[Source]:
-    """Whom to ask about these modules: one connection for all with the same addresses."""
-    found: dict[tuple[MetadataUrl, ...], set[tuple[str, str]]] = {}
+    """Group modules by upstream: one connection for all with the same URLs."""
+    modules: dict[tuple[MetadataUrl, ...], set[tuple[str, str]]] = {}
     for mirror in mirrors:
         upstream = mirror.upstream_name
-        named = [server_and_module(url, upstream) for url in mirror.config.urls if is_http(url)]
-        if named:
-            bases = dict.fromkeys(url for url, _ in named)
+        servers = [server_and_module(url, upstream) for url in mirror.config.urls if is_http(url)]
+        if servers:
+            bases = dict.fromkeys(url for url, _ in servers)
             tls = TlsFiles.of(mirror.config.tls, bases)
             urls = tuple(MetadataUrl(url, tls) for url in bases)
-            found.setdefault(urls, set()).add((named[0][1], mirror.name))
-    return [Source(urls, tuple(sorted(names))) for urls, names in found.items()]
+            modules.setdefault(urls, set()).add((servers[0][1], mirror.name))
+    return [Source(urls, tuple(sorted(names))) for urls, names in modules.items()]
 
 
 def listen_alone(source: Source) -> int:
-    """The work of the process; it ends by a signal."""
+    """Do the work of the process, until a signal ends it."""
     forget_handlers()
 
-    def say(line: dict[str, object]) -> None:
+    def print_event(line: dict[str, object]) -> None:
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
 
     failures = 0
     while True:
-        pause, lasted = _round(source, say)
+        pause, lasted = _round(source, print_event)
         failures = 0 if lasted else failures + 1
         usual = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(failures, 10))
         most = max(usual, pause)
-        time.sleep(random.uniform(most / 2, most))  # noqa: S311 - so that not all come at once
+        time.sleep(random.uniform(most / 2, most))  # noqa: S311 - spreads the downstreams
 
 
-def _round(source: Source, say: Say) -> tuple[float, bool]:
-    """Hear the first URL that answers, to its end; the least pause, and whether it lasted."""
+def _round(source: Source, print_event: PrintEvent) -> tuple[float, bool]:
+    """Listen to the first URL that responds; return the least pause, and True if it lasted."""
     pauses: list[float] = []
     for position, base in enumerate(source.urls):
         began = time.monotonic()
         until = began + _STAND_IN_SECONDS if position else float("inf")
         try:
-            if _hear(base, source, until, say):
+            if _listen(base, source, until, print_event):
                 return 0, True
         except NoEventsError as error:
-            say({"down": str(base), "reason": error.message})
+            print_event({"down": str(base), "reason": error.message})
             pauses.append(_NO_EVENTS_PAUSE)
         except (UpstreamError, TlsError) as error:
-            say({"down": str(base), "reason": error.message})
+            print_event({"down": str(base), "reason": error.message})
             pauses.append(getattr(error, "retry_after", 0.0))
         if time.monotonic() - began > _LASTING:
             return 0, True
     return min(pauses, default=0), False
 
 
-def _hear(base: MetadataUrl, source: Source, until: float, say: Say) -> bool:
-    """Say what comes; whether the connection lasted until it was given up."""
+def _listen(base: MetadataUrl, source: Source, until: float, print_event: PrintEvent) -> bool:
+    """Print the events; return True if the connection lasted until it was given up."""
     up = False
-    for told in listen(base, (called for called, _ in source.modules)):
+    for event in listen(base, (name for name, _ in source.modules)):
         if not up:
-            say({"up": str(base)})
+            print_event({"up": str(base)})
             up = True
-        if told is not None:
-            say(_as_line(told))
+        if event is not None:
+            print_event(_as_line(event))
         time.sleep(_PACE)
         if time.monotonic() > until:
             return True
-    say({"down": str(base), "reason": f"{base}: the connection was ended there"})
+    print_event({"down": str(base), "reason": f"{base}: the upstream closed the connection"})
     return False
 
 
-def _as_line(told: Told) -> dict[str, object]:
-    return dict(msgspec.structs.asdict(told))
+def _as_line(event: Told) -> dict[str, object]:
+    return dict(msgspec.structs.asdict(event))

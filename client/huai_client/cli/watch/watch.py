@@ -1,15 +1,14 @@
-"""Watching upstreams: hear of commits, and sync their modules, so many at a time.
+"""Watches upstreams for new commits, and syncs their modules, some at a time.
 
-Each sync is `huai-client sync` in a process of its own: a crash of one ends nothing else, its
-memory goes with it, and a version of huai that was installed meanwhile is taken by the next one.
-Whoever hears an upstream is a process, too.  This one only waits for them, and has one thread.
+Each sync is `huai-client sync` in its own process: a crash affects nothing else, its memory is
+freed, and the next one runs a new version of huai.  Each listener is a process, too.  This one only
+waits for them, and has one thread.
 
 Rules:
 
-- A module is in one sync at a time; what is told of meanwhile is synced afterwards, if it is not
-  here by then.
-- One event leads to one sync at most: an upstream that tells of what it does not have costs no
-  more than that.
+- A module has one sync at a time; a commit that is announced meanwhile is synced afterwards, if it
+  is not here by then.
+- One event leads to at most one sync, even if the upstream announces a commit that it lacks.
 - A wrong configuration at a reload changes nothing.
 """
 
@@ -43,11 +42,11 @@ from huai_schema.errors import ExitCode, HuaiError
 
 _LONGEST_WAIT = 60.0
 _LISTENER_PAUSE = 30.0
-"""Seconds at most before a listener that crashed is started again."""
+"""The longest pause in seconds before a crashed listener is restarted."""
 _LASTING = 60.0
-"""Seconds after which it counts as one that runs well."""
+"""Seconds after which a listener counts as stable."""
 _LOOK = 3600.0
-"""Seconds after which a module is synced though nobody told of anything; or its `max_age`."""
+"""Seconds after which a module is synced without an event; less if `max_age` is."""
 _LEAST_LOOK = 60.0
 
 
@@ -55,7 +54,7 @@ class Watch:
     """The watcher of one client root."""
 
     def __init__(self, root: Path, names: Sequence[str], console: Console) -> None:
-        """`names`: the modules; none: all of client.toml at each moment."""
+        """Watch the modules `names`; if empty, all of the present client.toml."""
         self._root = root
         self._names = names
         self._console = console
@@ -64,19 +63,19 @@ class Watch:
         self._config = ClientConfig()
         self._sources: dict[str, Source] = {}
         self._again: dict[str, float] = {}
-        """When a listener that has ended is started again."""
+        """The time of the restart of each listener that has ended."""
         self._crashes: dict[str, int] = {}
-        """How often each listener has crashed, without lasting in between."""
+        """The crashes of each listener in a row."""
         self._newest: dict[str, str] = {}
-        """The commit that was told of last."""
-        self._told: dict[str, str] = {}
-        """The commit that was told of last, of modules that were not begun since."""
+        """The last announced commit of each module."""
+        self._waiting: dict[str, str] = {}
+        """The last announced commit of modules that were not synced since."""
         self._reload = self._stopping = False
         self._status = ""
 
     def run(self) -> Never:
         """Watch until a signal ends the program."""
-        self._take(load(self._root))
+        self._configure(load(self._root))
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
         # It reloads, as with nginx and sshd: a nohup that has it ignored does not count.
@@ -92,27 +91,27 @@ class Watch:
                         self._turn(watchdog)
                 finally:
                     self._stopping = True
-                    notify("STOPPING=1", "STATUS=ending what is in work")
+                    notify("STOPPING=1", "STATUS=waiting for syncs to end")
         finally:
             signal.set_wakeup_fd(-1)
 
     def _turn(self, watchdog: float | None) -> None:
         if self._reload:
             self._reload = False
-            self._take_anew()
+            self._reload_config()
         now = time.monotonic()
         self._start_listeners(now)
         for name in self._schedule.due(now):
             if self._syncing < self._config.watch.parallel:
                 self._sync(name)
-        self._say_status()
+        self._update_status()
         if watchdog is not None:
             notify("WATCHDOG=1")
         waits = [_LONGEST_WAIT, watchdog or _LONGEST_WAIT]
         waits += [moment - now for moment in self._again.values()]
         if self._syncing < self._config.watch.parallel:
             waits.append(self._schedule.next_due() - now)
-        self._children.hear(max(0.0, min(waits)))
+        self._children.poll(max(0.0, min(waits)))
 
     @property
     def _syncing(self) -> int:
@@ -123,107 +122,107 @@ class Watch:
     def _hang_up(self, _number: int, _frame: object) -> None:
         self._reload = True
 
-    def _take_anew(self) -> None:
+    def _reload_config(self) -> None:
         notify("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
         try:
-            self._take(load(self._root))
+            self._configure(load(self._root))
         except HuaiError as error:
-            self._console.error(f"the modules stay as they were: {error.message}\n  {error.hint}")
+            self._console.error(f"the modules stay unchanged: {error.message}\n  {error.hint}")
         notify("READY=1")
 
-    def _take(self, config: ClientConfig) -> None:
+    def _configure(self, config: ClientConfig) -> None:
         names = tuple(dict.fromkeys(self._names)) or tuple(sorted(config.modules))
         if not names:
             raise no_modules(self._root)
         mirrors = [Mirror.of(self._root, name, config.module(name)) for name in names]
         self._config = config
         rhythms = {mirror.name: _rhythm(config, mirror) for mirror in mirrors}
-        self._schedule.take(rhythms, time.monotonic())
-        wanted = {source.key: source for source in sources(mirrors)}
-        for key in self._sources.keys() - wanted.keys():
+        self._schedule.set_modules(rhythms, time.monotonic())
+        by_key = {source.key: source for source in sources(mirrors)}
+        for key in self._sources.keys() - by_key.keys():
             self._again.pop(key, None)
             self._crashes.pop(key, None)
             if key in self._children:
                 self._children.end(key)
-        for key in wanted.keys() - self._sources.keys():
+        for key in by_key.keys() - self._sources.keys():
             self._again[key] = 0.0
-        self._sources = wanted
+        self._sources = by_key
         self._console.event("watching", modules=list(names))
         self._console.info(f"watching {counted(len(names), 'module')}: {', '.join(names)}")
 
-    # -- who tells
+    # -- events
 
     def _start_listeners(self, now: float) -> None:
         for key in [key for key, moment in self._again.items() if moment <= now]:
-            if key in self._children:  # it was asked to end, and wanted again
+            if key in self._children:  # still ending, and configured again
                 continue
             del self._again[key]
             source = self._sources[key]
-            lines = _Lines(partial(self._heard, source))
+            lines = _JsonLines(partial(self._handle_event, source))
             errors = Lines("watch", sys.stderr.buffer, as_json=False)
             self._children.start(
                 key,
                 partial(listen_alone, source),
-                (lines.hear, errors.hear),
-                partial(self._deaf, key),
+                (lines.feed, errors.feed),
+                partial(self._listener_ended, key),
             )
 
-    def _heard(self, source: Source, line: dict[str, Any]) -> None:
+    def _handle_event(self, source: Source, line: dict[str, Any]) -> None:
         if source.key not in self._sources:
             return
         now = time.monotonic()
         names = [name for _, name in source.modules]
         if "up" in line:
-            self._schedule.hear(names, now, heard=True)
+            self._schedule.set_events(names, now, has_events=True)
             self._console.event("subscribed", url=line["up"], modules=names)
-            self._console.info(f"{line['up']}: tells of {', '.join(names)}")
+            self._console.info(f"{line['up']}: announces commits of {', '.join(names)}")
         elif "down" in line:
-            self._schedule.hear(names, now, heard=False)
+            self._schedule.set_events(names, now, has_events=False)
             self._console.event(
                 "unsubscribed", url=line["down"], modules=names, message=line["reason"]
             )
-            self._console.info(f"{line['reason']}; {', '.join(names)}: polled until it does")
+            self._console.info(f"{line['reason']}; {', '.join(names)}: polled meanwhile")
         else:
-            for name in (name for called, name in source.modules if called == line["module"]):
-                self._hear_of(name, line, now)
+            for name in (own for theirs, own in source.modules if theirs == line["module"]):
+                self._announce(name, line, now)
 
-    def _hear_of(self, name: str, line: dict[str, Any], now: float) -> None:
+    def _announce(self, name: str, line: dict[str, Any], now: float) -> None:
         if self._applied(name) == line["commit"]:
             return
         newer = self._newest.get(name) != line["commit"]
-        self._told[name] = self._newest[name] = line["commit"]
+        self._waiting[name] = self._newest[name] = line["commit"]
         self._console.event(
             "told", module=name, serial=line["serial"], commit=line["commit"], time=line["time"]
         )
         if name not in self._children:
-            self._schedule.told(name, now, newer=newer)
+            self._schedule.announce(name, now, newer=newer)
 
-    def _deaf(self, key: str, code: int, took: float) -> None:
-        """A listener has ended: it was asked to, or crashed."""
+    def _listener_ended(self, key: str, code: int, took: float) -> None:
+        """Restart a listener that crashed, after a pause."""
         source = self._sources.get(key)
         if source is None or key in self._again or self._stopping:
             return
         now = time.monotonic()
-        self._schedule.hear([name for _, name in source.modules], now, heard=False)
+        self._schedule.set_events([name for _, name in source.modules], now, has_events=False)
         crashes = 0 if took > _LASTING else self._crashes.get(key, 0)
         self._crashes[key] = crashes + 1
         self._again[key] = now + listener_pause(crashes)
         urls = " and ".join(map(str, source.urls))
-        self._console.error(f"what listens to {urls} ended ({code}); it is started again")
+        self._console.error(f"the listener for {urls} ended ({code}); it is restarted")
 
     # -- syncs
 
     def _sync(self, name: str) -> None:
-        self._told.pop(name, None)
+        self._waiting.pop(name, None)
         self._schedule.began(name)
         as_json = self._console.as_json
         command = [*_this_program(), "--root", str(self._root), "sync", "--quiet"]
         command += ["--json"] * as_json + ["--", name]
-        hear = (
-            Lines(name, sys.stdout.buffer, as_json=as_json).hear,
-            Lines(name, sys.stderr.buffer, as_json=False).hear,
+        handlers = (
+            Lines(name, sys.stdout.buffer, as_json=as_json).feed,
+            Lines(name, sys.stderr.buffer, as_json=False).feed,
         )
-        self._children.start(name, partial(_become, command), hear, partial(self._ended, name))
+        self._children.start(name, partial(_execute, command), handlers, partial(self._ended, name))
 
     def _ended(self, name: str, code: int, took: float) -> None:
         now = time.monotonic()
@@ -235,36 +234,36 @@ class Watch:
             console.error(f"{name}: {meaning(code)}; tried again in {rest:.0f} s")
         elif not failed:
             console.info(f"{name}: in step after {took:.1f} s")
-        told = self._told.get(name)
-        if told is not None and told != self._applied(name):
-            self._schedule.told(name, now)
+        waiting = self._waiting.get(name)
+        if waiting is not None and waiting != self._applied(name):
+            self._schedule.announce(name, now)
 
     def _applied(self, name: str) -> str | None:
         try:
             return states.load(module_places(self._root, name).state).applied
         except HuaiError:
-            return None  # the sync says what is wrong with it
+            return None  # the sync reports the error
 
-    def _say_status(self) -> None:
-        unheard = self._schedule.unheard
-        told = f", nobody tells of {unheard}" if unheard else ""
-        status = f"watching {counted(self._schedule.size, 'module')}{told}, {self._syncing} in work"
+    def _update_status(self) -> None:
+        polled = f", {self._schedule.polled} polled" if self._schedule.polled else ""
+        watching = f"watching {counted(self._schedule.size, 'module')}"
+        status = f"{watching}{polled}, {self._syncing} syncing"
         if status != self._status:
             self._status = status
             notify(f"STATUS={status}")
 
 
-class _Lines:
-    """Lines of JSON, taken apart."""
+class _JsonLines:
+    """A parser for lines of JSON."""
 
-    def __init__(self, take: Callable[[dict[str, Any]], None]) -> None:
-        self._take = take
+    def __init__(self, handle: Callable[[dict[str, Any]], None]) -> None:
+        self._handle = handle
         self._begun = b""
 
-    def hear(self, piece: bytes) -> None:
+    def feed(self, piece: bytes) -> None:
         *lines, self._begun = (self._begun + piece).split(b"\n")
         for line in lines:
-            self._take(json.loads(line))
+            self._handle(json.loads(line))
 
 
 def _rhythm(config: ClientConfig, mirror: Mirror) -> Rhythm:
@@ -275,13 +274,13 @@ def _rhythm(config: ClientConfig, mirror: Mirror) -> Rhythm:
 
 
 def _this_program() -> list[str]:
-    """How this program was started, up to its own arguments."""
+    """Return the command line of this program, up to its arguments."""
     prefix = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv[1:])]
     return [sys.executable, *prefix[1:]]
 
 
-def _become(command: list[str]) -> int:
-    """In the child: another program."""
+def _execute(command: list[str]) -> int:
+    """Replace the child process by another program."""
     forget_handlers()
     os.execv(command[0], command)  # noqa: S606 - it is this program
 

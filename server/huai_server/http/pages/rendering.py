@@ -108,7 +108,7 @@ class Page:
             .get_template(template)
             .render(
                 values,
-                _=self.words.say,
+                _=self.words.translate,
                 language=self.words.tag,
                 to=self.address,
                 asset=self._asset,
@@ -152,17 +152,17 @@ class Page:
             (60, "{n} min ago"),
         ):
             if past >= 2 * size:
-                return self.words.say(text, n=past // size)
-        return self.words.say("just now") if past < 60 else self.words.say("1 min ago")
+                return self.words.translate(text, n=past // size)
+        return self.words.translate("just now") if past < 60 else self.words.translate("1 min ago")
 
     def until(self, seconds: int) -> tuple[bool, str]:
         """Return True if a time has passed, and how long ago or ahead it is."""
         left = seconds - int(self._clock())
         if abs(left) < 60:
-            return False, self.words.say("next about now")
+            return False, self.words.translate("next about now")
         if left < 0:
-            return True, self.words.say("overdue by {span}", span=_span(-left, least=60))
-        return False, self.words.say("next in {span}", span=_span(left, least=60))
+            return True, self.words.translate("overdue by {span}", span=_span(-left, least=60))
+        return False, self.words.translate("next in {span}", span=_span(left, least=60))
 
     def _asset(self, name: str) -> str:
         return f"{self._base}pages/{name}?v={ASSETS[name].version}"

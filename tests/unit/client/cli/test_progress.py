@@ -62,25 +62,25 @@ def test_the_listener_is_chosen_by_options_and_by_what_stderr_is() -> None:
 
 
 def test_the_time_left_counts_files_too() -> None:
-    """As many small files as large ones: bytes alone say that hardly anything is done."""
-    whole = work(1000, 500 << 20)
+    """Half of the files are small: by bytes alone hardly anything is done."""
+    total = work(1000, 500 << 20)
     small = work(900, 1 << 20)
-    assert 0.02 < small / whole < 0.05
-    assert time_left(60, done=small, whole=whole) == pytest.approx(60 * (whole - small) / small)
-    assert time_left(60, done=0, whole=whole) is None
-    # Where files are all alike, it is their share that counts.
-    left = time_left(60, done=work(620, 620), whole=work(1000, 1000))
+    assert 0.02 < small / total < 0.05
+    assert time_left(60, done=small, total=total) == pytest.approx(60 * (total - small) / small)
+    assert time_left(60, done=0, total=total) is None
+    # If all files are equal, their share counts.
+    left = time_left(60, done=work(620, 620), total=work(1000, 1000))
     assert left == pytest.approx(60 * 380 / 620)
 
 
 def test_a_log_file_hears_of_troubles_only(tmp_path: Path) -> None:
-    shown, log = io.StringIO(), tmp_path / "log"
+    err, log = io.StringIO(), tmp_path / "log"
     console = Console(quiet=False, as_json=True, module="m", log_file=LogFile(log))
-    listener = choose(console, out=shown, err=io.StringIO())
+    listener = choose(console, out=err, err=io.StringIO())
     _whole_transfer(listener, _Clock())
     noted = [line.partition("] ")[2] for line in log.read_text().splitlines()]
     assert noted == ["m: trying again: it broke", "m: waiting: it is full"]
-    kinds = [json.loads(line)["type"] for line in shown.getvalue().splitlines()]
+    kinds = [json.loads(line)["type"] for line in err.getvalue().splitlines()]
     assert [kinds[0], kinds[-1]] == ["transfer-started", "transfer-ended"]
     assert {"transfer-retried", "transfer-waiting", "file-arrived", "file-missing"} <= {*kinds}
 
@@ -118,11 +118,11 @@ def test_json_lines_are_versioned_and_lose_no_byte_of_a_path() -> None:
 def test_a_terminal_shows_files_bytes_and_what_went_wrong() -> None:
     out = _Terminal()
     _whole_transfer(TerminalProgress(out), _Clock())
-    shown = out.getvalue()
-    assert "1/2 files" in shown
-    assert "1.0/1.5 KiB" in shown
-    assert "odd" not in shown  # the end of the run names it, once
-    assert "trying again: it broke" in shown
+    text = out.getvalue()
+    assert "1/2 files" in text
+    assert "1.0/1.5 KiB" in text
+    assert "odd" not in text  # the end of the run names it, once
+    assert "trying again: it broke" in text
 
 
 def test_silence_is_silent() -> None:

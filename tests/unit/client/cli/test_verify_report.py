@@ -1,4 +1,4 @@
-"""What `verify` says at its end."""
+"""The last lines of `verify`."""
 
 import json
 from types import SimpleNamespace
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 RUN = cast("VerifyRun", SimpleNamespace(tally=VerifyTotals(6, 6, 6, 2048), left=0))
 
 
-@pytest.mark.parametrize(("share", "shown"), [(0.01, "1%"), (0.005, "0.5%"), (1e-8, "0.000001%")])
+@pytest.mark.parametrize(("share", "text"), [(0.01, "1%"), (0.005, "0.5%"), (1e-8, "0.000001%")])
 def test_a_sample_names_its_share_and_its_seed(
-    capsys: pytest.CaptureFixture[str], share: float, shown: str
+    capsys: pytest.CaptureFixture[str], share: float, text: str
 ) -> None:
     request = VerifyRequest(content=True, sample=share, seed=42)
     show_end(Console(quiet=False, as_json=False, module="m"), RUN, request, 0)
     verdict, sample = capsys.readouterr().err.splitlines()
     assert verdict == "m: nothing differs; 6 entries looked at, 6 files read (2.0 KiB)"
-    assert sample == f"m: a sample of {shown} of the files, which --seed 42 picks again"
+    assert sample == f"m: a sample of {text} of the files, which --seed 42 picks again"
     show_end(Console(quiet=False, as_json=True, module="m"), RUN, request, 0)
     event = json.loads(capsys.readouterr().out)
     assert (event["sample"], event["seed"]) == (share, 42)

@@ -43,11 +43,11 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "modulse = 5\n": ("unknown key 'modulse'", "'modules'"),
     "[modules.m]\nurl = 'http://h'\n": ("[modules.m]: dest: is missing", "dest = "),
     "[modules.'a b']\nurl = 'http://h'\ndest = '/srv/m'\n": ("'a b'", "for example: debian"),
-    '[modules.m]\nurl = "a"\nurl = "b"\n': ("line 3: url stands twice",),
-    "[modules.m]\n[modules.m]\n": ("line 2: [modules.m] stands twice, first in line 1",),
+    '[modules.m]\nurl = "a"\nurl = "b"\n': ("line 3: url is repeated",),
+    "[modules.m]\n[modules.m]\n": ("line 2: [modules.m] is repeated, first in line 1",),
     '[modules.m]\nurl = "a\n': ("is a quote missing?",),
-    "[modules.m]\nurl = a\n": ("texts stand in quotes",),
-    "[modules.m]\nurl = \n": ("texts stand in quotes",),
+    "[modules.m]\nurl = a\n": ("strings need quotes",),
+    "[modules.m]\nurl = \n": ("strings need quotes",),
     "[modules.m\n": ("must be TOML",),
 }
 

@@ -27,7 +27,7 @@ def test_a_wrong_table_is_explained(subtests: pytest.Subtests) -> None:
         ({"key": "/k"}, "certificate is missing"),
         ({"ca": 7}, "ca: expected a text"),
         ({"cert": "/c"}, "certificate"),
-        ("/c", "has to be a table"),
+        ("/c", "must be a table"),
     ]:
         with subtests.test(table=table, said=message):
             with pytest.raises(ConfigError) as caught:

@@ -1,4 +1,4 @@
-"""The file of an attestation, in a tree that an upstream may have planted something in."""
+"""The file of an attestation, in a tree with files that a hostile upstream planted."""
 
 import os
 from pathlib import Path

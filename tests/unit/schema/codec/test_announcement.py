@@ -1,4 +1,4 @@
-"""The file that says where a tree's metadata are."""
+"""The file with the URL of a tree's metadata."""
 
 import pytest
 from hypothesis import given
@@ -11,9 +11,9 @@ TEXT = b"huai-upstream 1\nurl https://mirror.example\nmodule centos\n"
 
 
 def test_the_example_of_the_format_page() -> None:
-    found = Announcement.parse(TEXT)
-    assert found == Announcement("https://mirror.example", "centos")
-    assert found.encode() == TEXT
+    announcement = Announcement.parse(TEXT)
+    assert announcement == Announcement("https://mirror.example", "centos")
+    assert announcement.encode() == TEXT
 
 
 def test_later_versions_may_say_more() -> None:
@@ -53,8 +53,8 @@ def test_no_addresses(subtests: pytest.Subtests) -> None:
 @given(st.binary(max_size=200) | st.binary(max_size=100).map(lambda tail: TEXT + tail))
 def test_any_bytes_give_a_value_or_our_error(text: bytes) -> None:
     try:
-        found = Announcement.parse(text)
+        announcement = Announcement.parse(text)
     except FormatError:
         return
-    assert Announcement.parse(found.encode()) == found
-    assert len(found.encode()) <= BYTES_MAX
+    assert Announcement.parse(announcement.encode()) == announcement
+    assert len(announcement.encode()) <= BYTES_MAX

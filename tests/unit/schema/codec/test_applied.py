@@ -16,9 +16,9 @@ PAGE = (Path(__file__).parents[4] / "docs" / "RELAY.md").read_text(encoding="utf
 
 
 def test_the_page_shows_one() -> None:
-    (shown,) = re.findall(r"```\n(huai-applied.*?)```", PAGE, re.DOTALL)
-    assert AppliedRecord(COMMIT, "").encode() == shown.encode()
-    assert AppliedRecord.decode(shown.encode()) == (COMMIT, "")
+    (block,) = re.findall(r"```\n(huai-applied.*?)```", PAGE, re.DOTALL)
+    assert AppliedRecord(COMMIT, "").encode() == block.encode()
+    assert AppliedRecord.decode(block.encode()) == (COMMIT, "")
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=1000))

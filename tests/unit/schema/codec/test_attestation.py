@@ -12,9 +12,15 @@ SAID = Attestation("m", "0" * 32, 3, "a" * 40, 1_700_000_000, partial=False, url
 
 
 def test_it_reads_back() -> None:
-    for said in (SAID, SAID._replace(identity="", partial=True, urls=("http://h/", "rsync://h/m"))):
-        assert Attestation.decode(said.encode()) == said
-        assert SignedAttestation.decode(said.signed(key(1).sign)) == (said, key(1).public)
+    for attestation in (
+        SAID,
+        SAID._replace(identity="", partial=True, urls=("http://h/", "rsync://h/m")),
+    ):
+        assert Attestation.decode(attestation.encode()) == attestation
+        assert SignedAttestation.decode(attestation.signed(key(1).sign)) == (
+            attestation,
+            key(1).public,
+        )
 
 
 def test_what_is_spelt_otherwise_is_refused(subtests: pytest.Subtests) -> None:

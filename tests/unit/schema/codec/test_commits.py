@@ -30,8 +30,8 @@ def test_a_message_that_breaks_a_rule_is_refused(subtests: pytest.Subtests) -> N
         (MESSAGE.rstrip("\n"), "subject and trailers"),
         (MESSAGE.replace("centos 7:", "centos:"), "subject and trailers"),
         (MESSAGE.replace("centos 7:", "cent/os 7:"), "cannot be a module's name"),
-        (MESSAGE.replace("centos 7:", "centos 8:"), "something else than the trailers"),
-        (MESSAGE.replace("+5", "+6"), "something else than the trailers"),
+        (MESSAGE.replace("centos 7:", "centos 8:"), "contradicts the trailers"),
+        (MESSAGE.replace("+5", "+6"), "contradicts the trailers"),
         (MESSAGE.replace("Huai-Bytes: 4\n", ""), "Huai-Bytes is missing"),
         (MESSAGE + "Huai-Bytes: 4\n", "repeated or out of order"),
         (MESSAGE.replace("Huai-Bytes: 4", "Huai-Bytes: 04"), "Huai-Bytes is not a number"),
@@ -47,8 +47,10 @@ def test_a_message_that_breaks_a_rule_is_refused(subtests: pytest.Subtests) -> N
 
 
 def written(date: str = "1700000000 +0000", headers: str = "", message: str = MESSAGE) -> bytes:
-    who = f"huai <huai@localhost> {date}"
-    return f"tree {'a' * 40}\n{headers}author {who}\ncommitter {who}\n\n{message}".encode()
+    committer = f"huai <huai@localhost> {date}"
+    return (
+        f"tree {'a' * 40}\n{headers}author {committer}\ncommitter {committer}\n\n{message}".encode()
+    )
 
 
 def test_a_commit_as_git_writes_it() -> None:
@@ -72,8 +74,8 @@ def test_a_commit_that_breaks_a_rule_is_refused(subtests: pytest.Subtests) -> No
         (written("x +0000"), "as git writes it"),
         (written("-5 +0000"), "as git writes it"),
         (written("1" * 13 + " +0000"), "as git writes it"),
-        (written("0 +0000"), "date out of range"),
-        (written(f"{COMMIT_TIME_MAX + 1} +0000"), "date out of range"),
+        (written("0 +0000"), "date is out of range"),
+        (written(f"{COMMIT_TIME_MAX + 1} +0000"), "date is out of range"),
         (written(message="x" * 131_072), "more than 131072 bytes"),
     ]:
         with subtests.test(data=data, reason=reason):

@@ -16,14 +16,14 @@ def test_unknown_keys_in_lower_case_are_ignored() -> None:
 
 def test_a_descriptor_that_breaks_a_rule_is_refused(subtests: pytest.Subtests) -> None:
     for text, reason in [
-        (b"", "too long, or cut"),
-        (GOOD[:-1], "too long, or cut"),
-        (GOOD + b"x\t" + b"y" * 65536 + b"\n", "too long, or cut"),
+        (b"", "too long, or truncated"),
+        (GOOD[:-1], "too long, or truncated"),
+        (GOOD + b"x\t" + b"y" * 65536 + b"\n", "too long, or truncated"),
         (GOOD.replace(b"format\t1", b"format\t2"), "version 2 is unknown; this program reads 1"),
         (GOOD.replace(b"format\t1", b"format\t01"), "version 01 is unknown"),
         (GOOD.replace(b"format\t1\n", b""), "version none is unknown"),
         (GOOD.replace(b"format\t1\n", b"format\t1\nformat\t1\n"), "version 1, 1 is unknown"),
-        (GOOD + b"Encrypted\tyes\n", "must understand, and does not: Encrypted"),
+        (GOOD + b"Encrypted\tyes\n", "must know the key Encrypted"),
         (GOOD.replace(b"blake3", b"md5"), "digest algorithm"),
         (GOOD.replace(b"centos\nd", b"cent/os\nd"), "cannot be a module's name"),
         (GOOD.replace(b"module\tcentos\n", b""), "exactly one module"),
@@ -35,10 +35,10 @@ def test_a_descriptor_that_breaks_a_rule_is_refused(subtests: pytest.Subtests) -
         (GOOD.replace(b"digest", b"identity\t" + b"A" * 32 + b"\ndigest"), "identity"),
         (GOOD.replace(b"digest", (b"identity\t" + b"a" * 32 + b"\n") * 2 + b"digest"), "identity"),
         (GOOD + b"identity\t" + b"a" * 32 + b"\n", "out of order"),
-        (GOOD + b"blocks\t0\n", "a size for block indices"),
-        (GOOD + b"blocks\t07\n", "a size for block indices"),
-        (GOOD + b"blocks\t1\nblocks\t1\n", "a size for block indices"),
-        (GOOD + b"blocks\t1" + b"0" * 19 + b"\n", "a size for block indices"),
+        (GOOD + b"blocks\t0\n", "blocks must be a number"),
+        (GOOD + b"blocks\t07\n", "blocks must be a number"),
+        (GOOD + b"blocks\t1\nblocks\t1\n", "blocks must be a number"),
+        (GOOD + b"blocks\t1" + b"0" * 19 + b"\n", "blocks must be a number"),
         (GOOD.replace(b"digest", b"blocks\t7\ndigest"), "out of order"),
         (GOOD + b"content\ta\\x0ab\n", "content URL"),
         (GOOD + b"mirror\t-e\n", "content URL"),
@@ -59,10 +59,10 @@ def test_a_descriptor_that_breaks_a_rule_is_refused(subtests: pytest.Subtests) -
 
 
 def test_an_identity_is_told_or_not() -> None:
-    told = Descriptor("m", ("rsync://h/m/",) * 16, ("pointers /a",), "0123456789abcdef" * 2)
+    complete = Descriptor("m", ("rsync://h/m/",) * 16, ("pointers /a",), "0123456789abcdef" * 2)
     mirrors = ("https://h/m", "rsync://o/m") * 32
-    others = ({"identity": ""}, {"blocks": 16 << 20}, {"mirrors": mirrors})
-    for descriptor in (told, *(told._replace(**each) for each in others)):
+    changes = ({"identity": ""}, {"blocks": 16 << 20}, {"mirrors": mirrors})
+    for descriptor in (complete, *(complete._replace(**each) for each in changes)):
         assert Descriptor.decode(descriptor.encode()) == descriptor
 
 
@@ -86,8 +86,8 @@ def test_the_root_comes_back() -> None:
         ([], "not a huai metadata repository"),
         ([(b"tree", True)], "not a huai metadata repository"),
         ([(b"huai", True), (b"tree", True)], "not a huai metadata repository"),
-        ([(b"huai", False)], "without a tree"),
-        ([(b"huai", False), (b"tree", False)], "without a tree"),
+        ([(b"huai", False)], "the tree of entries is missing"),
+        ([(b"huai", False), (b"tree", False)], "the tree of entries is missing"),
         ([(b"huai", False), (b"tree", True), (b"Huai", False)], "unknown item 'Huai'"),
         ([(b"huai", False), (b"tree", True), (b".x", True)], "unknown item '.x'"),
     ],

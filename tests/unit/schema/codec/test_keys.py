@@ -1,4 +1,4 @@
-"""Versions of keys: each agreed to by the one before, and by itself."""
+"""Versions of keys: each signed by the keys of the one before, and by its own."""
 
 import pytest
 
@@ -15,14 +15,14 @@ from tests.support.keys import key
 
 
 def signed(version: int, keys: tuple[int, ...], by: tuple[int, ...], threshold: int = 1) -> bytes:
-    """A version, written without the program's own checks."""
+    """Encode a version without the program's checks."""
     text = Keys(version, tuple(key(each).public for each in keys), threshold).encode()
     return text + b"".join(key(each).sign(NAMESPACE, text).encode() for each in by)
 
 
 FIRST = signed(1, (1,), (1,))
 TWO = signed(1, (1, 2, 3), (1, 2), 2)
-"""Two of three have to sign."""
+"""A version in which two of three keys must sign."""
 
 
 def test_a_right_chain_comes_back(subtests: pytest.Subtests) -> None:
@@ -44,8 +44,8 @@ def test_a_right_chain_comes_back(subtests: pytest.Subtests) -> None:
 
 def test_a_wrong_chain_is_refused(subtests: pytest.Subtests) -> None:
     for data, reason in [
-        (b"", "none"),
-        (FIRST + b"x" * KEYS_BYTES, "too many"),
+        (b"", "empty"),
+        (FIRST + b"x" * KEYS_BYTES, "too long"),
         (FIRST + b"\n", "not a version"),
         (FIRST[:-10], "not a version"),
         (FIRST.replace(b"threshold\t1", b"threshold\t0"), "not a version"),
@@ -60,12 +60,12 @@ def test_a_wrong_chain_is_refused(subtests: pytest.Subtests) -> None:
         (signed(1, (1,), (2,)), "not signed by a key of its own"),
         (FIRST + signed(2, (2,), (2,)), "not signed by a key of the version before"),
         (FIRST + signed(2, (2,), (1,)), "not signed by a key of its own"),
-        (FIRST + signed(3, (2,), (1, 2)), "not the one after"),
-        (FIRST + signed(1, (2,), (1, 2)), "not the one after"),
+        (FIRST + signed(3, (2,), (1, 2)), "does not follow the version before"),
+        (FIRST + signed(1, (2,), (1, 2)), "does not follow the version before"),
         (signed(1, (1, 1), (1,)), "twice"),
         (signed(1, tuple(range(1, KEYS_MAX + 2)), (1,)), f"more than {KEYS_MAX}"),
         (FIRST.replace(b"ssh-ed25519 ", b"ssh-ed25519  "), "not of these bytes|OpenSSH"),
-        (FIRST.replace(b"\n-----BEGIN", b" comment\n-----BEGIN", 1), "another way"),
+        (FIRST.replace(b"\n-----BEGIN", b" comment\n-----BEGIN", 1), "canonical spelling"),
     ]:
         with subtests.test(data=data, reason=reason):
             with pytest.raises(FormatError, match=reason):

@@ -110,10 +110,10 @@ def test_a_line_that_breaks_a_rule_is_refused_with_its_place(subtests: pytest.Su
 def test_a_leader_may_stand_anywhere_before_its_link(subtests: pytest.Subtests) -> None:
     for link in [b"../../a", b"../a", b"a", b"../a/x", b"../a/zzz", b"../../0/x"]:
         with subtests.test(link=link):
-            (found,) = decode(b"b\t5\t1\th" + link + b"\n")
-            assert isinstance(found, File)
-            assert found.link
-            assert link_field(found.path, found.link) == b"\th" + link
+            (entry,) = decode(b"b\t5\t1\th" + link + b"\n")
+            assert isinstance(entry, File)
+            assert entry.link
+            assert link_field(entry.path, entry.link) == b"\th" + link
 
 
 @pytest.mark.parametrize("names", [(b"b", b"a"), (b"a", b"a"), (b"\\x0a", b"\\x09")])
@@ -123,7 +123,7 @@ def test_names_grow(names: tuple[bytes, bytes]) -> None:
 
 
 def test_names_are_sorted_raw_not_as_they_are_spelled() -> None:
-    # TAB is less than a space, its spelling is not.
+    # TAB sorts before a space, its escape does not.
     assert len(decode(b"\\x09\t5\t1\n \t5\t1\n")) == 2
 
 

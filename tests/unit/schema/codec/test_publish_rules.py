@@ -1,4 +1,4 @@
-"""Publish rules, as an upstream or an administrator spells them."""
+"""Publish rules of upstreams and administrators."""
 
 import pytest
 
@@ -32,11 +32,11 @@ def test_a_pattern(subtests: pytest.Subtests) -> None:
             assert parse_rule(f"indices {text}") == StageRule(1, pattern, f"indices {text}")
 
 
-@pytest.mark.parametrize(("path", "wanted"), [("/", b""), ("/a/b", b"a/b"), ("/a/", b"a")])
-def test_a_profile(path: str, wanted: bytes) -> None:
+@pytest.mark.parametrize(("path", "expected"), [("/", b""), ("/a/b", b"a/b"), ("/a/", b"a")])
+def test_a_profile(path: str, expected: bytes) -> None:
     rule = parse_rule(f"profile apt {path}")
     assert isinstance(rule, ProfileRule)
-    assert (rule.profile, rule.path) == ("apt", wanted)
+    assert (rule.profile, rule.path) == ("apt", expected)
 
 
 def test_what_is_no_rule(subtests: pytest.Subtests) -> None:
@@ -78,7 +78,7 @@ def test_rules_come_back_in_their_order() -> None:
 def test_a_later_kind_of_rule_is_ignored_and_not_ours_to_write() -> None:
     assert [rule.text for rule in usable_rules(GOOD)] == list(GOOD[:-1])
     assert [rule.text for rule in own_rules(GOOD[:-1])] == list(GOOD[:-1])
-    with pytest.raises(FormatError, match="begins with none of payload, indices, pointers"):
+    with pytest.raises(FormatError, match="must begin with one of payload, indices, pointers"):
         own_rules(GOOD)
 
 

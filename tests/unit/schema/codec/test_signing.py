@@ -1,4 +1,4 @@
-"""Signed commits apart and together: what is not in the one form that there is, is refused."""
+"""Signed commits are split and joined; any other form than git's is refused."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Heads and lists of the static transport: read back, refused, and the way through them."""
+"""Heads and lists of the static transport: decoding, refusals, and paths through steps."""
 
 import pytest
 from hypothesis import given
@@ -46,12 +46,12 @@ def test_any_text_is_a_head_or_refused(head: Static, data: st.DataObject) -> Non
     at = data.draw(st.integers(0, len(text) - 1))
     text[at : at + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
     try:
-        found = Static.decode(bytes(text), "head")
+        static = Static.decode(bytes(text), "head")
     except FormatError:
         return
-    named = {serial for step in found.steps for serial in (step.old, step.new)}
-    assert named <= {NOTHING, *found.commits}
-    assert list(found.commits) == sorted(found.commits, reverse=True)
+    serials = {serial for step in static.steps for serial in (step.old, step.new)}
+    assert serials <= {NOTHING, *static.commits}
+    assert list(static.commits) == sorted(static.commits, reverse=True)
 
 
 COMMIT = "commit\t" + "a" * 40

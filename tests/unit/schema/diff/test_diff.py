@@ -13,21 +13,21 @@ from tests.support.schema.trees import Tree, directory, file, files, replay, sam
 
 
 def compare(old: Tree, new: Tree) -> list[Change | Moved]:
-    found = list(diff(snapshot(old), snapshot(new)))
-    assert same(replay(old, found), new)
-    return found
+    differences = list(diff(snapshot(old), snapshot(new)))
+    assert same(replay(old, differences), new)
+    return differences
 
 
 def compare_shared(old: Tree, new: Tree) -> list[Change | Moved]:
     objects = MemoryObjects()
-    found = list(diff(snapshot(old, objects), snapshot(new, objects)))
-    assert same(replay(old, found), new)
-    return found
+    differences = list(diff(snapshot(old, objects), snapshot(new, objects)))
+    assert same(replay(old, differences), new)
+    return differences
 
 
-def paths(found: list[Change | Moved]) -> set[bytes]:
-    assert all(isinstance(each, Change) for each in found)
-    return {each.path for each in found if isinstance(each, Change)}
+def paths(differences: list[Change | Moved]) -> set[bytes]:
+    assert all(isinstance(each, Change) for each in differences)
+    return {each.path for each in differences if isinstance(each, Change)}
 
 
 def test_crossing_a_threshold_is_no_change(subtests: pytest.Subtests) -> None:
@@ -61,10 +61,10 @@ def test_types_change_in_all_directions(subtests: pytest.Subtests) -> None:
             for neighbours in [0, 140, 300]:
                 with subtests.test(before=before, after=after, neighbours=neighbours):
                     around = files(b"", neighbours)
-                    found = compare(tree_of(*around, *before), tree_of(*around, *after))
-                    assert paths(found) == {e.path for e in before} ^ {e.path for e in after} | {
-                        e.path for e in before for f in after if e.path == f.path and e != f
-                    }
+                    differences = compare(tree_of(*around, *before), tree_of(*around, *after))
+                    assert paths(differences) == {e.path for e in before} ^ {
+                        e.path for e in after
+                    } | {e.path for e in before for f in after if e.path == f.path and e != f}
 
 
 def test_a_file_that_became_a_directory_is_one_change_when_joined() -> None:
@@ -110,7 +110,7 @@ def test_a_directory_can_move_into_another_level() -> None:
 
 
 def test_a_directory_can_leave_one_that_becomes_small() -> None:
-    # What stays of `a` fits into its parent's manifest; what left it is moved all the same.
+    # The rest of `a` fits into its parent's manifest; its former content still counts as moved.
     inside = files(b"a/b", 200)
     apart: list[Entry] = [directory(b"a"), file(b"a/left"), directory(b"z")]
     old = tree_of(*apart, directory(b"a/b"), *inside)
@@ -122,17 +122,17 @@ def test_a_directory_can_leave_one_that_becomes_small() -> None:
 def test_what_stays_in_a_directory_that_becomes_small_is_compared() -> None:
     large = tree_of(directory(b"a"), directory(b"a/b"), *files(b"a/b", 200))
     small = tree_of(directory(b"a"), directory(b"a/b"), *files(b"a/b", 20))
-    gone = {each.path for each in files(b"a/b", 200)[20:]}
-    assert paths(compare(large, small)) == gone
-    assert paths(compare(small, large)) == gone
+    removed = {each.path for each in files(b"a/b", 200)[20:]}
+    assert paths(compare(large, small)) == removed
+    assert paths(compare(small, large)) == removed
 
 
 def test_equal_directories_are_moved_one_by_one() -> None:
     old = tree_of(*(e for n in b"abc" for e in _equal(bytes((n,)))))
     new = tree_of(*(e for n in b"xyz" for e in _equal(bytes((n,)))))
-    found = compare_shared(old, new)
-    assert len(found) == 3
-    assert {each.old for each in found if isinstance(each, Moved)} == {b"a", b"b", b"c"}
+    differences = compare_shared(old, new)
+    assert len(differences) == 3
+    assert {each.old for each in differences if isinstance(each, Moved)} == {b"a", b"b", b"c"}
 
 
 def _equal(name: bytes) -> list[Entry]:
@@ -162,10 +162,10 @@ def test_what_was_found_is_handed_over_before_all_is_read() -> None:
     leaves = files(b"", 5000)
     old = snapshot(tree_of(*leaves), objects)
     new = snapshot(tree_of(*(each._replace(mtime=1) for each in leaves)), objects)
-    found = diff(old, new)
-    next(found)
+    differences = diff(old, new)
+    next(differences)
     read = len(objects.read_ids)
-    assert len(list(found)) == 4999
+    assert len(list(differences)) == 4999
     assert 0 < read < len(objects.read_ids) / 2
 
 
@@ -198,18 +198,16 @@ def test_digests_that_became_known_are_no_change() -> None:
 
 
 @pytest.mark.parametrize("count", [3, 400, 12_000])
-@pytest.mark.parametrize("known", [1, 2, None])
-def test_another_digest_alone_is_a_change(count: int, known: int | None) -> None:
+@pytest.mark.parametrize("gap", [1, 2, None])
+def test_another_digest_alone_is_a_change(count: int, gap: int | None) -> None:
     one, other = b"1" * 32, b"2" * 32
-    leaves = [
-        e._replace(digest=None if known and n % known else one)
-        for n, e in enumerate(files(b"", count))
-    ]
+    entries = enumerate(files(b"", count))
+    leaves = [e._replace(digest=None if gap and n % gap else one) for n, e in entries]
     changed = {leaves[0].path, leaves[count // 2].path, leaves[-1].path}
     after = [e._replace(digest=e.digest and other) if e.path in changed else e for e in leaves]
-    found = compare(tree_of(*leaves), tree_of(*after))
-    assert paths(found) == {e.path for e in leaves if e.digest and e.path in changed}
-    assert all(isinstance(e, Change) and e.attributes == {"digest"} for e in found)
+    differences = compare(tree_of(*leaves), tree_of(*after))
+    assert paths(differences) == {e.path for e in leaves if e.digest and e.path in changed}
+    assert all(isinstance(e, Change) and e.attributes == {"digest"} for e in differences)
 
 
 def test_every_attribute_has_a_name() -> None:

@@ -1,4 +1,4 @@
-"""What both sides write of a pack."""
+"""The header of a pack."""
 
 from huai_schema.git.packfile import pack_header
 

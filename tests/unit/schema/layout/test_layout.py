@@ -34,7 +34,7 @@ def test_listings_come_in_tree_order(subtests: pytest.Subtests) -> None:
 
 
 def in_parts(path: bytes, leaves: list[bytes], size: int) -> Iterator[Listing]:
-    """A listing in parts; every second one has digests."""
+    """Yield a listing in parts, every second one with digests."""
     for start in range(0, len(leaves), size):
         text = b"".join(leaves[start : start + size])
         part = Listing(RelPath(path), b"0" if start == 0 else b"", text)
@@ -50,12 +50,12 @@ def test_a_directory_may_come_in_parts(subtests: pytest.Subtests) -> None:
                 parts = list(in_parts(b"d", leaves, size))
                 zeros = (bytes(32 * part.leaves.count(b"\n")) for part in parts)
                 column = b"".join(p.digests or none for p, none in zip(parts, zeros, strict=True))
-                whole = listing(b"d", b"".join(leaves))._replace(digests=column)
+                complete = listing(b"d", b"".join(leaves))._replace(digests=column)
                 rest = [listing(b"d/sub", b"leaf\t1\t0\n"), listing(b"e")]
                 assert build([listing(b""), *parts, *rest], None) == build(
-                    [listing(b""), whole, *rest], None
+                    [listing(b""), complete, *rest], None
                 )
-                top = [listing(b"", b"".join(leaves))._replace(digests=whole.digests), *rest[1:]]
+                top = [listing(b"", b"".join(leaves))._replace(digests=complete.digests), *rest[1:]]
                 assert build([*in_parts(b"", leaves, size), *rest[1:]], None) == build(top, None)
 
 
@@ -83,8 +83,8 @@ def test_a_name_sorts_by_components_not_by_bytes() -> None:
 def names(tree: Tree, oid: bytes | None = None) -> set[bytes]:
     objects = MemoryObjects()
     read = snapshot(tree, objects)
-    found = read.own_directory(ROOT, oid or read.tree)
-    return set(found.children) | ({b"cut"} if found.ids[2] else set())
+    directory = read.own_directory(ROOT, oid or read.tree)
+    return set(directory.children) | ({b"cut"} if directory.ids[2] else set())
 
 
 @pytest.mark.parametrize(("count", "own"), [(127, False), (128, True)])
@@ -102,11 +102,11 @@ def test_a_manifest_of_more_than_256_lines_is_cut(count: int, cut: bool) -> None
 def test_more_than_64_pieces_are_split(count: int, split: bool) -> None:
     names = [b"%06d" % number for number in range(20_000)]
     starts = [name for name in names if crc32(name) % 128 == 0][:count]
-    others = [name for name in names if crc32(name) % 128 != 0][:300]
+    inner = [name for name in names if crc32(name) % 128 != 0][:300]
     objects = MemoryObjects()
-    read = snapshot(tree_of(*map(file, sorted(starts + others))), objects)
-    found = read.own_directory(ROOT, read.tree)
-    pieces = found.ids[2]
+    read = snapshot(tree_of(*map(file, sorted(starts + inner))), objects)
+    own = read.own_directory(ROOT, read.tree)
+    pieces = own.ids[2]
     assert pieces
     items = list(decode_tree(objects.read(pieces, "tree")))
     assert all(item.is_tree for item in items) is split

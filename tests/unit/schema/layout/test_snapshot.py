@@ -1,4 +1,4 @@
-"""Snapshots put together by hand, each breaking one rule of FORMAT.md."""
+"""Handmade snapshots that each break one rule of FORMAT.md."""
 
 import pytest
 
@@ -17,7 +17,7 @@ OWN = b"./\t0\n"
 
 
 class Forge:
-    """Writes whatever it is told to."""
+    """A writer of arbitrary objects."""
 
     def __init__(self) -> None:
         self.objects = MemoryObjects()
@@ -31,19 +31,19 @@ class Forge:
         return self.objects.write("tree", encode_tree(items))
 
     def own(self, text: bytes, **children: bytes) -> bytes:
-        named = {b"=" + name.encode(): oid for name, oid in children.items()}
-        return self.tree({b"m": self.blob(text)}, named)
+        items = {b"=" + name.encode(): oid for name, oid in children.items()}
+        return self.tree({b"m": self.blob(text)}, items)
 
     def pieces(self, *texts: bytes, keys: list[bytes] | None = None) -> bytes:
-        first, *others = texts
-        keys = keys or [piece_key(text.partition(b"\t")[0]) for text in others]
-        blobs = {key: self.blob(text) for key, text in zip(keys, others, strict=True)}
+        first, *rest = texts
+        keys = keys or [piece_key(text.partition(b"\t")[0]) for text in rest]
+        blobs = {key: self.blob(text) for key, text in zip(keys, rest, strict=True)}
         return self.tree({b"m": self.blob(first)}, {b"p": self.tree(blobs)} if blobs else {})
 
     def read(self, root: bytes, limit: int = 10_000) -> None:
-        found = Snapshot(self.objects, root, limit)
-        assert list(found.entries())
-        check_hardlinks(found)
+        snapshot = Snapshot(self.objects, root, limit)
+        assert list(snapshot.entries())
+        check_hardlinks(snapshot)
 
     def refused(self, root: bytes, reason: str, limit: int = 10_000) -> None:
         with pytest.raises(FormatError, match=reason) as caught:
@@ -90,8 +90,8 @@ def test_a_name_is_either_a_leaf_or_a_directory(count: int) -> None:
     for n in range(count):
         name = b"%03d" % n
         forge.refused(forge.own(OWN + leaves + name + b"/\t0\n"), "both a directory and not")
-        both = forge.own(OWN + leaves, **{name.decode(): child})
-        forge.refused(both, "both a directory and not")
+        tree = forge.own(OWN + leaves, **{name.decode(): child})
+        forge.refused(tree, "both a directory and not")
 
 
 @pytest.mark.parametrize("name", [".~tmp~", ".~TMP~"])
@@ -122,8 +122,8 @@ def test_columns_belong_to_pieces() -> None:
     text, column = forge.blob(OWN + b"a\t1\t0\n"), forge.blob(b"d" * 32)
     pieces = forge.tree({piece_key(b"b"): forge.blob(b"b\t1\t0\n")})
     stray = forge.tree({piece_key(b"x") + b".d": column})
-    both = {b"p": pieces, b"q": stray}
-    forge.refused(forge.tree({b"m": text}, both), "column without its manifest")
+    children = {b"p": pieces, b"q": stray}
+    forge.refused(forge.tree({b"m": text}, children), "column without its manifest")
     unsuffixed = {b"p": pieces, b"q": forge.tree({piece_key(b"b"): column})}
     forge.refused(forge.tree({b"m": text}, unsuffixed), "unknown piece")
     empty = forge.blob(b"")
@@ -151,7 +151,7 @@ def test_pieces_hang_in_the_one_possible_tree() -> None:
 
 
 def test_a_bomb_of_empty_trees_is_no_bomb() -> None:
-    # Sixteen levels of sixteen names each would be 2^64 trees.
+    # Sixteen levels with sixteen names each are 2^64 trees.
     forge = Forge()
     tree = forge.tree({})
     for _ in range(16):
@@ -172,7 +172,7 @@ def test_a_bomb_of_pieces_is_no_bomb() -> None:
 
 
 def bomb(forge: Forge) -> bytes:
-    """2^40 directories in 41 trees."""
+    """Build 2^40 directories from 41 trees."""
     tree = forge.own(OWN)
     for _ in range(40):
         tree = forge.own(OWN, a=tree, b=tree)
@@ -204,8 +204,8 @@ def test_the_announced_total_is_just_enough() -> None:
     for limit in (len(tree), len(tree) - 1):
         some = Snapshot(read.reader, read.tree, limit)
         empty = snapshot(tree_of(), MemoryObjects())
-        both = empty.reader
-        assert isinstance(both, MemoryObjects)
+        reader = empty.reader
+        assert isinstance(reader, MemoryObjects)
         if limit == len(tree):
             assert len(list(some.entries())) == limit
             assert len(list(diff(some, empty))) == limit - 1
@@ -229,7 +229,7 @@ def test_subdirectories_that_are_named_count_before_they_are_read() -> None:
 
 
 def test_lines_cannot_be_long_throughout() -> None:
-    # What is ignored of a line is held all the same.
+    # Ignored fields of a line are kept, too.
     forge = Forge()
     long = b"\tz" + b"x" * 60_000
     text = OWN + b"".join(b"%03d\t1\t0%b\n" % (number, long) for number in range(250))
@@ -257,7 +257,7 @@ def test_a_directory_of_long_pieces_is_no_way_around() -> None:
 
 
 def test_one_directory_under_many_names_ends_a_comparison() -> None:
-    # Each pair of directories is looked at by itself, and all are the same two objects.
+    # Each pair of directories is compared separately, and all are the same two objects.
     forge = Forge()
     names = [f"{number:02}" for number in range(50)]
     old = forge.own(OWN)
@@ -274,11 +274,11 @@ def test_a_deep_path_is_looked_up_from_where_the_last_one_was() -> None:
     tree = forge.own(OWN + b"x\t1\t0\n")
     for _ in range(300):
         tree = forge.own(OWN, d=tree)
-    found = Snapshot(forge.objects, tree)
+    snapshot = Snapshot(forge.objects, tree)
     forge.objects.read_ids.clear()
     for depth in range(301):
-        assert found.directory(RelPath(b"/".join([b"d"] * depth)))
-    assert found.entry(RelPath(b"/".join([*[b"d"] * 300, b"x"])))
+        assert snapshot.directory(RelPath(b"/".join([b"d"] * depth)))
+    assert snapshot.entry(RelPath(b"/".join([*[b"d"] * 300, b"x"])))
     assert len(forge.objects.read_ids) < 301 * 5
 
 
@@ -332,8 +332,8 @@ def test_looking_up_one_file_reads_one_piece_and_its_digests() -> None:
     read = snapshot(tree_of(directory(b"in"), *inside, *many), objects)
     assert read.leaf(many[0].path) == many[0]
     objects.read_ids.clear()
-    for each in many[::500] + inside[:1]:
-        assert read.leaf(each.path) == each
+    for entry in many[::500] + inside[:1]:
+        assert read.leaf(entry.path) == entry
     for absent in (b"", b"f", b"f00000x", b"g", b"in", b"in/g", b"f00000/x", b"no/such/path"):
         assert read.leaf(RelPath(absent)) is None
     assert len(objects.read_ids) <= 2 * 20

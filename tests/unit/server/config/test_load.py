@@ -297,11 +297,9 @@ def test_a_key_that_stands_twice_is_named(tmp_path: Path) -> None:
     for act in (load, lambda root: add_module(root, "n", Module("/"))):
         with pytest.raises(ConfigError) as caught:
             act(tmp_path)
-        place = (
-            f"{config_path(tmp_path)}: line 4: path stands twice in [modules.m], first in line 2"
-        )
+        place = f"{config_path(tmp_path)}: line 4: path is repeated in [modules.m], first in line 2"
         assert caught.value.message == place
-        assert "leave one of them" in caught.value.hint
+        assert "keep one of them" in caught.value.hint
     assert config_path(tmp_path).read_text() == text
 
 

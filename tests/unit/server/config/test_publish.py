@@ -20,7 +20,7 @@ def test_rules_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rule", "reason"),
     [
-        ("pointer /serial", "begins with none of payload, indices, pointers, volatile, profile"),
+        ("pointer /serial", "must begin with one of payload, indices, pointers, volatile, profile"),
         ("pointers", "is not a publish rule"),
         ("pointers a//b", "is not a pattern"),
         ("profile apt debian", "is not a publish rule"),

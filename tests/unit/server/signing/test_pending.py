@@ -180,7 +180,7 @@ def test_a_request_that_is_damaged(pair: Elsewhere) -> None:
 
 def test_a_signed_commit_is_none_that_waits(pair: Elsewhere) -> None:
     data = pair.up.repository.read(bytes.fromhex(pair.up.head.commit), "commit")
-    with pytest.raises(FormatError, match="signed already"):
+    with pytest.raises(FormatError, match="already signed"):
         PendingCommit.decode(data)
 
 
