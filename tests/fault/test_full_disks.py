@@ -257,7 +257,7 @@ def test_the_oldest_trash_makes_room_if_that_is_enough(place: Site, disk: Path) 
     renew(up, 4, megabytes=2)
     ended = down.sync()
     assert ended.code == 0, ended
-    assert ended.err.count("leaves the trash before its time") == 1
+    assert ended.err.count("is purged early") == 1
     assert serials(down) == [2, 3]
     assert rsync_differences(up, down) == ""
     assert down.run("undo", down.name).code == 0

@@ -1,19 +1,19 @@
 """What the client makes of a web server's answers: heads, redirections; and of its own headers."""
 
 from huai_client.metadata.curl.head import read_head
-from huai_client.metadata.curl.redirection import RedirectionError, redirected
-from huai_client.transfer.http.answer import Asked, Meaning, judge
+from huai_client.metadata.curl.redirection import RedirectionError, redirect_target
 from huai_client.transfer.http.login import read_headers
+from huai_client.transfer.http.verdict import Meaning, RequestedRange, judge
 from huai_client.transfer.options import TransferOptionsError
 from tests.fuzz.folder import folder
 from tests.fuzz.target import Outcome, Target
 
 _NOW = 1_700_000_000.0
 _ASKED = (
-    Asked(0, 1000, 1000),
-    Asked(400, 1000, 1000),
-    Asked(400, 500, 1000, from_start=False),
-    Asked(0, 10, 10, proved=False, changes=True),
+    RequestedRange(0, 1000, 1000),
+    RequestedRange(400, 1000, 1000),
+    RequestedRange(400, 500, 1000, from_start=False),
+    RequestedRange(0, 10, 10, proved=False, changes=True),
 )
 
 
@@ -34,7 +34,7 @@ def _location(data: bytes) -> object:
     """A line for where it comes from, and what it says."""
     here, _, location = data.decode("latin-1").partition("\n")
     address = "https://h/a" if here else "http://h:8/a"
-    target = redirected(address, location)
+    target = redirect_target(address, location)
     assert target.isascii()
     assert target.isprintable()
     assert target.startswith(("https://",) if here else ("http://", "https://"))

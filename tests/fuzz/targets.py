@@ -175,9 +175,9 @@ def _talk(data: bytes) -> object:
     """What is said on both streams, and what is made of it when rsync has ended."""
     talk = RsyncOutput()
     for at in range(0, len(data), 50):
-        talk.hear_output(data[at : at + 50])
-        talk.hear_errors(data[at : at + 50])
-    talk.hear_errors(b"\n")
+        talk.read_output(data[at : at + 50])
+        talk.read_errors(data[at : at + 50])
+    talk.read_errors(b"\n")
     errors = [classify_exit(code, talk, _URL) for code in (-9, 0, 4, 12, 23, 35)]
     figures = talk.progress > 0, talk.received > 0, len(talk.too_large) > 0, talk.unverified
     denied = frozenset(talk.denied_of([RelPath(b"a/b"), RelPath(b"b")]))

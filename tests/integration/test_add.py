@@ -181,7 +181,7 @@ def test_the_upstream_is_asked_unless_told_otherwise(down: Downstream) -> None:
             added = down.run("add", *options, name, upstream.url, f"{down.dest}/{name}")
             assert added.code == 0
             assert f"huai-client: {name}: warning: {upstream.url}" in added.err
-            assert "look at the URL and the module's name" in added.err
+            assert "check the URL and the module's name" in added.err
             assert upstream.questions
             upstream.questions.clear()
     added = down.run("add", "--check", "--json", "gone", upstream.url, f"{down.dest}/gone")

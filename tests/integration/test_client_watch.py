@@ -187,8 +187,7 @@ def test_an_upstream_without_events_is_polled(place: Site, tmp_path: Path) -> No
         polling = '\n[watch]\nspread = "0"\npoll = "1s"\n'
         up, down = mirrored(place, polling, url=proxy.url)
         with watching(down, up.name) as watch:
-            message = f"{proxy.url}: tells of no commits"  # prose: the message of the program
-            watch.wait("unsubscribed", message=message)
+            watch.wait("unsubscribed", message=f"{proxy.url}: sends no events")
             for text in (b"22", b"333"):
                 change(up, down, text)
             assert watch.count("subscribed") == 0

@@ -352,7 +352,7 @@ def test_a_trickle_of_talk(tmp_path: Path) -> None:
 def test_talk_without_a_pack(tmp_path: Path) -> None:
     talk, start = packet(b"\x02" + b"talk\n" * 1000), Mirror().start
     with hostile(lambda send: forever(send, start, talk)) as url:
-        with pytest.raises(FormatError, match="talk more than pack"):
+        with pytest.raises(FormatError, match="more other output than pack"):
             Repository(tmp_path / "copy", timeout=SECONDS).fetch(url)
 
 

@@ -193,7 +193,7 @@ def test_a_volatile_file_comes_with_its_new_size_and_time(upstream: Path, down: 
     newer = outcome.newer[RelPath(b"newer")]
     assert (newer.size, newer.mtime // 10**9) == (13, T0 // 10**9 + 5)
     assert outcome.newer[RelPath(b"none")].size == 0
-    assert [file.path for file in outcome.kept] == [b"older"]
+    assert [file.path for file in outcome.unchanged] == [b"older"]
 
 
 def put_beginning(down: Downstream, path: bytes, content: bytes) -> None:

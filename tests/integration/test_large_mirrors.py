@@ -12,7 +12,7 @@ import pytest
 
 from huai_client.state.upstream_health import UpstreamHealth
 from huai_client.transfer import ContentUrl, TransferOptions
-from huai_client.transfer.large.arriving import Making
+from huai_client.transfer.large.arriving import NewFile
 from huai_client.transfer.large.pieces import Pieces
 from huai_client.transfer.sources import Sources
 from huai_native._native import BlockIndex
@@ -61,7 +61,7 @@ class Assembly:
     def fetch(self, pieces: Pieces, ranges: Sequence[tuple[int, int]] = RANGES) -> bool:
         """Fetch a new file; true if it is complete, and then it is right."""
         with self._target.open("w+b") as target:
-            making = Making(self.file, self.index, target.fileno())
+            making = NewFile(self.file, self.index, target.fileno())
             complete = pieces.fetch(making, ranges)
             if complete:
                 assert self.index.wrong_ranges(target.fileno(), [*ranges], 1) == []
@@ -187,19 +187,22 @@ ANSWERS = {
     "longer than asked": (longer, "for a piece of"),
     "longer than it says": (
         lambda q: longer(q)._replace(counted=False),
-        "more bytes than were asked for",
+        "more bytes than were requested",
     ),
     "shorter than it says": (shorter, "it ends after"),
-    "no Content-Range": (lambda _: Reply("206 Partial Content", (), CONTENT[:BLOCK]), "no range"),
+    "no Content-Range": (
+        lambda _: Reply("206 Partial Content", (), CONTENT[:BLOCK]),
+        "without a requested range",
+    ),
     "200 instead of 206": (lambda _: Reply(body=CONTENT), "the whole file instead of a piece"),
     "416": (lambda _: Reply("416 No"), "HTTP 416"),
     "gzip": (
         lambda q: piece(q, b"\x1f\x8b" + NOISE, "Content-Encoding: gzip")._replace(counted=False),
-        "which was not asked for",
+        "which was not requested",
     ),
     "gzip of the right length": (
         lambda q: piece(q, NOISE, "Content-Encoding: gzip"),
-        "holds something else",
+        "wrong content",
     ),
     "a redirection to ftp": (
         lambda _: Reply("302 Found", ("Location: ftp://127.0.0.1/x",)),
@@ -211,8 +214,8 @@ ANSWERS = {
         f"{len(LOGIN)} bytes instead of",
     ),
     "a login": (lambda _: Reply("401 No", ("WWW-Authenticate: Basic",)), "HTTP 401"),
-    "an older version": (lambda q: piece(q, NOISE), "holds something else"),
-    "random bytes in the middle": (lambda q: piece(q, MIDDLE), "holds something else"),
+    "an older version": (lambda q: piece(q, NOISE), "wrong content"),
+    "random bytes in the middle": (lambda q: piece(q, MIDDLE), "wrong content"),
     "a truncated one": (
         lambda _: Reply("416 Range Not Satisfiable", ("Content-Range: bytes */7",)),
         "HTTP 416",
@@ -358,7 +361,7 @@ def test_a_mirror_that_is_slow_by_far_is_overtaken(
         pieces = stack.enter_context(assembly.pieces(bad, good.url))
         assert assembly.fetch(pieces)
         assert assembly.fetch(pieces)
-    assert assembly.listener.retries == [f"{bad}/: slower than others by far"]
+    assert assembly.listener.retries == [f"{bad}/: much slower than others"]
 
 
 def test_connections_that_break_are_made_again(upstream: Path, assembly: Assembly) -> None:
@@ -379,4 +382,4 @@ def test_a_full_disk_ends_it(upstream: Path, assembly: Assembly) -> None:
         open("/dev/full", "wb") as full,
         pytest.raises(OSError, match="No space"),
     ):
-        pieces.fetch(Making(assembly.file, assembly.index, full.fileno()), RANGES)
+        pieces.fetch(NewFile(assembly.file, assembly.index, full.fileno()), RANGES)

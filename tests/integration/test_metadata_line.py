@@ -8,10 +8,10 @@ import pytest
 
 from huai_client.metadata.http import (
     MetadataUrl,
-    Question,
+    Request,
     UpstreamDownError,
     UpstreamTimeoutError,
-    ask,
+    send,
 )
 from huai_client.metadata.newest import Newest, find_newest
 from huai_schema.codec.static_files import StaticFile
@@ -43,9 +43,9 @@ class Upstream:
         self.asked.append(asked)
         with client:
             client.settimeout(SECONDS)
-            for answer in self._connections.pop(0):
+            for response in self._connections.pop(0):
                 asked.append(client.recv(1 << 16).split()[0])
-                client.sendall(answer)
+                client.sendall(response)
 
 
 def said(body: bytes, *headers: bytes, version: bytes = b"1.1") -> bytes:
@@ -62,8 +62,8 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r
 
 def fetched(newest: Newest, *, timeout: float = SECONDS) -> bytes:
     """The pack that comes for the newest commit."""
-    with ask(newest.found, Question("static/packs/1.pack"), timeout=timeout) as answer:
-        return answer.whole(1000)
+    with send(newest.url, Request("static/packs/1.pack"), timeout=timeout) as response:
+        return response.read_all(1000)
 
 
 @pytest.mark.parametrize("first", [said(HEAD), CHUNKED])
@@ -109,7 +109,7 @@ def test_an_answer_that_began_is_not_asked_for_again() -> None:
 def test_another_host_has_its_own_connection() -> None:
     with Upstream([said(HEAD)]).served() as one, Upstream([said(PACK)]).served() as other:
         newest = find_newest(one.url)
-        assert fetched(newest._replace(found=other.url)) == PACK
+        assert fetched(newest._replace(url=other.url)) == PACK
     assert (one.asked, other.asked) == ([[b"GET"]], [[b"GET"]])
 
 

@@ -129,7 +129,7 @@ def test_all_are_behind(place: Site, up: Upstream, tmp_path: Path) -> None:
         down.configure(url=(f"http://{dead}", stale))
         ended = down.sync()
         assert ended.code == 10
-        assert "nothing newer than what is here" in ended.err
+        assert "nothing newer than the local metadata" in ended.err
         assert (fingerprint(down.dest), down.state) == before
         down.configure(url=(stale, place.url))
         assert down.sync("--accept-rollback").code == 0
@@ -181,7 +181,7 @@ def test_the_words_of_an_upstream_are_escaped_for_a_terminal(place: Site, up: Up
 
 @pytest.mark.parametrize(
     ("weakness", "reason"),
-    [(silent, "no answer in time"), (lambda url: trickling(url, 40), "sends too slowly")],
+    [(silent, "no response in time"), (lambda url: trickling(url, 40), "sends too slowly")],
     ids=["silent", "slow"],
 )
 def test_one_that_gives_way(place: Site, up: Upstream, weakness: Any, reason: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.metadata.files import Files
-from huai_client.metadata.http import MetadataUrl, Question, UpstreamError, ask
+from huai_client.metadata.http import MetadataUrl, Request, UpstreamError, send
 from huai_client.metadata.newest import find_newest
 from huai_client.run.deadline import NEVER
 from huai_schema.codec.static_files import NOTHING, Static, StaticFile, Step
@@ -51,15 +51,15 @@ def test_the_target_of_a_redirection_gets_none(host: str, given: str) -> None:
         with scripted(lead) as named:
             url = MetadataUrl(f"{named.url.replace('//', f'//{given}')}/git/m.git")
             newest = find_newest(url)
-            with ask(newest.found, Question("objects")) as answered:
-                answered.whole(100)
+            with send(newest.url, Request("objects")) as answered:
+                answered.read_all(100)
             reader = Files(timeout=30, deadline=NEVER)
-            with reader.get(newest.found, "static/packs/1") as answered:
-                answered.whole(100)
+            with reader.get(newest.url, "static/packs/1") as answered:
+                answered.read_all(100)
             with reader.get(url, "static/packs/2") as answered:
-                answered.whole(1 << 20)
+                answered.read_all(1 << 20)
             with reader.get(url, "static/packs/3") as answered:
-                answered.whole(1 << 20)
+                answered.read_all(1 << 20)
     assert newest.commit == COMMIT
     assert len(target.questions) == 5
     assert logins(target) == {"none"}
@@ -76,14 +76,14 @@ def test_a_redirection_on_the_same_server_keeps_it() -> None:
 
     with scripted(answered) as server:
         newest = find_newest(MetadataUrl(f"{server.url}/old/m.git"))
-        assert str(newest.found) == f"{server.url}/new/m.git"
-        with ask(newest.found, Question("objects")) as said:
-            assert said.whole(10)
+        assert str(newest.url) == f"{server.url}/new/m.git"
+        with send(newest.url, Request("objects")) as said:
+            assert said.read_all(10)
 
 
 @pytest.mark.parametrize("text", ["machine 127.0.0.1 login me pasword SECRET", "\xff SECRET"])
 def test_a_netrc_that_is_not_understood_is_not_quoted(tmp_path: Path, text: str) -> None:
     (tmp_path / "netrc").write_text(f"{text}\n", encoding="latin-1")
-    with pytest.raises(UpstreamError, match="not understood") as found:
+    with pytest.raises(UpstreamError, match="cannot be parsed") as found:
         find_newest(MetadataUrl("http://127.0.0.1:1/m.git"))
     assert "SECRET" not in found.value.message

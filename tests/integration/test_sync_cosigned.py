@@ -91,7 +91,7 @@ def test_one_stolen_key_signs_nothing(pair: Pair) -> None:
     down.synced()
     for cosigners in ((), (key(1),), (key(9),), (key(1), key(9))):
         up.forge(key(1), cosigners=cosigners)
-        refused(down, "signed by 1 of the keys that are trusted, and 2 have to")
+        refused(down, "signed by 1 of the trusted keys, and 2 must")
     up.forge(key(9), cosigners=(key(1), key(2)))
     refused(down, f"signed by {key(9).public}, which is not trusted")
     up.forge(key(3), cosigners=(key(2),))
@@ -113,13 +113,13 @@ def test_co_signatures_that_are_wrong(pair: Pair) -> None:
         (own + line.replace(b": ", b":  "), "must be the last lines"),
         (own + line + b"More: text\n", "must be the last lines"),
         (own + line * 16, "more than 15"),
-        (own + b"Huai-Cosignature: AAAA\n", "signed wrongly"),
-        (own + line[:-20] + b"\n", "signed wrongly"),
+        (own + b"Huai-Cosignature: AAAA\n", "signature of the upstream's commit is not valid"),
+        (own + line[:-20] + b"\n", "signature of the upstream's commit is not valid"),
     ):
         up.replace(join_commit(payload, key(1).sign("git", payload).encode()))
         refused(down, reason)
     up.replace(join_commit(own, cosignature))  # which is not made for git
-    refused(down, "signed wrongly")
+    refused(down, "signature of the upstream's commit is not valid")
 
 
 def test_one_stolen_key_makes_no_keys(pair: Pair) -> None:
@@ -181,7 +181,7 @@ def test_a_downstream_may_ask_for_more(pair: Pair) -> None:
     up.signing = structs.replace(up.signing, threshold=1)
     up.commit(b"1")
     down.configure(keys=PUBLIC, threshold=2, verify="require")
-    refused(down, "signed by 1 of the keys that are trusted, and 2 have to")
+    refused(down, "signed by 1 of the trusted keys, and 2 must")
     up.forge(key(1), cosigners=(key(2),))
     down.synced()
     text = Keys(2, (key(8).public, key(9).public)).encode()

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from huai_client.plan.prepared import Prepared
+from huai_client.plan.prepared import PreparedPlan
 from huai_client.sync.follow import Following
 from huai_schema.errors import ExitCode
 from tests.support.upstream import T0, Pair, Site, Upstream, assert_equal
@@ -30,11 +30,11 @@ def synced_pair(place: Site) -> Pair:
     return up, down
 
 
-def once(action: Callable[[], object]) -> Callable[[Prepared], None]:
+def once(action: Callable[[], object]) -> Callable[[PreparedPlan], None]:
     """Act when the first plan is made, and not again."""
     waiting = [action]
 
-    def planned(_: Prepared) -> None:
+    def planned(_: PreparedPlan) -> None:
         if waiting:
             waiting.pop()()
 
@@ -147,7 +147,7 @@ def test_what_came_is_published_before_the_next_plan(pair: Pair) -> None:
     up, down = pair
     views: list[tuple[bool, bytes]] = []
 
-    def planned(_: Prepared) -> None:
+    def planned(_: PreparedPlan) -> None:
         index = (down.dest / "dists/sid/Packages").read_bytes()
         views.append(((down.dest / "pool/other").exists(), index))
         if len(views) == 1:
@@ -176,10 +176,10 @@ def test_attempts_that_left_nothing_are_forgotten(pair: Pair) -> None:
     assert_equal(up, down)
 
 
-def keep_changing(up: Upstream, numbers: Iterator[int]) -> Callable[[Prepared], None]:
+def keep_changing(up: Upstream, numbers: Iterator[int]) -> Callable[[PreparedPlan], None]:
     """Commit while each plan is made, and change a file of that commit once more."""
 
-    def move_on(_: Prepared) -> None:
+    def move_on(_: PreparedPlan) -> None:
         number = next(numbers)
         up.at(b"pool/new").unlink()
         up.commit()

@@ -63,7 +63,7 @@ def test_a_sync_pins_the_first_key_and_says_so_and_a_plan_does_not(pair: Pair) -
     assert trusted(down) is None
     ended = down.sync()
     assert ended.code == 0
-    assert "first seen" in ended.err
+    assert "first keys" in ended.err
     assert key(1).public in ended.err
     assert trusted(down) == {
         "version": 1,
@@ -75,7 +75,7 @@ def test_a_sync_pins_the_first_key_and_says_so_and_a_plan_does_not(pair: Pair) -
     assert down.state.valid_until == up.promise.valid_until
     up.commit(b"2")
     ended = down.sync()
-    assert (ended.code, "first seen" in ended.err) == (0, False)
+    assert (ended.code, "first keys" in ended.err) == (0, False)
     assert down.verify("--content").code == 0
 
 
@@ -98,7 +98,7 @@ def test_an_upstream_that_begins_to_sign_is_pinned(place: Site, tmp_path: Path) 
     assert (trusted(down), down.state.valid_until) == (None, 0)
     signed = SignedUpstream(up, tmp_path / "keys")
     signed.commit(b"1")
-    assert "first seen" in down.sync().err
+    assert "first keys" in down.sync().err
     signed.strip()
     refused(down, "not signed")
 
@@ -114,7 +114,7 @@ def test_keys_of_the_configuration(pair: Pair, tmp_path: Path, *, first: bool) -
     down.configure(keys=(), signers=str(allow(tmp_path / "signers", key(2).public)))
     refused(down, "not trusted")
     allow(tmp_path / "signers", key(2).public, key(1).public)
-    assert "first seen" not in down.sync().err
+    assert "first keys" not in down.sync().err
     assert trusted(down) is not None
     up.strip()
     refused(down, "not signed")
@@ -199,7 +199,7 @@ def test_wrong_headers_and_wrong_base64(synced: Pair) -> None:
         data[:begin] + b"encoding latin1\n" + data[begin:],
     ):
         up.replace(wrong)
-        refused(down, "signed wrongly")
+        refused(down, "signature of the upstream's commit is not valid")
     up.replace(data)
     down.synced()
 

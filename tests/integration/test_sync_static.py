@@ -154,7 +154,7 @@ def test_files_that_are_not_what_they_should_be(published: Published, tmp_path: 
         path.write_bytes(bad)
         error = refused(published, tmp_path / "copy")
         assert isinstance(error, FormatError), error
-        assert "not the file that its name says" in error.message
+        assert "not the file with the digest in its name" in error.message
     # As the head says, and yet no pack, or that of another commit.
     for data, commit in ((b"PACK" + bytes(40), head.commits[1]), (good, "1" * 40)):
         file = StaticFile(len(data), Blake3(data).digest())

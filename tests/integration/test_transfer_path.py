@@ -175,7 +175,7 @@ def test_a_volatile_file_may_be_newer(upstream: Path, down: Downstream) -> None:
     outcome = down.fetch([*files.values()], str(upstream), options)
     arrived = {b"newer", b"as-it-was", b"other-content"}
     assert outcome.arrived == [files[name] for name in names if name in arrived]
-    assert outcome.kept == [files[b"older"], files[b"larger"]]
+    assert outcome.unchanged == [files[b"older"], files[b"larger"]]
     assert outcome.newer[newer.path] == newer._replace(digest=None)
     assert {*outcome.newer} == {b"newer", b"other-content"}
 

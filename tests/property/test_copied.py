@@ -42,7 +42,7 @@ def change(place: Path, how: str) -> None:
 def verdicts(outcome: Outcome) -> list[list[RelPath]]:
     """Return the paths by result."""
     assert outcome.late == []
-    result = (outcome.arrived, outcome.missing, outcome.mismatched, outcome.kept)
+    result = (outcome.arrived, outcome.missing, outcome.mismatched, outcome.unchanged)
     return [[file.path for file in files] for files in result]
 
 

@@ -9,7 +9,7 @@ from huai_client.diff.candidate import Candidate, Move
 from huai_client.diff.table import CandidateTable
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.order.order import PublishOrder
-from huai_client.plan.pending import DelayPolicy, delay_deletions, reappeared
+from huai_client.plan.pending import DelayPolicy, delay_deletions, read_reappeared
 from huai_client.plan.planner import changed_directories, make_plan, with_directories
 from huai_client.plan.prepared import summarize
 from huai_client.plan.withhold import Withholding, withhold
@@ -159,7 +159,7 @@ def _sync_with_delay(
     ]
     waits = {each.path for each in waiting}
     candidates = [
-        reappeared(each, lambda path: _digest_in(tree, path)) if each.path in waits else each
+        read_reappeared(each, lambda path: _digest_in(tree, path)) if each.path in waits else each
         for each in candidates
     ]
     plan = make_plan(candidates, [], stages_of)
@@ -275,7 +275,7 @@ def test_what_is_withheld(
     for file in failed:
         withholding.fail(file.path)
     part = withhold(plan, withholding)
-    waits = {file.path for file in failed} | withholding.held
+    waits = {file.path for file in failed} | withholding.withheld
     _assert_order_is_kept(part, order, waits, want)
     # It can be carried out, and a sync from a repaired upstream finishes it.
     tree = have.tree

@@ -48,7 +48,7 @@ def messages(url: str) -> list[str]:
     for judge in (
         check_url,
         ContentUrl.parse,
-        lambda text: http._request(MetadataUrl(text), http.Question("x")),
+        lambda text: http._make_request(MetadataUrl(text), http.Request("x")),
         lambda text: convert_attest("place", ({"key": "/k", "urls": [text]},), "m"),
         lambda text: check_urls("place", "m", (text,)),
     ):

@@ -30,7 +30,7 @@ from huai_client.cli.main import command_line
 from huai_client.config import load as client_config
 from huai_client.config.mirror import Mirror
 from huai_client.metadata import upstream as metadata
-from huai_client.plan.prepared import Prepared
+from huai_client.plan.prepared import PreparedPlan
 from huai_client.run.options import SyncOptions
 from huai_client.state.paths import module_places as client_places
 from huai_client.state.state import State, load
@@ -202,7 +202,7 @@ class Downstream:
         """The same, until it ends."""
         return ended(self.spawn(*arguments, environment=environment))
 
-    def observed(self, planned: Callable[[Prepared], None] = lambda _: None) -> SyncResult:
+    def observed(self, planned: Callable[[PreparedPlan], None] = lambda _: None) -> SyncResult:
         """A sync in this process that calls back with its plan."""
         places = client_places(self.root, self.name)
         places.folder.mkdir(parents=True, exist_ok=True)

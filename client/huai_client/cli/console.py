@@ -13,7 +13,7 @@ from huai_program.ending import print_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from huai_client.plan.prepared import Prepared
+    from huai_client.plan.prepared import PreparedPlan
     from huai_client.sync.result import SyncResult
     from huai_schema.paths import RelPath
 
@@ -43,7 +43,7 @@ class Console:
             self.result(f"Total file size: {total} bytes")
             self.result(f"Total size is {total}")
 
-    def planned(self, prepared: "Prepared") -> None:
+    def planned(self, prepared: "PreparedPlan") -> None:
         """Accept a plan; prints nothing here."""
 
     def steps(self) -> "Callable[[str, RelPath], None] | None":

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from huai_client.config.modes import Reduced
 from huai_client.diff.symlinks import points_outside
 from huai_client.plan.operations import Plan
-from huai_client.plan.prepared import PlanSummary, Prepared, reduced_modes
+from huai_client.plan.prepared import PlanSummary, PreparedPlan, reduced_modes
 from huai_client.publish.report import Report
 from huai_client.sync.failures import failures
 from huai_client.sync.result import SyncResult
@@ -56,7 +56,7 @@ def summary_line(summary: PlanSummary) -> str:
     return ", ".join(text for count, text in parts if count)
 
 
-def selection_values(prepared: Prepared) -> dict[str, int]:
+def selection_values(prepared: PreparedPlan) -> dict[str, int]:
     """Return the entries and bytes that the filter selects, and the totals."""
     totals = prepared.commit.info.totals
     return {
@@ -67,7 +67,7 @@ def selection_values(prepared: Prepared) -> dict[str, int]:
     }
 
 
-def selection_line(prepared: Prepared) -> str:
+def selection_line(prepared: PreparedPlan) -> str:
     """Describe the selection of the filter in words."""
     entries, size, of_entries, of_size = selection_values(prepared).values()
     return (
@@ -96,13 +96,13 @@ def volatile_line(outcome: Outcome) -> str:
     """Describe the volatile files that differ from their metadata; empty if none does."""
     parts = (
         (len(outcome.newer), "newer than their metadata and published as they arrived"),
-        (len(outcome.kept), "left as they were"),
+        (len(outcome.unchanged), "left as they were"),
     )
     texts = ", ".join(f"{count:,} {text}" for count, text in parts if count)
     return f"volatile files: {texts}" if texts else ""
 
 
-def by_stat_line(prepared: Prepared) -> str:
+def by_stat_line(prepared: PreparedPlan) -> str:
     """Describe the paths that were compared by size and time alone; empty if none were."""
     if prepared.by_stat <= 0:
         return ""
@@ -110,7 +110,7 @@ def by_stat_line(prepared: Prepared) -> str:
     return f"{count} by size and time, as rsync does (verify --content compares the content)"
 
 
-def warnings(prepared: Prepared) -> Iterator[str]:
+def warnings(prepared: PreparedPlan) -> Iterator[str]:
     """Yield warnings about a plan."""
     if prepared.refused:
         yield f"a sync would refuse this: {prepared.refused}"
@@ -161,12 +161,12 @@ def result_values(result: SyncResult) -> dict[str, object]:
         values["refused"] = len(result.outcome.refused)
         values["volatile"] = {
             "newer": len(result.outcome.newer),
-            "kept": len(result.outcome.kept),
+            "kept": len(result.outcome.unchanged),
         }
     if result.reused:
         values["reused"] = {"files": result.reused.files, **result.reused._asdict()}
     if result.report:
-        values["withheld"] = result.report.held
+        values["withheld"] = result.report.withheld
         values["done"] = result.report.counts._asdict()
         values["published"] = [
             {

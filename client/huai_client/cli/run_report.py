@@ -17,7 +17,7 @@ from huai_schema.paths import exact, show
 if TYPE_CHECKING:
     from huai_client.diff.findings import Difference
     from huai_client.hooks.hooks import HookRun
-    from huai_client.plan.prepared import Prepared
+    from huai_client.plan.prepared import PreparedPlan
     from huai_client.proofs.proved import Proved
     from huai_client.sync.attest import AttestOutcome
     from huai_client.sync.result import Observer, SyncResult
@@ -107,7 +107,7 @@ class ConsoleReport:
             listener, self._planned, self._console.steps(), self._proof_line, self._proved
         )
 
-    def _planned(self, prepared: "Prepared") -> None:
+    def _planned(self, prepared: "PreparedPlan") -> None:
         from huai_client.cli.report import by_stat_line, summary_line, warnings
 
         self._console.planned(prepared)
@@ -198,7 +198,7 @@ class ConsoleReport:
 
     # A plan
 
-    def plan(self, prepared: "Prepared", *, every: bool) -> ExitCode:
+    def plan(self, prepared: "PreparedPlan", *, every: bool) -> ExitCode:
         """Print a plan: with `every` all operations, or the first ones."""
         from huai_client.cli.report import selection_line, selection_values, summary_line, warnings
         from huai_client.inspect.plan_totals import Forecast
@@ -222,7 +222,7 @@ class ConsoleReport:
         self._console.event("plan", **prepared.summary._asdict(), **forecast.values())
         return ExitCode.OK
 
-    def _operations(self, prepared: "Prepared", most: int) -> None:
+    def _operations(self, prepared: "PreparedPlan", most: int) -> None:
         """Print at most `most` operations for people, and all of them for programs."""
         from huai_client.inspect.plan_lines import delayed_lines, plan_lines
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from huai_client.plan.operations import Plan, StepKind
-from huai_client.plan.prepared import Prepared
+from huai_client.plan.prepared import PreparedPlan
 from huai_program.durable import replace_file, sync_folder
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath
@@ -95,7 +95,7 @@ class Changes:
         """Return the file of a list."""
         return self._folder / kind
 
-    def planned(self, prepared: Prepared) -> None:
+    def planned(self, prepared: PreparedPlan) -> None:
         """Record a plan; call it before anything is changed."""
         plan = prepared.plan
         self._new_directories.update(plan.make)

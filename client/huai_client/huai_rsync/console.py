@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from huai_client.huai_rsync.log import Items
-    from huai_client.plan.prepared import Prepared
+    from huai_client.plan.prepared import PreparedPlan
     from huai_client.sync.result import SyncResult
     from huai_schema.paths import RelPath
 
@@ -84,7 +84,7 @@ class RsyncConsole(Console):
         self.progress.figures.received = received
         self.progress.figures.total = total
 
-    def planned(self, prepared: "Prepared") -> None:
+    def planned(self, prepared: "PreparedPlan") -> None:
         """Prepare the lines of a plan; a dry run prints them at once."""
         self.heading()
         figures = self.progress.figures
@@ -155,7 +155,7 @@ class RsyncConsole(Console):
             self.file.write(text.encode("utf-8", "backslashreplace"))
 
 
-def _count(figures: Stats, prepared: "Prepared") -> None:
+def _count(figures: Stats, prepared: "PreparedPlan") -> None:
     """Add up a plan; new content in an old file counts as transferred, as with rsync."""
     plan = prepared.plan
     new_entries = Counter[type]()

@@ -12,10 +12,10 @@ from huai_client.state.paths import ModulePlaces
 
 if TYPE_CHECKING:
     from huai_client.filters import Rules
-    from huai_client.plan.prepared import Prepared
+    from huai_client.plan.prepared import PreparedPlan
 
 
-def entries_of(prepared: "Prepared", places: ModulePlaces, *, count: bool) -> Kinds:
+def entries_of(prepared: "PreparedPlan", places: ModulePlaces, *, count: bool) -> Kinds:
     """Return the entries of the planned commit; those of a filter only with `count`, or zeros."""
     from huai_client.filters import Rules  # not needed by a poll
 
@@ -26,7 +26,7 @@ def entries_of(prepared: "Prepared", places: ModulePlaces, *, count: bool) -> Ki
     return _selected(prepared, places, rules) if count else Kinds()
 
 
-def _selected(prepared: "Prepared", places: ModulePlaces, rules: "Rules") -> Kinds:
+def _selected(prepared: "PreparedPlan", places: ModulePlaces, rules: "Rules") -> Kinds:
     from huai_client.diff.selection import Selection
     from huai_client.diff.selections import diff_selections
     from huai_client.metadata.repository import Repository

@@ -49,7 +49,7 @@ from huai_schema.errors import ExitCode, HuaiError
 
 if TYPE_CHECKING:
     from huai_client.filters import Rule, Rules
-    from huai_client.plan.prepared import Prepared
+    from huai_client.plan.prepared import PreparedPlan
 
 
 def sync(request: RsyncRequest, root: Path) -> ExitCode:
@@ -191,7 +191,7 @@ class _Target:
             return report.plan(run.plan(options, wait=0), every=False)
         return run.sync(options, wait=0)
 
-    def _approve(self, prepared: "Prepared") -> None:
+    def _approve(self, prepared: "PreparedPlan") -> None:
         """Compare a plan with the request and the upstream; raises `RsyncNeededError`."""
         commit = prepared.commit
         urls = commit.descriptor.content_urls

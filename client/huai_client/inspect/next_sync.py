@@ -13,7 +13,7 @@ from huai_client.inspect.plan_lines import delayed_lines, plan_lines
 from huai_client.metadata.commit import Commit
 from huai_client.plan.build import PlanBuilder
 from huai_client.plan.operations import Plan
-from huai_client.plan.prepared import Prepared
+from huai_client.plan.prepared import PreparedPlan
 from huai_client.run.options import SyncOptions
 from huai_client.state.state import HELD
 from huai_client.tree import View
@@ -63,7 +63,7 @@ def _after(path: RelPath, plan: Plan) -> Iterator[RelPath]:
             yield RelPath(move.new + path[len(move.old) :])
 
 
-def _of_path(path: RelPath, prepared: Prepared, patience: int) -> Preview:
+def _of_path(path: RelPath, prepared: PreparedPlan, patience: int) -> Preview:
     below = 0
     inside = path + b"/"
     around = {path, *ancestors(path)}

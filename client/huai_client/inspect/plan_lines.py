@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from huai_client.diff.candidate import Remove
 from huai_client.plan.operations import Stage
-from huai_client.plan.prepared import Prepared
+from huai_client.plan.prepared import PreparedPlan
 from huai_program.humanize import counted, moment
 from huai_schema.paths import RelPath, join, show
 
@@ -22,7 +22,7 @@ class PlanLine(NamedTuple):
     """True for a file that changes without a commit, and is published as it arrives."""
 
 
-def plan_lines(prepared: Prepared) -> Iterator[PlanLine]:
+def plan_lines(prepared: PreparedPlan) -> Iterator[PlanLine]:
     """Yield each operation in order."""
     plan = prepared.plan
     for item in plan.clear:
@@ -41,7 +41,7 @@ def plan_lines(prepared: Prepared) -> Iterator[PlanLine]:
             yield PlanLine("directory", directory.path, "")
 
 
-def _stage_lines(stage: Stage, prepared: Prepared) -> Iterator[PlanLine]:
+def _stage_lines(stage: Stage, prepared: PreparedPlan) -> Iterator[PlanLine]:
     for file in stage.fetches:
         reuse = prepared.plan.reuses.get(file.path)
         source = f"from {show(join(os.fsencode(reuse.tree), reuse.source))}, " if reuse else ""
@@ -58,7 +58,7 @@ def _stage_lines(stage: Stage, prepared: Prepared) -> Iterator[PlanLine]:
         yield PlanLine("attributes", entry.path, stage.name)
 
 
-def delayed_lines(prepared: Prepared, patience: int) -> Iterator[tuple[RelPath, str]]:
+def delayed_lines(prepared: PreparedPlan, patience: int) -> Iterator[tuple[RelPath, str]]:
     """Yield the delayed deletions of a plan, with the time of each; `patience` in seconds."""
     for deletion in prepared.waiting:
         if deletion.since:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.plan.operations import Plan, Stage
-from huai_client.plan.prepared import Prepared
+from huai_client.plan.prepared import PreparedPlan
 from huai_client.state import history
 from huai_client.state.run_record import RunRecord
 from huai_program.humanize import counted, format_span
@@ -67,7 +67,7 @@ class Forecast(NamedTuple):
     """The estimated seconds; None if no earlier run has a rate."""
 
     @classmethod
-    def of(cls, prepared: Prepared, runs: Path) -> "Forecast":
+    def of(cls, prepared: PreparedPlan, runs: Path) -> "Forecast":
         """Estimate a plan; `runs` is the path of the module's history."""
         totals = [StageTotals.of(stage, prepared.plan) for stage in prepared.plan.stages]
         summary = prepared.summary

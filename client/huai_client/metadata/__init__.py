@@ -1,1 +1,1 @@
-"""The ways to the upstreams of a module: asking for metadata, again and elsewhere if need be."""
+"""Fetching metadata from the upstreams of a module, with retries and fail-over."""

@@ -1,4 +1,4 @@
-"""The private key with which a downstream attests what it holds."""
+"""The private key with which a downstream signs attestations."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -10,25 +10,25 @@ from huai_schema.errors import ExitCode, FormatError, HuaiError
 
 
 class AttestError(HuaiError):
-    """Nothing can be attested here."""
+    """An attestation cannot be made."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
 
 
 def read_key(path: Path) -> PrivateKey:
-    """The private key in a file; one that others may read is refused."""
+    """Read the private key in a file; `AttestError` if other users may read it."""
     try:
-        found = KeyFile.read(path)
+        key_file = KeyFile.read(path)
     except OSError as error:
         raise AttestError(
             f"{path}: {error.strerror}", hint="ssh-keygen -t ed25519 -N '' -f FILE makes a key"
         ) from error
-    if found.is_open_to_others:
+    if key_file.is_open_to_others:
         raise AttestError(f"{path}: others may read this private key", hint=f"chmod 600 {path}")
     reject_foreign(path)
     try:
-        return PrivateKey(found.data)
+        return PrivateKey(key_file.data)
     except FormatError as error:
         raise AttestError(
-            f"{path}: {error.message}", hint="a key has to be Ed25519, without a passphrase"
+            f"{path}: {error.message}", hint="the key must be Ed25519, without a passphrase"
         ) from None

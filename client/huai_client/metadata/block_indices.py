@@ -1,8 +1,8 @@
-"""The block indices of large files, from the upstream of the metadata (FORMAT.md).
+"""Fetches the block indices of large files from the upstream of the metadata (FORMAT.md).
 
-An index is proved by the digest of its file, so it matters little who says it: each URL of the
-metadata is asked, as a copy of the repository that git made has none.  One that is missing, or that
-is of another file, only costs a transfer.
+The digest of the file proves its index, so the source need not be trusted.  Each metadata URL is
+tried, as a copy of the repository that git made has no indices.  A missing index, or one of another
+file, only costs a transfer.
 """
 
 import os
@@ -17,7 +17,7 @@ from huai_schema.errors import FormatError
 
 
 class BlockIndices:
-    """Asks the upstream of one run."""
+    """Fetches block indices during one run."""
 
     def __init__(
         self,
@@ -27,33 +27,33 @@ class BlockIndices:
         timeout: float,
         on_message: Callable[[str], None],
     ) -> None:
-        """`timeout` (s): as `ask` has it.  `on_message` hears why there is no index."""
+        """`timeout` (s): see `send`.  `on_message` receives the reason why an index is missing."""
         self._metadata = metadata
         self._files = Files(timeout=timeout, deadline=deadline)
         self._on_message = on_message
 
     def find(self, size: int, digest: bytes) -> BlockIndex | None:
-        """The index of the file of `size` bytes with this digest; None: there is none."""
+        """Return the index of the file of `size` bytes with this digest, if there is one."""
         try:
-            return self._metadata.first_found(lambda url: self._ask(url, size, digest))
+            return self._metadata.first_found(lambda url: self._fetch(url, size, digest))
         except (UpstreamError, FormatError) as error:
-            self._on_message(f"a block index was of no use: {error.message}")
+            self._on_message(f"a block index was not usable: {error.message}")
             return None
 
-    def _ask(self, url: MetadataUrl, size: int, digest: bytes) -> BlockIndex | None:
+    def _fetch(self, url: MetadataUrl, size: int, digest: bytes) -> BlockIndex | None:
         name = digest.hex()
         place = f"blocks/{name[:2]}/{name}"
         limit = BlockIndex.length(size)
         if is_http(url.url):
-            data = self._ask_http(url, place, limit)
+            data = self._fetch_http(url, place, limit)
         else:
             data = _read(os.path.join(url.url.removeprefix("file://"), place), limit)
         return None if data is None else BlockIndex.decode(data, size, digest)
 
-    def _ask_http(self, url: MetadataUrl, place: str, limit: int) -> bytes | None:
+    def _fetch_http(self, url: MetadataUrl, place: str, limit: int) -> bytes | None:
         try:
-            with self._files.get(url, place) as answer:
-                return answer.whole(limit + 1)
+            with self._files.get(url, place) as response:
+                return response.read_all(limit + 1)
         except NotServedError:
             return None
 
@@ -63,4 +63,4 @@ def _read(path: str, limit: int) -> bytes | None:
         with open(path, "rb") as file:
             return file.read(limit + 1)
     except OSError:
-        return None  # git's other transports hand out no files
+        return None  # git's other transports serve no files

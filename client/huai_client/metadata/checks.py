@@ -1,4 +1,4 @@
-"""What must hold of a commit before a tree is compared with it; each check raises its own error."""
+"""Checks a commit before a tree is compared with it; each check raises its own error."""
 
 from huai_client.config.load import Module
 from huai_client.metadata.commit import Commit
@@ -7,21 +7,21 @@ from huai_schema.codec.commits import SERIAL_STEP, Totals
 from huai_schema.errors import ExitCode, HuaiError
 
 _GROWTH = 10
-"""Times what is applied."""
+"""A multiple of the applied totals."""
 _SMALL_ENTRIES, _SMALL_BYTES = 1_000_000, 1 << 40
-"""What a module may grow to, however small it was."""
+"""Sizes to which a module may grow, however small it was."""
 
 _ENTRIES_MAX = 100_000_000
 _ENTRIES_FREE = 100_000
-"""Entries beyond the applied ones that any metadata may announce, however small they are.
+"""Entries beyond the applied ones that any metadata may announce, however small the pack.
 
-Each further one needs a byte of metadata: names that count upwards take two or three.  One tree
-that is named again and again takes nothing, while each entry costs memory, time and an inode.
+Each further entry needs a byte of metadata: names that count upwards take two or three.  One tree
+that is repeated takes no bytes, while each of its entries costs memory, time and an inode.
 """
 
 
 class WrongModuleError(HuaiError):
-    """The repository is of another module."""
+    """The repository belongs to another module."""
 
     exit_code = ExitCode.UNKNOWN_MODULE
 
@@ -39,7 +39,7 @@ class TooLargeError(HuaiError):
 
 
 def check_module_name(commit: Commit, name: str) -> None:
-    """The metadata has to be of the module that was asked for."""
+    """Raise `WrongModuleError` unless the metadata are of the module `name`."""
     if commit.descriptor.module != name:
         raise WrongModuleError(
             f"the upstream's repository is of module {commit.descriptor.module!r}, not {name!r}",
@@ -48,9 +48,9 @@ def check_module_name(commit: Commit, name: str) -> None:
 
 
 def check_serial(commit: Commit, state: State) -> None:
-    """The serial only grows, step by step, in one module.
+    """Raise `RolledBackError` unless the serial grows, step by step, in the same module.
 
-    A commit that was accepted before is fine while it is the newest.
+    A commit that was accepted before is valid while it is the newest.
     """
     if reason := _refusal(commit, state):
         raise RolledBackError(
@@ -61,45 +61,45 @@ def check_serial(commit: Commit, state: State) -> None:
 
 
 def is_rollback(commit: Commit, state: State) -> bool:
-    """Whether a commit is no successor of what was accepted before."""
+    """Return True if a commit does not follow from the accepted state."""
     return bool(_refusal(commit, state))
 
 
 def _refusal(commit: Commit, state: State) -> str:
     serial, identity = commit.info.serial, commit.descriptor.identity
-    known = commit.id == state.applied or commit.id in state.attempted
-    if serial < state.serial or (serial == state.serial and not known):
+    is_accepted = commit.id == state.applied or commit.id in state.attempted
+    if serial < state.serial or (serial == state.serial and not is_accepted):
         return f"the upstream offers serial {serial}, and {state.serial} was accepted before"
     if state.identity and identity != state.identity:
         return (
-            f"the upstream's module is another one than was synced before: its identity is "
-            f"{identity or 'not told'}, and {state.identity} was accepted"
+            f"the upstream's module is not the one that was synced before: its identity is "
+            f"{identity or 'missing'}, and {state.identity} was accepted"
         )
     if serial - state.serial > SERIAL_STEP:
         # Each commit of an honest upstream would be refused from then on.
-        return f"the upstream's serial leaps from {state.serial} to {serial}"
+        return f"the upstream's serial jumps from {state.serial} to {serial}"
     return ""
 
 
 def check_totals(commit: Commit, module: Module, applied: Totals | None, packed: int) -> None:
-    """Raise `TooLargeError` for a commit that announces more than reading it may cost.
+    """Raise `TooLargeError` for a commit that announces more than the limits allow.
 
-    `applied`: the totals of the applied commit; None: nothing is applied, or any growth is agreed
-    to.  `packed`: bytes of all metadata of the module, packed.
+    `applied` are the totals of the applied commit; None if nothing is applied, or any growth is
+    accepted.  `packed` is the size of all metadata of the module, packed, in bytes.
     """
     totals = commit.info.totals
-    for count, what, most, key in (
+    for count, unit, most, key in (
         (totals.entries, "entries", module.max_entries or _ENTRIES_MAX, "max_entries"),
         (totals.bytes, "bytes", module.max_bytes, "max_bytes"),
     ):
         if count > most:
             raise TooLargeError(
-                f"the upstream announces {count:,} {what}, more than {key} = {most:,} allows; "
+                f"the upstream announces {count:,} {unit}, more than {key} = {most:,} allows; "
                 "nothing was touched",
                 hint=f"if that is right, raise {key} in client.toml",
             )
-    known = applied.entries if applied is not None else 0
-    if not module.max_entries and totals.entries > known + _ENTRIES_FREE + packed:
+    applied_entries = applied.entries if applied is not None else 0
+    if not module.max_entries and totals.entries > applied_entries + _ENTRIES_FREE + packed:
         raise TooLargeError(
             f"the upstream announces {totals.entries:,} entries in {packed:,} bytes of metadata; "
             "nothing was touched",
@@ -107,13 +107,13 @@ def check_totals(commit: Commit, module: Module, applied: Totals | None, packed:
         )
     if applied is None:
         return
-    for count, before, what, small in (
+    for count, before, unit, small in (
         (totals.entries, applied.entries, "entries", _SMALL_ENTRIES),
         (totals.bytes, applied.bytes, "bytes", _SMALL_BYTES),
     ):
         if count > max(_GROWTH * before, small):
             raise TooLargeError(
-                f"the upstream announces {count:,} {what} after {before:,}, more than {_GROWTH} "
+                f"the upstream announces {count:,} {unit} after {before:,}, more than {_GROWTH} "
                 "times as many; nothing was touched",
                 hint="if that is right: --adopt",
             )

@@ -1,4 +1,4 @@
-"""One commit of a module, as a value."""
+"""A commit of a module, as a value."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from huai_schema.layout.snapshot import Snapshot
 
 
 class Commit(NamedTuple):
-    """One commit of a module, as far as this side has it."""
+    """A commit of a module, as far as the client has it."""
 
     id: str
     info: CommitInfo
@@ -17,9 +17,9 @@ class Commit(NamedTuple):
     descriptor: Descriptor
     snapshot: Snapshot
     relay_urls: tuple[str, ...] = ()
-    """Where the relay that it came from has the content; empty: it came from no relay."""
+    """Content URLs of the relay that the commit came from; empty if it came from no relay."""
 
     @property
     def content_urls(self) -> tuple[str, ...]:
-        """Where the upstream says that the content is."""
+        """The URLs of the content, as the relay or else the upstream states them."""
         return self.relay_urls or self.descriptor.content_urls

@@ -1,8 +1,8 @@
-"""What an upstream tells of new commits to whoever stays connected (PUSH.md, "Events").
+"""A stream of new commits that the upstream sends to a connected client (PUSH.md, "Events").
 
-Any bytes give commits or an `UpstreamError`: a message and its lines have a bound.
-Rule: each message, be it a heartbeat, has to be complete within `SILENCE_SECONDS` of the one
-before.
+Any bytes give commits or an `UpstreamError`: the length of a message and its lines is limited.
+Rule: each message, a heartbeat included, must be complete within `SILENCE_SECONDS` of the previous
+one.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,9 +15,9 @@ from msgspec import Meta
 from huai_client.metadata.http import (
     MetadataUrl,
     NotServedError,
-    Question,
+    Request,
     UpstreamError,
-    ask,
+    send,
 )
 
 SILENCE_SECONDS = 40.0
@@ -25,53 +25,53 @@ SILENCE_SECONDS = 40.0
 
 _PATH = "api/v1/events"
 _QUERY_BYTES = 6 << 10
-"""A longer one is left out: what is told of other modules is passed over."""
+"""A longer query is left out; events of other modules are then ignored."""
 _TYPE = "text/event-stream"
 _PIECE = 8 << 10
 _MESSAGE_BYTES = 64 << 10
 
 
 class NoEventsError(UpstreamError):
-    """The upstream is there, and tells of no commits: an older server, or files alone."""
+    """The upstream responds and sends no events: an older server, or static files alone."""
 
 
-class Told(msgspec.Struct, frozen=True):
-    """The newest commit of a module, as the upstream tells of it."""
+class CommitEvent(msgspec.Struct, frozen=True):
+    """An event: the newest commit of a module."""
 
     module: str
-    """As the upstream calls it."""
+    """Its name on the upstream."""
     serial: Annotated[int, Meta(ge=0)]
     commit: Annotated[str, Meta(pattern="^[0-9a-f]{40}$")]
     time: int
-    """When it was committed, seconds since the epoch."""
+    """The time of the commit, seconds since the epoch."""
 
 
-def listen(base: MetadataUrl, modules: Iterable[str]) -> Iterator[Told | None]:
-    """Stay connected, and yield each commit of `modules`; None: connected, or a heartbeat.
+def listen(base: MetadataUrl, modules: Iterable[str]) -> Iterator[CommitEvent | None]:
+    """Stay connected and yield each commit of `modules`; None for the connection and heartbeats.
 
-    Ends when the upstream ends it; every failure is an `UpstreamError`.
+    Ends when the upstream closes the stream; every failure is an `UpstreamError`.
     """
-    wanted = frozenset(modules)
-    query = urlencode([("module", name) for name in sorted(wanted)])
-    question = Question(f"{_PATH}?{query}" if len(query) <= _QUERY_BYTES else _PATH)
+    names = frozenset(modules)
+    query = urlencode([("module", name) for name in sorted(names)])
+    request = Request(f"{_PATH}?{query}" if len(query) <= _QUERY_BYTES else _PATH)
     try:
-        with ask(base, question, timeout=SILENCE_SECONDS) as answer:
-            if answer.content_type != _TYPE:
-                raise NoEventsError(f"{base}: tells of no commits")
+        with send(base, request, timeout=SILENCE_SECONDS) as response:
+            if response.content_type != _TYPE:
+                raise NoEventsError(f"{base}: sends no events")
             yield None
-            for name, data in messages(lambda: answer.read(_PIECE)):
-                answer.renew()
-                told = _commit(base, data) if name == b"commit" else None
-                yield told if told is None or told.module in wanted else None
+            for name, data in read_messages(lambda: response.read(_PIECE)):
+                response.renew()
+                event = _decode_event(base, data) if name == b"commit" else None
+                yield event if event is None or event.module in names else None
     except NotServedError:
-        raise NoEventsError(f"{base}: tells of no commits") from None
+        raise NoEventsError(f"{base}: sends no events") from None
 
 
-def messages(read: Callable[[], bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Name and data of each message (HTML, section 9.2); both are empty for a comment."""
-    held, name, data = b"", b"", b""
+def read_messages(read: Callable[[], bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield name and data of each message (HTML, section 9.2); both are empty for a comment."""
+    rest, name, data = b"", b"", b""
     while piece := read():
-        *lines, held = (held + piece).split(b"\n")
+        *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
             field, _, value = line.removesuffix(b"\r").partition(b":")
             value = value.removeprefix(b" ")
@@ -82,12 +82,12 @@ def messages(read: Callable[[], bytes]) -> Iterator[tuple[bytes, bytes]]:
             elif not field and not value and not line.startswith(b":"):
                 yield name, data
                 name, data = b"", b""
-        if len(held) + len(data) > _MESSAGE_BYTES:
+        if len(rest) + len(data) > _MESSAGE_BYTES:
             raise UpstreamError(f"an event of more than {_MESSAGE_BYTES} bytes")
 
 
-def _commit(base: MetadataUrl, data: bytes) -> Told:
+def _decode_event(base: MetadataUrl, data: bytes) -> CommitEvent:
     try:
-        return msgspec.json.decode(data, type=Told)
+        return msgspec.json.decode(data, type=CommitEvent)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise UpstreamError(f"{base}: an event that is not understood") from None
+        raise UpstreamError(f"{base}: an event that cannot be decoded") from None

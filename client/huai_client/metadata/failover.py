@@ -1,18 +1,18 @@
-"""Several metadata URLs of one module: the first decides, the others stand in for it.
+"""Several metadata URLs of one module: the first decides, the others replace it when it fails.
 
 Rules:
 
-- The URLs are asked in order, those that failed lately last, until one answers.  Whatever keeps
-  one from answering, a module that it does not have and a forged commit included, leads to the
-  next.
-- An answer that is older than what is here is passed over as long as another URL has a newer one.
-  If none has, the first URL's is the answer, and its caller refuses it; if the first has none,
-  the others have nothing to say (`BehindError`), and what is applied stays.
-- If none answered and one of the failures may pass, all are asked again, after a pause that
-  doubles, with jitter.  A Retry-After makes it longer; if it is too long to wait for, that
-  is the end of this run.
-- If none answers, the failure is the first URL's.
-- What a copy of the repository may lack, such as a block index, is asked of each URL in turn.
+- The URLs are tried in order, those that failed recently last, until one responds.  Any failure,
+  an unknown module and a forged commit included, leads to the next URL.
+- A response that is older than the local metadata is ignored as long as another URL has a newer
+  one.  If none has, the first URL's response is returned, and the caller refuses it; if the first
+  URL failed, the others are not used (`BehindError`), and the applied commit stays.
+- If no URL responds and one of the failures is temporary, all are tried again, after a pause that
+  doubles, with jitter.  A Retry-After makes it longer; if that is too long to wait for, the run
+  ends.
+- If all fail, the first URL's failure is raised.
+- A file that a copy of the repository may lack, such as a block index, is requested from each URL
+  in turn.
 """
 
 import re
@@ -34,8 +34,8 @@ from huai_client.state.upstream_health import UpstreamHealth
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 
 _BACKOFF = Backoff(retries=2, first=0.5, longest=60.0)
-_WORTH_SAYING = 2.0
-"""Seconds."""
+_REPORTED_PAUSE = 2.0
+"""Seconds; shorter pauses are not reported."""
 
 _NAME = re.compile(r"/git/([^/]+)\.git$")
 
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class UntrustedError(HuaiError):
-    """A commit that nobody signed who is trusted."""
+    """A commit without a signature by a trusted key."""
 
     exit_code = ExitCode.UNSIGNED
 
@@ -52,11 +52,11 @@ Failure = UpstreamError | FormatError | UntrustedError
 
 
 class BehindError(UpstreamError):
-    """Those that answer have nothing newer than what is here, and the first does not answer."""
+    """No URL that responds has newer metadata than are here, and the first one failed."""
 
 
-class _NobodyError(Exception):
-    """None has answered; it may help to ask again."""
+class _AllFailedError(Exception):
+    """All URLs failed; a retry may succeed."""
 
     def __init__(self, retry_after: float) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class _NobodyError(Exception):
 
 
 class Failover:
-    """The URLs of one module in one run; one that has answered is asked first from then on."""
+    """The URLs of one module in one run; the one that responded is tried first from then on."""
 
     def __init__(
         self,
@@ -75,103 +75,103 @@ class Failover:
         deadline: Deadline = NEVER,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`urls`, at least one, in the order of preference; `pause` waits for so many seconds.
+        """`urls`, at least one, are in the order of preference; `pause` sleeps for some seconds.
 
-        `on_message` is called with what is waited for and what was wrong with one of several,
+        `on_message` is called with each reason for a pause and each failure of one of several URLs,
         each text once.
         """
         self.urls = tuple(dict.fromkeys(urls))
         self._health = health
         self._on_message = on_message
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self._deadline = deadline
         self._pause = pause
         self._answered: MetadataUrl | None = None
         self._lacking: set[MetadataUrl] = set()
-        self.heard: Newest | None = None
-        """What nobody has taken yet of what was heard."""
+        self.newest: Newest | None = None
+        """The newest commit that was remembered and not taken yet."""
 
     @property
     def first(self) -> MetadataUrl:
-        """The one that decides."""
+        """The URL that decides."""
         return self.urls[0]
 
-    def hear(self, newest: Newest) -> None:
-        """Remember what the URL that answered last said of its newest commit."""
-        self.heard = newest
+    def remember_newest(self, newest: Newest) -> None:
+        """Remember the newest commit that the last responding URL has."""
+        self.newest = newest
 
-    def take_heard(self, url: MetadataUrl) -> Newest | None:
-        """What was heard from `url`, once: whoever fetches again has to ask again."""
+    def take_newest(self, url: MetadataUrl) -> Newest | None:
+        """Return the commit remembered from `url`, once: a later fetch has to request it again."""
         if url != self._answered:
             return None
-        heard, self.heard = self.heard, None
-        return heard
+        newest, self.newest = self.newest, None
+        return newest
 
     def first_answer(
         self,
         fetch: Callable[[MetadataUrl], T],
         is_behind: Callable[[T], bool] = lambda _: False,
     ) -> T:
-        """The first answer of any URL that is not behind, else what the first URL says.
+        """Return the first response that is not behind, else that of the first URL.
 
         Raises `BehindError`, or the failure of the first URL.
         """
         failures: dict[MetadataUrl, Failure] = {}
 
-        def once() -> T:
+        def try_all() -> T:
             answers = self._round(fetch, is_behind, failures)
             if not answers:
-                raise _NobodyError(self._worth_a_retry(failures))
+                raise _AllFailedError(self._retry_delay(failures))
             return answers[0]
 
-        return self._again(once, failures)
+        return self._retry(try_all, failures)
 
     def first_found(self, fetch: Callable[[MetadataUrl], T | None]) -> T | None:
-        """What the first URL has that has it at all; None: nobody has who answers.
+        """Return the result of the first URL that has one; None if no responding URL does.
 
-        Whoever lacks it is asked last for the next such thing.  Raises the failure of the first URL
-        if none answers.
+        A URL that lacks it is tried last for the next file.  Raises the failure of the first URL
+        if all fail.
         """
         failures: dict[MetadataUrl, Failure] = {}
 
-        def once() -> T | None:
+        def try_all() -> T | None:
             answered = False
             for url in sorted(self._ordered(), key=self._lacking.__contains__):
                 try:
-                    found = fetch(url)
+                    result = fetch(url)
                 except (UpstreamError, FormatError) as error:
                     self._failed(url, error)
                     failures[url] = error
                     continue
-                if found is not None:
-                    return found
+                if result is not None:
+                    return result
                 answered = True
                 self._lacking.add(url)
             if not answered:
-                raise _NobodyError(self._worth_a_retry(failures))
+                raise _AllFailedError(self._retry_delay(failures))
             return None
 
-        return self._again(once, failures)
+        return self._retry(try_all, failures)
 
-    def _again(self, once: Callable[[], T], failures: dict[MetadataUrl, Failure]) -> T:
-        """The result of `once`, repeated as long as nobody answers and that may pass."""
+    def _retry(self, try_all: Callable[[], T], failures: dict[MetadataUrl, Failure]) -> T:
+        """Return the result of `try_all`, repeated while all URLs fail for now."""
 
         def pause(seconds: float) -> None:
-            if seconds >= _WORTH_SAYING:
-                self._say(f"{failures[self.first].message}; asked again in {seconds:.0f} s")
+            if seconds >= _REPORTED_PAUSE:
+                self._report(f"{failures[self.first].message}; next attempt in {seconds:.0f} s")
             self._pause(seconds)
 
         try:
-            return retry(once, _NobodyError, _BACKOFF, pause)
-        except _NobodyError:
-            raise _explained(self.first, failures[self.first]) from None
+            return retry(try_all, _AllFailedError, _BACKOFF, pause)
+        except _AllFailedError:
+            raise _explain(self.first, failures[self.first]) from None
 
-    def _worth_a_retry(self, failures: dict[MetadataUrl, Failure]) -> float:
-        """Seconds to wait at least before all are asked again; raises if that is no use."""
-        passing = [each for each in failures.values() if isinstance(each, UpstreamDownError)]
-        wait = min((each.retry_after for each in passing), default=_BACKOFF.longest + 1)
+    def _retry_delay(self, failures: dict[MetadataUrl, Failure]) -> float:
+        """Return the least seconds before a retry; raises the first failure if none is of use."""
+        temporary = [each for each in failures.values() if isinstance(each, UpstreamDownError)]
+        wait = min((each.retry_after for each in temporary), default=_BACKOFF.longest + 1)
         if wait > _BACKOFF.longest or wait + _BACKOFF.first > self._deadline.left:
-            raise _explained(self.first, failures[self.first])
+            raise _explain(self.first, failures[self.first])
         return wait
 
     def _round(
@@ -180,7 +180,7 @@ class Failover:
         is_behind: Callable[[T], bool],
         failures: dict[MetadataUrl, Failure],
     ) -> list[T]:
-        """Ask each URL once, until one has an answer that is not behind; empty: all fail."""
+        """Try each URL once, until a response is not behind; empty if all fail."""
         late: dict[MetadataUrl, T] = {}
         for url in self._ordered():
             try:
@@ -201,40 +201,42 @@ class Failover:
             if isinstance(failure, UntrustedError):
                 raise failure
             raise BehindError(
-                f"nothing newer than what is here at {', '.join(map(str, late))}; "
+                f"nothing newer than the local metadata at {', '.join(map(str, late))}; "
                 f"{failure.message}",
                 hint=failure.hint,
             )
         return [late[self.first]] if late else []
 
     def _ordered(self) -> list[MetadataUrl]:
-        found = sorted(self.urls, key=lambda url: self._health.failed_lately(url.service, str(url)))
-        return sorted(found, key=lambda url: url != self._answered)
+        by_failures = sorted(
+            self.urls, key=lambda url: self._health.failed_lately(url.service, str(url))
+        )
+        return sorted(by_failures, key=lambda url: url != self._answered)
 
     def _failed(self, url: MetadataUrl, error: Failure) -> None:
-        # An incomplete copy says nothing about other modules of its service, and passes in seconds.
+        # An incomplete copy does not concern other modules of its service, and is soon complete.
         if isinstance(error, UpstreamDownError) and not isinstance(error, IncompleteCopyError):
             self._health.failed(url.service, error.message, seconds=error.retry_after)
         if len(self.urls) > 1:
-            self._say(error.message)
+            self._report(error.message)
 
     def _found_behind(self, url: MetadataUrl) -> None:
         if len(self.urls) > 1:
-            reason = f"{url}: has nothing newer than what is here"
+            reason = f"{url}: has nothing newer than the local metadata"
             self._health.failed(str(url), reason)
-            self._say(reason)
+            self._report(reason)
 
-    def _say(self, text: str) -> None:
-        if text not in self._said:
-            self._said.add(text)
+    def _report(self, text: str) -> None:
+        if text not in self._reported:
+            self._reported.add(text)
             self._on_message(text)
 
 
-def _explained(url: MetadataUrl, failure: Failure) -> Failure:
-    """The failure; for a module that is not there with what the upstream has instead."""
-    found = _NAME.search(url.url)
-    if not isinstance(failure, NotServedError) or found is None:
+def _explain(url: MetadataUrl, failure: Failure) -> Failure:
+    """Return the failure; for an unknown module with a hint about the modules that exist."""
+    match = _NAME.search(url.url)
+    if not isinstance(failure, NotServedError) or match is None:
         return failure
-    from huai_client.metadata.served import offered
+    from huai_client.metadata.served import suggest_module
 
-    return NotServedError(failure.message, hint=offered(url, found[1]))
+    return NotServedError(failure.message, hint=suggest_module(url, match[1]))

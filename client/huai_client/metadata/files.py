@@ -1,52 +1,52 @@
-"""Files below an upstream's address, asked for where redirections led the last time."""
+"""Files below an upstream's address; the target of a redirect is remembered for the next file."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from huai_client.metadata.http import (
-    Answer,
     MetadataUrl,
     NotServedError,
-    Question,
+    Request,
+    Response,
     UpstreamError,
-    ask,
+    send,
 )
 from huai_client.run.deadline import Deadline
 
 
 class Files:
-    """Asks for one file after the other."""
+    """Requests one file after the other."""
 
     def __init__(self, *, timeout: float, deadline: Deadline) -> None:
-        """`timeout` (s): as `ask` has it."""
+        """`timeout` (s): see `send`."""
         self._timeout = timeout
         self._deadline = deadline
-        self._found: dict[MetadataUrl, MetadataUrl] = {}
+        self._targets: dict[MetadataUrl, MetadataUrl] = {}
 
     @contextmanager
-    def get(self, url: MetadataUrl, place: str) -> Iterator[Answer]:
-        """The file at `place` below `url`; `NotServedError` if there is none."""
+    def get(self, url: MetadataUrl, path: str) -> Iterator[Response]:
+        """Open the file at `path` below `url`; `NotServedError` if it is missing."""
         with ExitStack() as stack:
-            yield self._answer(url, place, stack)
+            yield self._response(url, path, stack)
 
-    def _answer(self, url: MetadataUrl, place: str, stack: ExitStack) -> Answer:
-        found = self._found.pop(url, None)
-        if found is not None:
+    def _response(self, url: MetadataUrl, path: str, stack: ExitStack) -> Response:
+        target = self._targets.pop(url, None)
+        if target is not None:
             try:
-                answer = self._ask(found, place, stack)
+                response = self._send(target, path, stack)
             except NotServedError:
                 raise
-            except UpstreamError:  # this file may be elsewhere
+            except UpstreamError:  # another file may have another target
                 pass
             else:
-                self._found[url] = found
-                return answer
-        answer = self._ask(url, place, stack)
-        found = url.redirected(answer.url.removesuffix(f"/{place}"))
-        if found != url:
-            self._found[url] = found
-        return answer
+                self._targets[url] = target
+                return response
+        response = self._send(url, path, stack)
+        target = url.redirected(response.url.removesuffix(f"/{path}"))
+        if target != url:
+            self._targets[url] = target
+        return response
 
-    def _ask(self, url: MetadataUrl, place: str, stack: ExitStack) -> Answer:
-        answering = ask(url, Question(place), timeout=self._timeout, deadline=self._deadline)
-        return stack.enter_context(answering)
+    def _send(self, url: MetadataUrl, path: str, stack: ExitStack) -> Response:
+        exchange = send(url, Request(path), timeout=self._timeout, deadline=self._deadline)
+        return stack.enter_context(exchange)

@@ -1,7 +1,7 @@
-"""Brings a commit here by the program `git`, from an upstream that has no static files.
+"""Fetches a commit by the program `git`, from an upstream that has no static files.
 
-Git receives the pack, completes it, and lists the shallow commits.  It moves no ref: that is the
-caller's, and moves last.  What it installed goes again if not all of the commit is here.
+Git receives the pack, completes it, and lists the shallow commits.  It moves no ref: the caller
+does so, last.  Packs that git installed are removed if the commit is not complete.
 """
 
 from pathlib import Path
@@ -18,48 +18,50 @@ from huai_schema.errors import FormatError
 
 
 class GitFetch:
-    """Fetches one commit and all that it holds, without its history.
+    """Fetches one commit and all its objects, without its history.
 
-    Methods raise as `StaticFetch` does.
+    Methods raise as those of `StaticFetch` do.
     """
 
-    def __init__(self, newest: Newest, here: LocalRepository, *, timeout: float) -> None:
+    def __init__(self, newest: Newest, local: LocalRepository, *, timeout: float) -> None:
         """`timeout`: see `GitProgram`."""
         self._newest = newest
-        self._here = here
-        self._git = GitProgram(newest.found, timeout=timeout, deadline=here.deadline)
-        self._work = Work(WORK_BYTES, here.deadline)
+        self._local = local
+        self._git = GitProgram(newest.url, timeout=timeout, deadline=local.deadline)
+        self._work = Work(WORK_BYTES, local.deadline)
 
     def complete(self) -> tuple[Path, ...]:
-        """Fetch; the packs that are new."""
-        here, commit = self._here, self._newest.commit
-        if commit in here.complete or commit in here.older:
+        """Fetch the commit, and return the new packs."""
+        local, commit = self._local, self._newest.commit
+        if commit in local.complete or commit in local.older:
             return ()
-        known = here.heads(here.complete)
-        heads = {**here.heads(here.older), **known}
-        write_shallow(here.path, shallow_of(heads))
-        remove_unfinished(here.path / "objects" / "pack")
-        before = set(list_packs(here.path))
+        complete_heads = local.heads(local.complete)
+        heads = {**local.heads(local.older), **complete_heads}
+        write_shallow(local.path, shallow_of(heads))
+        remove_unfinished(local.path / "objects" / "pack")
+        before = set(list_packs(local.path))
         try:
             try:
-                head = self._receive(known)
+                head = self._receive(complete_heads)
             except MissingObjectError:
-                if not known:
+                if not complete_heads:
                     raise
-                # Either side may be wrong about what is here: all of it settles that.
+                # Either side may be wrong about the local objects: a full fetch settles that.
                 head = self._receive({})
         except BaseException as error:
-            remove_packs(set(list_packs(here.path)) - before)
+            remove_packs(set(list_packs(local.path)) - before)
             if isinstance(error, FormatError):
-                here.refused(error)
+                local.refused(error)
             raise
-        write_shallow(here.path, shallow_of({**heads, commit: head}))
-        return tuple(sorted(set(list_packs(here.path)) - before))
+        write_shallow(local.path, shallow_of({**heads, commit: head}))
+        return tuple(sorted(set(list_packs(local.path)) - before))
 
-    def _receive(self, known: dict[str, CommitHead]) -> CommitHead:
-        """Fetch what the commits in `known` lack, and check that it is all."""
-        here, commit = self._here, self._newest.commit
-        self._git.fetch(here.path, commit, here.borrowed, whole=not known)
-        head = read_commit(commit, here.objects)
-        check_connected(head.tree, {each.tree for each in known.values()}, here.objects, self._work)
+    def _receive(self, bases: dict[str, CommitHead]) -> CommitHead:
+        """Fetch the objects that the commits in `bases` lack, and check that none is missing."""
+        local, commit = self._local, self._newest.commit
+        self._git.fetch(local.path, commit, local.borrowed, refetch=not bases)
+        head = read_commit(commit, local.objects)
+        check_connected(
+            head.tree, {base.tree for base in bases.values()}, local.objects, self._work
+        )
         return head

@@ -1,4 +1,4 @@
-"""Asking the upstream over HTTP, and what its failures mean."""
+"""Requests to the upstream over HTTP, and the errors that they raise."""
 
 import binascii
 import os
@@ -14,12 +14,12 @@ from huai_client.config.reach import Reach
 from huai_client.config.tls import SYSTEM_TLS, TLS_HINT, TlsError, TlsFiles, certificate_hint
 from huai_client.metadata.curl import errors
 from huai_client.metadata.curl.errors import printable
-from huai_client.metadata.curl.head import Head, moment, retry_after
+from huai_client.metadata.curl.head import Head, parse_http_date, retry_after
 from huai_client.metadata.curl.redirection import (
-    ELSEWHERE,
+    REDIRECT_STATUSES,
     REDIRECTIONS_MOST,
     RedirectionError,
-    redirected,
+    redirect_target,
 )
 from huai_client.run.deadline import NEVER, Deadline
 from huai_program.urls import (
@@ -33,91 +33,91 @@ from huai_program.urls import (
 from huai_schema.errors import ExitCode, HuaiError
 
 if TYPE_CHECKING:
-    from huai_client.metadata.curl.exchange import Exchange, Request
+    from huai_client.metadata.curl.exchange import CurlRequest, Exchange
 
 TIMEOUT_SECONDS = 30.0
 _BAD_REQUEST = 400
-_PASSING = {408, 429}
-"""Statuses: of a request that took too long, of too many of them."""
+_TEMPORARY = {408, 429}
+"""Statuses of a request that took too long, and of too many requests."""
 _GONE = {404, 410}
 _GOOD = range(200, 300)
 _UNCHANGED = 304
-_LOGIN_WANTED = {401, 403}
+_LOGIN_REQUIRED = {401, 403}
 _LOGIN = "Authorization"
-_OF_THE_SERVER = 500
-"""From this status on it is the server that failed."""
-_NO_ADDRESS = (ValueError, OverflowError)
-"""What is raised for an address that is none; the latter for a port beyond all numbers."""
+_SERVER_ERROR = 500
+"""The lowest status of an error of the server."""
+_MALFORMED_URL = (ValueError, OverflowError)
+"""Exceptions for a malformed URL; the latter for a port that is too large."""
 _COPY_SECONDS = 5.0
-"""Until a copy of static files is asked again for what it did not have."""
+"""Pause before an incomplete copy of static files is requested again."""
 _REPOSITORY = re.compile(r"/git/([^/]+)\.git/?$")
 
-LOGIN_HINT = "a login stands in ~/.netrc, or in the URL in client.toml: https://USER:PASSWORD@HOST"
-_INSIDE_HINT = "if that is meant, write the address that it leads to into client.toml"
-_CERTIFICATE_TAKEN = (
+LOGIN_HINT = "put a login into ~/.netrc, or into the URL in client.toml: https://USER:PASSWORD@HOST"
+_INSIDE_HINT = "if that is intended, write the address that it leads to into client.toml"
+_CERTIFICATE_ACCEPTED = (
     "the upstream accepts yours: tls = {certificate = FILE, key = FILE} in client.toml"
 )
 
 
 class UpstreamError(HuaiError):
-    """The upstream cannot be asked, or its answer is not valid."""
+    """The upstream cannot be reached, or its response is not valid."""
 
     exit_code = ExitCode.NETWORK
 
 
 class UpstreamDownError(UpstreamError):
-    """The upstream does not answer now, and may soon."""
+    """The upstream does not respond now, and may soon."""
 
     def __init__(self, message: str, *, hint: str = "", retry_after: float = 0) -> None:
-        """`retry_after`: seconds that the upstream asks to be left alone for."""
+        """`retry_after`: seconds to wait, as the upstream demands."""
         super().__init__(message, hint=hint)
         self.retry_after = retry_after
 
 
 class UpstreamTimeoutError(UpstreamDownError):
-    """The upstream does not answer in time."""
+    """The upstream does not respond in time."""
 
     exit_code = ExitCode.TIMEOUT
 
 
 class IncompleteCopyError(UpstreamDownError):
-    """A copy of static files has a new head, and not yet the files that the head names."""
+    """A copy of static files has a new head, and not yet the files that it names."""
 
     def __init__(self, message: str) -> None:
         """Ask for a pause: the rest of the copy arrives in seconds."""
         super().__init__(
             message,
-            hint="it may be copied just now: sync again in a minute; if that does not help, copy "
+            hint="a copy may be in progress: sync again in a minute; if that does not help, copy "
             "it as STATIC.md says",
             retry_after=_COPY_SECONDS,
         )
 
 
 class NotServedError(UpstreamError):
-    """The upstream is there, and has no such module or no commit of it."""
+    """The upstream responds, but has no such module or no commit of it."""
 
     exit_code = ExitCode.UNKNOWN_MODULE
 
 
 class MetadataUrl(NamedTuple):
-    """Where a module's metadata repository is."""
+    """The URL of a module's metadata repository."""
 
     url: str
     tls: TlsFiles = SYSTEM_TLS
-    """Own certificates for it."""
-    named: str = ""
-    """The URL of client.toml, after a redirection led from there to `url`."""
+    """Certificates configured for it."""
+    configured: str = ""
+    """The URL of client.toml, if a redirect led from there to `url`."""
 
     @classmethod
     def of(cls, url: str, module: str, tls: TlsFiles = SYSTEM_TLS) -> "MetadataUrl":
-        """The repository itself, or the base address of a huai server that has `module`."""
+        """Return the repository at `url`, or that of `module` on a huai server at that base URL."""
         if not is_http(url) or url.rstrip("/").endswith(".git"):
             return cls(url, tls)
         return cls(f"{url.rstrip('/')}/git/{module}.git", tls)
 
     @property
     def service(self) -> str:
-        """What has to answer there, whichever module it is asked for."""
+        """Scheme, host and port, which all modules of a server share."""
         return service_of(self.url)
 
     @property
@@ -127,138 +127,138 @@ class MetadataUrl(NamedTuple):
 
     @property
     def login(self) -> bytes:
-        """USER:PASSWORD: of the URL of client.toml, or of its host in .netrc; empty if none.
+        """USER:PASSWORD from the URL of client.toml, or for its host from .netrc; empty if missing.
 
-        A redirection never gets any other one, and this one only at scheme, host and port of that
-        URL.
+        A redirect target gets no other login, and this one only at the scheme, host and port of
+        that URL.
         """
-        named = self.named or self.url
-        if not same_service(named, self.url):
+        named_url = self.configured or self.url
+        if not same_service(named_url, self.url):
             return b""
-        given = login_of(named)
-        return kept_login(named) if given is None else unquote_to_bytes(given)
+        login = login_of(named_url)
+        return netrc_login(named_url) if login is None else unquote_to_bytes(login)
 
     def redirected(self, url: str) -> "MetadataUrl":
-        """Return the repository at `url`, where a redirection led."""
+        """Return the repository at `url`, the target of a redirect."""
         if url == self.address:
             return self
-        return MetadataUrl(without_login(url), self.tls, self.named or self.url)
+        return MetadataUrl(without_login(url), self.tls, self.configured or self.url)
 
     def __str__(self) -> str:
-        """For people."""
+        """Return the URL with its password masked."""
         return masked(self.url)
 
 
 def is_http(url: str) -> bool:
-    """Return True for a URL of HTTP; git alone asks at any other."""
+    """Return True for a URL of HTTP; all other URLs are for git."""
     return url[:8].lower().startswith(("http://", "https://"))
 
 
 def server_and_module(url: str, name: str) -> tuple[str, str]:
-    """The base address of a huai server, and what it calls the module.
+    """Return the base URL of a huai server, and its name of the module.
 
-    That is `name`, unless `url` is the address of the repository itself.
+    That is `name`, unless `url` is the URL of the repository itself.
     """
-    found = _REPOSITORY.search(url)
-    return (url[: found.start()], found[1]) if found else (url.rstrip("/"), name)
+    match = _REPOSITORY.search(url)
+    return (url[: match.start()], match[1]) if match else (url.rstrip("/"), name)
 
 
-class Question(NamedTuple):
-    """What an upstream is asked."""
+class Request(NamedTuple):
+    """A request to an upstream."""
 
-    what: str
-    """An address below the repository's."""
+    path: str
+    """The path below the repository's URL, with a query if there is one."""
     body: bytes | None = None
-    """Sent by POST, if there is one."""
+    """Sent by POST, if there is a body."""
     content_type: str = ""
-    unless: str = ""
-    """An ETag: whoever has still that may say so alone (`UnchangedError`); empty: none."""
+    etag: str = ""
+    """ETag for If-None-Match, or empty.  A 304 raises `UnchangedError`."""
 
 
 class UnchangedError(Exception):
-    """What was asked for is as it was."""
+    """The response has not changed since its ETag was sent."""
 
     def __init__(self, clock: float | None) -> None:
-        """`clock`: what the upstream's said, seconds since the epoch."""
+        """`clock`: seconds since the epoch by the upstream's clock."""
         super().__init__()
         self.clock = clock
 
 
 class _StatusError(Exception):
-    """The response is not what was asked for; `head` says why."""
+    """A response with a status other than success."""
 
     def __init__(self, head: Head) -> None:
         super().__init__(head.status)
         self.head = head
 
 
-class Answer:
-    """What the upstream says, as it comes."""
+class Response:
+    """The response of an upstream, read as it arrives."""
 
     def __init__(self, exchange: "Exchange", metadata: MetadataUrl) -> None:
-        """Made by `ask`, when the head is here."""
+        """Wait for the head of the response; `send` makes it."""
         self._exchange = exchange
         self._metadata = metadata
         head = exchange.head()
         self.url = exchange.url
         self.content_type = head.content_type
-        self.clock = moment(head.fields.get("date", ""))
+        self.clock = parse_http_date(head.fields.get("date", ""))
         self.etag = head.fields.get("etag", "")
 
     def renew(self) -> None:
-        """Give what is still to come the time of a new answer: it is one message after another."""
+        """Restart the timeout for the rest of the response, after one of several messages."""
         self._exchange.renew()
 
-    def whole(self, limit: int) -> bytes:
-        """All of it, up to `limit` bytes."""
-        found = bytearray()
-        while len(found) < limit and (data := self.read(limit - len(found))):
-            found += data
-        return bytes(found)
+    def read_all(self, limit: int) -> bytes:
+        """Read all of the body, up to `limit` bytes."""
+        body = bytearray()
+        while len(body) < limit and (data := self.read(limit - len(body))):
+            body += data
+        return bytes(body)
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes, as soon as there are any; none at the end."""
-        with _failures(self._metadata):
+        """Read at most `size` bytes, as soon as there are any; empty at the end."""
+        with _as_upstream_errors(self._metadata):
             return self._exchange.read(size)
 
 
 @contextmanager
-def ask(
+def send(
     metadata: MetadataUrl,
-    question: Question,
+    request: Request,
     *,
     timeout: float = TIMEOUT_SECONDS,
     deadline: Deadline = NEVER,
-) -> Iterator[Answer]:
-    """Ask a question.
+) -> Iterator[Response]:
+    """Send a request and yield its response.
 
-    `timeout` bounds, in seconds, each pause in which nothing comes, and an answer that trickles
-    (`curl.exchange`); at the deadline it is over anyway.  Every failure is an `UpstreamError`, an
-    `UpstreamDownError` if it may pass, a `TlsError` or a `TimeUpError`; an answer that nothing
-    changed is an `UnchangedError`.
+    `timeout` limits, in seconds, each pause without data, and a response that trickles
+    (`curl.exchange`); it never extends beyond the deadline.  Every failure is an `UpstreamError`,
+    an `UpstreamDownError` if it is temporary, a `TlsError` or a `TimeUpError`; a response of 304
+    is an `UnchangedError`.
     """
-    with _failures(metadata):
+    with _as_upstream_errors(metadata):
         try:
-            exchange = _followed(_request(metadata, question), timeout, deadline)
+            exchange = _follow_redirects(_make_request(metadata, request), timeout, deadline)
         except _StatusError as error:
-            if question.unless and error.head.status == _UNCHANGED:
-                raise UnchangedError(moment(error.head.fields.get("date", ""))) from error
+            if request.etag and error.head.status == _UNCHANGED:
+                raise UnchangedError(parse_http_date(error.head.fields.get("date", ""))) from error
             raise
     with exchange:
-        yield Answer(exchange, metadata)
+        yield Response(exchange, metadata)
 
 
-def _sent(request: "Request", timeout: float, deadline: Deadline) -> "Exchange":
+def _start(request: "CurlRequest", timeout: float, deadline: Deadline) -> "Exchange":
     from huai_client.metadata.curl.exchange import Exchange  # loads libcurl
 
     return Exchange(request, timeout=deadline.bound(timeout), deadline=deadline)
 
 
-def _followed(request: "Request", timeout: float, deadline: Deadline) -> "Exchange":
-    """Return the exchange with the head that a few redirections lead to; `_StatusError`."""
+def _follow_redirects(request: "CurlRequest", timeout: float, deadline: Deadline) -> "Exchange":
+    """Return the exchange whose response ends the redirects; `_StatusError` for an error."""
     reach = request.reach or Reach((request.url,))
     for _ in range(REDIRECTIONS_MOST):
-        exchange = _sent(request, timeout, deadline)
+        exchange = _start(request, timeout, deadline)
         try:
             head = exchange.head()
             if head.status in _GOOD:
@@ -267,109 +267,109 @@ def _followed(request: "Request", timeout: float, deadline: Deadline) -> "Exchan
             exchange.close()
             raise
         exchange.close()
-        if head.status not in ELSEWHERE or request.body is not None:
+        if head.status not in REDIRECT_STATUSES or request.body is not None:
             raise _StatusError(head)
-        target = redirected(request.url, head.fields.get("location", ""))
+        target = redirect_target(request.url, head.fields.get("location", ""))
         headers = {name: text for name, text in request.headers.items() if name != _LOGIN}
         request = request._replace(url=target, headers=headers, reach=reach)
-    raise RedirectionError(f"more than {REDIRECTIONS_MOST} redirections")
+    raise RedirectionError(f"more than {REDIRECTIONS_MOST} redirects")
 
 
 @contextmanager
-def _failures(metadata: MetadataUrl) -> Iterator[None]:
-    """What goes wrong inside as an `UpstreamError`."""
+def _as_upstream_errors(metadata: MetadataUrl) -> Iterator[None]:
+    """Raise failures of the block as `UpstreamError`."""
     try:
         yield
     except _StatusError as error:
-        raise _refused(metadata, error.head) from error
+        raise _status_error(metadata, error.head) from error
     except errors.BrokenError as error:
-        raise _broken(metadata, error) from error
+        raise _connection_error(metadata, error) from error
     except TimeoutError as error:
-        said = str(error) or "no answer in time"
-        raise UpstreamTimeoutError(f"{metadata}: {said}", hint="try again later") from error
-    except (RedirectionError, *_NO_ADDRESS) as error:
-        said = printable(str(error))
-        raise UpstreamError(f"{metadata}: {said}", hint="check the URL") from error
+        reason = str(error) or "no response in time"
+        raise UpstreamTimeoutError(f"{metadata}: {reason}", hint="try again later") from error
+    except (RedirectionError, *_MALFORMED_URL) as error:
+        reason = printable(str(error))
+        raise UpstreamError(f"{metadata}: {reason}", hint="check the URL") from error
 
 
-def _request(metadata: MetadataUrl, question: Question) -> "Request":
-    """The question; whoever the upstream redirects to has no business with the login."""
-    from huai_client.metadata.curl.exchange import Request  # loads libcurl
+def _make_request(metadata: MetadataUrl, request: Request) -> "CurlRequest":
+    """Return libcurl's request; the login is never sent to a redirect target."""
+    from huai_client.metadata.curl.exchange import CurlRequest  # loads libcurl
 
     headers = {}
-    if question.content_type:
-        headers["Content-Type"] = question.content_type
-    if question.unless:
-        headers["If-None-Match"] = question.unless
-    if given := metadata.login:
-        headers[_LOGIN] = basic(given)
-    url = f"{metadata.address.rstrip('/')}/{question.what}"
+    if request.content_type:
+        headers["Content-Type"] = request.content_type
+    if request.etag:
+        headers["If-None-Match"] = request.etag
+    if login := metadata.login:
+        headers[_LOGIN] = basic_auth(login)
+    url = f"{metadata.address.rstrip('/')}/{request.path}"
     target = split_url(url)
     if target.scheme not in ("http", "https") or not target.hostname:
-        raise ValueError("not an address of HTTP")
-    reach = Reach((metadata.named,)) if metadata.named else None
-    return Request(url, question.body, headers, metadata.tls, reach)
+        raise ValueError("not a URL of HTTP")
+    reach = Reach((metadata.configured,)) if metadata.configured else None
+    return CurlRequest(url, request.body, headers, metadata.tls, reach)
 
 
-def basic(login: bytes) -> str:
-    """USER:PASSWORD as RFC 7617 has it."""
+def basic_auth(login: bytes) -> str:
+    """Return USER:PASSWORD as the value of an Authorization header (RFC 7617)."""
     return f"Basic {binascii.b2a_base64(login, newline=False).decode()}"
 
 
-def kept_login(url: str) -> bytes:
-    """USER:PASSWORD for a host, from the file that NETRC names or ~/.netrc; empty: none."""
+def netrc_login(url: str) -> bytes:
+    """Return USER:PASSWORD for the host, from the file of NETRC or ~/.netrc; empty if missing."""
     path = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
     if not os.path.isfile(path):
         return b""
-    import netrc  # few have that file, and each poll passes here
+    import netrc  # rarely needed, and each poll passes here
 
     try:
-        found = netrc.netrc(path).authenticators(split_url(url).hostname or "")
+        fields = netrc.netrc(path).authenticators(split_url(url).hostname or "")
     except (OSError, netrc.NetrcParseError, UnicodeError) as error:
-        # What the parser says quotes the word that it stumbled on, which may be a password.
+        # The parser's message quotes the word at which it failed, which may be a password.
         line = f"line {error.lineno} " if isinstance(error, netrc.NetrcParseError) else "it "
-        reason = getattr(error, "strerror", None) or f"{line}is not understood"
+        reason = getattr(error, "strerror", None) or f"{line}cannot be parsed"
         raise UpstreamError(
-            f"{path}: {reason}", hint="repair it, or let NETRC name another file"
+            f"{path}: {reason}", hint="repair it, or set NETRC to another file"
         ) from None
-    return f"{found[0]}:{found[2]}".encode() if found else b""
+    return f"{fields[0]}:{fields[2]}".encode() if fields else b""
 
 
-def _broken(metadata: MetadataUrl, error: errors.BrokenError) -> HuaiError:
-    said, number = f"{metadata}: {_reason(metadata, error)}", error.number
+def _connection_error(metadata: MetadataUrl, error: errors.BrokenError) -> HuaiError:
+    message, number = f"{metadata}: {_reason(metadata, error)}", error.number
     if error.refusal:
-        said = f"{metadata}: a redirection leads inside: {error.refusal}"
-        return UpstreamError(said, hint=_INSIDE_HINT)
+        message = f"{metadata}: a redirect leads into the local network: {error.refusal}"
+        return UpstreamError(message, hint=_INSIDE_HINT)
     if error.proxy is not None and (number in errors.NO_HOST or "CONNECT" in error.reason):
-        said = f"{metadata}: {error.proxy}: {error.reason}"
-        return UpstreamDownError(said, hint=error.proxy.hint)
+        message = f"{metadata}: {error.proxy}: {error.reason}"
+        return UpstreamDownError(message, hint=error.proxy.hint)
     if number in errors.ENDED_EARLY:
-        return UpstreamDownError(f"{metadata}: the answer ended early", hint="run again")
-    lasting = number in errors.NOT_HTTP or (number in errors.NO_NAME and _has_no_name(metadata))
-    kind = UpstreamError if lasting else UpstreamDownError
+        return UpstreamDownError(f"{metadata}: the response ended early", hint="run again")
+    permanent = number in errors.NOT_HTTP or (number in errors.NO_NAME and _has_no_name(metadata))
+    kind = UpstreamError if permanent else UpstreamDownError
     hint = "check that the upstream is running, and the URL"
     if metadata.tls.at(metadata.url).certificate:
-        hint = f"check the URL, and that {_CERTIFICATE_TAKEN}"
-    return _insecure(metadata, error) or kind(said, hint=hint)
+        hint = f"check the URL, and that {_CERTIFICATE_ACCEPTED}"
+    return _tls_error(metadata, error) or kind(message, hint=hint)
 
 
-def _insecure(metadata: MetadataUrl, error: errors.BrokenError) -> HuaiError | None:
-    """The error of a connection that is not to be trusted; None: it is another one."""
-    said, number = f"{metadata}: {_reason(metadata, error)}", error.number
+def _tls_error(metadata: MetadataUrl, error: errors.BrokenError) -> HuaiError | None:
+    """Return the error of an untrusted connection, or None for any other failure."""
+    message, number = f"{metadata}: {_reason(metadata, error)}", error.number
     if number in errors.NOT_TRUSTED:
-        return UpstreamError(said, hint=certificate_hint(error.reason))
+        return UpstreamError(message, hint=certificate_hint(error.reason))
     if number == errors.OWN_CERTIFICATE or number in errors.NO_AUTHORITIES:
-        return TlsError(said, hint=TLS_HINT)
+        return TlsError(message, hint=TLS_HINT)
     if number == errors.NO_TLS and "wrong version" in error.reason:
         plain = f"http://{str(metadata).partition('://')[2]}"
         return UpstreamError(
-            f"{metadata}: what answers there does not speak TLS", hint=f"did you mean {plain}?"
+            f"{metadata}: the server there does not speak TLS", hint=f"did you mean {plain}?"
         )
     return None
 
 
 def _reason(metadata: MetadataUrl, error: errors.BrokenError) -> str:
-    """Return libcurl's message, without a host that the URL for people does not show.
+    """Return libcurl's message, without a host that the masked URL does not show.
 
     In a malformed URL that may be a part of the password.
     """
@@ -380,31 +380,31 @@ def _reason(metadata: MetadataUrl, error: errors.BrokenError) -> str:
 
 
 def _has_no_name(metadata: MetadataUrl) -> bool:
-    """Return True if the host has no address, False if no name server answers now."""
+    """Return True if the host has no address, False if no name server responds."""
     try:
         socket.getaddrinfo(split_url(metadata.url).hostname, None)
     except socket.gaierror as error:
         return error.errno != socket.EAI_AGAIN
-    except (OSError, *_NO_ADDRESS):
+    except (OSError, *_MALFORMED_URL):
         pass
     return False
 
 
-def _refused(metadata: MetadataUrl, head: Head) -> UpstreamError:
+def _status_error(metadata: MetadataUrl, head: Head) -> UpstreamError:
     if head.status in _GONE:
         return NotServedError(
             f"{metadata}: the upstream has no such module",
-            hint="look at the URL and the module's name",
+            hint="check the URL and the module's name",
         )
-    said = f"{metadata}: HTTP {head.status} {printable(head.reason)}"
-    if head.status in _LOGIN_WANTED:
-        return UpstreamError(said, hint=LOGIN_HINT)
-    if head.status in _PASSING or head.status >= _OF_THE_SERVER:
+    message = f"{metadata}: HTTP {head.status} {printable(head.reason)}"
+    if head.status in _LOGIN_REQUIRED:
+        return UpstreamError(message, hint=LOGIN_HINT)
+    if head.status in _TEMPORARY or head.status >= _SERVER_ERROR:
         after = retry_after(head.fields.get("retry-after"), time.time())
-        return UpstreamDownError(said, hint="try again later", retry_after=after)
+        return UpstreamDownError(message, hint="try again later", retry_after=after)
     if head.status == _BAD_REQUEST and metadata.url.lower().startswith("https:"):
-        # As nginx says it.
+        # nginx's status for a missing client certificate.
         return UpstreamError(
-            said, hint=f"if it asks for certificates, check that {_CERTIFICATE_TAKEN}"
+            message, hint=f"if it requires certificates, check that {_CERTIFICATE_ACCEPTED}"
         )
-    return UpstreamError(said, hint="try again later")
+    return UpstreamError(message, hint="try again later")

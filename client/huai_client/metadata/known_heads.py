@@ -1,7 +1,7 @@
 """A memory of the heads of upstreams, by URL.
 
-A line each: the commit, the URL without its login, a detail.  Of no weight.  Without `STATIC` an
-upstream is asked for the whole head; the detail is the head's ETag.
+Each line has the commit, the URL without its login, and a detail.  The files are caches.  Without
+`STATIC` the whole head is requested; the detail is the head's ETag.
 Without `REFUSED` a commit is fetched and judged again; the detail is the exit code of the refusal
 and its reason.  Where that depends on more than the pack, a fingerprint follows the URL.
 """
@@ -25,14 +25,14 @@ class KnownHead(NamedTuple):
 
     commit: str
     detail: str
-    """The ETag, empty if its server tells none, or the reason of the refusal."""
+    """The head's ETag, empty if the server sends none, or the reason of the refusal."""
 
 
 class KnownHeads:
-    """Of one module, in the folder of its metadata."""
+    """The remembered heads of one module, in the folder of its metadata."""
 
     def __init__(self, repository: Path, file: str = STATIC, lasts: float = math.inf) -> None:
-        """Reads nothing yet; `file` is `STATIC` or `REFUSED`, good for `lasts` seconds."""
+        """`file` is `STATIC` or `REFUSED`, valid for `lasts` seconds after its last change."""
         self._path = repository / file
         self._lasts = lasts
 
@@ -41,16 +41,16 @@ class KnownHeads:
         return self._read().get(url)
 
     def set(self, url: str, head: KnownHead) -> None:
-        """Remember it, if that is possible."""
-        known = self._read()
-        if known.get(url) != head and _LINE.fullmatch(_line(url, head)):
-            self._write({url: head, **{each: known[each] for each in known if each != url}})
+        """Remember `head`; a failure to write is ignored."""
+        heads = self._read()
+        if heads.get(url) != head and _LINE.fullmatch(_line(url, head)):
+            self._write({url: head, **{other: heads[other] for other in heads if other != url}})
 
     def forget(self, url: str) -> None:
-        """Drop what is known of that head."""
-        known = self._read()
-        if known.pop(url, None) is not None:
-            self._write(known)
+        """Drop the remembered head of `url`."""
+        heads = self._read()
+        if heads.pop(url, None) is not None:
+            self._write(heads)
 
     def _read(self) -> dict[str, KnownHead]:
         try:
@@ -59,11 +59,11 @@ class KnownHeads:
             lines = self._path.read_text("ascii", "replace").splitlines()
         except OSError:
             return {}
-        found = [match for match in map(_LINE.fullmatch, lines) if match]
-        return {match[2]: KnownHead(match[1], match[3]) for match in found}
+        matches = [match for match in map(_LINE.fullmatch, lines) if match]
+        return {match[2]: KnownHead(match[1], match[3]) for match in matches}
 
-    def _write(self, known: dict[str, KnownHead]) -> None:
-        lines = [_line(url, head) for url, head in known.items()][:_LINES]
+    def _write(self, heads: dict[str, KnownHead]) -> None:
+        lines = [_line(url, head) for url, head in heads.items()][:_LINES]
         text = "".join(f"{line}\n" for line in lines)
         with suppress(OSError, UnicodeError):
             replace_file(self._path, text.encode("ascii"), self._path.with_suffix(".lock"))

@@ -1,8 +1,8 @@
-"""The newest commit of an upstream: one small request.
+"""Finds the newest commit of an upstream by one small request.
 
-Any web server with static files will do, and any git server.  One of HTTP is asked for static files
-first; only if it has none, and at every other URL, git is asked.  The fetch itself is left to
-`static_fetch` and `git_fetch`.
+Any web server with static files will do, and any git server.  Over HTTP static files are requested
+first; if there are none, and at every other URL, git is run.  `static_fetch` and `git_fetch` do the
+fetch itself.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,12 +25,12 @@ class Newest(NamedTuple):
 
     commit: str
     """Its hex id."""
-    found: MetadataUrl
-    """Where the upstream is, after redirections."""
+    url: MetadataUrl
+    """The URL of the upstream, after redirects."""
     clock: float | None = None
-    """What its clock said, seconds since the epoch; None: it did not say."""
+    """Seconds since the epoch by the upstream's clock; None if it did not send them."""
     static: "Static | None" = None
-    """Its static files; None: there are none, or nothing has changed."""
+    """Its static files; None if there are none, or nothing has changed."""
 
 
 def find_newest(
@@ -43,34 +43,34 @@ def find_newest(
 ) -> Newest:
     """Return the newest commit, and where to fetch it.
 
-    `UpstreamError` if there is none, `FormatError` for a malformed head of static files.  A
-    `timeout` (s) that is longer than what suits so small a question is not made use of.  `heads`
-    remembers the head; if it is that of the commit `have`, the answer may be that nothing changed.
+    `UpstreamError` without one, `FormatError` for a malformed head of static files.  `timeout`
+    (s) is reduced to one for a small request.  `heads` remembers the head; if it is that of the
+    commit `have`, the response may be that nothing changed.
     """
     timeout = min(timeout, TIMEOUT_SECONDS)
     if not is_http(metadata.url):
-        return _ask_git(metadata, timeout, deadline)
-    from huai_client.metadata.static_head import hear_head
+        return _newest_by_git(metadata, timeout, deadline)
+    from huai_client.metadata.static_head import fetch_static_head
 
-    known = heads.get(metadata.address) if heads else None
+    remembered = heads.get(metadata.address) if heads else None
     try:
-        heard = hear_head(
+        head = fetch_static_head(
             metadata,
-            known if known and known.commit == have else None,
+            remembered if remembered and remembered.commit == have else None,
             timeout=timeout,
             deadline=deadline,
         )
     except NotServedError as missing:
         try:
-            return _ask_git(metadata, timeout, deadline)
+            return _newest_by_git(metadata, timeout, deadline)
         except NotServedError:
             raise missing from None
-    if heads and heard.static:
-        heads.set(metadata.address, KnownHead(heard.commit, heard.etag))
-    return Newest(heard.commit, heard.found, heard.clock, heard.static)
+    if heads and head.static:
+        heads.set(metadata.address, KnownHead(head.commit, head.etag))
+    return Newest(head.commit, head.url, head.clock, head.static)
 
 
-def _ask_git(metadata: MetadataUrl, timeout: float, deadline: Deadline) -> Newest:
+def _newest_by_git(metadata: MetadataUrl, timeout: float, deadline: Deadline) -> Newest:
     from huai_client.metadata.git.program import GitProgram  # few upstreams need it
 
     git = GitProgram(metadata, timeout=timeout, deadline=deadline)

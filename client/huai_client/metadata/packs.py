@@ -1,6 +1,6 @@
-"""The files of a repository: what a killed run left goes, and packs are kept few.
+"""The packs of a repository: what a killed run left is removed, and the number of packs kept low.
 
-Knows files, not what is in them.  Rule: the new pack is complete before the first old one goes.
+Does not read packs.  Rule: the new pack is complete before the first old one is removed.
 """
 
 import shutil
@@ -11,26 +11,26 @@ from pathlib import Path
 
 from huai_program.durable import sync_folder
 
-_BESIDE = 2
-_BESIDE_BYTES = 64 << 20
-"""What packs anew is worth it: it reads and writes everything."""
+_EXCESS = 2
+_EXCESS_BYTES = 64 << 20
+"""Bytes in small packs above which a repack is worth its cost: it rewrites everything."""
 
 
-def exceeds(repository: Path, limit: int) -> bool:
-    """Whether there are more than `limit` packs, or more in them than one of them would have.
+def needs_repack(repository: Path, limit: int) -> bool:
+    """Return True if there are more than `limit` packs, or the small ones take too many bytes.
 
-    A fetch of a few KiB is kept with all that its deltas are made from: often a hundred times that.
+    A fetch of a few KiB is kept with all bases of its deltas: often a hundred times that.
     """
     sizes = pack_sizes(repository)
     largest = max(sizes, default=0)
-    return len(sizes) > limit or sum(sizes) - largest > max(_BESIDE_BYTES, _BESIDE * largest)
+    return len(sizes) > limit or sum(sizes) - largest > max(_EXCESS_BYTES, _EXCESS * largest)
 
 
 def exchange_packs(repository: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` make one pack in a folder, and drop all others.
+    """Let `write` make one pack in a folder, and remove all others.
 
-    May be interrupted anywhere; `write` also sees to it that a commit without its parents is known
-    as such before they go.  Raises what `write` raises, or an `OSError`; then nothing has changed.
+    May be interrupted anywhere; `write` also lists commits without parents as shallow before the
+    old packs are removed.  Raises what `write` raises, or an `OSError`; then nothing has changed.
     """
     old = list_packs(repository)
     packs = repository / "objects" / "pack"
@@ -51,12 +51,12 @@ def exchange_packs(repository: Path, write: Callable[[Path], None]) -> None:
 def remove_packs(packs: Iterable[Path]) -> None:
     """Remove these packs and their indices."""
     for pack in packs:
-        pack.with_suffix(".idx").unlink(missing_ok=True)  # without it, it is not a pack
+        pack.with_suffix(".idx").unlink(missing_ok=True)  # without an index it is not a pack
         pack.unlink(missing_ok=True)
 
 
 def pack_sizes(repository: Path) -> list[int]:
-    """Return the bytes of each pack."""
+    """Return the size of each pack in bytes."""
     return [pack.stat().st_size for pack in list_packs(repository)]
 
 
@@ -66,14 +66,14 @@ def list_packs(repository: Path) -> list[Path]:
 
 
 def drop_unfinished(repository: Path) -> None:
-    """What a run that was killed left behind: half packs, and locks of refs."""
+    """Remove the incomplete packs and locks of refs that a killed run left."""
     for part in list_unfinished(repository):
         with suppress(OSError):
             part.unlink()
 
 
 def list_unfinished(repository: Path) -> list[Path]:
-    """The same, only to look at it."""
+    """Return the incomplete packs and locks of refs that a killed run left."""
     folder = repository / "objects" / "pack"
     half = chain(folder.glob("tmp_*"), folder.glob("*.keep"))
     locks = (repository / "refs").rglob("*.lock")

@@ -1,8 +1,8 @@
 """The metadata repository of one module on the downstream.
 
 Fetches the newest commit without history, reads objects, and keeps what refs name: the applied
-commit and those that an interrupted run was going for.  All of it can be fetched anew, so a damaged
-repository is thrown away, never repaired.  Objects are read natively, refs are files; the program
+commit and those that an interrupted run attempted.  All of it can be fetched again, so a damaged
+repository is replaced, never repaired.  Objects are read natively, refs are files; the program
 git is for upstreams that have no static files.
 """
 
@@ -28,8 +28,8 @@ from huai_client.metadata.known_heads import REFUSED, KnownHead, KnownHeads
 from huai_client.metadata.newest import Newest, find_newest
 from huai_client.metadata.packs import (
     drop_unfinished,
-    exceeds,
     exchange_packs,
+    needs_repack,
     pack_sizes,
     remove_packs,
 )
@@ -49,26 +49,26 @@ if TYPE_CHECKING:
 
 _FETCHED = "refs/huai/fetched"
 _PARTLY = "refs/huai/partly"
-"""A commit on the way to the newest one, all of which is here."""
+"""A commit on the way to the newest one, whose objects are complete."""
 _KEPT = "refs/huai/kept/"
 _HISTORY = "refs/huai/history/"
 """Commits that were applied before, numbered: for people, not for the next fetch."""
 _PACKS_MAX = 40
 _KEPT_BYTES = 24 << 20
-"""Of objects: a sync looks at most of them two or three times."""
+"""The cache of objects: a sync reads most of them two or three times."""
 _SPARE_WORK = 16 << 30
-"""Bytes of work that all reads of a run may cost beyond what their objects are worth: seconds."""
+"""Bytes of work that all reads of a run may cost beyond the size of their objects: seconds."""
 _REFUSED_SECONDS = 86_400.0
-"""For so long a refused pack is not fetched again: an upstream may mend the one of its commit."""
+"""Seconds for which a refused pack is not fetched again; the upstream may repair the commit."""
 _REFUSED_HINT = (
-    "the upstream has to mend it; it is fetched again after a day, with --adopt or another "
+    "the upstream must repair it; it is fetched again after a day, with --adopt or another "
     "configuration of the module at once"
 )
 _HEAD = b"ref: "
 _CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 _FOLDERS = ("objects", "refs")
 Judge = Callable[[str, bytes, ObjectReader], None]
-"""Raises for a commit, by its id and its content, that is not to be believed."""
+"""A function that raises for an untrusted commit, given its id, its content and a reader."""
 
 
 class StoreError(HuaiError):
@@ -78,16 +78,16 @@ class StoreError(HuaiError):
 
 
 class DamagedRepositoryError(HuaiError):
-    """Objects that should be in the repository are not, or cannot be read."""
+    """Objects that should be in the repository are missing, or cannot be read."""
 
     exit_code = ExitCode.UNSOUND
 
 
 class RefusedBeforeError(FormatError):
-    """A commit that an earlier run refused, because of its pack or of what it says."""
+    """A commit that an earlier run refused, because of its pack or its content."""
 
     def __init__(self, reason: str, place: str) -> None:
-        """`reason` is what the earlier run said."""
+        """`reason` is the message of the earlier run."""
         super().__init__(f"{reason}; refused before", place)
         self.hint = _REFUSED_HINT
 
@@ -96,48 +96,48 @@ class Repository:
     """An `ObjectReader` over the downstream's copy of the metadata."""
 
     def __init__(self, path: Path, *, timeout: int = 600, make: bool = True) -> None:
-        """Open the repository at `path`, made anew if it is missing or cannot be opened.
+        """Open the repository at `path`, created again if it is missing or cannot be opened.
 
-        `timeout`: seconds without any data after which a fetch fails.  Nobody else may write
-        to it.  Without `make` it is only to be read: `DamagedRepositoryError` if it cannot be.
+        `timeout`: seconds without any data after which a fetch fails.  No other process may write
+        to it.  Without `make` it is only read: `DamagedRepositoryError` if it cannot be.
         """
         self._path = path
         self._names = Refs(path)
         self.packs = Packs(_KEPT_BYTES, _SPARE_WORK)
-        """What the engine reads by itself."""
+        """The packs that the engine reads by itself."""
         self.packs.add(_packs_of(path))
         self._borrowed: list[Path] = []
         self._timeout = timeout
         self._deadline = NEVER
         self._arrived: list[Path] = []
-        """Packs that came in this run, and are not accepted yet."""
+        """Packs that were fetched in this run, and are not accepted yet."""
         self._former: str | None = None
-        """What `_FETCHED` was before them."""
+        """The value of `_FETCHED` before them."""
         self._refused = KnownHeads(path, REFUSED, lasts=_REFUSED_SECONDS)
         self._basis = ""
         self._sources: dict[str, str] = {}
-        """The addresses from which commits came, by commit."""
+        """The URLs from which commits were fetched, by commit."""
         if not _is_repository(path):
             if not make:
                 raise self._damaged("this is not a repository", "metadata")
             self._make()
 
     def borrow(self, other: Path, commit: str) -> None:
-        """Read what the repository at `other` holds as well, `commit` among it; offer that one."""
+        """Read the objects of the repository at `other` too; `commit` is one of its commits."""
         self.packs.add(_packs_of(other))
         self._borrowed.append(other)
         self.keep([commit])
 
     def start_over(self) -> None:
-        """Throw everything away."""
+        """Remove everything, and create an empty repository."""
         self._make()
 
     def accept(self) -> None:
-        """Keep what was fetched so far, whatever comes later in this run."""
+        """Keep what was fetched so far, whatever fails later in this run."""
         self._arrived.clear()
 
     def judge_by(self, facts: object) -> None:
-        """Take `facts` as that on which `refuse` depends: with others a commit is fetched again."""
+        """Make `refuse` depend on `facts`: if they change, a refused commit is fetched again."""
         self._basis = blake2b(repr(facts).encode(), digest_size=8).hexdigest()
 
     def refuse(self, commit: str, error: UntrustedError | FormatError | TooLargeError) -> None:
@@ -151,7 +151,7 @@ class Repository:
         self._refused.set(address, KnownHead(commit, reason.decode()[:1000]))
 
     def withdraw(self) -> None:
-        """Forget what was fetched since `accept`: it is refused, and must not pile up here."""
+        """Remove what was fetched since `accept`: refused packs must not pile up."""
         if not self._arrived:
             return
         self._forget_hashes()
@@ -181,9 +181,9 @@ class Repository:
 
     @property
     def listing_hashes(self) -> Path:
-        """Of the objects that are here; the file goes before any of them does.
+        """The hashes of the objects that are here; the file is removed before any of them is.
 
-        Else another object could come under the id of one that is gone, and pass for it.
+        Otherwise another object could get the id of a removed one, and pass for it.
         """
         return self._path / "listing-hashes"
 
@@ -202,20 +202,20 @@ class Repository:
         newest: Newest | None = None,
         judge: Judge = lambda *_: None,
     ) -> Commit:
-        """Bring the newest commit here; only what this side does not have is sent.
+        """Fetch the newest commit; the upstream sends only the objects that are missing here.
 
-        `newest` is what the upstream has just said of it; None: it is asked first.  `judge` sees
-        the commit before anything else of it is read; what it refuses does not stay.
+        `newest` is what the upstream has just reported; without it the upstream is asked first.
+        `judge` checks the commit before anything else of it is read; a refused one is removed.
         """
         drop_unfinished(self._path)
         newest = newest or find_newest(
             metadata, timeout=self._timeout, deadline=deadline, heads=KnownHeads(self._path)
         )
-        self._bring(newest, deadline)
+        self._fetch(newest, deadline)
         urls = newest.static.content_urls if newest.static else ()
-        return self._judged(newest.commit, judge)._replace(relay_urls=urls)
+        return self._judge(newest.commit, judge)._replace(relay_urls=urls)
 
-    def _judged(self, commit: str, judge: Judge) -> Commit:
+    def _judge(self, commit: str, judge: Judge) -> Commit:
         try:
             judge(commit, self.read(bytes.fromhex(commit), "commit"), self)
         except (UntrustedError, FormatError) as error:
@@ -226,24 +226,24 @@ class Repository:
             raise
         return self.commit(commit)
 
-    def _bring(self, newest: Newest, deadline: Deadline) -> None:
-        """Fetch a commit, and let `_FETCHED` name it."""
+    def _fetch(self, newest: Newest, deadline: Deadline) -> None:
+        """Fetch a commit, and set `_FETCHED` to it."""
         try:
             former = self.fetched
             try:
-                new = self._way_to(newest, deadline).complete()
+                new = self._fetcher(newest, deadline).complete()
             except HuaiError:
-                self.packs.forget()  # what came may have gone again
+                self.packs.forget()  # new packs may have been removed again
                 raise
             if not self._arrived:
                 self._former = former
             self._arrived += new
             if not new:
-                self.packs.forget()  # it may have taken the place of a torn one of its name
+                self.packs.forget()  # it may have replaced a torn one of its name
             if not self.has(newest.commit):
                 raise self._damaged("what was fetched cannot be read", newest.commit)
-            self._refused.forget(newest.found.address)
-            self._sources[newest.commit] = newest.found.address
+            self._refused.forget(newest.url.address)
+            self._sources[newest.commit] = newest.url.address
             self._names.set(_FETCHED, newest.commit)
             self._names.delete(_PARTLY)
         except OSError as error:
@@ -253,35 +253,35 @@ class Repository:
         """Forget which commits were refused, so that they are fetched again."""
         (self._path / REFUSED).unlink(missing_ok=True)
 
-    def _way_to(self, newest: Newest, deadline: Deadline) -> "GitFetch | StaticFetch":
-        url = newest.found
+    def _fetcher(self, newest: Newest, deadline: Deadline) -> "GitFetch | StaticFetch":
+        url = newest.url
         for address in (url.address, f"{url.address} {self._basis}"):
-            known = self._refused.get(address)
-            if known is not None and known.commit == newest.commit:
-                raise _refused_before(known.detail, str(url))
+            refused_head = self._refused.get(address)
+            if refused_head is not None and refused_head.commit == newest.commit:
+                raise _refused_before(refused_head.detail, str(url))
 
         def refused(error: FormatError) -> None:
             self._remember(url.address, newest.commit, error)
 
-        complete = self._named(_FETCHED, _KEPT, _PARTLY)
-        older = self._named(_HISTORY) - complete
-        here = LocalRepository(
+        complete = self._complete_commits(_FETCHED, _KEPT, _PARTLY)
+        older = self._complete_commits(_HISTORY) - complete
+        local = LocalRepository(
             self._path, self, complete, older, deadline, refused, tuple(self._borrowed)
         )
         if newest.static is None:
             from huai_client.metadata.git_fetch import GitFetch  # few upstreams need it
 
-            return GitFetch(newest, here, timeout=self._timeout)
-        came = partial(self._names.set, _PARTLY)
-        return StaticFetch(newest, newest.static, here, timeout=self._timeout, came=came)
+            return GitFetch(newest, local, timeout=self._timeout)
+        on_step = partial(self._names.set, _PARTLY)
+        return StaticFetch(newest, newest.static, local, timeout=self._timeout, on_step=on_step)
 
-    def _named(self, *prefixes: str) -> set[str]:
-        """The commits that refs name: everything in them is here."""
+    def _complete_commits(self, *prefixes: str) -> set[str]:
+        """Return the commits that refs with these prefixes name; all their objects are here."""
         commits = {commit for name, commit in self._refs().items() if name.startswith(prefixes)}
         return {commit for commit in commits if self.has(commit)}
 
     def _refs(self) -> dict[str, str]:
-        """All refs and the commits they name; `DamagedRepositoryError` if one names none."""
+        """Return all refs and their commits; `DamagedRepositoryError` if one is malformed."""
         try:
             return self._names.all()
         except DamagedRefError as error:
@@ -291,37 +291,37 @@ class Repository:
             raise self._damaged(str(error), "refs") from error
 
     def commit(self, commit: str) -> Commit:
-        """A commit that is here; `DamagedRepositoryError` if it is not."""
-        found = self.find(bytes.fromhex(commit))
-        if found is None or found.kind != "commit":
-            raise self._damaged("there is no such commit", commit)
-        head = decode_commit(found.data)
+        """Return a commit that is here; `DamagedRepositoryError` if it is missing."""
+        item = self.find(bytes.fromhex(commit))
+        if item is None or item.kind != "commit":
+            raise self._damaged("the commit is missing", commit)
+        head = decode_commit(item.data)
         info = head.info()
         descriptor, tree = read_root(head.tree, self)
         snapshot = Snapshot(self, tree, info.totals.entries)
         return Commit(commit, info, head.time, descriptor, snapshot)
 
     def has(self, commit: str) -> bool:
-        """Whether a commit is here."""
-        found = self.find(bytes.fromhex(commit))
-        return found is not None and found.kind == "commit"
+        """Return True if a commit is here."""
+        item = self.find(bytes.fromhex(commit))
+        return item is not None and item.kind == "commit"
 
     def keep(self, commits: Iterable[str]) -> None:
-        """Name exactly these commits, so that they stay and are offered in the next fetch."""
-        wanted = set(commits)
+        """Make refs for exactly these commits, which the next fetch then builds on."""
+        names = set(commits)
         drop_unfinished(self._path)
         try:
-            kept = {name for name in self._refs() if name.startswith(_KEPT)}
-            for name in sorted({_KEPT + commit for commit in wanted} - kept):
+            refs = {name for name in self._refs() if name.startswith(_KEPT)}
+            for name in sorted({_KEPT + commit for commit in names} - refs):
                 self._names.set(name, name.removeprefix(_KEPT))
-            for name in sorted(kept):
-                if name.removeprefix(_KEPT) not in wanted:
+            for name in sorted(refs):
+                if name.removeprefix(_KEPT) not in names:
                     self._names.delete(name)
         except OSError as error:
             raise self._unwritable(error) from error
 
     def keep_history(self, commit: str | None, most: int) -> None:
-        """Let a commit that was applied stay for a while, beside the last `most` of that kind."""
+        """Keep a commit that was applied, next to the last `most` such commits."""
         try:
             refs = self._history_refs()
             newest = self._refs()[refs[-1]] if refs else None
@@ -335,7 +335,7 @@ class Repository:
             raise self._unwritable(error) from error
 
     def history(self) -> list[str]:
-        """The commits that `keep_history` kept, newest first."""
+        """Return the commits that `keep_history` kept, newest first."""
         refs = self._refs()
         commits = [refs[name] for name in self._history_refs()]
         return [commit for commit in reversed(commits) if self.has(commit)]
@@ -350,27 +350,28 @@ class Repository:
 
     @property
     def packed(self) -> int:
-        """The bytes of all packs, those that are borrowed or not accepted yet included."""
+        """The bytes of all packs, including borrowed ones and those not accepted yet."""
         try:
             return sum(chain.from_iterable(map(pack_sizes, (self._path, *self._borrowed))))
         except OSError as error:
             raise self._damaged(str(error), "objects/pack") from error
 
     def read(self, oid: bytes, kind: Kind) -> bytes:
-        """The content of an object (`ObjectReader`).
+        """Return the content of an object (`ObjectReader`).
 
-        Raises `DamagedRepositoryError` if it cannot be read, `FormatError` if it is another.
+        Raises `DamagedRepositoryError` if it cannot be read, `FormatError` if it is of another
+        kind.
         """
-        found = self.find(oid)
-        if found is None:
-            raise self._damaged("the object is not here", oid.hex())
-        if found.kind != kind:
+        item = self.find(oid)
+        if item is None:
+            raise self._damaged("the object is missing", oid.hex())
+        if item.kind != kind:
             raise FormatError(f"a {kind} was expected", oid.hex())
-        return found.data
+        return item.data
 
     @contextmanager
     def until(self, deadline: Deadline) -> Iterator[None]:
-        """Within, objects are read before `deadline` only: `TimeUpError`."""
+        """Limit reads of objects within the block: `TimeUpError` after `deadline`."""
         self._deadline = deadline
         try:
             yield
@@ -378,45 +379,45 @@ class Repository:
             self._deadline = NEVER
 
     def find(self, oid: bytes) -> GitObject | None:
-        """An object of any kind, if it is here (`Objects`).
+        """Return an object of any kind, if it is here (`Objects`).
 
-        Raises `DamagedRepositoryError` for one that cannot be read, or is unlike any that came.
+        Raises `DamagedRepositoryError` for one that cannot be read or is damaged.
         """
         if self._deadline is not NEVER:
-            self._deadline.check("the metadata are here, and nothing was changed")
+            self._deadline.check("the metadata are complete, and nothing was changed")
         try:
-            found = self.packs.find(oid)
+            item = self.packs.find(oid)
         except (FormatError, OSError) as error:
             raise self._damaged(str(error), oid.hex()) from error
-        return GitObject(*found) if found else None
+        return GitObject(*item) if item else None
 
     def record(self, oid: bytes) -> bytes | None:
-        """An object as a whole one stands in a pack, if it is here (`Packed`)."""
+        """Return the record of a whole object in a pack, if it is here (`Packed`)."""
         try:
             return self.packs.record(oid)
         except (FormatError, OSError) as error:
             raise self._damaged(str(error), oid.hex()) from error
 
     def chain(self, oid: bytes) -> list[tuple[bytes, bytes]]:
-        """An object that is here, and what it is made from, as they stand in a pack (`Packed`)."""
+        """Return the records of an object that is here and of its delta bases (`Packed`)."""
         try:
             return self.packs.chain(oid) or []
         except (FormatError, OSError) as error:
             raise self._damaged(str(error), oid.hex()) from error
 
     def __contains__(self, oid: bytes) -> bool:
-        """Whether an object is here (`Objects`)."""
+        """Return True if an object is here (`Objects`)."""
         try:
             return oid in self.packs
         except (FormatError, OSError) as error:
             raise self._damaged(str(error), oid.hex()) from error
 
     def repack(self, limit: int = _PACKS_MAX) -> None:
-        """If there are more than `limit` packs, or they are too large, make one of what is kept.
+        """Make one pack of what is kept if there are more than `limit` packs, or too large ones.
 
         May be interrupted anywhere.  A failure changes nothing; the next run tries again.
         """
-        if not exceeds(self._path, limit):
+        if not needs_repack(self._path, limit):
             return
         with suppress(FormatError, OSError):
             self._forget_hashes()
@@ -424,12 +425,12 @@ class Repository:
         self.packs.forget()
 
     def _write_pack(self, folder: Path) -> None:
-        """Write one pack of all that kept and earlier commits hold."""
+        """Write one pack of all objects of kept and earlier commits."""
         for name in (_FETCHED, _PARTLY):
             self._names.delete(name)
-        # Oldest first: what came as a delta against an older one stays one.
+        # Oldest first: a delta against an older object stays one.
         commits = [*reversed(self.history())]
-        commits += sorted(self._named(_KEPT) - {*commits})
+        commits += sorted(self._complete_commits(_KEPT) - {*commits})
         heads = [(data, decode_commit(data).tree) for data in map(self._commit_text, commits)]
         own = Packs(_KEPT_BYTES)
         own.add(_packs_of(self._path))
@@ -445,7 +446,7 @@ class Repository:
     def _damaged(self, reason: str, name: str) -> DamagedRepositoryError:
         return DamagedRepositoryError(
             f"{self._path}: {name}: {reason}",
-            hint="huai-client sync NAME --adopt fetches the metadata anew",
+            hint="huai-client sync NAME --adopt fetches the metadata again",
         )
 
     def _unwritable(self, error: OSError) -> StoreError:
@@ -454,7 +455,7 @@ class Repository:
 
 
 def _is_repository(path: Path) -> bool:
-    """Whether what git asks for is there: what lacks a part is made anew."""
+    """Return True if the files that git requires are there; else the repository is made again."""
     try:
         sound = (path / "HEAD").read_bytes().startswith(_HEAD)
         sound = sound and (path / "config").read_bytes().startswith(_CONFIG[:6])
@@ -468,7 +469,7 @@ def _packs_of(repository: Path) -> bytes:
 
 
 def _refused_before(detail: str, place: str) -> FormatError | UntrustedError:
-    """The error for a commit that an earlier run refused; `detail`: exit code and reason."""
+    """Return the error for a commit that an earlier run refused; `detail`: exit code and reason."""
     code, _, reason = detail.partition(" ")
     if code == f"{UntrustedError.exit_code:d}":
         return UntrustedError(f"{place}: {reason}; refused before", hint=_REFUSED_HINT)

@@ -1,6 +1,6 @@
-"""Which modules an upstream has, as far as it is a huai server and says so (JSON.md, "HTTP").
+"""The modules that an upstream serves, if it is a huai server that lists them (JSON.md, "HTTP").
 
-What it says is for people: it is bounded, and made printable.
+The list is for people: it is limited, and made printable.
 """
 
 import json
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.curl.errors import printable
-from huai_client.metadata.http import MetadataUrl, Question, UpstreamError, ask, is_http
+from huai_client.metadata.http import MetadataUrl, Request, UpstreamError, is_http, send
 from huai_program.configuration import closest
 from huai_schema.errors import HuaiError
 
@@ -21,7 +21,7 @@ _REPOSITORY = re.compile(r"/git/[^/]+\.git/?$")
 
 
 class ServedModule(NamedTuple):
-    """One module of an upstream; None: it does not say."""
+    """A module of an upstream; None for a value that the upstream does not report."""
 
     name: str
     serial: int | None
@@ -32,21 +32,21 @@ class ServedModule(NamedTuple):
 
 
 def list_modules(url: MetadataUrl, *, timeout: float) -> list[ServedModule]:
-    """The modules of the huai server at `url`, by name; `UpstreamError` if it does not say."""
+    """Return the modules of the huai server at `url`, by name; `UpstreamError` without a list."""
     base = url._replace(url=_REPOSITORY.sub("", url.url.rstrip("/")))
     if not is_http(base.url):
         raise UpstreamError(
-            f"{base}: only a huai server says what it has", hint="give its http:// address"
+            f"{base}: only a huai server lists its modules", hint="give its http:// address"
         )
-    with ask(base, Question(_LIST), timeout=timeout) as answer:
-        body = answer.whole(_BYTES_MAX)
+    with send(base, Request(_LIST), timeout=timeout) as response:
+        body = response.read_all(_BYTES_MAX)
     return decode_modules(body, str(base))
 
 
 def decode_modules(body: bytes, place: str) -> list[ServedModule]:
-    """Decode the answer of the server at `place`; `UpstreamError` for any other bytes."""
+    """Decode the response of the server at `place`; `UpstreamError` if it is malformed."""
     try:
-        return sorted(_one(each) for each in json.loads(body)["modules"])
+        return sorted(_decode_module(item) for item in json.loads(body)["modules"])
     except (ValueError, LookupError, TypeError, RecursionError):
         raise UpstreamError(
             f"{place}: this is not a huai server",
@@ -54,21 +54,21 @@ def decode_modules(body: bytes, place: str) -> list[ServedModule]:
         ) from None
 
 
-def offered(url: MetadataUrl, name: str, *, timeout: float = _PROBE_SECONDS) -> str:
-    """What to do about an upstream that does not have `name`; asks it once."""
+def suggest_module(url: MetadataUrl, name: str, *, timeout: float = _PROBE_SECONDS) -> str:
+    """Return a hint about an upstream that does not have `name`, after one request to it."""
     try:
         names = [each.name for each in list_modules(url, timeout=timeout)]
     except HuaiError:
-        return "look at the URL and the module's name"
+        return "check the URL and the module's name"
     near = closest(name, names)
     if near.startswith("did you mean"):
-        return f"{near}  (upstream_name in client.toml says what it is called there)"
+        return f"{near}  (set upstream_name in client.toml to the upstream's name)"
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return f"the upstream has {', '.join(names[:_SHOWN]) or 'no module yet'}{more}"
 
 
 def url_warning(mirror: Mirror) -> str:
-    """What is wrong with the first URL of a module, as one short question finds; empty: nothing."""
+    """Return a warning about the first URL of a module, after one short request; empty if fine."""
     from huai_client.metadata.http import NotServedError
     from huai_client.metadata.newest import find_newest
 
@@ -76,14 +76,14 @@ def url_warning(mirror: Mirror) -> str:
     try:
         find_newest(url, timeout=_PROBE_SECONDS)
     except NotServedError as error:
-        hint = offered(url, mirror.upstream_name)
+        hint = suggest_module(url, mirror.upstream_name)
         return f"warning: {error.message}\n  {hint}"
     except HuaiError as error:
-        return f"warning: {error.message}\n  {error.hint or 'sync asks again'}"
+        return f"warning: {error.message}\n  {error.hint or 'sync tries again'}"
     return ""
 
 
-def _one(value: dict[str, Any]) -> ServedModule:
+def _decode_module(value: dict[str, Any]) -> ServedModule:
     totals = value.get("totals") or {}
     return ServedModule(
         printable(str(value["name"])),

@@ -1,8 +1,8 @@
-"""Whether a commit is the upstream's: judged before anything else of it is believed.
+"""Verifies that a commit is the upstream's, before anything else of it is trusted.
 
-FORMAT.md, "What a reader of signed commits checks".  Rules: what was signed once is not taken
-unsigned again, keys never go back to an earlier version, and nothing is recorded (`keep`) of a
-commit that did not pass all of `judge` and `prove`.
+FORMAT.md, "What a reader of signed commits checks".  Rules: after a signed commit no unsigned one
+is accepted, keys never return to an earlier version, and nothing is recorded (`keep`) of a commit
+that did not pass both `judge` and `prove`.
 """
 
 import time
@@ -26,34 +26,34 @@ from huai_schema.git.objects import ObjectReader
 from huai_schema.limits import CLOCK_SKEW
 
 _NEW_KEYS = (
-    "if the upstream has new keys, and they came to you by another way than this: "
+    "if the upstream has new keys, and you received them by another way than this: "
     "keys = [...] in client.toml"
 )
 
 
 class ExpiredError(HuaiError):
-    """A commit at a time at which its signature does not hold."""
+    """A commit whose signature has expired, or that is dated in the future."""
 
     exit_code = ExitCode.STALE
 
 
-class Verdict(NamedTuple):
-    """What is known of a commit whose signature is right."""
+class _Verdict(NamedTuple):
+    """The facts about a commit whose signature is valid."""
 
     promise: Promise
     root: bytes
     """The id of its commit tree."""
     time: int
-    """When it was made, seconds since the epoch."""
+    """The time of the commit, seconds since the epoch."""
     trusted: TrustedKeys
-    """Whose signatures count from then on."""
+    """The trusted keys from this commit on."""
 
 
 class Signatures:
     """Judges the commits that one module is offered in one run."""
 
     def __init__(self, mirror: Mirror) -> None:
-        """Read whom to trust."""
+        """Read the trusted keys."""
         self._path = mirror.paths.trusted
         self._config = mirror.config
         self._floor = mirror.config.threshold
@@ -61,9 +61,9 @@ class Signatures:
         self._anchors = () if self._off else configured_keys(mirror.config)
         former = None if self._off else load_trusted(self._path)
         self._former = former
-        # Other keys in client.toml are the administrator's word, which counts more.
-        self._known = former if former and self._follows(former) else None
-        self._verdicts: dict[str, Verdict] = {}
+        # Other keys in client.toml take precedence: the administrator wrote them.
+        self._accepted = former if former and self._follows(former) else None
+        self._verdicts: dict[str, _Verdict] = {}
 
     @property
     def basis(self) -> object:
@@ -71,9 +71,10 @@ class Signatures:
         return self._anchors, self._former
 
     def judge(self, commit: str, data: bytes, objects: ObjectReader) -> None:
-        """See who signed a commit, `data`: `UntrustedError` unless it may be believed.
+        """Verify the signatures of a commit; `UntrustedError` if it must not be accepted.
 
-        Of `objects` its tree and the keys there are read.  `FormatError` for what is not a commit.
+        `data` is the commit, `objects` reads its tree and keys.  `FormatError` if it is not a
+        commit.
         """
         if self._off:
             return
@@ -88,36 +89,36 @@ class Signatures:
             promise = Promise.decode(head.message.decode("utf-8", "replace"))
         except FormatError as error:
             raise UntrustedError(
-                f"the upstream's commit is signed wrongly: {error.message}",
-                hint="somebody on the way changed it, or the upstream is damaged",
+                f"the signature of the upstream's commit is not valid: {error.message}",
+                hint="it was changed on the way, or the upstream is damaged",
             ) from None
         trusted = self._trusted(signers[0], chain)
         self._require(signers, trusted.keys)
-        self._verdicts[commit] = Verdict(promise, head.tree, head.time, trusted)
+        self._verdicts[commit] = _Verdict(promise, head.tree, head.time, trusted)
 
     def check(self, commit: str, descriptor: Descriptor) -> None:
-        """Compare what a signed commit promises with its descriptor and with the clock."""
+        """Compare the promise of a signed commit with its descriptor and with the clock."""
         verdict = self._verdicts.get(commit)
         if verdict is None:
             return
         if verdict.promise.identity != descriptor.identity:
             raise UntrustedError(
-                "the upstream's commit is signed as one of another module",
-                hint="somebody mixed up two modules of one upstream",
+                "the upstream's commit is signed for another module",
+                hint="two modules of the upstream may be mixed up",
             )
         now = time.time()
         if verdict.time > now + CLOCK_SKEW:
             raise ExpiredError(
                 f"the upstream's commit is dated {moment(verdict.time)}, and here it is "
                 f"{moment(int(now))}",
-                hint="set the clock of this machine, or tell the upstream's administrator",
+                hint="set the clock of this machine, or notify the upstream's administrator",
             )
         over = expired(verdict.promise.valid_until, now)
         if over and self._config.verify == "require":
             raise ExpiredError(over, hint="ask the upstream's administrator")
 
     def prove(self, commit: str, hashes: Path, objects: ObjectReader) -> None:
-        """Compare what a signed commit lists with what was signed; `hashes`: of `objects`."""
+        """Compare the listing of a signed commit with the signed hash; `hashes`: of `objects`."""
         verdict = self._verdicts.get(commit)
         if verdict is None:
             return
@@ -125,48 +126,46 @@ class Signatures:
             prove_listing(hashes, verdict.root, objects, verdict.promise.listing)
         except FormatError as error:
             raise UntrustedError(
-                f"the upstream's commit is signed wrongly: {error.message}",
-                hint="an object was replaced by another one of the same id: tell the upstream",
+                f"the signature of the upstream's commit is not valid: {error.message}",
+                hint="an object was replaced by another one of the same id: notify the upstream",
             ) from None
 
     def keep(self, commit: str) -> None:
-        """Record whose signatures count, now that a commit is accepted."""
+        """Record the trusted keys, now that a commit is accepted."""
         verdict = self._verdicts.get(commit)
         if verdict is not None and verdict.trusted != self._former:
             save_trusted(self._path, verdict.trusted)
-            self._former = self._known = verdict.trusted
+            self._former = self._accepted = verdict.trusted
 
     def valid_until(self, commit: str) -> int:
-        """Until when a commit is valid, seconds since the epoch; 0: it is not signed."""
+        """Return the time until which a commit is valid, seconds since the epoch; 0 if unsigned."""
         verdict = self._verdicts.get(commit)
         return verdict.promise.valid_until if verdict else 0
 
     def news(self, commit: str) -> str:
-        """What a person should hear of the keys that a commit brings; empty: nothing."""
+        """Return a message about the new keys that a commit brings; empty if there are none."""
         verdict = self._verdicts.get(commit)
         if verdict is None or verdict.trusted == self._former:
             return ""
         keys = ", ".join(f'"{key}"' for key in verdict.trusted.keys.keys)
         if self._former is None and not self._anchors:
-            return (
-                f"from now on only commits are taken that are signed; first seen: keys = [{keys}]"
-            )
+            return f"from now on only signed commits are accepted; first keys: keys = [{keys}]"
         return f"the upstream's keys, version {verdict.trusted.keys.version}: [{keys}]"
 
     def _follows(self, former: TrustedKeys) -> bool:
         return not self._anchors or sorted(former.anchors) == sorted(self._anchors)
 
     def _refuse_unsigned(self) -> None:
-        if self._anchors or self._known:
+        if self._anchors or self._accepted:
             reason = "and keys are configured" if self._anchors else "and earlier ones were"
             raise UntrustedError(
                 f"the upstream's commit is not signed, {reason}",
-                hint="somebody on the way leaves the signature out, or the upstream ended signing: "
+                hint="the signature was removed on the way, or the upstream ended signing: "
                 'if that is right, verify = "off" in client.toml',
             )
 
     def _require(self, signers: Sequence[str], keys: Keys) -> None:
-        """`UntrustedError` unless `keys` signed, git's signature first, and enough of them."""
+        """Raise `UntrustedError` unless enough of `keys` signed, one of them git's signature."""
         if signers[0] not in keys.keys:
             raise UntrustedError(
                 f"the upstream's commit is signed by {signers[0]}, which is not trusted",
@@ -175,38 +174,38 @@ class Signatures:
         if not _agree(keys, signers, self._floor):
             raise UntrustedError(
                 f"the upstream's commit is signed by {len(set(signers) & set(keys.keys))} of the "
-                f"keys that are trusted, and {max(keys.threshold, self._floor)} have to sign it",
+                f"trusted keys, and {max(keys.threshold, self._floor)} must sign it",
                 hint=_NEW_KEYS,
             )
 
     def _trusted(self, key: str, chain: KeyChain | None) -> TrustedKeys:
-        """Whose signatures count, if `chain` stands in a commit that `key` signed."""
-        if self._known is not None:
-            return self._known._replace(keys=follow(self._known.keys, chain, self._floor))
+        """Return the trusted keys after accepting `chain` from a commit signed by `key`."""
+        if self._accepted is not None:
+            return self._accepted._replace(keys=follow(self._accepted.keys, chain, self._floor))
         if self._anchors:
-            given = Keys(0, self._anchors, self._floor)
-            return TrustedKeys(follow(given, chain, self._floor), self._anchors)
+            configured = Keys(0, self._anchors, self._floor)
+            return TrustedKeys(follow(configured, chain, self._floor), self._anchors)
         return TrustedKeys(chain.newest if chain else Keys(0, (key,)))
 
 
-def follow(known: Keys, chain: KeyChain | None, floor: int = 1) -> Keys:
-    """The newest version, if it follows from what is known; `UntrustedError` if it does not.
+def follow(accepted: Keys, chain: KeyChain | None, floor: int = 1) -> Keys:
+    """Return the newest keys; `UntrustedError` if they do not follow from `accepted`.
 
-    Each step needs as many signatures as the version before it asks for, and at least `floor`.
+    Each step needs as many signatures as the previous version requires, and at least `floor`.
     """
     if chain is None:
-        return known
-    newest, begin = chain.newest, known
-    if known.version == 0:  # keys without a version follow the first that they signed
-        vouched = [each.keys for each in chain.versions if _agree(known, each.signers, floor)]
+        return accepted
+    newest, begin = chain.newest, accepted
+    if accepted.version == 0:  # keys without a version follow the first that they signed
+        vouched = [each.keys for each in chain.versions if _agree(accepted, each.signers, floor)]
         if not vouched:
-            return known
+            return accepted
         begin = vouched[0]
     if chain.follows(begin, floor):
         return newest
-    reason = f"version {newest.version}, which does not follow from {known.version}"
-    if newest.version < known.version:
-        reason = f"version {newest.version}, and {known.version} was accepted before"
+    reason = f"version {newest.version}, which does not follow from {accepted.version}"
+    if newest.version < accepted.version:
+        reason = f"version {newest.version}, and {accepted.version} was accepted before"
     raise UntrustedError(f"the upstream's keys are of {reason}", hint=_NEW_KEYS)
 
 

@@ -15,7 +15,7 @@ _UNKNOWN = re.compile(r"cert-authority|valid-(?:after|before)", re.IGNORECASE)
 
 
 def configured_keys(module: Module) -> tuple[str, ...]:
-    """The keys, each in its one spelling; `ConfigError` for what is none."""
+    """Return the keys, each in canonical spelling; `ConfigError` for a malformed one."""
     lines = [(f"keys: {line!r}", line) for line in module.keys]
     if module.signers:
         lines += _read(Path(module.signers))
@@ -32,15 +32,15 @@ def _parsed(place: str, line: str) -> str:
 
 
 def _read(path: Path) -> list[tuple[str, str]]:
-    """The Ed25519 keys of a file, for git; what else it says of them has to be understood."""
+    """Return the Ed25519 keys for git in a file; `ConfigError` for an unknown option."""
     try:
         with path.open("rb") as file:
             text = file.read(_FILE_BYTES).decode("utf-8", "replace")
     except OSError as error:
         raise ConfigError(
-            f"signers: {path}: {error.strerror}", hint="the user who syncs has to read it"
+            f"signers: {path}: {error.strerror}", hint="the user who syncs must be able to read it"
         ) from error
-    found = []
+    keys = []
     for number, line in enumerate(text.splitlines(), 1):
         place = f"signers: {path}: line {number}"
         key = _KEY.search(line)
@@ -49,15 +49,15 @@ def _read(path: Path) -> list[tuple[str, str]]:
         options = line[: key.start()]
         if _UNKNOWN.search(options):
             raise ConfigError(
-                f"{place}: an option that is not known here",
-                hint='only namespaces="git" may stand before a key',
+                f"{place}: an unknown option",
+                hint='only namespaces="git" is allowed before a key',
             )
         namespaces = _NAMESPACES.search(options)
         if namespaces is None or "git" in namespaces[1].split(","):
-            found.append((place, key[1]))
-    if not found:
+            keys.append((place, key[1]))
+    if not keys:
         raise ConfigError(
-            f"signers: {path}: no key that may sign commits",
+            f"signers: {path}: no key for signing commits",
             hint="the upstream's huai-server key show prints the line",
         )
-    return found
+    return keys

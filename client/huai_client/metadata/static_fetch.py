@@ -1,12 +1,11 @@
-"""Brings a commit here by the packs that a head names.
+"""Fetches a commit by the packs that a head of static files names.
 
-Order of writes: for each step its pack, the list of shallow commits, then the ref of how far it
-came, so that a run that is killed is taken up there.  The ref of the commit is the caller's, and
-moves last.
+Order of writes: for each step its pack, the list of shallow commits, then the ref of the progress,
+from which the next run continues after a kill.  The caller moves the ref of the commit, last.
 
-Rules: no more is read of a file than it is said to have, and what has another digest is refused.
-After each step all of its tree is here.  A way that leads nowhere is followed by that from nothing,
-and that by an error.
+Rules: no more bytes of a file are read than its stated size, and a file with another digest is
+refused.  After each step all of its tree is here.  If the steps from a known commit fail, those
+from nothing are tried, and then an error is raised.
 """
 
 from collections.abc import Callable
@@ -40,17 +39,17 @@ from huai_schema.errors import FormatError
 
 _READ = 1 << 18
 _REQUEST = 16_384
-"""Bytes that take as long as a request."""
+"""Bytes that take as long as one request."""
 _STEPS = 256
-"""Of one way: an honest one has a few for each time that what was missed grows eightfold."""
+"""Steps of one way: an honest way has a few for each time that the gap grows eightfold."""
 
 
 _LISTS = 3
-"""One after the other: one of all that the head does not say, and that of a commit."""
+"""Lists in a row: one of all that the head leaves out, and one of a commit."""
 
 
 class _MissingFileError(UpstreamError):
-    """A file that the head, or a list, names is not there."""
+    """A file that the head or a list names is missing."""
 
 
 class _Hop(NamedTuple):
@@ -58,39 +57,39 @@ class _Hop(NamedTuple):
 
     file: StaticFile
     commit: str
-    """Where it leads."""
+    """The commit that it leads to."""
 
 
 class StaticFetch:
-    """Fetches one commit and all that it holds, without its history.
+    """Fetches one commit and all its objects, without its history.
 
-    Methods raise `UpstreamError`, `FormatError`, `TimeUpError`, or an `OSError` of the disk's.
+    Methods raise `UpstreamError`, `FormatError`, `TimeUpError`, or an `OSError` of the disk.
     """
 
     def __init__(
         self,
         newest: Newest,
         static: Static,
-        here: LocalRepository,
+        local: LocalRepository,
         *,
         timeout: float,
-        came: Callable[[str], object],
+        on_step: Callable[[str], object],
     ) -> None:
-        """`static` is what the head says; `came` is told of each commit on the way."""
+        """`static` is the decoded head; `on_step` is called with each commit on the way."""
         self.newest = newest
         self._static = static
-        self._here = here
-        self._came = came
-        self._url = newest.found
-        self._work = Work(deadline=here.deadline)
-        self._files = Files(timeout=timeout, deadline=here.deadline)
+        self._local = local
+        self._on_step = on_step
+        self._url = newest.url
+        self._work = Work(deadline=local.deadline)
+        self._files = Files(timeout=timeout, deadline=local.deadline)
         self._packs: list[Path] = []
 
     def complete(self) -> tuple[Path, ...]:
-        """Take the packs; those that are new.
+        """Fetch and install the packs; return the new ones.
 
-        A missing file is an `IncompleteCopyError`: the head that names it has just been read, so
-        whoever copies the folder has copied the head first.
+        A missing file is an `IncompleteCopyError`: its head has just been read, so the folder was
+        copied with the head first.
         """
         try:
             return self._complete()
@@ -98,34 +97,36 @@ class StaticFetch:
             raise IncompleteCopyError(error.message) from error
 
     def _complete(self) -> tuple[Path, ...]:
-        here, commit = self._here, self.newest.commit
-        if commit in here.complete or commit in here.older:
+        local, commit = self._local, self.newest.commit
+        if commit in local.complete or commit in local.older:
             return ()
-        known = here.heads(here.complete)
-        serials = {self._serial(each): each for each in known}
-        way = self._way(serials)
+        bases = local.heads(local.complete)
+        serials = {self._serial(each): each for each in bases}
+        way = self._find_way(serials)
         try:
-            self._follow(way, known, known)
+            self._follow(way, bases, bases)
         except UpstreamDownError:
             raise
         except (UpstreamError, FormatError):
-            whole = self._way({})
-            if way == whole:
+            full_way = self._find_way({})
+            if way == full_way:
                 raise
-            # Either side may be wrong about what is here: all of it settles that.
-            self._follow(whole, {}, known)
+            # Either side may be wrong about the local objects: a full fetch settles that.
+            self._follow(full_way, {}, bases)
         return tuple(self._packs)
 
-    def _way(self, have: dict[int, str]) -> list[_Hop]:
-        """The cheapest way from the commits that are here, by serial, or from nothing."""
+    def _find_way(self, have: dict[int, str]) -> list[_Hop]:
+        """Return the cheapest way from the commits in `have`, by serial, or from nothing."""
         static = self._static
         if have:
-            static = self._with_lists(static, max(have), lambda said: bool(_mine(said, have)))
+            static = self._add_lists(
+                static, max(have), lambda more: bool(_shared_serials(more, have))
+            )
         way = _cheapest(static, have)
         if way is None:
-            static = self._with_lists(static, NOTHING, lambda said: _whole(said) != NOTHING)
+            static = self._add_lists(static, NOTHING, lambda more: _newest_full(more) != NOTHING)
             ways = partial(_cheapest, have=have)
-            static = self._with_lists(static, _whole(static), lambda said: bool(ways(said)))
+            static = self._add_lists(static, _newest_full(static), lambda more: bool(ways(more)))
             way = _cheapest(static, have)
         place = f"{self._url}/{FOLDER}/head"
         if way is None or len(way) > _STEPS:
@@ -134,39 +135,39 @@ class StaticFetch:
             raise FormatError(f"packs of more than {REPLY_BYTES} bytes", place)
         return way
 
-    def _with_lists(self, static: Static, serial: int, enough: Callable[[Static], bool]) -> Static:
-        """With the lists that are said to have a serial in them, until that is enough."""
+    def _add_lists(self, static: Static, serial: int, enough: Callable[[Static], bool]) -> Static:
+        """Return `static` with the lists that cover a serial, until `enough` is satisfied."""
         for _ in range(_LISTS):
-            named = next((each for each in static.lists if each.first <= serial <= each.last), None)
-            if named is None or enough(static):
+            entry = next((each for each in static.lists if each.first <= serial <= each.last), None)
+            if entry is None or enough(static):
                 break
-            found = self._list(named.file)
-            # The newest one stays the first, and what the head says of a serial counts.
-            commits = {**static.commits, **found.commits, **static.commits}
-            others = tuple(each for each in static.lists if each != named)
-            static = Static(commits, static.steps + found.steps, others + found.lists)
+            fetched = self._list(entry.file)
+            # The newest commit stays the first, and the head takes precedence for a serial.
+            commits = {**static.commits, **fetched.commits, **static.commits}
+            lists = tuple(each for each in static.lists if each != entry)
+            static = Static(commits, static.steps + fetched.steps, lists + fetched.lists)
         return static
 
     def _follow(
-        self, way: list[_Hop], based: dict[str, CommitHead], known: dict[str, CommitHead]
+        self, way: list[_Hop], bases: dict[str, CommitHead], complete: dict[str, CommitHead]
     ) -> None:
-        """Take the steps; they rely on the commits in `based`, and those in `known` are here."""
-        here = self._here
-        older = here.heads(here.older)
+        """Fetch the steps, which build on the commits in `bases`; those in `complete` are here."""
+        local = self._local
+        older = local.heads(local.older)
         for hop in way:
-            head, pack = self._step(hop, {each.tree for each in based.values()})
+            head, pack = self._step(hop, {each.tree for each in bases.values()})
             if pack:
                 self._packs.append(pack)
-            based = {**based, hop.commit: head}
-            write_shallow(here.path, shallow_of({**older, **known, hop.commit: head}))
+            bases = {**bases, hop.commit: head}
+            write_shallow(local.path, shallow_of({**older, **complete, hop.commit: head}))
             if hop != way[-1]:
-                self._came(hop.commit)
+                self._on_step(hop.commit)
 
     def _step(self, hop: _Hop, trees: set[bytes]) -> tuple[CommitHead, Path | None]:
-        here = self._here
-        with IncomingPack(here.path / "objects" / "pack") as pack:
+        local = self._local
+        with IncomingPack(local.path / "objects" / "pack") as pack:
             self._read(hop.file, hop.file.pack, pack.write)
-            return here.install(pack, hop.commit, trees, self._work)
+            return local.install(pack, hop.commit, trees, self._work)
 
     def _list(self, file: StaticFile) -> Static:
         parts: list[bytes] = []
@@ -175,41 +176,41 @@ class StaticFetch:
         self._read(file, file.list, parts.append)
         return Static.decode(b"".join(parts), f"{self._url}/{FOLDER}/{file.list}")
 
-    def _read(self, file: StaticFile, name: str, put: Callable[[bytes], object]) -> None:
-        """All of a file; `FormatError` if it is not what it should be."""
+    def _read(self, file: StaticFile, name: str, write: Callable[[bytes], object]) -> None:
+        """Read all of a file; `FormatError` if its size or digest is wrong."""
         place = f"{FOLDER}/{name}"
         digest, left = Blake3(), file.size
         try:
-            with self._files.get(self._url, place) as answer:
-                while data := answer.read(min(_READ, left + 1)):
+            with self._files.get(self._url, place) as response:
+                while data := response.read(min(_READ, left + 1)):
                     left -= len(data)
                     if left < 0:
                         break
                     digest.update(data)
-                    put(data)
+                    write(data)
         except NotServedError as error:
             raise _MissingFileError(
                 f"{self._url}: {FOLDER}/head names {place}, which is missing"
             ) from error
         if left or digest.digest() != file.digest:
-            raise FormatError("not the file that its name says", f"{self._url}/{place}")
+            raise FormatError("not the file with the digest in its name", f"{self._url}/{place}")
 
     def _serial(self, commit: str) -> int:
-        found = self._here.objects.find(bytes.fromhex(commit))
-        return decode_commit(found.data).info().serial if found else NOTHING
+        item = self._local.objects.find(bytes.fromhex(commit))
+        return decode_commit(item.data).info().serial if item else NOTHING
 
 
-def _mine(static: Static, have: dict[int, str]) -> list[int]:
-    """The commits that are here and there."""
+def _shared_serials(static: Static, have: dict[int, str]) -> list[int]:
+    """Return the serials of commits in `have` that the upstream has too."""
     return [serial for serial in have if static.commits.get(serial) == have[serial]]
 
 
-def _whole(static: Static) -> int:
-    """The newest commit of which there is a pack of all; `NOTHING`: none is named."""
+def _newest_full(static: Static) -> int:
+    """Return the newest commit with a full pack; else `NOTHING`."""
     return max((step.new for step in static.steps if step.old == NOTHING), default=NOTHING)
 
 
 def _cheapest(static: Static, have: dict[int, str]) -> list[_Hop] | None:
-    mine = [*_mine(static, have), NOTHING]
-    way = cheapest(static.steps, mine, static.newest, request=_REQUEST)
+    serials = [*_shared_serials(static, have), NOTHING]
+    way = cheapest(static.steps, serials, static.newest, request=_REQUEST)
     return None if way is None else [_Hop(step.file, static.commits[step.new]) for step in way]

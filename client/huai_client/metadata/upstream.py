@@ -1,6 +1,6 @@
-"""The upstream of one run: whom it asks, what is known of them, how long it may take.
+"""The upstream of one run: its URLs, what is known of their hosts, and the deadline.
 
-Is there anything new?  That question is asked most, and must cost least: this loads neither git nor
+The check for new commits is the most frequent one and must cost the least: it loads neither git nor
 the planner, and a poll that finds nothing ends here.
 """
 
@@ -19,10 +19,10 @@ from huai_client.state.state import State
 
 
 class Upstream(NamedTuple):
-    """Made once for each run of a module, and handed down."""
+    """The upstream of one run, made once and passed on."""
 
     metadata: Failover
-    """Where the metadata are."""
+    """The URLs of the metadata."""
     hosts: Hosts
     deadline: Deadline
 
@@ -35,14 +35,14 @@ class Upstream(NamedTuple):
         first_only: bool = False,
         on_message: Callable[[str], None] = lambda _: None,
     ) -> Self:
-        """Those that `mirror` is configured with.
+        """Make the upstream that `mirror` configures.
 
-        `first_only`: no other upstream stands in for the first.  `on_message` hears what was wrong
-        with one of several, and what is waited for.
+        `first_only`: no other URL replaces the first.  `on_message` receives the failures of one of
+        several URLs, and the reasons for pauses.
         """
         hosts = Hosts(mirror.root)
-        named = mirror.config.urls[:1] if first_only else mirror.config.urls
-        urls = [MetadataUrl.of(url, mirror.upstream_name, mirror.tls) for url in named]
+        configured = mirror.config.urls[:1] if first_only else mirror.config.urls
+        urls = [MetadataUrl.of(url, mirror.upstream_name, mirror.tls) for url in configured]
         return cls(
             Failover(urls, hosts.health, on_message=on_message, deadline=deadline), hosts, deadline
         )
@@ -56,11 +56,10 @@ def is_up_to_date(
     deadline: Deadline = NEVER,
     heads: KnownHeads | None = None,
 ) -> bool:
-    """Whether the tree is whole and at the upstream's newest commit: one request, no walk.
+    """Return True if the tree is complete and at the newest commit: one request, no walk.
 
-    `timeout` in seconds, for each of the upstreams; `TimeUpError` at the deadline.  A newer commit
-    is remembered for the fetch that follows (`Failover.take_heard`).  `heads` as `find_newest` has
-    it.
+    `timeout` in seconds, for each URL; `TimeUpError` at the deadline.  A newer commit is remembered
+    for the fetch that follows (`Failover.take_newest`).  `heads`: see `find_newest`.
     """
     if state.applied is None or state.attempted:
         return False
@@ -70,5 +69,5 @@ def is_up_to_date(
     newest = metadata.first_answer(fetch)
     if newest.commit == state.applied:
         return True
-    metadata.hear(newest)
+    metadata.remember_newest(newest)
     return False

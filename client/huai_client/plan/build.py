@@ -1,7 +1,7 @@
 """Makes a plan, step by step: the one place that knows the order of the steps.
 
 Each step takes values and returns one.  The configuration, the clock and recorded state are read
-here and handed on.  Changes nothing.
+here and passed on.  Changes nothing.
 """
 
 import time
@@ -39,9 +39,9 @@ from huai_client.plan.pending import (
     DelayPolicy,
     delay_deletions,
     due_by_run,
-    emptied_directories,
-    moved_along,
-    present_and_gone,
+    find_emptied_directories,
+    follow_moves,
+    partition_present,
     with_reappeared,
 )
 from huai_client.plan.planner import (
@@ -50,7 +50,7 @@ from huai_client.plan.planner import (
     touched_directories,
     with_directories,
 )
-from huai_client.plan.prepared import Prepared, summarize
+from huai_client.plan.prepared import PreparedPlan, summarize
 from huai_client.plan.profiles.load import profiles, volatile_files
 from huai_client.plan.protect.protection import Protection, Undeletable
 from huai_client.plan.protect.shield import drop_protected, may_move
@@ -72,22 +72,22 @@ NO_CHANGES = TreeDiff([], [], [])
 
 
 class _Goal(NamedTuple):
-    """What a plan is made for."""
+    """The state that a plan leads to."""
 
     commit: Commit
     selection: Selection
     extent: Extent
     former: Selection
-    """What the tree held before; limits of directories are shares of this."""
+    """The selection that the tree had before; limits of directories are shares of it."""
     entries_before: int | None
-    """How many entries the tree had; None: not known before it is compared."""
+    """The number of entries before; None if it is not known before the comparison."""
 
 
 class PlanBuilder:
-    """Makes the plans of one run."""
+    """The plans of one run."""
 
     def __init__(self, mirror: Mirror, options: SyncOptions, repository: Repository) -> None:
-        """`repository` holds the commits that are planned for."""
+        """`repository` holds the commits to plan for."""
         module = mirror.config
         self._mirror = mirror
         self._module = module
@@ -100,45 +100,47 @@ class PlanBuilder:
             {**module.max_delete_in, **parse_exceptions(options.max_delete_in)},
         )
         self.moves = True
-        """Whether directories may be renamed whole: some file systems cannot."""
+        """True if directories may be renamed: some file systems cannot do that."""
 
-    # What is planned for
+    # The goals of a plan
 
     def update(
         self, view: View, commit: Commit, state: State, rules: Rules | None = None
-    ) -> Prepared:
-        """A plan that brings the tree from the commits in `state` to `commit`.
+    ) -> PreparedPlan:
+        """Return a plan that brings the tree from the commits in `state` to `commit`.
 
         `rules` replace the configured filter and modes.
         """
-        applied, attempted = self._past(state)
+        applied, attempted = self._past_selections(state)
         past = [each for each in (applied, *attempted) if each is not None]
-        wanted = Selection(commit.snapshot, self.rules if rules is None else rules)
+        selection = Selection(commit.snapshot, self.rules if rules is None else rules)
         if applied is not None and not self._options.adopt:
             check_destination(view, past)
-        whole = self._is_whole(applied, state)
-        diff = self._compare(view, past, wanted, whole=whole)
-        before = None if applied is None else self._recorded(state)
-        extent = _extent(commit, wanted, applied, before)
+        whole_tree = self._compares_whole_tree(applied, state)
+        diff = self._compare(view, past, selection, whole_tree=whole_tree)
+        before = None if applied is None else self._recorded_extent(state)
+        extent = _extent(commit, selection, applied, before)
         entries = None if before is None else before.entries
-        goal = _Goal(commit, wanted, extent, applied or wanted, entries)
-        prepared = self._build(diff, goal, view, delays=True, sure=True)._replace(whole=whole)
+        goal = _Goal(commit, selection, extent, applied or selection, entries)
+        prepared = self._build(diff, goal, view, delays=True, sure=True)._replace(
+            whole_tree=whole_tree
+        )
         if state.applied is not None and self._repository.has(state.applied):
             return prepared
-        return prepared._replace(by_stat=extent.entries - _missing(diff) - 1)
+        return prepared._replace(by_stat=extent.entries - _count_missing(diff) - 1)
 
     def repair(
         self, view: View, commit: Commit, state: State, damage: list[Difference]
-    ) -> Prepared:
-        """A plan that brings the paths in `damage` back to `commit`, the applied one."""
-        goal = self._applied(commit, state)
+    ) -> PreparedPlan:
+        """Return a plan that brings the paths in `damage` back to `commit`, the applied one."""
+        goal = self._applied_goal(commit, state)
         extraneous = self._options.delete_extraneous
         diff = diff_damage(view, damage, goal.selection, delete_extraneous=extraneous)
         return self._build(diff, goal, view, delays=False, sure=False)
 
-    def due(self, view: View, commit: Commit, state: State) -> Prepared:
-        """A plan that makes the delayed deletions that are due; `commit` is the applied one."""
-        goal = self._applied(commit, state)
+    def due(self, view: View, commit: Commit, state: State) -> PreparedPlan:
+        """Return a plan that makes the due delayed deletions; `commit` is the applied one."""
+        goal = self._applied_goal(commit, state)
         check_destination(view, [goal.selection])
         return self._build(NO_CHANGES, goal, view, delays=True, sure=True)
 
@@ -146,15 +148,15 @@ class PlanBuilder:
 
     def _build(
         self, diff: TreeDiff, goal: _Goal, view: View, *, delays: bool, sure: bool
-    ) -> Prepared:
+    ) -> PreparedPlan:
         """Make a plan from `diff`.
 
         With `delays`, deletions are delayed as configured, and delayed ones that are due are made.
-        `sure`: whether local files may be taken to have the content that the metadata state.
+        With `sure`, the content of unchanged local files is taken to be as in the metadata.
         """
         module, commit = self._module, goal.commit
         order = publish_order(module, commit)
-        pending = moved_along(self._pending(), diff.moves)
+        pending = follow_moves(self._pending(), diff.moves)
         ahead = RenamedView(view, diff.moves)
 
         diff = drop_protected(diff, self._protection, ahead)
@@ -171,14 +173,14 @@ class PlanBuilder:
         if delays:
             policy = self._delay_policy(order, goal.selection.rules)
             before = pending
-            present, gone = present_and_gone(pending, ahead)
+            present, vanished = partition_present(pending, ahead)
             plan, pending, delayed = delay_deletions(plan, present, policy)
-            changed = changed_directories(plan) | emptied_directories(gone, ahead)
+            changed = changed_directories(plan) | find_emptied_directories(vanished, ahead)
             self._limits.check_due(due_by_run(plan, before), goal.extent.entries, goal.former)
         check_removals(ahead, (each.path for each in (*plan.clear, *plan.removals)))
         plan = with_directories(plan, _directories_of(changed, plan, goal.selection))
         plan = self._with_reuses(plan, diff, view, commit, sure=sure)
-        prepared = Prepared(
+        prepared = PreparedPlan(
             commit,
             plan,
             summarize(plan)._replace(delayed=delayed),
@@ -197,20 +199,20 @@ class PlanBuilder:
         return restrict(prepared, self._options.only)
 
     def _compare(
-        self, view: View, past: list[Selection], wanted: Selection, *, whole: bool
+        self, view: View, past: list[Selection], selection: Selection, *, whole_tree: bool
     ) -> TreeDiff:
-        """The differences between the tree and `wanted`; `whole` looks at every path."""
+        """Compare the tree with `selection`: all of it with `whole_tree`."""
         shares = self._module.duplicates == "hardlink"
-        if whole:
+        if whole_tree:
             extraneous = self._options.delete_extraneous
             tick = partial(self._options.deadline.check, "the tree was compared in part")
             safe = self._module.safe_links
             diff = diff_whole(
-                view, past, wanted, delete_extraneous=extraneous, safe_links=safe, tick=tick
+                view, past, selection, delete_extraneous=extraneous, safe_links=safe, tick=tick
             )
             return accept_shared_inodes(diff) if shares else diff
         moves = may_move(self._protection, self._undeletable, view) if self.moves else nowhere
-        diff = diff_changes(view, past, wanted, moves)
+        diff = diff_changes(view, past, selection, moves)
         if shares or len(past) > 1:
             return split_shared_inodes(diff, may_share=shares)
         return diff
@@ -218,12 +220,12 @@ class PlanBuilder:
     def _check_limits(self, plan: Plan, diff: TreeDiff, goal: _Goal) -> str:
         """Raise `TooManyDeletionsError`; for a filter that is only tried, return its message.
 
-        Empty: the limits hold.
+        Returns an empty text if the limits hold.
         """
         entries = goal.entries_before
         if entries is None:
-            # Nothing was applied: the share is one of the tree as it is, not as it will be.
-            entries = _entries_here(diff, goal.extent)
+            # Nothing was applied: the limit is a share of the present tree, not of the wanted one.
+            entries = _count_entries(diff, goal.extent)
         try:
             self._limits.check(plan, entries, goal.former)
         except TooManyDeletionsError as error:
@@ -233,23 +235,23 @@ class PlanBuilder:
         return ""
 
     def _delay_policy(self, order: PublishOrder, rules: Rules) -> DelayPolicy:
-        def named(path: RelPath) -> bool:
+        def is_named(path: RelPath) -> bool:
             directory = order.is_directory(path)
             return (directory or order.has_entry(path)) and rules.reaches(path, directory=directory)
 
         delay = seconds(self._module.delete_after)
-        return DelayPolicy(int(time.time()), delay, order.deletes_at_once, named)
+        return DelayPolicy(int(time.time()), delay, order.deletes_at_once, is_named)
 
     def _with_reuses(
         self, plan: Plan, diff: TreeDiff, view: View, commit: Commit, *, sure: bool
     ) -> Plan:
-        """The plan with local sources for files that need no transfer."""
+        """Return the plan with local sources for files that need no transfer."""
         fetches = plan.fetches
         entries = len(fetches) + sum(len(stage.links) for stage in plan.stages)
-        wanted = PlannedFetches(fetches, entries, diff.candidates, plan.moves)
-        return plan.with_reuses(ReuseSources(self._mirror).find(wanted, view, commit, sure=sure))
+        needed = PlannedFetches(fetches, entries, diff.candidates, plan.moves)
+        return plan.with_reuses(ReuseSources(self._mirror).find(needed, view, commit, sure=sure))
 
-    # What is recorded
+    # The recorded state
 
     @cached_property
     def rules(self) -> Rules:
@@ -257,59 +259,59 @@ class PlanBuilder:
         return rules_of(self._mirror, self._options)
 
     def walks(self, state: State) -> bool:
-        """Whether an update has to compare the whole tree."""
-        return self._is_whole(self._past(state)[0], state)
+        """Return True if an update has to compare the whole tree."""
+        return self._compares_whole_tree(self._past_selections(state)[0], state)
 
-    def _is_whole(self, applied: Selection | None, state: State) -> bool:
+    def _compares_whole_tree(self, applied: Selection | None, state: State) -> bool:
         if self._options.adopt or self._options.compare or applied is None:
             return True
         return bool(changed_keys(self._module, *state.settings))
 
     def _pending(self) -> list[DelayedDeletion]:
-        """The recorded delayed deletions, without paths that must not be deleted."""
-        kept = (self._protection, self._undeletable)
-        found = delayed_record.load(self._mirror.paths.delayed)
-        return [each for each in found if not any(rule.may_cover(each.path) for rule in kept)]
+        """Return the recorded delayed deletions, without paths that must not be deleted."""
+        keepers = (self._protection, self._undeletable)
+        recorded = delayed_record.load(self._mirror.paths.delayed)
+        return [each for each in recorded if not any(rule.may_cover(each.path) for rule in keepers)]
 
-    def _applied(self, commit: Commit, state: State) -> _Goal:
-        selection, extent = applied_selection(commit, state), self._recorded(state)
+    def _applied_goal(self, commit: Commit, state: State) -> _Goal:
+        selection, extent = applied_selection(commit, state), self._recorded_extent(state)
         return _Goal(commit, selection, extent, selection, extent.entries)
 
-    def _recorded(self, state: State) -> Extent:
-        """Entries and bytes of the applied commit, as far as its filter selects them."""
-        if state.applied and not state.entries:  # by a version that knew no filters
+    def _recorded_extent(self, state: State) -> Extent:
+        """Return entries and bytes of the applied commit that its filter selects."""
+        if state.applied and not state.entries:  # by a version without filters
             return Extent.of_totals(self._repository.commit(state.applied).info.totals)
         return Extent(state.entries, state.total_bytes)
 
-    def _past(self, state: State) -> tuple[Selection | None, list[Selection]]:
-        """The selections that were applied and attempted, of commits that are still here.
+    def _past_selections(self, state: State) -> tuple[Selection | None, list[Selection]]:
+        """Return the selections of the applied and attempted commits that are still here.
 
-        The first is None if the whole tree has to be compared: nothing was applied yet, one of the
-        commits is gone, or a sync to the applied commit itself was interrupted.
+        The first is left out (None) if the whole tree has to be compared: nothing was applied yet,
+        one of the commits is missing, or a sync to the applied commit itself was interrupted.
         """
         repository = self._repository
-        here = [(commit, key) for commit, key in state.attempts if repository.has(commit)]
+        present = [(commit, key) for commit, key in state.attempts if repository.has(commit)]
         attempted = [
             Selection(repository.commit(commit).snapshot, Rules.from_key(key))
-            for commit, key in here
+            for commit, key in present
         ]
         if state.applied is None or not repository.has(state.applied):
             return None, attempted
         applied = applied_selection(repository.commit(state.applied), state)
-        if (state.applied, state.filter) in here:
+        if (state.applied, state.filter) in present:
             return None, attempted
-        if len(here) < len(state.attempts):
+        if len(present) < len(state.attempts):
             return None, [applied, *attempted]
         return applied, attempted
 
 
 def applied_selection(commit: Commit, state: State) -> Selection:
-    """`commit`, the applied one, seen through the filter with which it was applied."""
+    """Return the applied `commit`, seen through the filter with which it was applied."""
     return Selection(commit.snapshot, Rules.from_key(state.filter))
 
 
 def publish_order(module: Module, commit: Commit) -> PublishOrder:
-    """The stages of the paths of `commit`: by client.toml, by the upstream, by known profiles.
+    """Return the order by client.toml, the upstream, and the known profiles.
 
     Repositories are recognised in the whole snapshot: a filter may exclude their markers.
     Raises `ConfigError` for a profile that does not exist.
@@ -320,7 +322,7 @@ def publish_order(module: Module, commit: Commit) -> PublishOrder:
 
 
 def order_without_upstream(module: Module, commit: Commit) -> PublishOrder:
-    """The same by client.toml and known profiles alone, where the upstream is not believed."""
+    """Return the order by client.toml and the known profiles, without the upstream's rules."""
     silent = commit.descriptor._replace(publish=())
     volatile = volatile_files(module, silent)
     return PublishOrder(commit.snapshot, profiles(), _own_rules(module), (), volatile)
@@ -331,36 +333,36 @@ def _own_rules(module: Module) -> list[Rule]:
     for rule in own:
         if isinstance(rule, ProfileRule) and rule.profile not in profiles():
             raise ConfigError(
-                f"publish rule {rule.text!r}: there is no profile {rule.profile!r}",
+                f"publish rule {rule.text!r}: the profile {rule.profile!r} does not exist",
                 hint=closest(rule.profile, profiles()),
             )
     return own
 
 
 def _extent(
-    commit: Commit, wanted: Selection, applied: Selection | None, before: Extent | None
+    commit: Commit, selection: Selection, applied: Selection | None, before: Extent | None
 ) -> Extent:
-    """Entries and bytes of `wanted`; from those of `applied` (`before`) where they are known."""
-    if not wanted.rules:
+    """Return entries and bytes of `selection`, from those of `applied` (`before`) if known."""
+    if not selection.rules:
         return Extent.of_totals(commit.info.totals)
     if applied is None or before is None:
-        return Extent.of(wanted)
-    return before.after(diff_selections(applied, wanted))
+        return Extent.of(selection)
+    return before.after(diff_selections(applied, selection))
 
 
-def _entries_here(diff: TreeDiff, wanted: Extent) -> int:
-    """How many entries a tree has, from its comparison as a whole with `wanted`."""
+def _count_entries(diff: TreeDiff, extent: Extent) -> int:
+    """Return the number of entries of a tree, from its whole comparison with `wanted`."""
     missing, extra = CandidateTable.of(diff.candidates).engine.unequal()
-    return wanted.entries - missing + extra + len(diff.extraneous)
+    return extent.entries - missing + extra + len(diff.extraneous)
 
 
-def _missing(diff: TreeDiff) -> int:
-    """Return how many wanted entries the tree does not have."""
+def _count_missing(diff: TreeDiff) -> int:
+    """Return the number of wanted entries that are missing from the tree."""
     return CandidateTable.of(diff.candidates).engine.unequal()[0]
 
 
-def _directories_of(changed: set[RelPath], plan: Plan, wanted: Selection) -> list[Directory]:
-    """Changed directories that are wanted and whose attributes `plan` does not set yet."""
+def _directories_of(changed: set[RelPath], plan: Plan, selection: Selection) -> list[Directory]:
+    """Return changed directories of the selection whose attributes `plan` does not set yet."""
     planned = {*paths(plan.directories)}
-    found = (wanted.directory(path) for path in sorted(changed - planned))
-    return [directory for directory in found if directory is not None]
+    directories = (selection.directory(path) for path in sorted(changed - planned))
+    return [directory for directory in directories if directory is not None]

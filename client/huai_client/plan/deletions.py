@@ -2,8 +2,8 @@
 
 Pure.  The whole tree always has a limit, a directory only where one is configured: with a default
 for each directory, a sync would stop whenever a suite is retired.  A share of the whole tree allows
-at least 1000 deletions; a share of a directory is exact, because small directories are named on
-purpose.  Delayed deletions are checked again when they are due, those of each run by themselves.
+at least 1000 deletions; a share of a directory is exact, because small directories are listed on
+purpose.  Delayed deletions are checked again when they are due, for each run separately.
 """
 
 from collections import Counter
@@ -17,13 +17,13 @@ from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.paths import ROOT, RelPath, ancestors, rel_path, show
 
 EACH = "/*"
-"""A key of `max_delete_in`: every top-level directory that has no limit of its own."""
+"""The key of `max_delete_in` for every top-level directory without a limit of its own."""
 _LEAST_SHARE = 1000
-"""A limit given as a share of the whole tree never stops fewer deletions than this."""
+"""The least number of deletions that a share of the whole tree allows."""
 
 
 class TooManyDeletionsError(HuaiError):
-    """The plan deletes more than the administrator allows."""
+    """A plan that deletes more than the administrator allows."""
 
     exit_code = ExitCode.MAX_DELETE
 
@@ -68,7 +68,7 @@ class DeletionLimits:
             self._check_directories(removals, former)
 
     def missing(self, *trees: Selection) -> list[RelPath]:
-        """Return the directories with a limit that are in none of `trees`, whatever the filter."""
+        """Return the directories with a limit that none of `trees` has, for any filter."""
         return [
             path
             for path in check_limits(self._directories)
@@ -95,13 +95,13 @@ def check_deletions(deletions: int, limit: str, entries: int) -> None:
 
 
 def allowed_deletions(limit: str, entries: int) -> int:
-    """How many deletions `limit` allows in a tree of `entries` entries."""
+    """Return the number of deletions that `limit` allows in a tree of `entries` entries."""
     number, is_share = parse_limit(limit)
     return max(_LEAST_SHARE, entries * number // 100) if is_share else number
 
 
 def parse_limit(limit: str) -> tuple[int, bool]:
-    """A limit as a number, and whether it is a share, in percent."""
+    """Return a limit as a number, and True if it is a share, in percent."""
     number = limit.removesuffix("%")
     if not number.isascii() or not number.isdigit():
         raise DeleteLimitError(
@@ -119,13 +119,13 @@ def check_directories(
     """Raise `TooManyDeletionsError` if a directory loses more than its limit allows.
 
     `limits`: by directory ("/dists", or "/*"), a count or a share such as "10%".  `entries_in`
-    yields the former entries of a directory, itself included.  Only as many are taken as decide:
+    yields the former entries of a directory, itself included.  Only as many are read as decide:
     at a limit of 10%, ten times the number of deletions.
     """
-    known = check_limits(limits)
-    each = str(limits[EACH]) if EACH in limits else None
-    for path, count in _counts(removals, known, each is not None).items():
-        limit = known.get(path, each or "")
+    by_path = check_limits(limits)
+    top_limit = str(limits[EACH]) if EACH in limits else None
+    for path, count in _counts(removals, by_path, top_limit is not None).items():
+        limit = by_path.get(path, top_limit or "")
         before = _exceeded(count, limit, entries_in(path))
         if before is not None:
             raise TooManyDeletionsError(
@@ -136,15 +136,15 @@ def check_directories(
 
 
 def check_limits(limits: Mapping[str, str | int]) -> dict[RelPath, str]:
-    """The limits by path, without that of "/*"; raises `DeleteLimitError` if one is malformed."""
+    """Return the limits by path, without that of "/*"; `DeleteLimitError` for a malformed one."""
     for limit in limits.values():
         parse_limit(str(limit))
     return {_directory(key): str(limit) for key, limit in limits.items() if key != EACH}
 
 
 def parse_exceptions(texts: Iterable[str]) -> dict[str, str | int]:
-    """Limits for one run, each spelt DIRECTORY=LIMIT."""
-    found: dict[str, str | int] = {}
+    """Parse the limits of one run, each written as DIRECTORY=LIMIT."""
+    exceptions: dict[str, str | int] = {}
     for text in texts:
         directory, equals, limit = text.rpartition("=")
         if not equals:
@@ -153,18 +153,18 @@ def parse_exceptions(texts: Iterable[str]) -> dict[str, str | int]:
                 hint="write for example --max-delete-in /dists=5000",
             )
         parse_limit(limit)
-        found[EACH if directory == EACH else f"/{show(_directory(directory))}"] = limit
-    return found
+        exceptions[EACH if directory == EACH else f"/{show(_directory(directory))}"] = limit
+    return exceptions
 
 
 def _counts(
-    removals: Iterable[Remove], known: Mapping[RelPath, str], every_top: bool
+    removals: Iterable[Remove], limits: Mapping[RelPath, str], every_top: bool
 ) -> Counter[RelPath]:
     counts: Counter[RelPath] = Counter()
     for item in removals:
         above = [path for path in ancestors(item.path) if path != ROOT]
         around = [item.path, *above] if item.directory else above
-        limited = {path for path in around if path in known}
+        limited = {path for path in around if path in limits}
         if every_top and around:
             limited.add(around[-1])
         counts.update(limited)
@@ -172,15 +172,15 @@ def _counts(
 
 
 def _exceeded(count: int, limit: str, entries: Iterable[object]) -> str | None:
-    """Words for a message about `count` deletions in a directory; None: `limit` allows them."""
+    """Return words about `count` deletions in a directory, or None if `limit` allows them."""
     number, is_share = parse_limit(limit)
     if not is_share:
         return None if count <= number else "entries"
     if number == 0:
         return "entries"
     enough = -(-count * 100 // number)
-    there = sum(1 for _ in islice(entries, enough))
-    return None if there >= enough else f"of {there:,} entries"
+    before = sum(1 for _ in islice(entries, enough))
+    return None if before >= enough else f"of {before:,} entries"
 
 
 def _directory(text: str) -> RelPath:

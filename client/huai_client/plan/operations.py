@@ -1,11 +1,11 @@
 """The operations of a plan: plain values.
 
 Pure.  The planner makes them, `--dry-run` prints them, the executor carries them out: one field of
-`Plan` after the other, each list in its order.
+`Plan` after the other, each list in order.
 
 Stages are published in the order of their numbers: payload, indices, pointers.  So an index never
 names a file that is still missing, and a pointer never names such an index.  `plan.order` decides
-which stage a path belongs to.
+the stage of a path.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What is published together: payload, then indices, then pointers."""
+    """A group of files that are published together: payload, then indices, then pointers."""
 
     name: str
     fetches: Sequence[File] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Stage:
     """Hardlinks to make to `File.link`, which is published before them."""
     symlinks: list[Symlink] = field(default_factory=list)
     attributes: Sequence[File | Symlink] = ()
-    """Files and symlinks that are present: only mode, owner and times are set."""
+    """Present files and symlinks: only mode, owner and times are set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +59,23 @@ class Plan:
     make: Sequence[RelPath]
     """Directories to create, parents first; their owner can write to them until the end."""
     moves: list[Move]
-    """Before this, ways are cleared and directories made; in what is moved only after it.  All
-    other operations name what is in a moved directory by its new path."""
+    """Renames of directories, after clearing and making outside of them, before it inside.  All
+    other operations name paths in a moved directory by its new path."""
     stages: list[Stage]
     removals: Sequence[Remove]
     """All other deletions, deepest first."""
     directories: Sequence[Directory]
     """Final attributes of the directories that the plan makes or changes, deepest first."""
     forwards: dict[RelPath, Symlink] = field(default_factory=dict)
-    """By `Move.old`: a symlink to the new place, for readers of old indices."""
+    """By `Move.old`: a symlink to the new path, for readers of old indices."""
     reuses: dict[RelPath, Reuse] = field(default_factory=dict)
     """By path: local sources of files in `fetches`, which need no transfer."""
 
     @property
     def fetches(self) -> Sequence[File]:
-        """Those of all stages."""
+        """The files to fetch of all stages."""
         return joined(*(stage.fetches for stage in self.stages))
 
     def with_reuses(self, reuses: dict[RelPath, Reuse]) -> "Plan":
-        """This plan with `reuses`."""
+        """Return this plan with `reuses`."""
         return replace(self, reuses=reuses)

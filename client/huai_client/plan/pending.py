@@ -1,7 +1,7 @@
 """Delayed deletions: files stay for a while after the upstream deleted them (`delete_after`).
 
-Pure.  A reader that holds an old index can still fetch what the index names.  Pointers are deleted
-at once, so that nobody starts from an old one.  Indices and payload are delayed, and the
+Pure.  A reader with an old index can still fetch the files that it names.  Pointers are deleted
+at once, so that no reader starts from an old one.  Indices and payload are delayed, and the
 directories that hold any.  A renamed directory leaves a symlink at its old path for as long.
 """
 
@@ -19,36 +19,36 @@ from huai_schema.entries import File, Symlink
 from huai_schema.paths import RelPath, ancestors, parent, path_order
 
 MOST = 1_000_000
-"""Of delayed deletions at a time; if there are more, the oldest are made early."""
+"""Delayed deletions at a time; if there are more, the oldest are made early."""
 
 
 class DelayPolicy(NamedTuple):
-    """What decides when a deletion is made."""
+    """The rules that decide when a deletion is made."""
 
     now: int
     """Seconds since the epoch."""
     delay: int
     """Seconds between the run that finds a deletion and the deletion."""
     at_once: Callable[[Remove], bool]
-    """Whether a deletion is never delayed."""
-    named: Callable[[RelPath], bool]
-    """Whether the wanted snapshot names a path."""
+    """True for a deletion that is never delayed."""
+    is_named: Callable[[RelPath], bool]
+    """True for a path that the wanted snapshot names."""
 
 
 class Delayed(NamedTuple):
-    """A plan that deletes what is due, and the deletions that remain."""
+    """A plan with the deletions that are due, and the deletions that remain."""
 
     plan: Plan
     pending: list[DelayedDeletion]
     """Deletions of later runs, in the order of their paths."""
     delayed: int
-    """How many deletions of the given plan were delayed by this one."""
+    """The number of deletions that were delayed now."""
 
 
 def with_reappeared(
     diff: TreeDiff, pending: Iterable[DelayedDeletion], digest_of: Callable[[RelPath], bytes]
 ) -> TreeDiff:
-    """The comparison without taking delayed deletions for extraneous.
+    """Return the comparison in which delayed deletions are not extraneous.
 
     The content at such a path is unknown; if the path is wanted again, `digest_of` reads it.
     """
@@ -57,25 +57,25 @@ def with_reappeared(
         return diff
     return diff._replace(
         candidates=[
-            reappeared(each, digest_of) if each.path in delayed else each
+            read_reappeared(each, digest_of) if each.path in delayed else each
             for each in diff.candidates
         ],
         extraneous=[path for path in diff.extraneous if path not in delayed],
     )
 
 
-def reappeared(candidate: Candidate, digest_of: Callable[[RelPath], bytes]) -> Candidate:
-    """`candidate`, whose deletion was delayed: no snapshot at hand describes what stands there.
+def read_reappeared(candidate: Candidate, digest_of: Callable[[RelPath], bytes]) -> Candidate:
+    """Return `candidate` with its content read, as no known snapshot describes the present file.
 
-    Size and time are no proof of its content, so `digest_of` reads it.  If it shares its inode with
+    Size and time do not prove its content, so `digest_of` reads it.  If it shares its inode with
     another name, it needs an inode of its own: a change would reach the other name as well.
     """
-    have, wanted = candidate.have, candidate.expected
-    if not isinstance(have, File) or not isinstance(wanted, File) or wanted.link is not None:
+    have, target = candidate.have, candidate.expected
+    if not isinstance(have, File) or not isinstance(target, File) or target.link is not None:
         return candidate
     if candidate.links > 1:
         return candidate._replace(differing=candidate.differing | {"link"})
-    if have.size == wanted.size and wanted.digest is not None:
+    if have.size == target.size and target.digest is not None:
         return candidate._replace(digest=digest_of(candidate.path))
     return candidate
 
@@ -85,25 +85,25 @@ def delay_deletions(plan: Plan, pending: Iterable[DelayedDeletion], policy: Dela
 
     `pending` has paths as they are after the moves of `plan`.
     """
-    known = {each.path: each for each in pending if not policy.named(each.path)}
-    if policy.delay <= 0 and not known:
+    delayed = {each.path: each for each in pending if not policy.is_named(each.path)}
+    if policy.delay <= 0 and not delayed:
         return Delayed(plan, [], 0)
     cleared = {item.path for item in plan.clear}
-    in_the_way = [each for each in known.values() if not cleared.isdisjoint(ancestors(each.path))]
+    in_the_way = [each for each in delayed.values() if not cleared.isdisjoint(ancestors(each.path))]
     for path in cleared | {each.path for each in in_the_way}:
-        known.pop(path, None)
+        delayed.pop(path, None)
     clear = {item.path: item for item in (*plan.clear, *map(_removal, in_the_way))}
-    # What the commit names goes because it is left out; waiting would keep it for ever.
-    now = [each for each in plan.removals if policy.at_once(each) or policy.named(each.path)]
-    new = {item.path for item in plan.removals} - {item.path for item in now} - known.keys()
+    # Paths that the commit names are deleted by a filter; waiting would keep them for ever.
+    now = [each for each in plan.removals if policy.at_once(each) or policy.is_named(each.path)]
+    new = {item.path for item in plan.removals} - {item.path for item in now} - delayed.keys()
     for item in plan.removals:
         if item.path in new:
-            known[item.path] = DelayedDeletion(item.path, item.directory, 0)
+            delayed[item.path] = DelayedDeletion(item.path, item.directory, 0)
     forwards = _forwards(plan.moves, policy) if policy.delay else {}
     for path in forwards:
-        known[path] = DelayedDeletion(path, directory=False, since=0)
-    later = _later(known, policy)
-    due = [_removal(each) for path, each in known.items() if path not in later]
+        delayed[path] = DelayedDeletion(path, directory=False, since=0)
+    later = _later(delayed, policy)
+    due = [_removal(each) for path, each in delayed.items() if path not in later]
     changed = replace(
         plan,
         clear=_deepest_first(clear.values()),
@@ -115,7 +115,7 @@ def delay_deletions(plan: Plan, pending: Iterable[DelayedDeletion], policy: Dela
 
 
 def due_by_run(plan: Plan, pending: Iterable[DelayedDeletion]) -> list[list[Remove]]:
-    """The delayed deletions that `plan` makes, one list for each run that delayed them."""
+    """Return the delayed deletions that `plan` makes, one list for each run that delayed them."""
     since = {each.path: each.since for each in pending}
     runs: dict[int, list[Remove]] = defaultdict(list)
     for item in plan.removals:
@@ -124,74 +124,74 @@ def due_by_run(plan: Plan, pending: Iterable[DelayedDeletion]) -> list[list[Remo
     return list(runs.values())
 
 
-def present_and_gone(
+def partition_present(
     pending: Iterable[DelayedDeletion], tree: TreeReader
 ) -> tuple[list[DelayedDeletion], list[DelayedDeletion]]:
-    """Delayed deletions whose path still has its kind, and those whose path is gone or changed."""
+    """Separate delayed deletions whose path still has its kind from the others."""
     present: list[DelayedDeletion] = []
-    gone: list[DelayedDeletion] = []
-    for each in pending:
-        status = tree.stat(each.path)
-        there = status is not None and S_ISDIR(status.st_mode) == each.directory
-        (present if there else gone).append(each)
-    return present, gone
+    vanished: list[DelayedDeletion] = []
+    for deletion in pending:
+        status = tree.stat(deletion.path)
+        is_present = status is not None and S_ISDIR(status.st_mode) == deletion.directory
+        (present if is_present else vanished).append(deletion)
+    return present, vanished
 
 
-def emptied_directories(gone: Iterable[DelayedDeletion], tree: TreeReader) -> set[RelPath]:
-    """Present directories in which paths of `gone` were: an interrupted run changed their times."""
-    folders = {parent(each.path) for each in gone}
+def find_emptied_directories(vanished: Iterable[DelayedDeletion], tree: TreeReader) -> set[RelPath]:
+    """Return present directories of `vanished` paths: an interrupted run changed their times."""
+    folders = {parent(each.path) for each in vanished}
     return {folder for folder in folders if is_directory(tree, folder)}
 
 
 def _later(
-    known: dict[RelPath, DelayedDeletion], policy: DelayPolicy
+    delayed: dict[RelPath, DelayedDeletion], policy: DelayPolicy
 ) -> dict[RelPath, DelayedDeletion]:
-    """Deletions that are not due, and those of the directories above them."""
-    fresh = [each for each in known.values() if not _is_due(each, policy)]
+    """Return the deletions that are not due, and those of the directories above them."""
+    fresh = [each for each in delayed.values() if not _is_due(each, policy)]
     if len(fresh) > MOST:
         fresh = sorted(fresh, key=lambda each: each.since or policy.now)[-MOST:]
-    found = {each.path: each for each in fresh}
-    for path in list(found):
+    later = {each.path: each for each in fresh}
+    for path in list(later):
         for above in ancestors(path):
-            if above in known:
-                found[above] = known[above]
-    return found
+            if above in delayed:
+                later[above] = delayed[above]
+    return later
 
 
 def _is_due(pending: DelayedDeletion, policy: DelayPolicy) -> bool:
     return policy.delay <= 0 or (pending.since or policy.now) + policy.delay <= policy.now
 
 
-def moved_along(pending: Iterable[DelayedDeletion], moves: list[Move]) -> list[DelayedDeletion]:
-    """`pending` with the paths that they have after the renames."""
+def follow_moves(pending: Iterable[DelayedDeletion], moves: list[Move]) -> list[DelayedDeletion]:
+    """Return `pending` with the paths that they have after the renames."""
     targets = {move.old: move.new for move in moves}
-    found: list[DelayedDeletion] = []
-    for each in pending:
-        old = next((above for above in ancestors(each.path) if above in targets), None)
+    moved: list[DelayedDeletion] = []
+    for deletion in pending:
+        old = next((above for above in ancestors(deletion.path) if above in targets), None)
         if old is not None:
-            path = RelPath(targets[old] + each.path[len(old) :])
-            found.append(each._replace(path=path))
+            path = RelPath(targets[old] + deletion.path[len(old) :])
+            moved.append(deletion._replace(path=path))
         else:
-            found.append(each)
-    return found
+            moved.append(deletion)
+    return moved
 
 
 def _forwards(moves: list[Move], policy: DelayPolicy) -> dict[RelPath, Symlink]:
-    """Symlinks from the old paths of directories to the new ones, by old path."""
+    """Return symlinks from the old paths of directories to the new ones, by old path."""
     return {
         move.old: Symlink(move.old, _relative(move.old, move.new), policy.now * 10**9)
         for move in moves
-        if not policy.named(move.old)
+        if not policy.is_named(move.old)
     }
 
 
 def _relative(old: RelPath, new: RelPath) -> bytes:
-    """The target of a symlink at `old` that leads to `new`."""
-    here, there = old.split(b"/")[:-1], new.split(b"/")
+    """Return the target of a symlink at `old` that leads to `new`."""
+    folders, target = old.split(b"/")[:-1], new.split(b"/")
     shared = 0
-    while shared < len(here) and shared < len(there) - 1 and here[shared] == there[shared]:
+    while shared < len(folders) and shared < len(target) - 1 and folders[shared] == target[shared]:
         shared += 1
-    return b"/".join([b".."] * (len(here) - shared) + there[shared:])
+    return b"/".join([b".."] * (len(folders) - shared) + target[shared:])
 
 
 def _removal(pending: DelayedDeletion) -> Remove:

@@ -1,7 +1,7 @@
 """Turns the differences between a tree and a snapshot into an ordered list of operations.
 
-Pure.  The input is one `Candidate` for each path that may differ; the engine does what is done for
-each of them.
+Pure.  The input is one `Candidate` for each path that may differ; the engine does the work for each
+of them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,9 +17,9 @@ from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath, parent, path_order
 
 StagesOf: TypeAlias = Callable[[Sequence[tuple[RelPath, bool]]], Sequence[int]]
-"""Says in which stages files and symlinks are published: indices into `STAGES`.
+"""Returns the stages of files and symlinks, as indices into `STAGES`.
 
-Is asked with paths of the wanted snapshot, and whether they are symlinks."""
+The argument has paths of the wanted snapshot, and True for symlinks."""
 
 
 def make_plan(
@@ -27,7 +27,7 @@ def make_plan(
     moves: Iterable[Move],
     stages_of: StagesOf,
 ) -> Plan:
-    """The operations for `candidates`."""
+    """Return the operations for `candidates`."""
     planned = CandidateTable.of(candidates).engine.plan()
     stages = planned.in_stages(len(STAGES), bytes(stages_of(planned)))
     return Plan(
@@ -44,7 +44,7 @@ def make_plan(
 
 
 def changed_directories(plan: Plan) -> set[RelPath]:
-    """Directories in which the plan changes names, so that their times must be set at the end."""
+    """Return directories in which the plan changes names: their times are set at the end."""
     paths = _parents(plan.clear) | _parents(plan.removals)
     paths |= {parent(path) for path in plan.make if path}
     for move in plan.moves:
@@ -56,7 +56,7 @@ def changed_directories(plan: Plan) -> set[RelPath]:
 
 
 def touched_directories(plan: Plan) -> set[RelPath]:
-    """Directories in which something gets other attributes and no other name."""
+    """Return directories in which only attributes change."""
     return {path for stage in plan.stages for path in _parents(stage.attributes)}
 
 
@@ -67,7 +67,7 @@ def _parents(items: Sequence[Remove | File | Symlink]) -> set[RelPath]:
 
 
 def with_directories(plan: Plan, directories: Sequence[Directory]) -> Plan:
-    """The plan, which sets final attributes of `directories` too."""
+    """Return the plan with the final attributes of `directories`."""
     if not directories:
         return plan
     final = {directory.path: directory for directory in (*directories, *plan.directories)}

@@ -1,4 +1,4 @@
-"""A plan with what is known about it, and its sums.  Pure."""
+"""A plan with the facts about it, and its totals.  Pure."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -26,40 +26,40 @@ class PlanSummary(NamedTuple):
     links: int
     symlinks: int
     attributes: int
-    """Files, symlinks and directories that are present and only get attributes."""
+    """Present files, symlinks and directories that only get attributes."""
     moves: int
     new_directories: int
     deletions: int
     delayed: int = 0
     """Deletions that this plan delays."""
     reused: int = 0
-    """Files whose content comes from a local file; not among `fetches`."""
+    """Files with the content of a local file; not among `fetches`."""
     reused_bytes: int = 0
 
     @property
     def nothing(self) -> bool:
-        """Whether there is nothing to do."""
+        """True if the plan does nothing."""
         return not any(self)
 
 
 def summarize(plan: Plan) -> PlanSummary:
     """Add up a plan."""
     files, reuses = plan.fetches, plan.reuses
-    every = sum(sizes(files))
+    total = sum(sizes(files))
     reused = list[int]()
     if reuses:
-        found = zip(paths(files), sizes(files), strict=True)
-        reused = [size for path, size in found if path in reuses]
-    made = set(plan.make)
-    settled = [path for path in paths(plan.directories) if path not in made]
+        named_sizes = zip(paths(files), sizes(files), strict=True)
+        reused = [size for path, size in named_sizes if path in reuses]
+    new_directories = set(plan.make)
+    settled = [path for path in paths(plan.directories) if path not in new_directories]
     return PlanSummary(
         fetches=len(files) - len(reused),
-        fetch_bytes=every - sum(reused),
+        fetch_bytes=total - sum(reused),
         links=sum(len(stage.links) for stage in plan.stages),
         symlinks=sum(len(stage.symlinks) for stage in plan.stages),
         attributes=sum(len(stage.attributes) for stage in plan.stages) + len(settled),
         moves=len(plan.moves),
-        new_directories=len(made),
+        new_directories=len(new_directories),
         deletions=len(plan.clear) + len(plan.removals),
         reused=len(reused),
         reused_bytes=sum(reused),
@@ -67,11 +67,11 @@ def summarize(plan: Plan) -> PlanSummary:
 
 
 def reduced_modes(plan: Plan) -> list[File | Directory]:
-    """Entries that the plan creates or changes, and that get a safer mode than the metadata's."""
-    found = _reduced(plan.directories)
+    """Return entries that are created or changed, with a safer mode than the metadata's."""
+    entries = _reduced(plan.directories)
     for stage in plan.stages:
-        found += [*_reduced(stage.fetches), *_reduced(stage.attributes)]
-    return found
+        entries += [*_reduced(stage.fetches), *_reduced(stage.attributes)]
+    return entries
 
 
 def _reduced(entries: Sequence[Entry]) -> list[File | Directory]:
@@ -80,8 +80,8 @@ def _reduced(entries: Sequence[Entry]) -> list[File | Directory]:
     return [entry for entry in real if isinstance(entry.mode, Reduced)]
 
 
-class Prepared(NamedTuple):
-    """A plan that was not carried out yet."""
+class PreparedPlan(NamedTuple):
+    """A plan that was not executed yet."""
 
     commit: Commit
     plan: Plan
@@ -90,26 +90,26 @@ class Prepared(NamedTuple):
     waiting: tuple[DelayedDeletion, ...] = ()
     """Delayed deletions that are left after the plan, in the order of their paths."""
     find_repositories: Callable[[], list[PackageRepository]] = list
-    """Finds the recognised repositories in which something changes, for people only."""
+    """Finds the recognised repositories with changes, for people only."""
     extent: Extent = Extent(0, 0)
     """Entries and bytes that the filter selects."""
     filter: str = ""
     """The record of the settings that the plan follows (`tree_settings`)."""
     territory: Territory = ONE_REPOSITORY
-    """What belongs together in the tree, so that a failure holds up nothing else."""
+    """Groups paths that belong together, so that a failure holds back nothing else."""
     volatile: frozenset[RelPath] = frozenset()
     """Files to fetch that the upstream may change before they arrive, without a commit."""
     former: Selection | None = None
-    """What the last sync left in the tree; None: nothing is known of it for sure."""
+    """The selection that the last sync left in the tree; None if it is not known for sure."""
     by_stat: int = 0
-    """Entries below the top that are here and of which no earlier commit tells the content."""
+    """The number of present entries whose content is not known from an earlier commit."""
     refused: str = ""
-    """Why a sync would refuse this plan for a filter that is only tried."""
+    """The reason why a sync would refuse this plan, for a filter that is only tried."""
     unsafe: RelPath | None = None
-    """A symlink that `safe_links` leaves out; None: none in what was compared."""
+    """A symlink that `safe_links` leaves out, if there is one in the comparison."""
     unlimited: tuple[RelPath, ...] = ()
     """Directories of `max_delete_in` that do not exist."""
-    whole: bool = False
+    whole_tree: bool = False
     """True if the whole tree was compared."""
 
     @property

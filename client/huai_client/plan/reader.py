@@ -1,4 +1,4 @@
-"""The interface through which planning looks at the tree: names and kinds.
+"""The interface through which planning reads the tree: names and kinds.
 
 Pure: `tree.View` implements it, and so do the trees of tests.
 """
@@ -18,16 +18,16 @@ class StatResult(Protocol):
 
 
 class TreeReader(Protocol):
-    """A tree that planning looks at and does not change."""
+    """A tree that planning reads and does not change."""
 
     def stat(self, path: RelPath) -> StatResult | None:
-        """The status of `path`, symlinks not followed; None: nothing stands there."""
+        """Return the status of `path` without following symlinks; None if it does not exist."""
 
     def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
-        """The names in a directory: leaves, then subdirectories; raises `PathError`."""
+        """Return the names in a directory: leaves, then subdirectories; raises `PathError`."""
 
 
 def is_directory(tree: TreeReader, path: RelPath) -> bool:
-    """Whether a directory stands at `path`."""
+    """Return True if `path` is a directory."""
     status = tree.stat(path)
     return status is not None and S_ISDIR(status.st_mode)

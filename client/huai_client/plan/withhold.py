@@ -1,4 +1,4 @@
-"""Which operations have to wait after a failure, and which go on.
+"""Decides which operations have to wait after a failure, and which continue.
 
 The rules, in one place:
 
@@ -11,10 +11,10 @@ The rules, in one place:
 3. A deletion waits while an index or pointer waits that may name the deleted path.  It also waits
    while anything waits in the same repository or, outside of repositories, in the same directory.
    Making way for an entry of another type and moving a directory away count as deletions.
-4. Everything else goes on.  Volatile files wait for others, and nothing waits for them.
+4. Everything else continues.  Volatile files wait for others, and nothing waits for them.
 
 So an index never names a file that is missing, no file is deleted that an index still names, and a
-failure holds up no repository or directory that it does not concern.
+failure holds back no repository or directory that it does not concern.
 
 Pure: a `Territory` knows the repositories.
 """
@@ -31,20 +31,20 @@ from huai_schema.paths import ROOT, RelPath, ancestors, parent
 
 
 class Territory(Protocol):
-    """Says which paths of a tree belong together; `order.PublishOrder` implements it."""
+    """Groups the paths of a tree that belong together; implemented by `order.PublishOrder`."""
 
     def names_below(self, path: RelPath, *, symlink: bool = False) -> RelPath | None:
-        """The directory whose paths the index or pointer `path` may name; None: it is payload."""
+        """Return the directory whose paths an index or pointer may name; None for payload."""
 
     def repository_of(self, path: RelPath) -> RelPath | None:
-        """The top of the outermost repository that `path` is in; None: it is in none."""
+        """Return the top of the outermost repository around `path`, if there is one."""
 
     def is_volatile(self, path: RelPath) -> bool:
-        """Whether the file at `path` changes without a commit; nothing depends on such a file."""
+        """Return True if the file at `path` changes without a commit; nothing depends on it."""
 
 
 class _OneRepository:
-    """Takes the whole tree for one repository."""
+    """Treats the whole tree as one repository."""
 
     def names_below(self, _path: RelPath, *, symlink: bool = False) -> RelPath | None:  # noqa: ARG002 - as `Territory`
         return ROOT
@@ -57,43 +57,43 @@ class _OneRepository:
 
 
 ONE_REPOSITORY = _OneRepository()
-"""For trees whose repositories are not known."""
+"""The territory of trees whose repositories are not known."""
 
 
 class Withholding:
     """The paths that wait; each failure adds its path and those that it holds back."""
 
     def __init__(self, territory: Territory = ONE_REPOSITORY) -> None:
-        """Start with nothing that waits."""
+        """Start without waiting paths."""
         self._territory = territory
         self._waits: set[RelPath] = set()
         self._above: set[RelPath] = set()
         """Directories above waiting paths that are not volatile."""
-        self._named: set[RelPath] = set()
+        self._nameable: set[RelPath] = set()
         """Directories that a waiting index or pointer may name."""
         self._repositories: set[RelPath] = set()
         """Tops of repositories in which a path waits."""
         self._folders: set[RelPath] = set()
         """Directories outside of repositories in which a path waits."""
-        self._kept: set[RelPath] = set()
+        self._above_kept: set[RelPath] = set()
         """Directories above paths that were not deleted."""
-        self._stays: set[RelPath] = set()
+        self._undeleted: set[RelPath] = set()
         """Paths that were not deleted."""
-        self.held: set[RelPath] = set()
+        self.withheld: set[RelPath] = set()
         """Paths that were held back because another one failed."""
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing waits or was kept, so that each operation may be done."""
-        return not self._waits and not self._kept
+        """True if no path waits or was kept, so that each operation may be done."""
+        return not self._waits and not self._above_kept
 
     @property
     def paths(self) -> set[RelPath]:
         """All paths that failed or were held back; no other path differs from the snapshot."""
-        return self._waits | self.held | self._stays
+        return self._waits | self.withheld | self._undeleted
 
     def fail(self, path: RelPath, *, symlink: bool = False) -> None:
-        """Record that `path` could not be published: it waits, with all below it."""
+        """Record that `path` could not be published: it waits, with all paths below it."""
         if path in self._waits:
             return
         territory = self._territory
@@ -101,9 +101,9 @@ class Withholding:
         if territory.is_volatile(path):
             return
         self._above.update(ancestors(path))
-        named = territory.names_below(path, symlink=symlink)
-        if named is not None:
-            self._named.add(named)
+        nameable = territory.names_below(path, symlink=symlink)
+        if nameable is not None:
+            self._nameable.add(nameable)
         repository = territory.repository_of(path)
         if repository is not None:
             self._repositories.add(repository)
@@ -111,15 +111,15 @@ class Withholding:
             self._folders.add(parent(path))
 
     def waits(self, path: RelPath) -> bool:
-        """Whether `path`, or a directory above it, waits."""
+        """Return True if `path`, or a directory above it, waits."""
         return bool(self._waits) and not self._waits.isdisjoint((path, *ancestors(path)))
 
     def makes(self, path: RelPath) -> bool:
-        """Whether the directory `path` may be made; if not, it is held back."""
+        """Return True if the directory `path` may be made; if not, it is held back."""
         return not self.waits(path) or self._hold(path)
 
     def publishes(self, entry: Entry, stage: int) -> bool:
-        """Whether `entry`, a file or symlink of `stage`, may be published; if not, it waits."""
+        """Return True if `entry`, a file or symlink of `stage`, may be published; else it waits."""
         if not self._waits:
             return True
         symlink = isinstance(entry, Symlink)
@@ -127,17 +127,17 @@ class Withholding:
         if not linked and not self.waits(entry.path):
             if stage == PAYLOAD:
                 return True
-            named = self._territory.names_below(entry.path, symlink=symlink)
-            if named is None or (named not in self._above and named not in self._waits):
+            nameable = self._territory.names_below(entry.path, symlink=symlink)
+            if nameable is None or (nameable not in self._above and nameable not in self._waits):
                 return True
         return self._hold(entry.path, symlink=symlink)
 
     def settles(self, entry: Entry) -> bool:
-        """Whether the attributes of `entry`, which is present, may be set."""
+        """Return True if the attributes of `entry`, which is present, may be set."""
         return not self.waits(entry.path)
 
     def moves(self, move: Move) -> bool:
-        """Whether a directory may be moved; if not, both of its paths wait."""
+        """Return True if a directory may be moved; if not, both of its paths wait."""
         if not self._waits:
             return True
         free = not self.waits(move.new) and not self.waits(move.old)
@@ -147,7 +147,7 @@ class Withholding:
         return self._hold(move.new)
 
     def makes_way(self, site: RelPath, paths: Iterable[RelPath]) -> bool:
-        """Whether `paths`, at and below `site`, may be deleted for an entry of another type.
+        """Return True if `paths`, at and below `site`, may be deleted for an entry of another type.
 
         If not, `site` waits.
         """
@@ -159,25 +159,25 @@ class Withholding:
         return self._hold(site)
 
     def removes(self, item: Remove) -> bool:
-        """Whether a deletion may be made; to be asked deepest first."""
+        """Return True if a deletion may be made; call it deepest first."""
         if self.nothing:
             return True
         path = item.path
-        holds = item.directory and (path in self._above or path in self._kept)
+        holds = item.directory and (path in self._above or path in self._above_kept)
         if not holds and not self.waits(path) and not self._is_needed(path):
             return True
-        self.held.add(path)
+        self.withheld.add(path)
         self.keep(path)
         return False
 
     def keep(self, path: RelPath) -> None:
         """Record that `path` was not deleted, so that the directories above it stay as well."""
-        self._stays.add(path)
-        self._kept.update(ancestors(path))
+        self._undeleted.add(path)
+        self._above_kept.update(ancestors(path))
 
     def _is_needed(self, path: RelPath) -> bool:
-        """Whether a waiting index may name `path`, or a path of its repository or folder waits."""
-        if not self._named.isdisjoint((path, *ancestors(path))):
+        """Return True if a waiting index may name `path`, or its repository or folder waits."""
+        if not self._nameable.isdisjoint((path, *ancestors(path))):
             return True
         repository = self._territory.repository_of(path)
         if repository is not None:
@@ -185,14 +185,14 @@ class Withholding:
         return parent(path) in self._folders
 
     def _hold(self, path: RelPath, *, symlink: bool = False) -> bool:
-        self.held.add(path)
+        self.withheld.add(path)
         self.fail(path, symlink=symlink)
         return False
 
     def foresee(self, plan: Plan) -> None:
-        """Find the paths of `plan` that have to wait for the failures known so far.
+        """Find the paths of `plan` that have to wait for the failures so far.
 
-        To be called before the first operation: deletions that make way and moves come before the
+        Call it before the first operation: moves and deletions that make way come before the
         publications that they depend on.
         """
         size = -1
@@ -204,23 +204,23 @@ class Withholding:
                     self.publishes(entry, number)
             for move in plan.moves:
                 self.moves(move)
-            for site, items in sites(plan.clear).items():
+            for site, items in by_site(plan.clear).items():
                 self.makes_way(site, [item.path for item in items])
 
 
-def sites(clear: Iterable[Remove]) -> dict[RelPath, list[Remove]]:
-    """The deletions that make way, by the path at which an entry of another type will stand."""
+def by_site(clear: Iterable[Remove]) -> dict[RelPath, list[Remove]]:
+    """Return the deletions that make way, by the path of the new entry of another type."""
     items = list(clear)
     cleared = {item.path for item in items}
-    found: dict[RelPath, list[Remove]] = defaultdict(list)
+    sites: dict[RelPath, list[Remove]] = defaultdict(list)
     for item in items:
         above = [path for path in ancestors(item.path) if path in cleared]
-        found[above[-1] if above else item.path].append(item)
-    return found
+        sites[above[-1] if above else item.path].append(item)
+    return sites
 
 
 def withhold(plan: Plan, withholding: Withholding) -> Plan:
-    """The part of `plan` that may be carried out after the failures known so far."""
+    """Return the part of `plan` that may be executed after the failures so far."""
     if withholding.nothing:
         return plan
     withholding.foresee(plan)
@@ -228,11 +228,11 @@ def withhold(plan: Plan, withholding: Withholding) -> Plan:
     unmoved = {move.new for move in plan.moves} - {move.new for move in moves}
     clear = [
         item
-        for site, items in sites(plan.clear).items()
+        for site, items in by_site(plan.clear).items()
         if withholding.makes_way(site, [item.path for item in items])
         for item in items
     ]
-    blocked = unmoved | (sites(plan.clear).keys() - {item.path for item in clear})
+    blocked = unmoved | (by_site(plan.clear).keys() - {item.path for item in clear})
     return replace(
         plan,
         clear=clear,
@@ -249,13 +249,13 @@ def withhold(plan: Plan, withholding: Withholding) -> Plan:
 
 
 def _stage(stage: Stage, number: int, withholding: Withholding) -> Stage:
-    def published(entry: Entry) -> bool:
+    def may_publish(entry: Entry) -> bool:
         return withholding.publishes(entry, number)
 
     return replace(
         stage,
-        fetches=[each for each in stage.fetches if published(each)],
-        links=[each for each in stage.links if published(each)],
-        symlinks=[each for each in stage.symlinks if published(each)],
+        fetches=[each for each in stage.fetches if may_publish(each)],
+        links=[each for each in stage.links if may_publish(each)],
+        symlinks=[each for each in stage.symlinks if may_publish(each)],
         attributes=[each for each in stage.attributes if withholding.settles(each)],
     )

@@ -1,1 +1,1 @@
-"""Carrying out a plan: staged content goes to its place, deletions come last."""
+"""Executing a plan: staged content is put in place, deletions come last."""

@@ -24,7 +24,7 @@ _SECRET_BYTES = 32
 
 
 class Destination:
-    """What the runs of one module change."""
+    """The tree, trash and journals of one module, as its runs change them."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._module = mirror.config
@@ -33,10 +33,10 @@ class Destination:
         self._staged = mirror.paths.staged
         self.journals = Journals(mirror.paths.patches, self._dest)
         self.keeps = seconds(self._module.trash) > 0
-        """Whether deleted and replaced files are kept for a while."""
+        """True if deleted and replaced files are kept for a while."""
 
     def boot(self) -> bytes:
-        """Return a name of this boot that nothing in a tree can tell."""
+        """Return a name of this boot that cannot be derived from a tree."""
         place = self._staged
         try:
             secret = place.read_bytes()
@@ -48,23 +48,23 @@ class Destination:
         return boot_id(secret)
 
     def open(self, state: State) -> Tree:
-        """The tree to change; what it deletes goes to the trash, under the applied serial."""
+        """Open the tree to change; its deleted files go to the trash, under the applied serial."""
         keep = partial(self.trash.new_batch, state.serial) if self.keeps else None
         return Tree(self._dest, owners=self._module.owners, keep=keep)
 
     def check_case(self, tree: Tree, state: State) -> State:
-        """Return `state` with the device of DEST; refuse one that folds case, before it is used."""
+        """Return `state` with the device of DEST; refuse a new device that folds case."""
         return replace(state, device=check_new_device(tree.handle, self._dest, state.device))
 
     def before_changes(self, state: State) -> State:
-        """The state to record before the first change: from now on the trash may hold files."""
+        """Return the state to record before the first change: the trash may then hold files."""
         return replace(state, trash=int(time.time())) if self.keeps and not state.trash else state
 
     def after_changes(self, tree: Tree, commit: Commit, state: State, modes: Modes) -> State:
         """Purge the trash, then set the attributes of the top directory.
 
         This comes last: trash and staging area are in the top directory, and change its times.  So
-        that directory is synced to the disk once more.
+        that directory is synced to disk once more.
         """
         if self.keeps or state.trash:
             since = self.trash.purge(self._module.trash, int(time.time()))

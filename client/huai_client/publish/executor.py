@@ -1,11 +1,11 @@
-"""Carries out a plan: the order of the steps.
+"""Executes a plan: the order of the steps.
 
 Knows no policy: the plan decides what to do, `Tree` does each step safely, in rows of one kind, and
-`plan.withhold` decides what has to wait for a path that failed.  Rule: once something waits, ask
+`plan.withhold` decides what has to wait for a path that failed.  Rule: once a path waits, ask
 `Withholding` before each step, and report each failure to it.  All files get their attributes
 before the first is published, so publishing a stage is a row of renames.
 
-A new directory is published as a whole where that is possible and nothing waits.  Otherwise it is
+A new directory is published as a whole where that is possible and no path waits.  Otherwise it is
 made, and its files are published one by one.
 """
 
@@ -21,10 +21,10 @@ from huai_client.diff.candidate import Move, Remove
 from huai_client.diff.files import chosen, paths
 from huai_client.diff.renames import Renames
 from huai_client.plan.operations import Plan, Stage, StepKind
-from huai_client.plan.withhold import Withholding, sites
+from huai_client.plan.withhold import Withholding, by_site
 from huai_client.publish.report import FailedPath, Published, Report, StepCounts
 from huai_client.publish.rows import in_rows
-from huai_client.publish.whole import Whole, whole_directories
+from huai_client.publish.whole import DirectoryPublication, whole_directories
 from huai_client.tree import (
     NotEmptyError,
     PathError,
@@ -40,16 +40,16 @@ from huai_schema.paths import RelPath, join, parent, show
 T = TypeVar("T")
 
 
-class Known(NamedTuple):
-    """What is known of files that are to be published."""
+class FileFacts(NamedTuple):
+    """Facts about the files to publish."""
 
     volatile: Collection[RelPath] = ()
-    """These stay the last of their stage."""
+    """Files that come last in their stage."""
     unfinished: Callable[[Sequence[File]], Sequence[File]] = lambda files: files
-    """Picks those whose owner, mode and times are still to be set."""
+    """Selects the files whose owner, mode and times are still to be set."""
 
 
-_NOTHING = Known()
+_NO_FACTS = FileFacts()
 
 
 def execute(
@@ -58,23 +58,23 @@ def execute(
     staged: Callable[[Sequence[File]], Places],
     on_step: Callable[[str, RelPath], None] | None,
     withholding: Withholding | None = None,
-    known: Known = _NOTHING,
+    facts: FileFacts = _NO_FACTS,
 ) -> Report:
-    """Carry out `plan`; calls `on_step` for each step, when the row that it is in was done.
+    """Execute `plan`; calls `on_step` for each step, after its row was done.
 
-    `staged` says where the content of files is.  `withholding` knows what has failed already.
-    After an interrupted run a new plan, made from the tree as it is then, finishes the work.
+    `staged` locates the content of files.  `withholding` has the earlier failures.
+    After an interrupted run a new plan, made from the tree as the run left it, finishes the work.
 
     Raises:
         StorageError: the disk is full, read-only or failing; the rest was not tried.
     """
     run = _Run(tree, staged, on_step, withholding or Withholding())
     try:
-        run.set_metadata(plan, known.unfinished)
-        run.find_whole(plan, known.volatile)
+        run.set_metadata(plan, facts.unfinished)
+        run.find_whole_directories(plan, facts.volatile)
         run.prepare(plan)
         if any(stage.fetches for stage in plan.stages):
-            # Content goes to the disk before its name: a power cut must not leave empty files.
+            # Content is written to disk before its name: a power cut must not leave empty files.
             tree.sync()
         for number, stage in enumerate(plan.stages):
             run.publish(stage, number)
@@ -92,7 +92,7 @@ def execute(
 
 
 class _Run:
-    """One execution: does steps, counts them, keeps what failed."""
+    """One execution: does steps, counts them, records failures."""
 
     def __init__(
         self,
@@ -111,13 +111,13 @@ class _Run:
         self._published: list[Published] = []
         self._unmoved = False
         self._final: dict[RelPath, Directory] = {}
-        """The attributes of directories."""
-        self._whole: list[list[Whole]] = []
+        """The final attributes of directories."""
+        self._publications: list[list[DirectoryPublication]] = []
         """New directories that are published at once, by stage."""
         self._settled: set[RelPath] = set()
         """Directories that were published with their final attributes."""
 
-    def _each(
+    def _do_each(
         self,
         step: StepKind,
         items: Sequence[T],
@@ -125,12 +125,12 @@ class _Run:
         do: Callable[[Sequence[T]], Row],
         may: Callable[[T], bool],
     ) -> None:
-        """Do one kind of step for all items that `may` allows."""
+        """Do one kind of step for the items that `may` allows."""
         for row in in_rows(items, do, may, self._withholding):
             self._count(step, row.done, path)
             if row.failed:
                 item, error = row.failed
-                self._failed(error, step, path(item), item)
+                self._record_failure(error, step, path(item), item)
 
     def _count(self, step: StepKind, done: Sequence[T], path: Callable[[T], RelPath]) -> None:
         if not done:
@@ -140,7 +140,9 @@ class _Run:
             for item in done:
                 self._on_step(step, path(item))
 
-    def _failed(self, error: PathError, step: StepKind, path: RelPath, item: object = None) -> None:
+    def _record_failure(
+        self, error: PathError, step: StepKind, path: RelPath, item: object = None
+    ) -> None:
         self.problems.append(FailedPath(error.path, error.reason))
         waiting = self._withholding
         if step is StepKind.REMOVE:
@@ -152,11 +154,11 @@ class _Run:
             self._unmoved |= is_other_file_system(error)
 
     def prepare(self, plan: Plan) -> None:
-        """Clear the way, make and move directories; then the same in those that were moved."""
+        """Clear the way, make and move directories; then do the same below moved directories."""
         tree, waiting, forwards = self._tree, self._withholding, plan.forwards
         arrives = Renames(plan.moves).arrives
         self._make_room(plan, lambda path: not arrives(path))
-        self._each(
+        self._do_each(
             StepKind.MOVE,
             plan.moves,
             lambda move: move.new,
@@ -170,73 +172,78 @@ class _Run:
 
     def _make_room(self, plan: Plan, concerns: Callable[[RelPath], bool]) -> None:
         """Clear the way and make directories at the paths that this `concerns`."""
-        for site, items in sites(item for item in plan.clear if concerns(item.path)).items():
+        for site, items in by_site(item for item in plan.clear if concerns(item.path)).items():
             if self._withholding.makes_way(site, [item.path for item in items]):
                 self._clear(site, items)
-        later = {path for stage in self._whole for whole in stage for path in whole.make}
+        later = {
+            path
+            for stage in self._publications
+            for publication in stage
+            for path in publication.make
+        }
         self._make([path for path in plan.make if path not in later and concerns(path)])
 
     def _make(self, make: Sequence[RelPath]) -> None:
         tree, final = self._tree, self._final
-        self._each(
+        self._do_each(
             StepKind.MAKE,
             make,
             lambda path: path,
-            lambda made: tree.make_directories([final.get(path, path) for path in made]),
+            lambda paths: tree.make_directories([final.get(path, path) for path in paths]),
             self._withholding.makes,
         )
 
     def _clear(self, site: RelPath, items: list[Remove]) -> None:
-        """Remove what is at `site`; nothing of it, if there is anything extraneous below."""
+        """Remove what is at `site`, unless there is anything extraneous below it."""
         try:
-            found = self._extraneous_below(items)
+            extraneous = self._find_extraneous(items)
         except PathError as error:
-            self._failed(error, StepKind.CLEAR, site)
+            self._record_failure(error, StepKind.CLEAR, site)
             return
-        if found is not None:
+        if extraneous is not None:
             reason = (
-                f"something else is to stand here, and it holds {show(found)}, which no "
+                f"another entry is to be here, and it holds {show(extraneous)}, which no "
                 "snapshot names: move that away, or sync with --adopt --delete-extraneous"
             )
             self.problems.append(FailedPath(site, reason))
             self._withholding.fail(site)
             return
         waiting, remove = self._withholding, self._tree.remove_entries
-        for row in in_rows(items, remove, self._goes_on, waiting):
+        for row in in_rows(items, remove, self._may_continue, waiting):
             self._count(StepKind.CLEAR, row.done, _path)
             if row.failed:
-                # What cannot go keeps the site from being anything else.
+                # A path that cannot be removed blocks the new entry.
                 waiting.fail(site)
-                self._failed(row.failed.error, StepKind.CLEAR, row.failed.item.path)
+                self._record_failure(row.failed.error, StepKind.CLEAR, row.failed.item.path)
 
-    def _extraneous_below(self, items: list[Remove]) -> RelPath | None:
-        """A path in a directory of `items` that is not in `items` itself; None: there is none."""
-        going = {item.path for item in items}
+    def _find_extraneous(self, items: list[Remove]) -> RelPath | None:
+        """Return a path below a directory of `items` that is not in `items`, if there is one."""
+        removed = {item.path for item in items}
         for item in items:
-            found = self._tree.stat(item.path) if item.directory else None
-            if found is None or not stat.S_ISDIR(found.st_mode):
+            status = self._tree.stat(item.path) if item.directory else None
+            if status is None or not stat.S_ISDIR(status.st_mode):
                 continue
             for name in sorted(chain(*self._tree.listing(item.path))):
-                if join(item.path, name) not in going:
+                if join(item.path, name) not in removed:
                     return join(item.path, name)
         return None
 
-    def _goes_on(self, item: Remove | File) -> bool:
+    def _may_continue(self, item: Remove | File) -> bool:
         return not self._withholding.waits(item.path)
 
     def set_metadata(
         self, plan: Plan, unfinished: Callable[[Sequence[File]], Sequence[File]]
     ) -> None:
-        """Give what was staged its owner, mode and times, where it is `unfinished`."""
+        """Set owner, mode and times of staged files that are `unfinished`."""
 
         def prepare(files: Sequence[File]) -> Row:
             return self._with_content(files, self._tree.prepare_files)
 
         waiting = self._withholding
         for stage in plan.stages:
-            for row in in_rows(unfinished(stage.fetches), prepare, self._goes_on, waiting):
+            for row in in_rows(unfinished(stage.fetches), prepare, self._may_continue, waiting):
                 if row.failed:
-                    self._failed(row.failed.error, StepKind.PUBLISH, row.failed.item.path)
+                    self._record_failure(row.failed.error, StepKind.PUBLISH, row.failed.item.path)
         if not waiting.nothing:
             waiting.foresee(plan)
 
@@ -245,7 +252,7 @@ class _Run:
     ) -> Row:
         """Do a row with the staged content of `files`.
 
-        One that is to be changed where it stands may refuse it, and ends the row.
+        A file that is to be changed in place may refuse its content, which ends the row.
         """
         try:
             return do(files, self._staged(files))
@@ -254,69 +261,75 @@ class _Run:
             done = do(before, self._staged(before)) if before else Row(0, None)
             return done if done.failure else Row(done.done, error)
 
-    def find_whole(self, plan: Plan, volatile: Collection[RelPath]) -> None:
+    def find_whole_directories(self, plan: Plan, volatile: Collection[RelPath]) -> None:
         """Find the directories that are published at once."""
         if plan.make:
             self._final = {directory.path: directory for directory in plan.directories}
         if plan.make and self._withholding.nothing:
-            self._whole = whole_directories(plan, self._staged, volatile)
+            self._publications = whole_directories(plan, self._staged, volatile)
 
     def publish(self, stage: Stage, number: int) -> None:
-        """Content, attributes, hardlinks, symlinks."""
+        """Publish content, attributes, hardlinks and symlinks."""
         tree, waiting = self._tree, self._withholding
 
         def may(entry: Entry) -> bool:
             return waiting.publishes(entry, number)
 
-        def put(files: Sequence[File]) -> Row:
-            return self._with_content(files, tree.publish_files)
+        def publish_content(batch: Sequence[File]) -> Row:
+            return self._with_content(batch, tree.publish_files)
 
         begun, before = time.perf_counter(), self._changes()
         fetches, links, symlinks = stage.fetches, stage.links, stage.symlinks
-        if self._whole and (published := self._publish_whole(self._whole[number], stage)):
-            made = {path for whole in published for path in whole.make}
-            done = {place for whole in published for place in whole.files}
+        if self._publications and (
+            published := self._publish_whole(self._publications[number], stage)
+        ):
+            made_paths = {path for publication in published for path in publication.make}
+            done = {place for publication in published for place in publication.files}
             fetches = chosen(fetches, [n for n in range(len(fetches)) if n not in done])
-            links = [link for link in links if parent(link.path) not in made]
-            symlinks = [symlink for symlink in symlinks if parent(symlink.path) not in made]
-        self._each(StepKind.PUBLISH, fetches, _path, put, may)
-        # Before the hardlinks: those are made only of what is as it should be.
+            links = [link for link in links if parent(link.path) not in made_paths]
+            symlinks = [symlink for symlink in symlinks if parent(symlink.path) not in made_paths]
+        self._do_each(StepKind.PUBLISH, fetches, _path, publish_content, may)
+        # Before the hardlinks: they are made only of files that are complete.
         settles = waiting.settles
-        self._each(StepKind.ATTRIBUTES, stage.attributes, _path, tree.settle_leaves, settles)
-        self._each(StepKind.LINK, links, _path, tree.make_links, may)
-        self._each(StepKind.SYMLINK, symlinks, _path, tree.make_symlinks, may)
+        self._do_each(StepKind.ATTRIBUTES, stage.attributes, _path, tree.settle_leaves, settles)
+        self._do_each(StepKind.LINK, links, _path, tree.make_links, may)
+        self._do_each(StepKind.SYMLINK, symlinks, _path, tree.make_symlinks, may)
         if changes := self._changes() - before:
             seconds = time.perf_counter() - begun
             self._published.append(Published(stage.name, changes, seconds))
 
     def _changes(self) -> int:
-        """How many steps were done, but for directories that were made."""
+        """Return the number of steps so far, without directories that were made."""
         return self._done.total() - self._done[StepKind.MAKE]
 
-    def _publish_whole(self, wholes: list[Whole], stage: Stage) -> list[Whole]:
-        """Publish new directories of `stage`, or only make them; those that were published."""
+    def _publish_whole(
+        self, publications: list[DirectoryPublication], stage: Stage
+    ) -> list[DirectoryPublication]:
+        """Publish new directories of `stage`, or only make them; return the published ones."""
 
-        def put(row: Sequence[Whole]) -> Row:
-            return self._tree.publish_directories([whole.directory for whole in row])
+        def publish_row(row: Sequence[DirectoryPublication]) -> Row:
+            return self._tree.publish_directories([publication.directory for publication in row])
 
-        published: list[Whole] = []
-        # One that fails waits for nothing: it has another way.
-        for row in in_rows(wholes, put, lambda _: False, self._withholding):
-            for whole in row.done:
-                published.append(whole)
-                self._count(StepKind.MAKE, whole.make, lambda path: path)
-                self._count(StepKind.PUBLISH, chosen(stage.fetches, whole.files), _path)
-                self._count(StepKind.LINK, whole.directory.links, _path)
-                self._count(StepKind.SYMLINK, whole.directory.symlinks, _path)
-                pairs = zip(*whole.directory.directories, strict=True)
+        published: list[DirectoryPublication] = []
+        # A failure holds nothing back: the directory is made instead.
+        for row in in_rows(publications, publish_row, lambda _: False, self._withholding):
+            for publication in row.done:
+                published.append(publication)
+                self._count(StepKind.MAKE, publication.make, lambda path: path)
+                self._count(StepKind.PUBLISH, chosen(stage.fetches, publication.files), _path)
+                self._count(StepKind.LINK, publication.directory.links, _path)
+                self._count(StepKind.SYMLINK, publication.directory.symlinks, _path)
+                pairs = zip(*publication.directory.directories, strict=True)
                 self._settled.update(entry.path for entry, (_, settled) in pairs if settled)
-        done = {whole.directory.path for whole in published}
-        left = [whole for whole in wholes if whole.directory.path not in done]
-        self._make([path for whole in left for path in whole.make])
+        done = {publication.directory.path for publication in published}
+        left = [
+            publication for publication in publications if publication.directory.path not in done
+        ]
+        self._make([path for publication in left for path in publication.make])
         return published
 
     def remove(self, removals: Sequence[Remove]) -> None:
-        """Delete; a directory with extraneous files stays and is named."""
+        """Delete; a directory with extraneous files stays and is reported."""
         waiting, remove = self._withholding, self._tree.remove_entries
         for row in in_rows(removals, remove, waiting.removes, waiting):
             self._count(StepKind.REMOVE, row.done, _path)
@@ -326,21 +339,21 @@ class _Run:
             if isinstance(error, NotEmptyError):
                 self._extraneous.append(error.path)
             else:
-                self._failed(error, StepKind.REMOVE, item.path)
+                self._record_failure(error, StepKind.REMOVE, item.path)
 
     def finish(self, plan: Plan) -> None:
-        """Final attributes of directories, also after problems; then everything to disk."""
+        """Set the final attributes of directories, also after problems, and sync to disk."""
         settle, settled = self._tree.settle_directories, self._settled
         left = plan.directories
         if settled:
             left = [directory for directory in left if directory.path not in settled]
-        self._each(StepKind.DIRECTORY, left, _path, settle, self._is_made)
+        self._do_each(StepKind.DIRECTORY, left, _path, settle, self._exists)
         self._count(StepKind.DIRECTORY, [*settled], lambda path: path)
         if self._done:
             self._tree.sync()
 
     def report(self) -> Report:
-        """What was done so far."""
+        """Return the report so far."""
         owners = self._tree.owners
         return Report(
             StepCounts(*(self._done[step] for step in StepKind)),
@@ -349,14 +362,14 @@ class _Run:
             unknown_users=owners.unknown_users if owners else frozenset(),
             unknown_groups=owners.unknown_groups if owners else frozenset(),
             published=tuple(self._published),
-            held=len(self._withholding.held),
+            withheld=len(self._withholding.withheld),
             unmoved=self._unmoved,
         )
 
-    def _is_made(self, wanted: Directory) -> bool:
-        """Whether it is there; if not, it was never made, for a reason that is reported already."""
-        found = self._tree.stat(wanted.path)
-        return found is not None and stat.S_ISDIR(found.st_mode)
+    def _exists(self, directory: Directory) -> bool:
+        """Return True if the directory exists; the reason why it does not is reported already."""
+        status = self._tree.stat(directory.path)
+        return status is not None and stat.S_ISDIR(status.st_mode)
 
 
 def _path(item: Remove | Entry) -> RelPath:

@@ -1,4 +1,4 @@
-"""What carrying out a plan came to: how many steps of each kind, and what failed.  Pure."""
+"""The result of executing a plan: the number of steps of each kind, and the failures.  Pure."""
 
 from typing import NamedTuple
 
@@ -15,10 +15,10 @@ class FailedPath(NamedTuple):
 
 
 class StepCounts(NamedTuple):
-    """How many steps of each kind were done, in the order of `StepKind`."""
+    """The number of steps of each kind, in the order of `StepKind`."""
 
     cleared: int
-    made: int
+    made: int  # prose: a count by kind of step, as those around it
     moved: int
     published: int
     linked: int
@@ -29,7 +29,7 @@ class StepCounts(NamedTuple):
 
 
 class Published(NamedTuple):
-    """How long it took to put a stage in place."""
+    """The time that it took to publish a stage."""
 
     stage: str
     changes: int
@@ -37,23 +37,23 @@ class Published(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What was done, and what failed."""
+    """The steps that were done, and the failures."""
 
     counts: StepCounts
     problems: tuple[FailedPath, ...]
     extraneous: tuple[RelPath, ...]
     """Directories that were not deleted, because they hold extraneous files."""
     unknown_users: frozenset[bytes]
-    """Names that this machine does not know; the entries kept their owner."""
+    """Names that are not known on this machine; the entries kept their owner."""
     unknown_groups: frozenset[bytes]
     published: tuple[Published, ...] = ()
-    """The stages in which anything was done, in their order."""
-    held: int = 0
-    """How many steps were withheld because another one failed."""
+    """The stages with changes, in their order."""
+    withheld: int = 0
+    """The number of steps that wait because another one failed."""
     unmoved: bool = False
-    """Whether a directory cannot be renamed on this file system, so that its files have to be."""
+    """True if this file system cannot rename directories, so that files have to be moved."""
 
     @property
     def mixed_seconds(self) -> float:
-        """How long the tree was between two snapshots: from the first index to the last pointer."""
+        """The time that the tree was between two snapshots: first index to last pointer."""
         return sum(each.seconds for each in self.published if each.stage != STAGES[PAYLOAD])

@@ -1,4 +1,4 @@
-"""Steps of one kind, done in rows by `Tree`."""
+"""Runs steps of one kind in rows, by `Tree`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
@@ -8,20 +8,20 @@ from huai_client.tree import PathError, Row, StorageError
 
 T = TypeVar("T")
 _LENGTH = 1000
-"""Progress and signals are seen between two rows."""
+"""Progress and signals are handled between two rows."""
 _GROWTH = 4
-"""How much longer the next row is, after one that was short because of a failure."""
+"""Factor for the length of the next row, after a short one because of a failure."""
 
 
 class Failed(NamedTuple, Generic[T]):
-    """The step that ended a row."""
+    """The step that ended a row, and its error."""
 
     item: T
     error: PathError
 
 
 class Steps(NamedTuple, Generic[T]):
-    """What became of a row."""
+    """The result of a row."""
 
     done: Sequence[T]
     failed: Failed[T] | None
@@ -33,9 +33,9 @@ def in_rows(
     may: Callable[[T], bool],
     withholding: Withholding,
 ) -> Iterator[Steps[T]]:
-    """Do what `may` allows, once anything waits; yields after each row.
+    """Do the steps that `may` allows, once a path waits; yield after each row.
 
-    A failure has to be reported to `withholding` before the next row is asked for.
+    Report a failure to `withholding` before requesting the next row.
 
     Raises:
         StorageError: the rest was not tried.
@@ -57,5 +57,5 @@ def in_rows(
             begin, length = begin + len(row), min(_LENGTH, length * _GROWTH)
         else:
             yield Steps(allowed[:count], Failed(allowed[count], failure))
-            # All that is left has to be asked for again: not too much of it at once.
+            # The remaining steps must be checked again: not too many at once.
             begin, length = begin + places[count] + 1, 1

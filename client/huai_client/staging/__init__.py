@@ -1,20 +1,20 @@
-"""The staging area: where content arrives, is verified and waits to be published.
+"""The staging area: content arrives here, is verified, and waits to be published.
 
-    DEST/.~tmp~/huai/           0700, ours alone
-        incoming/N/PATH         what the Nth rsync writes, or the engine copies, under the module's
-                                paths; what was verified stays there until it is published
-        partial/HASH-OF-PATH    what an interrupted run left: a basis for deltas, never trusted
-        ready/KEY               links to files of the tree whose content is known, and what was
-                                verified and could not stay where it arrived
+    DEST/.~tmp~/huai/           0700, for this user only
+        incoming/N/PATH         written by the Nth rsync, or copied by the engine, under the
+                                module's paths; verified files stay there until published
+        partial/HASH-OF-PATH    left by an interrupted run: a basis for deltas, never trusted
+        ready/KEY               links to files of the tree with known content, and verified files
+                                that could not stay where they arrived
         unverified/KEY          was ready in an earlier run; verified again on demand
-        patches/HASH-OF-PATH    what changes in a file of the tree that is changed where it stands
-        boot, lock              the boot and client that left this; held while rsync may write
+        patches/HASH-OF-PATH    changes to a file of the tree that is changed in place
+        boot, lock              boot and client of the last run; held while rsync may write
 
-What the engine copies has its final permission bits already, where the umask lets it; from a path
-of this machine, owner and mode.
-Everything is reached through directory handles, never through a symlink.  The rule to
-keep: nothing is ready except by `Incoming.accept`, the second look at `unverified`, and what
-the engine has checked while it made it.
+The engine's copies have their final permission bits already, as far as the umask permits; those
+from a path of this machine also owner and mode.
+All files are reached through directory handles, never through a symlink.  Rule: a file becomes
+ready only by `Incoming.accept`, by another verification of `unverified`, or if the engine checked
+it while making it.
 """
 
 from huai_client.staging.area import Staging

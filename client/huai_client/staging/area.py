@@ -1,4 +1,4 @@
-"""The staging area as the transfer and the executor see it.
+"""The staging area as the transfer and the executor use it.
 
 Composes the folders; decides nothing about content (`content`) or trust (`ready_store`).
 May be used by several threads as long as each run of rsync is used by one at a time.
@@ -26,7 +26,7 @@ LOCK_PATIENCE = 30.0
 
 
 class Staging:
-    """`root` is DEST/.~tmp~/huai; made 0700, never through a symlink below DEST."""
+    """A staging area; `root` is DEST/.~tmp~/huai, made 0700, never through a symlink below DEST."""
 
     def __init__(
         self,
@@ -36,11 +36,11 @@ class Staging:
         finish: Finish | None = None,
         journals: Journals | None = None,
     ) -> None:
-        """Opens the area.  `boot` names this boot of the machine (default: ask the kernel).
+        """Open the area.  `boot` names this boot of the machine (default: ask the kernel).
 
-        `finish`: what copies get owner and mode by, as soon as they are made, and what arrives as
-        soon as it is verified; None: this is left for later.  `journals`: those of changes to files
-        where they stand; None: no file may be changed there.
+        `finish`: sets owner and mode of copies as soon as they are made, and of arrivals as soon as
+        they are verified; without it that is left for later.  `journals`: those of files changed in
+        place; without it no file may be changed so.
         """
         self.root = root
         self._journals = journals
@@ -59,9 +59,9 @@ class Staging:
         self._partials = Partials(self._root)
         self.incoming = Incoming(self._root, self._ready, self._partials, self.finish)
         self._patches = Patches(self._root, self._journals)
-        self._folders = ExitStack()  # which closes each but once, wherever a signal cuts in
-        for each in (self._ready, self._partials, self.incoming):
-            self._folders.callback(each.close)
+        self._folders = ExitStack()  # which closes each only once, even if a signal interrupts it
+        for folder in (self._ready, self._partials, self.incoming):
+            self._folders.callback(folder.close)
 
     def __enter__(self) -> Self:
         return self
@@ -70,7 +70,7 @@ class Staging:
         self.close()
 
     def close(self) -> None:
-        """Give the handles back; what is staged stays for the next run."""
+        """Close the handles; staged files stay for the next run."""
         if self._root >= 0:
             self._write_back.close()
             self._folders.close()
@@ -80,16 +80,16 @@ class Staging:
     # ------------------------------------------------------------ verified content
 
     def ready(self, file: File) -> bool:
-        """Whether the content of `file` is here, verified by this run or an earlier one."""
+        """Return True if the content of `file` is here, verified by this run or an earlier one."""
         return not self.absent([file])
 
     def places(self, files: Sequence[File]) -> Places:
-        """Where the content of ready files lies; handles are valid until `close`.
+        """Return the places of ready files; handles are valid until `close`.
 
-        A file for which there is a patch is changed now: it is the very file of the tree.
+        A file with a patch is changed now: its place is the file of the tree itself.
 
         Raises:
-            PathError: such a file cannot be changed, or is not what it was.
+            PathError: such a file cannot be changed, or was changed by another program.
         """
         for file in within(files, self._patches.paths) if self._patches else ():
             if file in self._patches:
@@ -98,9 +98,9 @@ class Staging:
         return self.incoming.places(files)
 
     def locate(self, file: File) -> tuple[int, bytes] | None:
-        """The place of a ready file: a directory handle, and a path below it.
+        """Return the place of a ready file: a directory handle, and a path below it.
 
-        None: there is a patch for it, and as a whole it exists nowhere yet.
+        None if there is a patch for it: the new version exists nowhere yet.
         """
         if file in self._patches:
             return None
@@ -111,7 +111,7 @@ class Staging:
         return places.runs, b"%d/%b" % (run, file.path)
 
     def absent(self, files: Sequence[File]) -> Sequence[File]:
-        """Those of `files` that are not ready."""
+        """Return the `files` that are not ready."""
         absent = self.incoming.absent(files)
         if self._patches:
             patched = within(absent, self._patches.paths)
@@ -121,19 +121,19 @@ class Staging:
         return without(absent, {each.path for each in absent if self._ready.has(each)})
 
     def unfinished(self, files: Sequence[File]) -> Sequence[File]:
-        """Those of `files`, which are ready, whose owner, mode and time are still to be set."""
+        """Return the ready `files` whose owner, mode and time are still to be set."""
         return self.incoming.unfinished(files)
 
-    def prune(self, wanted: Iterable[File]) -> None:
-        """Drop ready content that is not of a `wanted` file, or that a tree shares.
+    def prune(self, files: Iterable[File]) -> None:
+        """Drop ready content that belongs to none of `files`, or that a tree shares.
 
         A file of the tree that became ready as a link is linked again, if that is still right.
         """
-        self._ready.prune(wanted)
+        self._ready.prune(files)
 
     @contextmanager
     def folders(self, run: int) -> Iterator[tuple[int, int]]:
-        """Handles of the folder for the copies of `run`, and of that for links under their keys."""
+        """Yield handles of the folder for the copies of `run`, and of that for links by key."""
         folder = self.incoming.open(run)
         try:
             yield folder, self._ready.handle
@@ -143,20 +143,20 @@ class Staging:
     def keep(
         self,
         run: int,
-        made: Sequence[File],
+        copies: Sequence[File],
         linked: Iterable[File] = (),
         finished: Sequence[File] = (),
     ) -> None:
-        """The engine has made or linked these, and knows their content; `run` holds nothing else.
+        """Record files that the engine made or linked and verified; `run` holds nothing else.
 
-        A link is the very file of a tree.  Those of `made` that are `finished` have all their
+        A link is the file of a tree itself.  Those of `copies` that are `finished` have all their
         attributes.
         """
-        self.incoming.keep(made, run, finished)
+        self.incoming.keep(copies, run, finished)
         self._ready.add(linked)
 
     def keep_patch(self, patch: Patch, run: int) -> None:
-        """A patch for a file of the tree lies in the folder of `run`."""
+        """Take over the patch for a file of the tree from the folder of `run`."""
         folder = self.incoming.open(run)
         try:
             self._patches.keep(patch, folder)
@@ -165,7 +165,7 @@ class Staging:
 
     @contextmanager
     def left_of(self, file: File) -> Iterator[int | None]:
-        """A handle of what an interrupted run left of `file`, to be read; None: it left nothing."""
+        """Yield a handle of the partial of `file` from an interrupted run, to be read, or None."""
         with self._patches.left_of(file.path) as patch:
             if patch is not None:
                 yield patch
@@ -174,14 +174,14 @@ class Staging:
             yield partial
 
     def drop_left(self, file: File) -> None:
-        """Drop what an interrupted run left of `file`."""
+        """Drop the partial of `file` from an interrupted run."""
         self._partials.drop(file.path)
         self._patches.drop_left_of(file.path)
 
     def begin_to_write(self, files: int, size: int) -> None:
-        """So many files came, with so many bytes: begin to write them to disk, if it is worth it.
+        """Begin to write the files that arrived to disk, if there are enough of them.
 
-        When they are there, only the executor knows.
+        `size` is the sum of their bytes.  Only the executor waits until they are written.
         """
         self._write_back.arrived(files, size)
 
@@ -195,7 +195,7 @@ class Staging:
                 self.incoming.recover(self.absent(files))
 
     def clear(self) -> None:
-        """Drop everything; the area itself stays and can be used on."""
+        """Drop everything; the area itself can still be used."""
         self._folders.close()
         for name in handles.list_names(self._root):
             _native.remove_all(self._root, name)
@@ -212,26 +212,26 @@ class Staging:
             raise unusable(self.root, error) from error
         finally:
             self.close()
-        with suppress(OSError):  # something else lives beside it: not ours to remove
+        with suppress(OSError):  # there are other files in it: not ours to remove
             self.root.rmdir()
             self.root.parent.rmdir()
 
     # ------------------------------------------------------------ runs of rsync
 
     def exclusive(self, patience: float = LOCK_PATIENCE) -> AbstractContextManager[int]:
-        """Hold the area; the handle is for rsync to inherit, so that an orphan holds it too."""
+        """Hold the area; rsync inherits the handle, so that an orphan holds it too."""
         return locked_file(self._root, b"lock", patience)
 
     def may_compare(self, files: Sequence[File]) -> bool:
-        """Whether rsync may look for `files` in the tree: any is there, and no symlink above one.
+        """Return True if any of `files` is in the tree, with no symlink above any of them.
 
-        It looks later, and by path; this keeps what the metadata themselves can bring about from
-        leading it out of the tree.  To look where nothing is costs it a dozen system calls a file.
+        Then rsync may compare them.  It resolves paths later; this keeps it from being led out of
+        the tree by the metadata.  Comparing absent files costs it a dozen system calls for each.
         """
         with opened_tree(self._root) as dest:
             return _native.may_compare(os.fsencode(handles.handle_path(dest)), files)
 
-    def drop_partials(self, wanted: Sequence[File] = ()) -> None:
-        """Drop what earlier runs left, but for what there is of `wanted`."""
-        self._partials.prune(paths(wanted))
-        self._patches.prune(paths(wanted))
+    def drop_partials(self, files: Sequence[File] = ()) -> None:
+        """Drop the partials and patches of earlier runs, except those of `files`."""
+        self._partials.prune(paths(files))
+        self._patches.prune(paths(files))

@@ -1,6 +1,6 @@
-"""Does what arrived fit its metadata?
+"""Compares arrived files with their metadata.
 
-The engine decides it; this module does for a volatile file.
+The engine does so; this module decides for a volatile file.
 """
 
 import os
@@ -20,11 +20,11 @@ from huai_schema.entries import File
 _SECOND = 1_000_000_000
 _THREADS = min(4, os.cpu_count() or 1)
 _STEP = 20_000
-"""Files that the engine is handed at a time: it needs some memory for each."""
+"""Files for one call of the engine, which needs some memory for each."""
 
 
 class Arrival(Enum):
-    """What became of a file that was asked for; in the order of the engine's verdicts."""
+    """The result for a requested file, in the order of the engine's verdicts."""
 
     ARRIVED = "arrived"
     MISSING = "missing"
@@ -36,15 +36,15 @@ _FINISHED = 3
 
 
 class Verdicts(NamedTuple):
-    """What became of files."""
+    """The results for a list of files."""
 
     arrivals: list[Arrival]
     finished: Sequence[File]
-    """Those that have the attributes which they are published with."""
+    """The files that have their final attributes."""
 
 
-def go_on() -> None:
-    """Ends nothing."""
+def no_check() -> None:
+    """Continue: the default `check`."""
 
 
 def verify(
@@ -54,38 +54,38 @@ def verify(
     *,
     cut: bool,
     finish: Finish | None = None,
-    check: Callable[[], None] = go_on,
+    check: Callable[[], None] = no_check,
 ) -> Verdicts:
-    """Whether each of `files` is below the directory `folder`, with its size, time and digest.
+    """Verify that each of `files` is below the directory `folder`, with its size, time and digest.
 
-    `placed`: inodes by path, which are no arrivals.  `cut`: the run that wrote there was
-    interrupted.  `finish`: what their attributes are known by.  An exception of `check`, which is
-    called now and then, ends it.
+    `placed`: inodes by path that are not arrivals.  `cut`: the run that wrote there was
+    interrupted.  `finish`: sets their attributes.  An exception of `check`, which is called now and
+    then, aborts it.
     """
     path = os.fsencode(handle_path(folder))
     run = dict(placed or {}), cut, finish
     steps = (files[begin : begin + _STEP] for begin in range(0, len(files), _STEP))
-    found = b"".join(_native.verify_arrived(path, some, run, _THREADS, check) for some in steps)
-    arrivals = [_ARRIVALS[each] for each in found]
-    finished = [place for place, each in enumerate(found) if each == _FINISHED]
+    codes = b"".join(_native.verify_arrived(path, some, run, _THREADS, check) for some in steps)
+    arrivals = [_ARRIVALS[code] for code in codes]
+    finished = [place for place, code in enumerate(codes) if code == _FINISHED]
     return Verdicts(arrivals, chosen(files, finished))
 
 
 def by_arrival(
     files: Sequence[File], arrivals: Sequence[Arrival]
 ) -> tuple[Sequence[File], list[tuple[File, Arrival]]]:
-    """The files that arrived, and the others with what became of them."""
+    """Separate the files that arrived from the others with their results."""
     places = {True: array("L"), False: array("L")}
     for place, arrival in enumerate(arrivals):
         places[arrival is Arrival.ARRIVED].append(place)
-    others = [(files[place], arrivals[place]) for place in places[False]]
-    return chosen(files, places[True]), others
+    rest = [(files[place], arrivals[place]) for place in places[False]]
+    return chosen(files, places[True]), rest
 
 
-def may_stand_for(found: os.stat_result, file: File) -> bool:
-    """Whether what arrived for a volatile `file` may be published although it is another one."""
-    if not stat.S_ISREG(found.st_mode) or found.st_size > VOLATILE_BYTES:
+def may_stand_for(status: os.stat_result, file: File) -> bool:
+    """Return True if the arrived version of a volatile `file` may be published in its place."""
+    if not stat.S_ISREG(status.st_mode) or status.st_size > VOLATILE_BYTES:
         return False
-    if found.st_mtime_ns % _SECOND == 0:  # peers older than protocol 31 send whole seconds
-        return found.st_mtime_ns // _SECOND >= file.mtime // _SECOND
-    return found.st_mtime_ns >= file.mtime
+    if status.st_mtime_ns % _SECOND == 0:  # peers older than protocol 31 send whole seconds
+        return status.st_mtime_ns // _SECOND >= file.mtime // _SECOND
+    return status.st_mtime_ns >= file.mtime

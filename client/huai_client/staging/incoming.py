@@ -1,7 +1,7 @@
-"""What runs of rsync bring: a folder for each run, in which verified files stay.
+"""The files that runs of rsync bring: a folder for each run, in which verified files stay.
 
-Rule to keep: no rsync writes to the folder of another run, so nothing replaces a file that was
-verified.  Only this process knows what was verified; after a crash the next one looks again.
+Rule: no rsync writes to the folder of another run, so nothing replaces a verified file.  Only this
+process knows which files are verified; after a crash the next one verifies them again.
 """
 
 import errno
@@ -17,8 +17,8 @@ from huai_client.diff.files import chosen, paths, within, without
 from huai_client.staging.content import (
     Arrival,
     by_arrival,
-    go_on,
     may_stand_for,
+    no_check,
     verify,
 )
 from huai_client.staging.partials import Partials, append_rest, intended_path
@@ -34,7 +34,7 @@ _OURS = 0o600
 _RUN = re.compile(rb"[1-9][0-9]{0,8}|0")
 """The name of a run's folder."""
 _PATH_MOST = 4095
-"""Bytes of the longest path that a system call takes (PATH_MAX less its NUL)."""
+"""Bytes of the longest path that a system call accepts (PATH_MAX less its NUL)."""
 
 
 class Incoming:
@@ -43,9 +43,9 @@ class Incoming:
     def __init__(
         self, root: int, ready: ReadyStore, partials: Partials, finish: Finish | None
     ) -> None:
-        """Opens the folder, made if absent.
+        """Open the folder, made if absent.
 
-        `finish`: what files get owner and mode by, once they are verified; None: they do not.
+        `finish` sets owner and mode of files once they are verified, if given.
         """
         self._root = root
         self._handle = handles.own_directory(root, b"incoming")
@@ -55,54 +55,54 @@ class Incoming:
         self._placed: dict[int, dict[bytes, int]] = {}
         self._arrived = _native.Arrived()
         self._unsettled = set(handles.list_names(self._handle))
-        """Folders in which there may be more than verified files."""
+        """Folders in which there may be other files than verified ones."""
         numbers = (int(name) for name in self._unsettled if _RUN.fullmatch(name))
         self._numbers = count(1 + max(numbers, default=0))
 
     def close(self) -> None:
-        """Give the handle back."""
+        """Close the handle."""
         os.close(self._handle)
 
     @property
     def has_more(self) -> bool:
-        """Whether there may be more than verified files."""
+        """True if there may be other files than verified ones."""
         return bool(self._unsettled)
 
     # ------------------------------------------------------------ verified content
 
     def absent(self, files: Sequence[File]) -> Sequence[File]:
-        """Those of `files` that were not verified here."""
-        return chosen(files, self._unknown(files)) if self._arrived else files
+        """Return the `files` that were not verified here."""
+        return chosen(files, self._unverified(files)) if self._arrived else files
 
     def unfinished(self, files: Sequence[File]) -> Sequence[File]:
-        """Those of `files` whose owner, mode and time were not set."""
+        """Return the `files` whose owner, mode and time were not set."""
         return chosen(files, self._arrived.unfinished(files))
 
     def places(self, files: Sequence[File]) -> Places:
-        """Where files lie that were verified here, or are ready; until `close`."""
-        ready = {place: os.fsencode(key_of(files[place])) for place in self._unknown(files)}
+        """Return the places of files that were verified here or are ready; valid until `close`."""
+        ready = {place: os.fsencode(key_of(files[place])) for place in self._unverified(files)}
         return Places(self._arrived, self._handle, self._ready.handle, ready)
 
     def keep(self, files: Sequence[File], run: int, finished: Sequence[File] = ()) -> None:
-        """`files` are verified, and nothing else is in the folder of `run`.
+        """Record that `files` are verified, and nothing else is in the folder of `run`.
 
         Owner, mode and time of those that are `finished` are set.
         """
         self._unsettled.discard(b"%d" % run)
         with handles.opened(self._handle, b"%d" % run) as folder:
-            self._keep(files, run, folder)
+            self._record(files, run, folder)
         self._arrived.finish(finished)
 
     # ------------------------------------------------------------ one run of rsync
 
     def begin(self, files: Iterable[File]) -> int:
-        """A new run, with what earlier ones left of `files` where rsync takes it as the basis."""
+        """Start a run, with the partials of `files` where rsync uses them as bases."""
         run = next(self._numbers)
         self._unsettled.add(b"%d" % run)
         with handles.opened(self._handle, b"%d" % run, make=True) as top:
             placed: dict[bytes, int] = {}
-            for file, folder, found in self._place(top, files):
-                placed[file.path] = found.st_ino
+            for file, folder, status in self._place(top, files):
+                placed[file.path] = status.st_ino
                 self._add_present(folder, basename(file.path), file)
             if placed:
                 self._placed[run] = placed
@@ -110,7 +110,7 @@ class Incoming:
 
     @contextmanager
     def filling(self, file: File) -> Iterator[tuple[int, int]]:
-        """A new run with an empty file for `file`: its number, and the handle of that file."""
+        """Start a run with an empty file for `file`; yield its number and the file's handle."""
         run = self.begin(())
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with (
@@ -124,10 +124,10 @@ class Incoming:
             os.close(handle)
 
     def resume(self, files: Iterable[File]) -> tuple[int, dict[RelPath, int]]:
-        """A new run of a writer that goes on where a file ends.
+        """Start a run of a writer that appends to partial files.
 
-        Where earlier ones left something of `files`, it lies there as it is: the sizes, by path.
-        What they left of a file without a digest goes: nothing would prove it.
+        The partials of `files` are put there unchanged: returns their sizes, by path.
+        A partial of a file without a digest is dropped: nothing would prove it.
         """
         files = list(files)
         for file in files if self._partials else ():
@@ -136,18 +136,18 @@ class Incoming:
         run = next(self._numbers)
         self._unsettled.add(b"%d" % run)
         with handles.opened(self._handle, b"%d" % run, make=True) as top:
-            found = self._place(top, files)
-            return run, {file.path: placed.st_size for file, _, placed in found}
+            partials = self._place(top, files)
+            return run, {file.path: status.st_size for file, _, status in partials}
 
     def open(self, run: int) -> int:
-        """A handle of the folder that the rsync of `run` writes to, made if absent.
+        """Return a handle of the folder that the rsync of `run` writes to, made if absent.
 
         The caller closes it.
         """
         return handles.own_directory(self._handle, b"%d" % run)
 
     def has_basis(self, run: int) -> bool:
-        """Whether anything that earlier runs left lies in the folder of `run`."""
+        """Return True if the folder of `run` has a partial of an earlier run."""
         return run in self._placed
 
     def accept(
@@ -157,43 +157,43 @@ class Incoming:
         *,
         cut: bool = False,
         ended: bool = True,
-        check: Callable[[], None] = go_on,
+        check: Callable[[], None] = no_check,
     ) -> list[Arrival]:
-        """Verify what `run` brought of `files`: what fits its metadata is ready.
+        """Verify the `files` that `run` brought: those that match their metadata become ready.
 
-        `cut`: the run was interrupted.  Without `ended`, some process of it may still write to its
-        folder, and what is verified is moved away.  An exception of `check` ends it.
+        `cut`: the run was interrupted.  Without `ended`, a process of it may still write to its
+        folder, and verified files are moved away.  An exception of `check` aborts it.
         """
         folder = self.open(run)
         try:
             placed, finish = self._placed.get(run, {}), self._finish if ended else None
             verdicts = verify(folder, files, placed, cut=cut, finish=finish, check=check)
             arrivals = verdicts.arrivals
-            here, others = by_arrival(files, arrivals)
-            self._keep(here, run, folder, ended=ended)
+            verified, rest = by_arrival(files, arrivals)
+            self._record(verified, run, folder, ended=ended)
             self._arrived.finish(verdicts.finished)
         finally:
             os.close(folder)
-        if not others:
+        if not rest:
             self._unsettled.discard(b"%d" % run)
         return arrivals
 
     def accept_newer(self, file: File, run: int, *, ended: bool = True) -> File | None:
-        """Take what arrived for a volatile `file` as it is; the entry under which it is ready.
+        """Accept the arrived version of a volatile `file`; return its entry.
 
-        None: it is no regular file, larger than `VOLATILE_BYTES`, older than `file`, or nothing
-        arrived.  Only after an rsync that came to its end: nothing else says that it is whole.
+        None if it is not a regular file, larger than `VOLATILE_BYTES`, older than `file`, or
+        missing.  Only after an rsync that ended normally: nothing else proves that it is complete.
         """
         top = self.open(run)
         try:
             with handles.opened(top, parent(file.path)) as folder:
-                found = os.stat(basename(file.path), dir_fd=folder, follow_symlinks=False)
-            if found.st_ino == self._placed.get(run, {}).get(file.path):
+                status = os.stat(basename(file.path), dir_fd=folder, follow_symlinks=False)
+            if status.st_ino == self._placed.get(run, {}).get(file.path):
                 return None
-            if not may_stand_for(found, file):
+            if not may_stand_for(status, file):
                 return None
-            arrived = file._replace(size=found.st_size, mtime=found.st_mtime_ns, digest=None)
-            self._keep([arrived], run, top, ended=ended)
+            arrived = file._replace(size=status.st_size, mtime=status.st_mtime_ns, digest=None)
+            self._record([arrived], run, top, ended=ended)
         except OSError as error:
             if error.errno in _ABSENT:
                 return None
@@ -202,25 +202,25 @@ class Incoming:
             os.close(top)
         return arrived
 
-    def salvage(self, run: int, wanted: Mapping[RelPath, File]) -> None:
-        """Empty the folder of `run` but for what is verified.
+    def salvage(self, run: int, files: Mapping[RelPath, File]) -> None:
+        """Empty the folder of `run`, except for verified files.
 
-        Files become partials, and all else goes; so does what is larger than the file that it is
-        of: it is not a beginning of it.
+        Files become partials, and the rest is removed, including files larger than their entry:
+        they are not its beginning.
         """
-        top, kept = b"%d" % run, False
+        top, has_verified = b"%d" % run, False
         for place, leaves in handles.directories(self._handle, top):
-            found = [(join(place, name)[len(top) + 1 :], name) for name in leaves]
-            left = [(path, name) for path, name in found if not self._arrived.has(path, run)]
-            kept |= len(left) < len(found)
+            named_leaves = [(join(place, name)[len(top) + 1 :], name) for name in leaves]
+            left = [(path, name) for path, name in named_leaves if not self._arrived.has(path, run)]
+            has_verified |= len(left) < len(named_leaves)
             if not left:
                 continue
             with handles.opened(self._handle, place) as folder:
-                # What a killed rsync wrote comes after the basis that it worked from.
-                left.sort(key=lambda leaf: intended_path(leaf[0], wanted) != leaf[0])
+                # The output of a killed rsync comes after the basis that it was made from.
+                left.sort(key=lambda leaf: intended_path(leaf[0], files) != leaf[0])
                 for path, name in left:
-                    self._salvage(folder, name, intended_path(path, wanted), wanted)
-        if not kept:
+                    self._salvage(folder, name, intended_path(path, files), files)
+        if not has_verified:
             _native.remove_all(self._handle, top)
         self._placed.pop(run, None)
         self._unsettled.discard(top)
@@ -230,40 +230,40 @@ class Incoming:
     def recover(self, files: Iterable[File]) -> None:
         """Take over what interrupted runs left: complete files become ready, others partials.
 
-        `files` are not ready: what is unverified of them failed its second look.
+        `files` are not ready: their unverified content failed its verification.
         """
         if not self._unsettled and not self._ready.has_unverified:
             return
-        wanted = {file.path: file for file in files}
+        by_path = {file.path: file for file in files}
         for name in sorted(self._unsettled):
             if not _RUN.fullmatch(name):
                 _native.remove_all(self._handle, name)
                 self._unsettled.discard(name)
                 continue
             run = int(name)
-            os.close(self.open(run))  # there may be anything by this name
-            self._accept_left(run, wanted)
-            self.salvage(run, wanted)
-        for file in wanted.values():
+            os.close(self.open(run))  # which replaces anything else of this name
+            self._accept_left(run, by_path)
+            self.salvage(run, by_path)
+        for file in by_path.values():
             if unverified := self._ready.take_unverified(file):
                 self._partials.keep(file.path, *unverified)
 
     # ------------------------------------------------------------ inside
 
     def _place(self, top: int, files: Iterable[File]) -> Iterator[tuple[File, int, os.stat_result]]:
-        """Lay the partials of `files` in `top`: each with its directory, open until the next."""
+        """Put the partials of `files` into `top`: each with its directory, open until the next."""
         if not self._partials:
             return
         for file in files:
             if file.path in self._partials:
                 with handles.opened(top, parent(file.path), make=True) as folder:
-                    found = self._partials.place(file.path, folder, basename(file.path))
-                    if found is not None:
-                        yield file, folder, found
+                    status = self._partials.place(file.path, folder, basename(file.path))
+                    if status is not None:
+                        yield file, folder, status
 
     def _add_present(self, folder: int, name: bytes, file: File) -> None:
-        """A partial hides the present file of DEST from rsync: give it that file's end."""
-        with suppress(OSError):  # nothing there, or no room: the transfer only costs more
+        """Append the end of the present file to its partial, which hides that file from rsync."""
+        with suppress(OSError):  # no present file, or a full disk: the transfer only costs more
             if os.stat(name, dir_fd=folder, follow_symlinks=False).st_size < file.size:
                 with (
                     opened_tree(self._root) as dest,
@@ -271,16 +271,16 @@ class Incoming:
                 ):
                     append_rest(folder, name, present, name)
 
-    def _unknown(self, files: Sequence[File]) -> "array[int]":
-        """The places of those of `files` that were not verified here."""
+    def _unverified(self, files: Sequence[File]) -> "array[int]":
+        """Return the indices of the `files` that were not verified here."""
         unknown = array("L")
         for place, run in enumerate(self._arrived.runs(files)):
             if run is None:
                 unknown.append(place)
         return unknown
 
-    def _keep(self, files: Sequence[File], run: int, folder: int, *, ended: bool = True) -> None:
-        """`files` are verified: remember where they lie, or move them where they can stay."""
+    def _record(self, files: Sequence[File], run: int, folder: int, *, ended: bool = True) -> None:
+        """Record the places of verified files, or move them where they can stay."""
         most = _PATH_MOST - len(b"%d/" % run) if ended else 0
         moved = {path for path in paths(files) if len(path) > most}
         self._arrived.add(without(files, moved), run)
@@ -289,41 +289,41 @@ class Incoming:
                 self._ready.enter(file, place, basename(file.path))
 
     def _salvage(
-        self, folder: int, name: bytes, path: bytes, wanted: Mapping[RelPath, File]
+        self, folder: int, name: bytes, path: bytes, files: Mapping[RelPath, File]
     ) -> None:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        whole = wanted.get(RelPath(path))
-        if stat.S_ISREG(found.st_mode) and (whole is None or found.st_size <= whole.size):
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        file = files.get(RelPath(path))
+        if stat.S_ISREG(status.st_mode) and (file is None or status.st_size <= file.size):
             self._partials.keep(path, folder, name)
         else:
             os.unlink(name, dir_fd=folder)
 
-    def _part_links(self, top: bytes, wanted: Mapping[RelPath, File]) -> None:
-        """Remove names that hardlinks got here, in a directory that was about to be published."""
+    def _remove_links(self, top: bytes, files: Mapping[RelPath, File]) -> None:
+        """Remove names that were linked here, in a directory that was about to be published."""
         for place, leaves in handles.directories(self._handle, top):
             with handles.opened(self._handle, place) as folder:
                 for name in leaves:
-                    if RelPath(join(place, name)[len(top) + 1 :]) not in wanted:
-                        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                        if found.st_nlink > 1:
+                    if RelPath(join(place, name)[len(top) + 1 :]) not in files:
+                        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                        if status.st_nlink > 1:
                             os.unlink(name, dir_fd=folder)
 
-    def _accept_left(self, run: int, wanted: Mapping[RelPath, File]) -> None:
+    def _accept_left(self, run: int, by_path: Mapping[RelPath, File]) -> None:
         top, trusted = b"%d" % run, self._ready.same_boot
         files: list[File] = []
-        self._part_links(top, wanted)
+        self._remove_links(top, by_path)
         for place, leaves in handles.directories(self._handle, top):
             with handles.opened(self._handle, place) as folder:
                 for name in leaves:
-                    file = wanted.get(RelPath(join(place, name)[len(top) + 1 :]))
-                    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                    if found.st_nlink > 1:
-                        # After a crash it may be in the tree as well, and what happens to its
-                        # attributes would happen there.
+                    file = by_path.get(RelPath(join(place, name)[len(top) + 1 :]))
+                    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    if status.st_nlink > 1:
+                        # After a crash it may be in the tree as well, and would share its
+                        # attributes.
                         os.unlink(name, dir_fd=folder)
                     elif file and (trusted or file.digest is not None):
-                        if stat.S_ISREG(found.st_mode) and not found.st_mode & stat.S_IRUSR:
-                            # It got its final mode, and was about to be published.
+                        if stat.S_ISREG(status.st_mode) and not status.st_mode & stat.S_IRUSR:
+                            # It has its final mode, and was about to be published.
                             os.chmod(name, _OURS, dir_fd=folder)
                         files.append(file)
         self.accept(files, run, cut=True)

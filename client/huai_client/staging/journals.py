@@ -1,9 +1,9 @@
-"""Journals of files that are changed where they stand: ROOT/modules/NAME/patches/HASH-OF-PATH.
+"""Journals of files that are changed in place: ROOT/modules/NAME/patches/HASH-OF-PATH.
 
-They are orders, so they lie in the client's state and never in a tree: whoever brings files into a
-tree could write there.  Each names its tree, and the files that it is about by what no other file
-has.  One that is damaged or does not fit is dropped: its file got another time before its content
-was touched, so the sync that follows compares it by digest.
+They are instructions, so they are in the client's state and never in a tree, where any program that
+adds files could write them.  Each names its tree, and identifies its files by inode.  A journal
+that is damaged or does not fit is dropped: its file got another time before its content was
+touched, so the next sync compares it by digest.
 """
 
 import os
@@ -28,7 +28,7 @@ _Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class PatchState(NamedTuple):
-    """The identity of a patch: no other file has the same."""
+    """The identity of a patch, which no other file shares."""
 
     inode: int
     size: int
@@ -43,18 +43,18 @@ class PatchState(NamedTuple):
 
 
 class Journal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How one file of the tree is being changed."""
+    """The change in progress of one file of the tree."""
 
     dest: bytes
-    """The top of the tree, as client.toml names it."""
+    """The top of the tree, as in client.toml."""
     path: bytes
     inode: int
-    """The inode of the file that is changed; it is on the file system of `dest`."""
+    """The inode of the file that is changed, on the file system of `dest`."""
     size: _Offset
-    """Its size before."""
+    """Its size before the change."""
     patch: PatchState
     ranges: list[tuple[_Offset, _Offset]]
-    """Begin and end of what changes."""
+    """Begin and end of each changed range."""
     version: int = _VERSION
 
     def is_of(self, target: os.stat_result, dest: os.stat_result) -> bool:
@@ -79,20 +79,20 @@ class Journals:
     """The journals of one module."""
 
     def __init__(self, folder: Path, dest: Path) -> None:
-        """Make nothing; the caller holds the module's lock.  `dest` is the top of its tree."""
+        """`dest` is the top of the module's tree.  The caller holds the module's lock."""
         self._folder = folder
         self.dest = os.fsencode(dest)
 
     def names(self) -> frozenset[bytes]:
         """Return the names of the patches that are being applied."""
         try:
-            found = os.listdir(self._folder)
+            names = os.listdir(self._folder)
         except (FileNotFoundError, NotADirectoryError):
             return frozenset()
-        return frozenset(os.fsencode(name) for name in found if not name.endswith(_NEW))
+        return frozenset(os.fsencode(name) for name in names if not name.endswith(_NEW))
 
     def write(self, journal: Journal) -> None:
-        """Write a journal; it is on the disk then."""
+        """Write a journal durably."""
         if not self._folder.is_dir():
             self._folder.mkdir(mode=0o700)
             sync_folder(self._folder.parent)
@@ -101,17 +101,17 @@ class Journals:
         replace_file(path, _checksum(data) + data, path.with_suffix(_NEW), permissions=0o600)
 
     def read(self) -> Iterator[tuple[bytes, RelPath, Journal | None]]:
-        """Yield each journal with its name and path; no path and None if damaged or not ours."""
+        """Yield each journal with its name and path; no path and None if damaged or foreign."""
         for name in sorted(self.names()):
             journal = self._load(name)
-            path = None if journal is None else _checked(journal.path)
+            path = None if journal is None else _valid_path(journal.path)
             if journal and path and journal.dest == self.dest and hashed(path) == name:
                 yield name, path, journal
             else:
                 yield name, RelPath(b""), None
 
     def drop(self, name: bytes) -> None:
-        """Delete a journal; it is gone from the disk then."""
+        """Delete a journal durably."""
         with suppress(FileNotFoundError):
             self._path(name).unlink()
             sync_folder(self._folder)
@@ -132,7 +132,7 @@ class Journals:
         return journal if journal.is_sound() else None
 
 
-def _checked(path: bytes) -> RelPath | None:
+def _valid_path(path: bytes) -> RelPath | None:
     try:
         return rel_path(path) or None
     except (FormatError, UnicodeError):

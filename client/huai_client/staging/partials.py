@@ -1,8 +1,8 @@
-"""What interrupted runs left: beginnings of files, kept as the basis of the next transfer.
+"""Partials: beginnings of files that interrupted runs left, as bases of the next transfer.
 
-Never trusted: rsync compares a basis block by block, and what comes out is verified.
-They lie flat under a hash of their path, so that a tree that changed its shape between
-two runs (a file where a directory was) finds nothing in its way.
+Never trusted: rsync compares a basis block by block, and its output is verified.
+They are in a flat folder under a hash of their path, so that a tree that changed its shape between
+two runs (a file in the place of a directory) cannot block them.
 """
 
 import os
@@ -19,12 +19,12 @@ _TEMPORARY = re.compile(rb"\.(.+)\.[A-Za-z0-9]{6}", re.DOTALL)
 _CHUNK = 64 << 20
 
 
-def intended_path(path: bytes, wanted: Container[bytes]) -> bytes:
-    """The path that a left-over file at `path` was to become.
+def intended_path(path: bytes, known_paths: Container[bytes]) -> bytes:
+    """Return the path that a file left at `path` was intended for.
 
-    A killed rsync leaves `.NAME.XXXXXX` beside where NAME was to stand.
+    A killed rsync leaves `.NAME.XXXXXX` next to NAME.
     """
-    match = None if path in wanted else _TEMPORARY.fullmatch(basename(path))
+    match = None if path in known_paths else _TEMPORARY.fullmatch(basename(path))
     return join(parent(path), match[1]) if match else path
 
 
@@ -32,15 +32,15 @@ class Partials:
     """The folder `partial` below the staging area's handle."""
 
     def __init__(self, root: int) -> None:
-        """Opens the folder, made if absent."""
+        """Open the folder, made if absent."""
         self._handle = handles.own_directory(root, b"partial")
         self._names = handles.own_files(self._handle)
 
     def keep(self, path: bytes, handle: int, name: bytes) -> None:
         """Take the regular file `name` in `handle` as a beginning of `path`.
 
-        An rsync that was interrupted early has copied less than the basis it worked from;
-        what that basis holds beyond is worth keeping, so it is appended.
+        An rsync that was interrupted early has copied less than its basis, whose end is worth
+        keeping, so it is appended.
         """
         target = hashed(path)
         if target in self._names:
@@ -51,7 +51,7 @@ class Partials:
         self._names.add(target)
 
     def place(self, path: bytes, handle: int, name: bytes) -> os.stat_result | None:
-        """Move what is kept for `path` to `name` in `handle`; None: nothing is."""
+        """Move the partial of `path` to `name` in `handle`, if there is one."""
         source = hashed(path)
         if source not in self._names:
             return None
@@ -64,7 +64,7 @@ class Partials:
 
     @contextmanager
     def opened(self, path: bytes) -> Iterator[int | None]:
-        """A handle of what is kept for `path`, to be read; None: nothing is."""
+        """Yield a handle of the partial of `path`, to be read, or None."""
         name = hashed(path)
         if name not in self._names:
             yield None
@@ -73,33 +73,33 @@ class Partials:
             yield handle
 
     def drop(self, path: bytes) -> None:
-        """Drop what is kept for `path`."""
+        """Drop the partial of `path`."""
         name = hashed(path)
         if name in self._names:
             _native.remove_all(self._handle, name)
             self._names.discard(name)
 
-    def prune(self, wanted: Iterable[bytes]) -> None:
-        """Drop what is kept for any path that is not `wanted`."""
-        for name in self._names - {hashed(path) for path in wanted if self._names}:
+    def prune(self, paths: Iterable[bytes]) -> None:
+        """Drop the partials of all other `paths`."""
+        for name in self._names - {hashed(path) for path in paths if self._names}:
             _native.remove_all(self._handle, name)
             self._names.discard(name)
 
     def __bool__(self) -> bool:
-        """Whether anything is kept at all."""
+        """True if there is any partial."""
         return bool(self._names)
 
     def __contains__(self, path: bytes) -> bool:
-        """Whether anything is kept for `path`."""
+        """Return True if there is a partial of `path`."""
         return hashed(path) in self._names
 
     def close(self) -> None:
-        """Give the handle back."""
+        """Close the handle."""
         os.close(self._handle)
 
 
 def append_rest(handle: int, name: bytes, other: int, longer: bytes) -> None:
-    """Append to `name` in `handle` what `longer` in `other` holds beyond its length."""
+    """Append to `name` in `handle` the part of `longer` in `other` beyond its length."""
     with (
         handles.opened_file(other, longer) as source,
         handles.opened_file(handle, name, os.O_WRONLY) as target,

@@ -1,9 +1,9 @@
-"""Ready files: verified content under keys, and whether its verification still counts.
+"""Ready files: verified content under keys, and a check that the verification is still valid.
 
-After the machine went down, data that was never flushed may be gone from files whose rename
-survived, and whatever brings files into a tree may bring some here.  So what another run left is
-moved to `unverified` and verified once more, when and if it is asked for.  Without a digest that
-says little: such a file counts only if this client left it in this boot.
+After a crash of the machine, data that was never flushed may be missing from files whose rename
+survived, and any program that adds files to a tree may add some here.  So the files of another run
+are moved to `unverified` and verified once more, on demand.  Without a digest that proves little:
+such a file is valid only if this client left it in this boot.
 """
 
 import os
@@ -22,7 +22,7 @@ _BOOT_BYTES = 128
 
 
 def key_of(file: File) -> str:
-    """The name of verified content: equal only if path, size, time and digest are."""
+    """Return the name of verified content: equal only for equal path, size, time and digest."""
     text = b"%b\0%d\0%d\0%b" % (file.path, file.size, file.mtime, file.digest or b"")
     return blake2b(text, digest_size=20).hexdigest()
 
@@ -30,7 +30,7 @@ def key_of(file: File) -> str:
 def boot_id(secret: bytes = b"") -> bytes:
     """Return a name of this boot, which only the owner of `secret` knows.
 
-    Empty, and so never trusted, where the kernel has none.
+    Empty, and so never trusted, if the kernel does not provide one.
     """
     try:
         boot = BOOT_ID.read_bytes().strip()
@@ -43,7 +43,7 @@ class ReadyStore:
     """The folders `ready` and `unverified` below the staging area's handle."""
 
     def __init__(self, root: int, boot: bytes) -> None:
-        """Opens both folders and moves what another run left from the one to the other."""
+        """Open both folders, and move the files of another run from `ready` to `unverified`."""
         self.same_boot = bool(boot) and _read(root, b"boot") == boot
         self.handle = handles.own_directory(root, b"ready")
         self._unverified = handles.own_directory(root, b"unverified")
@@ -57,11 +57,11 @@ class ReadyStore:
             _write(root, b"boot", boot)
 
     def __bool__(self) -> bool:
-        """Whether there may be anything."""
+        """True if there may be any file."""
         return bool(self._keys or self._unverified_keys)
 
     def has(self, file: File) -> bool:
-        """Whether the content of `file` was verified; looks again at what is unverified."""
+        """Return True if the content of `file` was verified; verifies it again if necessary."""
         if not self:
             return False
         key = os.fsencode(key_of(file))
@@ -84,30 +84,30 @@ class ReadyStore:
         self._keys.add(key)
 
     def add(self, files: Iterable[File]) -> None:
-        """`files` were linked here, under their keys."""
+        """Record that `files` were linked here, under their keys."""
         self._keys.update(os.fsencode(key_of(file)) for file in files)
 
     @property
     def has_unverified(self) -> bool:
-        """Whether anything is to be looked at again."""
+        """True if any file has to be verified again."""
         return bool(self._unverified_keys)
 
     def take_unverified(self, file: File) -> tuple[int, bytes] | None:
-        """Give up the unverified content of `file`: where it lies, for use as a basis; or None."""
+        """Give up the unverified content of `file` as a basis: return its place, or None."""
         key = os.fsencode(key_of(file))
         if key not in self._unverified_keys:
             return None
         self._unverified_keys.discard(key)
         return self._unverified, key
 
-    def prune(self, wanted: Iterable[File]) -> None:
-        """Drop all content that is not of a `wanted` file, or whose file has names elsewhere.
+    def prune(self, files: Iterable[File]) -> None:
+        """Drop all content that belongs to none of `files`, or whose file has other names.
 
-        What happens to the latter's attributes would happen to a file of the tree.
+        A change of its attributes would change a file of the tree.
         """
         if not self:
             return
-        keep = {os.fsencode(key_of(file)) for file in wanted}
+        keep = {os.fsencode(key_of(file)) for file in files}
         for handle, keys in (
             (self.handle, self._keys),
             (self._unverified, self._unverified_keys),
@@ -119,7 +119,7 @@ class ReadyStore:
                     keys.discard(name)
 
     def close(self) -> None:
-        """Give the handles back."""
+        """Close the handles."""
         os.close(self.handle)
         os.close(self._unverified)
 

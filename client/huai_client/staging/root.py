@@ -1,4 +1,4 @@
-"""The staging area's own folder: opened, and held by one run at a time."""
+"""The staging area's own folder: opened, and locked by one run at a time."""
 
 import errno
 import os
@@ -23,15 +23,15 @@ class StagingError(HuaiError):
 
 
 class StagingBusyError(HuaiError):
-    """Another run, or an rsync that outlived one, still writes here."""
+    """Another run, or an rsync that outlived one, still writes to the area."""
 
     exit_code = ExitCode.LOCKED
 
 
 def open_root(root: Path) -> int:
-    """A handle of `root` = DEST/NAME/NAME, its last two directories made if absent.
+    """Open `root` = DEST/NAME/NAME, with its last two directories made if absent.
 
-    Raises `StagingError` if DEST is no directory that we may write, `NotOursError` if others may
+    Raises `StagingError` if DEST is not a writable directory, `NotOursError` if other users may
     write to either of the two.
     """
     try:
@@ -60,13 +60,13 @@ def unusable(root: Path, error: OSError) -> HuaiError:
     code = error.errno or errno.EIO
     if is_storage(code):
         return StorageError(RelPath(os.fsencode(root)), code)
-    hint = "the destination has to be a directory that huai may write, not a symlink"
+    hint = "the destination must be a directory that huai may write, not a symlink"
     return StagingError(f"{root}: {error.strerror}", hint=hint)
 
 
 @contextmanager
 def opened_tree(root: int) -> Iterator[int]:
-    """A handle of the tree that the staging area lies in."""
+    """Yield a handle of the tree that contains the staging area."""
     handle = os.open("../..", DIRECTORY, dir_fd=root)
     try:
         yield handle
@@ -76,7 +76,7 @@ def opened_tree(root: int) -> Iterator[int]:
 
 @contextmanager
 def locked_file(handle: int, name: bytes, patience: float) -> Iterator[int]:
-    """Hold the lock file `name`; yields its handle, which children may inherit and so hold on.
+    """Hold the lock file `name`; yield its handle, which children may inherit and so keep locked.
 
     Raises `StagingBusyError` after `patience` seconds.
     """

@@ -13,12 +13,12 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from huai_client.plan.operations import Plan
-from huai_client.plan.prepared import Prepared
-from huai_client.plan.volatile import as_arrived
+from huai_client.plan.prepared import PreparedPlan
+from huai_client.plan.volatile import replace_volatile
 from huai_client.plan.withhold import Withholding, withhold
 from huai_client.proofs.proved import Proved
 from huai_client.publish.destination import Destination
-from huai_client.publish.executor import Known, execute
+from huai_client.publish.executor import FileFacts, execute
 from huai_client.publish.report import Report
 from huai_client.staging import Staging
 from huai_client.sync.record import Accepted, ModuleRecord
@@ -49,7 +49,7 @@ class PlanRunner:
         self._prover = prover
 
     def apply(
-        self, prepared: Prepared, tree: Tree, accepted: Accepted, observer: Observer
+        self, prepared: PreparedPlan, tree: Tree, accepted: Accepted, observer: Observer
     ) -> SyncResult:
         """Stage the content; publish the files that arrived, except those that depend on others."""
         record, destination, content = self._record, self._destination, self._content
@@ -70,8 +70,8 @@ class PlanRunner:
             outcome, withholding = staged.outcome, Withholding(prepared.territory)
             for file in outcome.failed:
                 withholding.fail(file.path)
-            unchanged = {file.path for file in outcome.kept}
-            plan = as_arrived(prepared.plan, prepared.volatile, outcome.newer, unchanged)
+            unchanged = {file.path for file in outcome.unchanged}
+            plan = replace_volatile(prepared.plan, prepared.volatile, outcome.newer, unchanged)
             plan = withhold(plan, withholding)
             unproved: tuple[Proved, ...] = ()
             if self._prover is not None:
@@ -80,7 +80,7 @@ class PlanRunner:
                     withholding.fail(path)
                 plan = withhold(plan, withholding)
             self._save_attempt(prepared, accepted)
-            exceptions = Known(prepared.volatile, staging.unfinished)
+            exceptions = FileFacts(prepared.volatile, staging.unfinished)
             report = execute(plan, tree, staging.places, observer.step, withholding, exceptions)
             result = replace(result_of(prepared, record, report, staged), unproved=unproved)
             if result.exit_code == ExitCode.OK:
@@ -92,7 +92,7 @@ class PlanRunner:
         return result
 
     def _refused(
-        self, prepared: Prepared, plan: Plan, tree: Tree, staging: Staging, observer: Observer
+        self, prepared: PreparedPlan, plan: Plan, tree: Tree, staging: Staging, observer: Observer
     ) -> tuple[Proved, ...]:
         """Run the proofs, and return the repositories that failed."""
         assert self._prover is not None  # noqa: S101 - see `apply`
@@ -102,13 +102,13 @@ class PlanRunner:
             observer.proved(proof)
         return tuple(proof for proof in proofs if proof.failure)
 
-    def _save_attempt(self, prepared: Prepared, accepted: Accepted) -> None:
+    def _save_attempt(self, prepared: PreparedPlan, accepted: Accepted) -> None:
         state = self._destination.before_changes(self._record.state)
         self._record.save_attempt(prepared, accepted, state)
 
 
 def result_of(
-    prepared: Prepared,
+    prepared: PreparedPlan,
     record: ModuleRecord,
     report: Report | None = None,
     staged: StagedContent | None = None,

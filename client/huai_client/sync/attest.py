@@ -15,7 +15,7 @@ import msgspec
 
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.attest_key import AttestError, read_key
-from huai_client.metadata.http import MetadataUrl, Question, ask, is_http, server_and_module
+from huai_client.metadata.http import MetadataUrl, Request, is_http, send, server_and_module
 from huai_client.run.deadline import Deadline
 from huai_client.state.state import State, replace_durably
 from huai_client.tree import STAGING, STAGING_NAME
@@ -139,11 +139,11 @@ def _send(mirror: Mirror, data: bytes) -> str:
     failures: list[str] = []
     for url in filter(is_http, mirror.config.urls):
         server, name = server_and_module(url, mirror.upstream_name)
-        question = Question(f"api/v1/modules/{name}/attestations", data, "text/plain")
+        request = Request(f"api/v1/modules/{name}/attestations", data, "text/plain")
         try:
             at = MetadataUrl(server, mirror.tls)
-            with ask(at, question, timeout=_TIMEOUT, deadline=deadline) as answer:
-                answer.whole(_ANSWER_BYTES)
+            with send(at, request, timeout=_TIMEOUT, deadline=deadline) as response:
+                response.read_all(_ANSWER_BYTES)
         except HuaiError as error:
             failures.append(error.message)
         else:

@@ -49,9 +49,9 @@ def _missing_files(outcome: Outcome, most: int) -> Iterator[str]:
 
 def _failed_changes(report: Report, most: int) -> Iterator[str]:
     yield from _capped([(each.path, each.reason) for each in report.problems], most)
-    if report.held:
+    if report.withheld:
         yield (
-            f"{counted(report.held, 'more path waits', 'more paths wait')} for failed ones, so "
+            f"{counted(report.withheld, 'more path waits', 'more paths wait')} for failed ones, so "
             "that no index names a missing file; the next sync tries them again"
         )
     kept_reason = "kept, because it contains files that are in no snapshot"

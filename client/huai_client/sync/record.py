@@ -17,7 +17,7 @@ from huai_client.diff.selection import Selection
 from huai_client.filters import Rules
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import applied_selection
-from huai_client.plan.prepared import Prepared
+from huai_client.plan.prepared import PreparedPlan
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.state import State
@@ -80,7 +80,7 @@ class ModuleRecord:
         self._keep_commits(state)
         self.state = state
 
-    def save_attempt(self, prepared: Prepared, accepted: Accepted, state: State) -> None:
+    def save_attempt(self, prepared: PreparedPlan, accepted: Accepted, state: State) -> None:
         """Record that the tree may be changed to the commit of `prepared` from now on."""
         attempts = dict.fromkeys((*state.attempts, (prepared.commit.id, prepared.filter)))
         self.save(
@@ -93,7 +93,7 @@ class ModuleRecord:
             )
         )
 
-    def forget_attempts(self, prepared: Prepared, tree: View, failed: set[RelPath]) -> None:
+    def forget_attempts(self, prepared: PreparedPlan, tree: View, failed: set[RelPath]) -> None:
         """Drop all attempts except this one, if nothing of the others is left in the tree."""
         state = self.state
         if len(state.attempted) < _ATTEMPTS or state.applied is None or prepared.waiting:
@@ -106,17 +106,17 @@ class ModuleRecord:
             only, key = (prepared.commit.id,), (prepared.filter,)
             self.save(replace(state, attempted=only, attempted_filters=key))
 
-    def save_pending(self, prepared: Prepared) -> None:
+    def save_pending(self, prepared: PreparedPlan) -> None:
         """Record the delayed deletions, after the plan was carried out."""
         path = self._mirror.paths.delayed
         delayed_record.save(path, prepared.waiting, now=int(time.time()))
 
-    def save_applied(self, prepared: Prepared, state: State) -> None:
+    def save_applied(self, prepared: PreparedPlan, state: State) -> None:
         """Record that the tree equals the commit of `prepared`, by saving `state`."""
         if self.state.applied != prepared.commit.id:
             self._repository.keep_history(self.state.applied, self._mirror.config.keep_commits)
         selection = applied_selection(prepared.commit, state)
-        former = "" if prepared.whole else self.state.partial or ""
+        former = "" if prepared.whole_tree else self.state.partial or ""
         partial = left_out(selection, self._mirror.config, prepared.unsafe, former)
         # Before the state, because no later run would write it until the next commit.
         self._keep_commits(state, self.state)
@@ -137,7 +137,7 @@ class ModuleRecord:
 
 
 def state_after(
-    prepared: Prepared, former: State, accepted: Accepted, *, trash_kept: bool
+    prepared: PreparedPlan, former: State, accepted: Accepted, *, trash_kept: bool
 ) -> State:
     """Return the state after the commit was applied; `trash_kept`: the trash can undo it."""
     commit, extent, now = prepared.commit, prepared.extent, int(time.time())
@@ -161,7 +161,7 @@ def state_after(
     )
 
 
-def _way_back(prepared: Prepared, former: State) -> tuple[str, str]:
+def _way_back(prepared: PreparedPlan, former: State) -> tuple[str, str]:
     """Return the commit to which an undo returns, and its filter."""
     if (former.applied, former.filter) == (prepared.commit.id, prepared.filter):
         return former.before, former.before_filter

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from huai_client.plan.prepared import Prepared
+from huai_client.plan.prepared import PreparedPlan
 from huai_client.proofs.proved import Proved
 from huai_client.publish.report import Report
 from huai_client.transfer import Listener, Outcome
@@ -23,7 +23,7 @@ class SyncResult:
     """The time of the commit, seconds since the epoch."""
     total_bytes: int
     """The size of all files that the module's filter selects."""
-    prepared: Prepared | None = None
+    prepared: PreparedPlan | None = None
     """The last plan; None if there was nothing new."""
     report: Report | None = None
     outcome: Outcome | None = None
@@ -61,7 +61,7 @@ class Observer(NamedTuple):
     """The callbacks for the progress of a run."""
 
     listener: Listener
-    planned: Callable[[Prepared], None]
+    planned: Callable[[PreparedPlan], None]
     """A callback for each plan, before anything is transferred or changed."""
     step: Callable[[str, RelPath], None] | None
     """A callback after each change to the tree, if any."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from huai_client.diff.findings import Difference
     from huai_client.hooks.changes import Changes
     from huai_client.hooks.hooks import HookRun
-    from huai_client.plan.prepared import Prepared
+    from huai_client.plan.prepared import PreparedPlan
     from huai_client.sync.attest import AttestOutcome
     from huai_client.sync.result import Observer, SyncResult
     from huai_client.sync.sync import Sync
@@ -94,7 +94,7 @@ class Run:
         self,
         mirror: Mirror,
         report: RunReport,
-        approve: "Callable[[Prepared], None] | None" = None,
+        approve: "Callable[[PreparedPlan], None] | None" = None,
         guard: Guard | None = None,
     ) -> None:
         """Call `approve` with each plan before it is shown; it may raise to refuse the plan.
@@ -122,14 +122,14 @@ class Run:
             run_log.started(states.load(self._paths.state))
             return self._undo_recorded(run_log)
 
-    def plan(self, options: SyncOptions, *, wait: float) -> "Prepared":
+    def plan(self, options: SyncOptions, *, wait: float) -> "PreparedPlan":
         """Return the plan of a sync."""
         with module_lock(self._paths, wait=wait):
             prepared = self._sync(options).prepare()
         self._approve(prepared)
         return prepared
 
-    def plan_undo(self, *, wait: float) -> "Prepared":
+    def plan_undo(self, *, wait: float) -> "PreparedPlan":
         """Return the plan of an undo."""
         with module_lock(self._paths, wait=wait):
             return self._undo().prepare()
@@ -295,7 +295,7 @@ class Run:
     def _observer(self, run_log: RunLog) -> "Observer":
         observer, changes = self._report.observer(), self._changes
 
-        def planned(prepared: "Prepared") -> None:
+        def planned(prepared: "PreparedPlan") -> None:
             run_log.planned(prepared)
             if changes:
                 changes.planned(prepared)
@@ -341,11 +341,11 @@ class Run:
         return too_old(committed, self._module.max_age, time.time(), first_seen=first_seen)
 
 
-def _approve_all(_prepared: "Prepared") -> None:
+def _approve_all(_prepared: "PreparedPlan") -> None:
     """Accept every plan."""
 
 
-def _unreadable(damage: "list[Difference]", prepared: "Prepared") -> "list[Difference]":
+def _unreadable(damage: "list[Difference]", prepared: "PreparedPlan") -> "list[Difference]":
     """Return the unreadable paths that the plan does not replace."""
     from huai_client.diff.files import paths
     from huai_client.diff.findings import Kind

@@ -18,7 +18,7 @@ from huai_program.humanize import counted
 from huai_schema.errors import ExitCode, HuaiError
 
 if TYPE_CHECKING:
-    from huai_client.plan.prepared import Prepared
+    from huai_client.plan.prepared import PreparedPlan
     from huai_client.state.state import State
     from huai_client.sync.result import SyncResult
 
@@ -66,7 +66,7 @@ class RunLog:
         """Note the state at the beginning of the run."""
         self._note(before=state.applied or "", commit=state.applied or "", serial=state.serial)
 
-    def planned(self, prepared: "Prepared") -> None:
+    def planned(self, prepared: "PreparedPlan") -> None:
         """Note the plan, and write a line now, so that a killed run is recorded."""
         self._note(commit=prepared.commit.id, serial=prepared.commit.info.serial)
         if not prepared.summary.nothing:

@@ -27,7 +27,7 @@ from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.signatures import ExpiredError, Signatures
 from huai_client.metadata.upstream import Upstream
 from huai_client.plan.build import PlanBuilder
-from huai_client.plan.prepared import Prepared
+from huai_client.plan.prepared import PreparedPlan
 from huai_client.publish.destination import Destination
 from huai_client.publish.executor import execute
 from huai_client.run.deadline import NEVER, Deadline
@@ -47,7 +47,7 @@ from huai_schema.paths import ROOT
 if TYPE_CHECKING:
     from huai_client.proofs.prover import Prover
 
-Approve = Callable[[Prepared], None]
+Approve = Callable[[PreparedPlan], None]
 """A check of a plan before it is carried out, which raises to refuse it."""
 
 
@@ -87,7 +87,7 @@ class Sync:
         # Renaming a directory would move pointers along that were not proved.
         self._builder.moves = not mirror.config.proofs
 
-    def prepare(self) -> Prepared:
+    def prepare(self) -> PreparedPlan:
         """Fetch the newest metadata and plan; change nothing in the tree."""
         with View(self._mirror.dest, owners=self._mirror.config.owners) as view:
             return self._prepare(view)
@@ -161,7 +161,7 @@ class Sync:
 
     # Metadata to plan
 
-    def _prepare(self, view: View) -> Prepared:
+    def _prepare(self, view: View) -> PreparedPlan:
         try:
             return self._fetch_and_plan(view)
         except (DamagedRepositoryError, MissingObjectError) as error:
@@ -173,12 +173,12 @@ class Sync:
         self._repository.start_over()
         return self._fetch_and_plan(view)
 
-    def _fetch_and_plan(self, view: View) -> Prepared:
+    def _fetch_and_plan(self, view: View) -> PreparedPlan:
         state, deadline = self._record.state, self._upstream.deadline
         metadata = self._upstream.metadata
 
         def fetch(url: MetadataUrl) -> Commit:
-            newest, judge = metadata.take_heard(url), self._signatures.judge
+            newest, judge = metadata.take_newest(url), self._signatures.judge
             return self._repository.fetch(url, deadline, newest, judge)
 
         commit = None

@@ -14,7 +14,7 @@ from huai_client.filters import Rules
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import PlanBuilder
-from huai_client.plan.prepared import Prepared, summarize
+from huai_client.plan.prepared import PreparedPlan, summarize
 from huai_client.publish.destination import Destination
 from huai_client.publish.trash.restore import restore
 from huai_client.publish.trash.trash import TRASH
@@ -63,11 +63,16 @@ class NotUndoableError(HuaiError):
 class TrashContent:
     """A content source of files on this machine alone."""
 
-    def check(self, prepared: Prepared, tree: Tree) -> None:
+    def check(self, prepared: PreparedPlan, tree: Tree) -> None:
         """Accept: no upstream is needed, and copying fails if space is short."""
 
     def stage(
-        self, prepared: Prepared, tree: Tree, staging: Staging, _listener: Listener, _synced: int
+        self,
+        prepared: PreparedPlan,
+        tree: Tree,
+        staging: Staging,
+        _listener: Listener,
+        _synced: int,
     ) -> StagedContent:
         """Stage the content from this machine; raises `NotUndoableError` if some is missing."""
         files = prepared.plan.fetches
@@ -75,7 +80,7 @@ class TrashContent:
         staging.recover(files)
         reuses = prepared.plan.reuses
         with LocalContent(tree, staging, ReusePolicy(_ALWAYS, hardlink=False)) as local:
-            reused = local.take(files, reuses)
+            reused = local.stage_local(files, reuses)
             _require(reused.absent, staging)
             local.copy_twins(reused.twins, files, reuses)
             _require(reused.twins, staging)
@@ -128,7 +133,7 @@ class Undo:
                 hint="that sync cannot be undone any more; the next one goes to the newest commit",
             )
 
-    def prepare(self) -> Prepared:
+    def prepare(self) -> PreparedPlan:
         """Plan, and change nothing in the tree."""
         with View(self._mirror.dest, owners=self._mirror.config.owners) as view:
             return self._prepare(view)
@@ -160,7 +165,7 @@ class Undo:
             record.save_applied(prepared, replace(state, before="", before_filter="", held=undone))
         return result
 
-    def _prepare(self, view: View) -> Prepared:
+    def _prepare(self, view: View) -> PreparedPlan:
         commit = self._repository.commit(self._target.commit)
         rules = Rules.from_key(self._target.filter)
         prepared = self._builder.update(view, commit, self._record.state, rules)

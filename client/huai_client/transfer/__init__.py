@@ -1,7 +1,7 @@
 """Transfers content from the upstream into the staging area, by parallel runs of rsync.
 
-rsync is asked for regular files by name, never for directories, symlinks or devices, and never
-deletes anything.  Only the staging area decides whether an arrived file is accepted.
+rsync gets regular files by name, never directories, symlinks or devices, and never deletes
+anything.  Only the staging area decides whether an arrived file is accepted.
 """
 
 from huai_client.transfer.errors import (

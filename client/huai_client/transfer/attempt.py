@@ -1,6 +1,6 @@
 """One attempt at a batch: one run of rsync at one URL, and the check of the files that arrived.
 
-A path of this machine needs no rsync: `copy`; nor does a web server: `http`.
+A local path needs no rsync (`copy`), nor does a web server (`http`).
 """
 
 import os
@@ -34,28 +34,28 @@ from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
 
-_AGAIN = "sync again: files that have arrived are kept"
+_RETRY_HINT = "sync again: files that have arrived are kept"
 
 
 def needs_rsync(url: ContentUrl, extra: Sequence[str]) -> bool:
-    """Whether rsync is run for `url`; `extra`: the administrator's options for it."""
+    """Return True if rsync is run for `url`; `extra`: the administrator's options for it."""
     return url.transport is not Transport.HTTP and not is_copied(url, extra)
 
 
 def refusal_of(url: ContentUrl, options: TransferOptions) -> UpstreamRefusedError | None:
-    """Return an error for a daemon at an internal address that nobody may send rsync to.
+    """Return an error for a daemon at an internal address that is not permitted.
 
-    rsync resolves the name again: a name whose addresses change in between is not noticed.
+    rsync resolves the name again: a change of its addresses in between is not detected.
     """
     if url.own or options.reach is None or rsync_proxy():
         return None
     refusal = options.reach.refusal_of_host(url.host.strip("[]"))
-    said = f"{url}: {refusal}, and client.toml does not name the URL"
-    return UpstreamRefusedError(said, hint=HINT) if refusal else None
+    message = f"{url}: {refusal}, and client.toml does not name the URL"
+    return UpstreamRefusedError(message, hint=HINT) if refusal else None
 
 
 def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
-    """Ask `url` for the open files of `batch`; returns the error, None if it succeeded.
+    """Request the open files of `batch` from `url`; return the error, or None on success.
 
     Files that arrived leave the batch in both cases.  Raises `OutOfTimeError` at the deadline, and
     `LocalWriteError` or `OSError` if the local disk could not take the files.
@@ -70,32 +70,32 @@ def attempt(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Trans
         return refusal
     hosts, service = shared.options.hosts, url.service or str(url)
     refused = hosts.refused_options(service)
-    failure = _ask(shared, batch, url, stream, refused)
+    failure = _run_rsync(shared, batch, url, stream, refused)
     while isinstance(failure, OptionRefusedError) and failure.option not in refused:
         refused |= {failure.option}
         hosts.refuse_options(service, refused)
-        failure = _ask(shared, batch, url, stream, refused)
+        failure = _run_rsync(shared, batch, url, stream, refused)
     if isinstance(failure, DroppedError):
-        # Perhaps for an option: the next attempt leaves out one more.
+        # Perhaps because of an option: the next attempt leaves out one more.
         rest = [option for option in command.OPTIONAL if option not in refused]
         hosts.refuse_options(service, frozenset(rest[:1]))
     return failure
 
 
-def _ask(
+def _run_rsync(
     shared: Shared, batch: Batch, url: ContentUrl, stream: int, refused: frozenset[str]
 ) -> TransferError | None:
-    """As `attempt`, by rsync without the options that are `refused`."""
+    """Make an attempt by rsync, without the options that are `refused`."""
     processes, tally = shared.processes, shared.tally
 
-    def heard(size: int) -> None:
+    def on_data(size: int) -> None:
         if size:
             shared.busy.admitted(stream)
         tally.in_flight(stream, size, run.output.files)
         if not left and pace.is_too_slow(size, run.bytes_read, grant.bwlimit):
-            left.append(SlowerError(f"{url}: sends too slowly", hint=_AGAIN))
+            left.append(SlowerError(f"{url}: sends too slowly", hint=_RETRY_HINT))
         if processes.late or left:
-            run.stop()  # it keeps what it has of the file in flight
+            run.stop()  # it keeps its part of the file in flight
 
     incoming = shared.staging.incoming
     left: list[SlowerError] = []
@@ -106,7 +106,7 @@ def _ask(
         process = _start(shared, batch, url, number, (grant, refused))
         began = time.monotonic()
         with processes.running(process) as run:
-            code = run.wait(heard)
+            code = run.wait(on_data)
     tally.completed(stream, run.output.received)
     took = time.monotonic() - began
     shared.sources.measured(url, run.output.progress, took)
@@ -119,14 +119,14 @@ def _ask(
     _verify(shared, batch, number, run, failure)
     for path in run.output.denied_of(paths(batch.open)):
         shared.refusals[path] = NOT_READABLE
-    if batch.open or failure:  # else nothing of use is left but what was verified
+    if batch.open or failure:  # else the folder holds verified files only
         still_open = {file.path: file for file in batch.open}
         incoming.salvage(number, still_open)
     if failure is None:
         return None
-    processes.begin()  # at the deadline it was ended here, and did nothing wrong
+    processes.begin()  # at the deadline it was stopped here, and is not to blame
     if not isinstance(failure, TransferError):
-        raise failure  # this machine's disk: no other URL helps
+        raise failure  # the disk of this machine: no other URL helps
     return failure
 
 
@@ -139,13 +139,13 @@ def _start(
 ) -> RsyncProcess:
     """Start rsync in the folder of run `number` in the staging area.
 
-    `terms`: what it may take, and which options the daemon refuses.
+    `terms`: its share of the limits, and the options that the daemon refuses.
     """
     grant, refused = terms
     staging, options = shared.staging, shared.options
     folder = staging.incoming.open(number)
     try:
-        # rsync follows symlinks of the local tree on the way to its basis.
+        # rsync follows symlinks of the local tree on the path to its basis.
         tree = shared.compare_dest if staging.may_compare(batch.open) else b""
         basis = command.Basis(tree, staging.incoming.has_basis(number))
         sides = command.Sides(require_rsync(options.program), refused)
@@ -164,7 +164,7 @@ def _start(
 
 
 def _size_limits(shared: Shared, files: Sequence[File]) -> Iterator[int]:
-    """The largest size that is accepted for each of `files`, in bytes."""
+    """Yield the largest size that is accepted for each of `files`, in bytes."""
     volatile = shared.options.volatile
     if not volatile:
         return sizes(files)
@@ -176,7 +176,7 @@ def _verify(
     shared: Shared, batch: Batch, number: int, run: RsyncProcess, failure: HuaiError | None
 ) -> None:
     """Accept the arrived files that match their metadata; the others stay open."""
-    whole = failure is None and not run.output.unverified
+    is_complete = failure is None and not run.output.unverified
     verdicts = shared.staging.incoming.accept(
         batch.open,
         number,
@@ -184,22 +184,22 @@ def _verify(
         ended=run.ended,
         check=shared.processes.check,
     )
-    here, others = by_arrival(batch.open, verdicts)
+    verified, rest = by_arrival(batch.open, verdicts)
     newer: list[File] = []
     batch.verdicts = []
-    for file, verdict in others:
-        if verdict is Arrival.MISMATCH and whole and _is_newer(shared, file, number, run):
+    for file, verdict in rest:
+        if verdict is Arrival.MISMATCH and is_complete and _is_newer(shared, file, number, run):
             newer.append(file)
         elif file.path in run.output.too_large:
             batch.verdicts.append((file, Arrival.MISMATCH))
         else:
             batch.verdicts.append((file, verdict))
-    shared.tally.arrived(joined(here, newer))
+    shared.tally.arrived(joined(verified, newer))
     batch.open = [file for file, _ in batch.verdicts]
 
 
 def _is_newer(shared: Shared, file: File, number: int, run: RsyncProcess) -> bool:
-    """Accept a volatile file as it arrived, if it may be published for `file`."""
+    """Accept the arrived version of a volatile file, if it may be published for `file`."""
     if file.path not in shared.options.volatile:
         return False
     arrived = shared.staging.incoming.accept_newer(file, number, ended=run.ended)

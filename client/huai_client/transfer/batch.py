@@ -1,9 +1,9 @@
-"""Batches: files that one run of rsync is asked for.
+"""Batches: the files of one run of rsync each.
 
 Pure.  Keeps the order of the plan, in which the files of a directory follow each other.  A batch
-that has enough ends with a directory: one that came in a single run is published by one rename,
-and each file of another run costs one more.  A directory of larger files is shared among the
-streams instead.
+with enough files ends at the end of a directory: one that arrived in a single run is published by
+one rename, and each file of another run costs one more.  A directory of larger files is shared
+among the streams instead.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,21 +17,21 @@ from huai_schema.paths import RelPath, parent
 MAX_FILES = 1_000_000
 ENOUGH_FILES = 5000
 MAX_FILES_COMPARED = 1000
-"""Where rsync compares each name that comes with each that was asked for."""
+"""For an rsync that compares each arriving name with each requested one."""
 MAX_BYTES = 1 << 30
 _SMALL = 16 << 10
-"""Bytes: the name of a file that holds no more costs more than its content."""
+"""Bytes: the name of a smaller file costs more than its content."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """The files of one run of rsync that have not arrived yet, and the verdicts on them."""
+    """The files of one run of rsync that have not arrived yet, and their verdicts."""
 
     open: Sequence[File]
     verdicts: list[tuple[File, Arrival]] = field(default_factory=list)
 
     def halves(self) -> "list[Batch]":
-        """The open files as two batches."""
+        """Return the open files as two batches."""
         middle = len(self.open) // 2
         return [Batch(self.open[:middle]), Batch(self.open[middle:])]
 
@@ -43,9 +43,9 @@ def batches(
     max_files: int = MAX_FILES,
     max_bytes: int = MAX_BYTES,
 ) -> Iterator[Sequence[File]]:
-    """Cut `files` into batches within both bounds; a file above `max_bytes` gets its own.
+    """Cut `files` into batches within both limits; a file above `max_bytes` gets its own.
 
-    With `enough` files, a batch goes on for the rest of a directory of small files only.
+    With `enough` files, a batch continues only to the end of a directory of small files.
     """
     begin = total = 0
     last = RelPath(b"")

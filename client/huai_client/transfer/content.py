@@ -19,7 +19,7 @@ from huai_client.diff.files import chosen, digests, joined, paths, sizes, within
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.upstream import Upstream
 from huai_client.plan.operations import PAYLOAD, Plan
-from huai_client.plan.prepared import Prepared
+from huai_client.plan.prepared import PreparedPlan
 from huai_client.plan.protect.protection import Protection
 from huai_client.staging import Staging
 from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions, fetch
@@ -36,13 +36,13 @@ from huai_schema.paths import RelPath, show
 
 _SIZE_MAX = (1 << 63) - 1
 _SAMPLED = 1000
-"""Files among which a large one is looked for."""
+"""Files among which a large one is selected for a sample."""
 _CLOCK_STEP = 1
 """Seconds; recorded times are whole seconds."""
 
 
 class UndigestedError(HuaiError):
-    """A file without a digest, of an upstream whose word alone is to count."""
+    """A file without a digest, from an upstream whose content must be proved."""
 
     exit_code = ExitCode.UNSIGNED
 
@@ -57,23 +57,23 @@ class StagedContent(NamedTuple):
 class ContentSource(Protocol):
     """Stages the content of a plan."""
 
-    def check(self, prepared: Prepared, tree: Tree) -> None:
+    def check(self, prepared: PreparedPlan, tree: Tree) -> None:
         """Raise an error if the content cannot be staged; called before the first change."""
 
     def stage(
-        self, prepared: Prepared, tree: Tree, staging: Staging, listener: Listener, synced: int
+        self, prepared: PreparedPlan, tree: Tree, staging: Staging, listener: Listener, synced: int
     ) -> StagedContent:
-        """Stage the content of all files; `synced`: when the last sync succeeded (epoch)."""
+        """Stage the content of all files; `synced`: time of the last successful sync (epoch)."""
 
     def urls(self, commit: Commit) -> list[ContentUrl]:
-        """The content URLs that are asked for the content of `commit`."""
+        """Return the content URLs for `commit`."""
 
 
 class UpstreamContent:
     """Content from local files where possible, else from the upstream."""
 
-    def __init__(self, module: Module, lines: Upstream) -> None:
-        """Raises `ContentUrlError` for a malformed content URL of `module`."""
+    def __init__(self, module: Module, upstream: Upstream) -> None:
+        """Take the settings of `module`; `ContentUrlError` for a malformed content URL."""
         self._own_urls = own_urls(module.content_places)
         self._hardlink = module.duplicates == "hardlink"
         self._trusts = module.reuse_check == "stat"
@@ -81,7 +81,7 @@ class UpstreamContent:
         self._in_place = Protection(() if keeps_old else module.in_place)
         self._proves = bool(module.keys or module.signers) and module.undigested == "refuse"
         self._asks_mirrors = module.mirrors == "auto"
-        self._lines = lines
+        self._upstream = upstream
         self._options = TransferOptions(
             streams=module.streams,
             batch_files=module.batch_files,
@@ -94,27 +94,27 @@ class UpstreamContent:
             http_headers=Path(module.http_headers) if module.http_headers else None,
             tls=TlsFiles.of(module.tls, module.named_urls),
             reach=Reach(module.named_urls, module.allow_networks),
-            deadline=lines.deadline,
-            hosts=lines.hosts,
+            deadline=upstream.deadline,
+            hosts=upstream.hosts,
         )
 
-    def check(self, prepared: Prepared, tree: Tree) -> None:
-        """Raise `ContentUrlError` if no content URL is known, `NoSpaceError` if room lacks.
+    def check(self, prepared: PreparedPlan, tree: Tree) -> None:
+        """Raise `ContentUrlError` without a content URL, `NoSpaceError` if the disk is too full.
 
-        `UndigestedError` if keys are named, and content would be believed without a proof.
+        `UndigestedError` if keys are configured, and a file has no digest to prove it.
         """
         files, reuses = prepared.plan.fetches, prepared.plan.reuses
         if self._proves:
             _refuse_undigested(files, prepared.volatile)
         if any(path not in reuses for path in paths(files)):
             self.urls(prepared.commit)
-        room = _room_of_names(prepared.plan, tree)
-        if tree.stat(STAGING) is None:  # else a part of the files may be there already
-            room = chain(room, _room(prepared, tree, self._may_patch(prepared.plan)))
-        check_space(tree.dest, room)
+        needed = _needed_bytes_of_names(prepared.plan, tree)
+        if tree.stat(STAGING) is None:  # else some of the files may be there already
+            needed = chain(needed, _needed_bytes(prepared, tree, self._may_patch(prepared.plan)))
+        check_space(tree.dest, needed)
 
     def stage(
-        self, prepared: Prepared, tree: Tree, staging: Staging, listener: Listener, synced: int
+        self, prepared: PreparedPlan, tree: Tree, staging: Staging, listener: Listener, synced: int
     ) -> StagedContent:
         """Link, clone or copy the content of local files, and transfer the rest."""
         plan, volatile = prepared.plan, prepared.volatile
@@ -127,77 +127,80 @@ class UpstreamContent:
         until = (synced + _CLOCK_STEP) * 10**9
         policy = ReusePolicy(until, self._hardlink, options.deadline)
         with LocalContent(tree, staging, policy) as local:
-            taken = local.take(files, plan.reuses)
+            local_files = local.stage_local(files, plan.reuses)
             former = prepared.former if self._trusts else None
-            large = staging.absent(_large(taken.absent, prepared))
+            large = staging.absent(_large(local_files.absent, prepared))
             reused, received = Reused(), 0
             if large:
                 from huai_client.transfer.large.update import Means, update
 
                 urls = self._urls_of_blocks(prepared.commit)
-                means = Means(self._lines, urls, options, policy, former, self._may_patch(plan))
+                means = Means(self._upstream, urls, options, policy, former, self._may_patch(plan))
                 reused, received = update(large, means, tree, staging, listener)
-            outcome = Outcome(taken.here, [], [], received)
-            for wanted in (taken.absent, taken.twins):
-                if wanted is taken.twins:  # what they are twins of is here by now
-                    local.copy_twins(wanted, files, plan.reuses)
-                absent = _still_absent(wanted, files, tree.dest, staging)
-                for part, urls in self._places(wanted, prepared) if absent else [(wanted, [])]:
+            outcome = Outcome(local_files.ready, [], [], received)
+            for needed_files in (local_files.absent, local_files.twins):
+                if needed_files is local_files.twins:  # the files that they equal are ready by now
+                    local.copy_twins(needed_files, files, plan.reuses)
+                absent = _still_absent(needed_files, files, tree.dest, staging)
+                parts = (
+                    self._assign_urls(needed_files, prepared) if absent else [(needed_files, [])]
+                )
+                for part, urls in parts:
                     outcome += fetch(part, urls, tree.dest, staging, options, listener)
             return StagedContent(outcome, local.reused().plus(reused))
 
     def _may_patch(self, plan: Plan) -> Callable[[RelPath], bool]:
-        """Which files may be changed where they stand: not those that others are copied from.
+        """Return a test for files that may be changed in place: not sources of copies.
 
-        Nor indices and pointers: readers ask for them while they are written, and proofs before.
+        Nor indices and pointers: readers fetch them while they are written.
         """
         if not self._in_place:
             return lambda _: False
-        wanted = {reuse.source for reuse in plan.reuses.values() if reuse.twin}
+        excluded = {reuse.source for reuse in plan.reuses.values() if reuse.twin}
         for stage in plan.stages:
             if stage.name != STAGES[PAYLOAD]:
-                wanted.update(paths(stage.fetches))
+                excluded.update(paths(stage.fetches))
         covers = partial(self._in_place.covers, directory=False)
-        return lambda path: path not in wanted and covers(path)
+        return lambda path: path not in excluded and covers(path)
 
     def urls(self, commit: Commit) -> list[ContentUrl]:
-        """The content URLs of client.toml, else the upstream's; raises `ContentUrlError`."""
+        """Return the content URLs of client.toml, else the upstream's; raises `ContentUrlError`."""
         return self._own_urls or upstream_urls(commit.content_urls)
 
     def _mirrors(self, commit: Commit) -> list[ContentUrl]:
-        """The mirrors that the upstream names, if they are to be asked."""
+        """Return the upstream's mirrors, if they may be used."""
         if not self._asks_mirrors:
             return []
-        return fastest(mirror_urls(commit.descriptor, self.urls(commit)), self._lines.hosts)
+        return fastest(mirror_urls(commit.descriptor, self.urls(commit)), self._upstream.hosts)
 
     def _sample(self, mirrors: Sequence[ContentUrl], files: Sequence[File]) -> None:
-        """Find out how fast those of `mirrors` are that were never asked."""
-        unknown = to_sample(mirrors, self._lines.hosts)
+        """Measure the speed of those of `mirrors` that were never used."""
+        unknown = to_sample(mirrors, self._upstream.hosts)
         if unknown and files:
             from huai_client.transfer.http.sample import sample  # loads libcurl
 
             sample(unknown, max(files[:_SAMPLED], key=lambda file: file.size), self._options)
 
     def _urls_of_blocks(self, commit: Commit) -> list[ContentUrl]:
-        """All of them; the upstream's own and its mirrors are of one rank, as blocks are proved."""
+        """Return all URLs; the upstream's and its mirrors have one rank, as blocks are proved."""
         urls, mirrors = self.urls(commit), self._mirrors(commit)
         if self._own_urls:
             return urls + mirrors
         return urls + [url._replace(priority=urls[0].priority) for url in mirrors]
 
-    def _places(
-        self, files: Sequence[File], prepared: Prepared
+    def _assign_urls(
+        self, files: Sequence[File], prepared: PreparedPlan
     ) -> list[tuple[Sequence[File], list[ContentUrl]]]:
-        """Where to ask for which of `files`: mirrors only for what a digest proves."""
+        """Return the URLs for parts of `files`: mirrors only for files that a digest proves."""
         urls, mirrors = self.urls(prepared.commit), self._mirrors(prepared.commit)
         if not mirrors:
             return [(files, urls)]
         pairs = zip(paths(files), digests(files), strict=True)
         doubtful = prepared.volatile.union(path for path, digest in pairs if digest is None)
-        proved, others = without(files, doubtful), within(files, doubtful)
+        proved, rest = without(files, doubtful), within(files, doubtful)
         self._sample(mirrors, proved)
         mirrors = self._mirrors(prepared.commit)
-        return [(part, where) for part, where in ((proved, urls + mirrors), (others, urls)) if part]
+        return [(part, where) for part, where in ((proved, urls + mirrors), (rest, urls)) if part]
 
 
 def _refuse_undigested(files: Sequence[File], volatile: Container[RelPath]) -> None:
@@ -205,19 +208,21 @@ def _refuse_undigested(files: Sequence[File], volatile: Container[RelPath]) -> N
         if digest is None and size and path not in volatile:
             raise UndigestedError(
                 f"{show(path)}: has no digest, so the signature does not prove it",
-                hint='undigested = "allow" in client.toml believes whoever sends it',
+                hint='undigested = "allow" in client.toml accepts it without a proof',
             )
 
 
-def _room_of_names(plan: Plan, tree: Tree) -> Iterator[int]:
-    """Bytes that each new directory and symlink of the plan needs."""
+def _needed_bytes_of_names(plan: Plan, tree: Tree) -> Iterator[int]:
+    """Yield the bytes that each new directory and symlink of the plan needs."""
     yield from repeat(DIRECTORY_BYTES, len(plan.make))
     for stage in plan.stages:
         yield from (0 for symlink in stage.symlinks if tree.stat(symlink.path) is None)
 
 
-def _room(prepared: Prepared, tree: Tree, may_patch: Callable[[RelPath], bool]) -> Iterator[int]:
-    """Bytes that each file of the plan may need."""
+def _needed_bytes(
+    prepared: PreparedPlan, tree: Tree, may_patch: Callable[[RelPath], bool]
+) -> Iterator[int]:
+    """Yield the bytes that each file of the plan may need."""
     files, free = prepared.plan.fetches, needs_no_space(prepared.plan)
     smallest = prepared.commit.descriptor.blocks or _SIZE_MAX
     for path, size in zip(paths(files), sizes(files), strict=True):
@@ -226,14 +231,14 @@ def _room(prepared: Prepared, tree: Tree, may_patch: Callable[[RelPath], bool]) 
             continue
         needed = size
         if older is not None and S_ISREG(older.st_mode):
-            # Holes of the older version are holes of the new one, as a rule.
-            taken = 0 if may_patch(path) else bytes_on_disk(older)
-            needed = min(size, taken + max(0, size - older.st_size))
+            # Holes of the older version usually are holes of the new one.
+            patched = 0 if may_patch(path) else bytes_on_disk(older)
+            needed = min(size, patched + max(0, size - older.st_size))
         yield needed
 
 
-def _large(files: Sequence[File], prepared: Prepared) -> Sequence[File]:
-    """Those of `files` that have a block index."""
+def _large(files: Sequence[File], prepared: PreparedPlan) -> Sequence[File]:
+    """Return the `files` that have a block index."""
     smallest, volatile = prepared.commit.descriptor.blocks, prepared.volatile
     if not smallest:
         return []
@@ -242,14 +247,14 @@ def _large(files: Sequence[File], prepared: Prepared) -> Sequence[File]:
 
 
 def _still_absent(
-    wanted: Sequence[File], files: Sequence[File], dest: Path, staging: Staging
+    candidates: Sequence[File], files: Sequence[File], dest: Path, staging: Staging
 ) -> Sequence[File]:
-    """The files of `wanted` that have to be transferred; raises `NoSpaceError`.
+    """Return the `candidates` that have to be transferred; raises `NoSpaceError`.
 
-    Partials are dropped, but for those of `files`, the files of the whole plan; if room lacks, all
-    partials are: they only save transfer.
+    Partials of files that are not in `files`, those of the whole plan, are dropped; if the disk is
+    too full, all partials are: they only save transfer.
     """
-    absent = staging.absent(wanted)
+    absent = staging.absent(candidates)
     if not absent:
         return []
     with staging.exclusive():
@@ -263,5 +268,5 @@ def _still_absent(
 
 
 def needs_no_space(plan: Plan) -> set[RelPath]:
-    """Files that need no room, because they take over an existing inode."""
+    """Return the files that need no space, because they take over an existing inode."""
     return {path for path, reuse in plan.reuses.items() if reuse.names}

@@ -1,6 +1,6 @@
 """One attempt at a batch at a path of this machine: the engine copies it, without rsync.
 
-Files get the verdicts that rsync would bring them.  Nothing below the path is reached through a
+Files get the verdicts that they would get after rsync.  Nothing below the path is reached through a
 symlink.
 """
 
@@ -23,20 +23,20 @@ _VERDICTS = (
     *(Arrival.ARRIVED, Arrival.MISSING, Arrival.MISMATCH, Arrival.MISSING, Arrival.MISSING),
     Arrival.ARRIVED,
 )
-"""By the engine's numbers: of 3 it may not be read, at 4 the call ended before."""
+"""Verdicts by the engine's numbers: 3 means not readable, 4 that the call ended before."""
 _DENIED = 3
 _FINISHED = 5
-"""It is here with all its attributes."""
+"""The file arrived with all its attributes."""
 _ARRIVED = (0, _FINISHED)
 
 
 def is_copied(url: ContentUrl, extra: Sequence[str]) -> bool:
-    """Whether the engine copies from `url`: `extra` does not ask rsync for more than it does."""
+    """Return True if the engine copies from `url`: `extra` has only options of connections."""
     return url.transport is Transport.LOCAL and concerns_connections(extra)
 
 
 def copy_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
-    """Copy the open files of `batch` from `url`; returns an error if that cannot be opened.
+    """Copy the open files of `batch` from `url`; return an error if that cannot be opened.
 
     Files that arrived leave the batch.  Raises `OutOfTimeError` at the deadline, and `OSError` if
     the local disk could not take the files.
@@ -53,7 +53,7 @@ def copy_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
         run = incoming.begin(())
         try:
             place = source, run, stream
-            verdicts, failure = _copied(shared, batch.open, place, grant.bwlimit)
+            verdicts, failure = _copy_files(shared, batch.open, place, grant.bwlimit)
         finally:
             os.close(source)
     arrived = _take_over(shared.staging, run, batch.open, verdicts)
@@ -63,31 +63,31 @@ def copy_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
         path, number = failure
         raise OSError(number, os.strerror(number), path)
     if batch.open:
-        processes.begin()  # some were not reached if it is over
+        processes.begin()  # raises at the deadline: some files were not reached
     return None
 
 
-def _copied(
+def _copy_files(
     shared: Shared, files: Sequence[File], place: tuple[int, int, int], rate: int
 ) -> tuple[bytes, tuple[bytes, int] | None]:
-    """The engine's verdicts, and what ended the row; `rate` in KiB/s."""
+    """Return the engine's verdicts and the error that ended the row; `rate` in KiB/s."""
     source, run, stream = place
     processes, volatile, staging = shared.processes, shared.options.volatile, shared.staging
 
-    def heard(read: int) -> bool:
+    def on_data(read: int) -> bool:
         shared.tally.in_flight(stream, read)
         return not (processes.over or processes.late)
 
     newer = {i: VOLATILE_BYTES for i, path in enumerate(paths(files)) if path in volatile}
     limits = rate * _KIBIBYTE, newer
     with staging.folders(run) as (folder, _):
-        return _native.copy_files(files, (source, folder), limits, staging.finish, heard)
+        return _native.copy_files(files, (source, folder), limits, staging.finish, on_data)
 
 
 def _take_over(
     staging: Staging, run: int, files: Sequence[File], verdicts: bytes
 ) -> Sequence[File]:
-    """Those of `files` that are here, and ready from now on."""
+    """Record the files that arrived as ready, and return them."""
     finished = [place for place, verdict in enumerate(verdicts) if verdict == _FINISHED]
     places = [place for place, verdict in enumerate(verdicts) if verdict in _ARRIVED]
     arrived = chosen(files, places)
@@ -98,12 +98,12 @@ def _take_over(
 def _conclude(
     shared: Shared, batch: Batch, run: int, verdicts: bytes, arrived: Sequence[File]
 ) -> None:
-    """Count what arrived; the others stay open."""
+    """Report the files that arrived; the others stay open."""
     incoming, volatile = shared.staging.incoming, shared.options.volatile
-    others = [(place, verdict) for place, verdict in enumerate(verdicts) if verdict not in _ARRIVED]
-    came: list[File] = []
+    rest = [(place, verdict) for place, verdict in enumerate(verdicts) if verdict not in _ARRIVED]
+    newer_files: list[File] = []
     batch.verdicts = []
-    for place, verdict in others:
+    for place, verdict in rest:
         file = batch.open[place]
         if verdict == _DENIED:
             shared.refusals[file.path] = NOT_READABLE
@@ -112,8 +112,8 @@ def _conclude(
             batch.verdicts.append((file, _VERDICTS[verdict]))
         else:
             shared.newer[file.path] = newer
-            came.append(file)
-    shared.tally.arrived(joined(arrived, came))
+            newer_files.append(file)
+    shared.tally.arrived(joined(arrived, newer_files))
     batch.open = [file for file, _ in batch.verdicts]
     if any(file.path in volatile for file in batch.open):
         still_open = {file.path: file for file in batch.open}

@@ -1,4 +1,4 @@
-"""The errors of a transfer.  A file that is missing upstream is no error, but a result."""
+"""The errors of a transfer.  A file that is missing upstream is a result, not an error."""
 
 from huai_schema.errors import ExitCode, HuaiError
 
@@ -10,7 +10,7 @@ class TransferError(HuaiError):
 
 
 class TransientError(TransferError):
-    """A failure that another attempt may not have."""
+    """A failure that may not recur at another attempt."""
 
 
 class ConnectionBrokenError(TransientError):
@@ -18,13 +18,13 @@ class ConnectionBrokenError(TransientError):
 
 
 class UnreachableError(ConnectionBrokenError):
-    """Nothing accepts connections there, or its name is not known."""
+    """The host accepts no connections, or its name cannot be resolved."""
 
 
 class DroppedError(ConnectionBrokenError):
-    """The other side dropped the connection before anything came.
+    """The other side dropped the connection before it sent anything.
 
-    rsync before 3.2 reports this where a daemon has refused an option, and loses what it said.
+    rsync before 3.2 reports this after a daemon has refused an option, and loses the message.
     """
 
 
@@ -39,20 +39,20 @@ class UnansweredError(UpstreamSilentError):
 
 
 class SlowerError(UpstreamSilentError):
-    """Another content URL gives more, or deserves a trial."""
+    """Another content URL is faster, or deserves a trial."""
 
 
 class UpstreamFullError(TransferError):
-    """The upstream has reached its limit of connections: wait and ask again."""
+    """The upstream has reached its limit of connections: wait and try again."""
 
     def __init__(self, message: str, *, hint: str = "", retry_after: float = 0) -> None:
-        """`retry_after`: seconds that it asks to be left alone for."""
+        """`retry_after`: seconds to wait, as the upstream demands."""
         super().__init__(message, hint=hint)
         self.retry_after = retry_after
 
 
 class OutOfTimeError(Exception):
-    """The deadline passed before everything was done; never leaves the package."""
+    """The deadline passed before the transfer was complete; never leaves the package."""
 
 
 class UpstreamRefusedError(TransferError):
@@ -63,24 +63,24 @@ class OptionRefusedError(UpstreamRefusedError):
     """The daemon refuses an option of rsync that can be left out."""
 
     def __init__(self, message: str, *, hint: str, option: str) -> None:
-        """`option` as it was given."""
+        """`option` as it was passed."""
         super().__init__(message, hint=hint)
         self.option = option
 
 
 class WrongContentError(TransferError):
-    """What came is not what the metadata say, though it passes itself off as that.
+    """Content that does not match the metadata, though its size or headers do.
 
-    It was refused, file by file; nothing else is wrong with the upstream.
+    It was rejected, file by file; nothing else is wrong with the upstream.
     """
 
 
 class NoRangesError(UpstreamRefusedError):
-    """The upstream hands out whole files only."""
+    """The upstream serves whole files only."""
 
 
 class NameRefusedError(UpstreamRefusedError):
-    """rsync gave up because of one of the files asked for; the others may still be transferred."""
+    """rsync gave up because of one requested file; the others may still be transferred."""
 
     def __init__(self, message: str, *, hint: str, reason: str) -> None:
         """`reason` is rsync's message."""
@@ -95,7 +95,7 @@ class LocalWriteError(HuaiError):
 
 
 class DiskFullError(LocalWriteError):
-    """The destination's file system has no room left."""
+    """The destination's file system is full."""
 
 
 class RsyncRequirementError(HuaiError):

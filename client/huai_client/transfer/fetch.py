@@ -25,12 +25,12 @@ from huai_schema.entries import File
 from huai_schema.paths import RelPath
 
 _LEVELS = 1024
-"""Directories in a path from which on rsync fails: at 1,030 it says "Cannot allocate memory"."""
+"""Depth of a path from which on rsync fails: at 1,030 with "Cannot allocate memory"."""
 _TOO_DEEP = f"too long: rsync transfers no path of {_LEVELS:,} directories"
 
 
 class Refused(NamedTuple):
-    """A file that the upstream does not hand out, or that rsync cannot ask for."""
+    """A file that the upstream does not serve, or that rsync cannot request."""
 
     file: File
     reason: str
@@ -39,27 +39,27 @@ class Refused(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The files that were asked for, by result; each in the order of the request."""
+    """The requested files, by result; each list in the order of the request."""
 
     arrived: Sequence[File]
-    """Ready in the staging area, those of earlier runs included."""
+    """Ready in the staging area, including files of earlier runs."""
     missing: list[File]
     """Missing upstream."""
     mismatched: list[File]
-    """What arrived does not match the metadata, or is no regular file."""
+    """The arrived file does not match the metadata, or is not a regular file."""
     bytes_received: int
     """Bytes over the wire, protocol included; interrupted runs are not counted."""
     late: list[File] = field(default_factory=list)
-    """Not arrived at the deadline."""
+    """Not arrived before the deadline."""
     refused: list[Refused] = field(default_factory=list)
     """Refused by the upstream, which would refuse them to the next run as well."""
     newer: dict[RelPath, File] = field(default_factory=dict)
-    """Of `arrived`: volatile files that differ from the metadata, as they arrived."""
-    kept: list[File] = field(default_factory=list)
-    """Volatile files for which nothing arrived that may be published."""
+    """Volatile files of `arrived` that differ from the metadata, as they arrived."""
+    unchanged: list[File] = field(default_factory=list)
+    """Volatile files without an arrival that may be published."""
 
     def __add__(self, other: "Outcome") -> "Outcome":
-        """The results of both."""
+        """Return the results of both."""
         return Outcome(
             arrived=joined(self.arrived, other.arrived),
             missing=self.missing + other.missing,
@@ -68,17 +68,17 @@ class Outcome:
             late=self.late + other.late,
             refused=self.refused + other.refused,
             newer={**self.newer, **other.newer},
-            kept=self.kept + other.kept,
+            unchanged=self.unchanged + other.unchanged,
         )
 
     @property
     def complete(self) -> bool:
-        """Whether everything arrived."""
+        """True if all files arrived."""
         return not self.failed
 
     @property
     def failed(self) -> list[File]:
-        """All files that did not arrive, without `kept`."""
+        """All files that did not arrive, without the `unchanged` ones."""
         refused = [each.file for each in self.refused]
         return [*self.missing, *self.mismatched, *self.late, *refused]
 
@@ -93,15 +93,15 @@ def fetch(
 ) -> Outcome:
     """Transfer `files` from the first of `urls` that has them, deltas against `dest`.
 
-    Files of `options.volatile` may have changed: see `Outcome.newer` and `Outcome.kept`.
+    Files of `options.volatile` may have changed: see `Outcome.newer` and `Outcome.unchanged`.
 
     Raises a `TransferError` if no upstream can be reached, `LocalWriteError` (or its
     `DiskFullError`) if the staging area cannot be written, `RsyncRequirementError`,
     `StagingBusyError`.  Files that arrived before an error stay ready.
     """
     with disk_errors(staging):
-        wanted = staging.absent(files)
-        if not wanted:
+        absent = staging.absent(files)
+        if not absent:
             return Outcome(files, [], [], 0)
         sources = Sources(urls, options.hosts.health)
         by_rsync = any(needs_rsync(url, options.extra) for url in urls)
@@ -109,11 +109,11 @@ def fetch(
             require_rsync(options.program)
         tally = Tally(listener)
         with staging.exclusive() as lock:
-            staging.incoming.recover(wanted)
-            wanted = staging.absent(wanted)
+            staging.incoming.recover(absent)
+            absent = staging.absent(absent)
             older = os.path.abspath(os.fsencode(dest))
-            shared = Shared(wanted, sources, staging, options, tally, older, lock, by_rsync)
-            tally.started(len(wanted), sum(sizes(wanted)))
+            shared = Shared(absent, sources, staging, options, tally, older, lock, by_rsync)
+            tally.started(len(absent), sum(sizes(absent)))
             try:
                 failed = Streams(shared).run()
             finally:
@@ -127,21 +127,21 @@ def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outc
     if not verdicts and not late:
         return Outcome(files, [], [], received, newer=newer)
     absent = [*within(files, {file.path for file in (*verdicts, *late)})]
-    kept = [file for file in absent if file in verdicts and file.path in shared.options.volatile]
-    failed = {file: verdict for file, verdict in verdicts.items() if file not in kept}
+    stale = [file for file in absent if file in verdicts and file.path in shared.options.volatile]
+    failed = {file: verdict for file, verdict in verdicts.items() if file not in stale}
     missing = [file for file in absent if failed.get(file) is Arrival.MISSING]
-    refusals, gone = dict(shared.refusals), {file.path for file in absent}
+    refusals, absent_paths = dict(shared.refusals), {file.path for file in absent}
     if shared.by_rsync:
         refusals.update((file.path, _TOO_DEEP) for file in missing if _is_too_deep(file.path))
     return Outcome(
-        arrived=without(files, gone),
+        arrived=without(files, absent_paths),
         missing=[file for file in missing if file.path not in refusals],
         mismatched=[file for file in absent if failed.get(file) is Arrival.MISMATCH],
         bytes_received=received,
         late=[file for file in absent if file in late],
         refused=[Refused(file, refusals[file.path]) for file in missing if file.path in refusals],
         newer=newer,
-        kept=kept,
+        unchanged=stale,
     )
 
 
@@ -151,7 +151,7 @@ def _is_too_deep(path: bytes) -> bool:
 
 @contextmanager
 def disk_errors(staging: Staging) -> Iterator[None]:
-    """Turn each `OSError` of the block into a `LocalWriteError`."""
+    """Raise each `OSError` of the block as a `LocalWriteError`."""
     try:
         yield
     except OSError as error:

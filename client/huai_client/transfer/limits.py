@@ -3,20 +3,20 @@
 - `Admission`: before a run of rsync begins, it needs a slot of this transfer, a connection to the
   host and a share of the bandwidth.  Each run waits for them in this order, and for nothing once it
   has bandwidth: so runs cannot wait for each other, and no bandwidth is held idle.
-- `BusyBackoff`: a refusal by an upstream that is full is no failure as long as one of the streams
-  receives anything, and for `patience` seconds after that.  A refused stream asks again after a
-  pause, with jitter, that doubles until it is admitted.
+- `BusyBackoff`: a refusal by an upstream that is full is not a failure as long as one of the
+  streams receives anything, and for `patience` seconds after that.  A refused stream retries after
+  a pause, with jitter, that doubles until it is admitted.
 - `Bandwidth`: rsync cannot change its limit while it runs.  The limit is divided into as many equal
   parts as there are streams; a run gets its own part, and an even share of those that no other
-  stream is about to need; a stream for which no part is left begins when one is given back.  So the
-  sum never exceeds the limit, and the last stream of a transfer does not crawl.  The limit is of
-  one module: modules that are synced at the same time have one each.
+  stream is about to need; a stream for which no part is left begins when one is returned.  So the
+  sum never exceeds the limit, and the last stream of a transfer is not slow.  Each module has a
+  limit of its own, also when several are synced at the same time.
 - `StallDetector`: rsync itself ends a silent connection (`--timeout`), but not a very slow one.
   rsync's processes have to read, from network and disk together, at least `MINIMUM_RATE` bytes/s
   over each `timeout` seconds; no bandwidth limit is that low.  Disk counts because rsync may be
   busy with the checksums of a large basis for longer than any timeout.
 
-Reads no clock but those it is given.
+Reads no clock but the given ones.
 """
 
 import random
@@ -36,17 +36,17 @@ _PAUSE_MAX = 30.0
 _DOUBLINGS = 10
 _POLL_SECONDS = 0.2
 HTTP_CONNECTIONS = 4
-"""Of one stream, where each has one request at a time (HTTP/1.1): with two streams a little more
-than the six that a browser takes, which every web server is made for."""
+"""Connections of one stream with one request at a time each (HTTP/1.1): two streams use a little
+more than the six of a browser, for which web servers are made."""
 MINIMUM_RATE = 256
 """Bytes a second.  Low, because a thousand small files from a busy disk are slow as well."""
 _ANSWER_LEAST, _ANSWER_SHARE = 30.0, 5
-"""Seconds; of `timeout`."""
+"""Seconds, and share of `timeout`."""
 _READ = re.compile(rb"^rchar: ([0-9]+)$", re.MULTILINE)
 
 
 class BusyBackoff:
-    """Shared by all streams of a transfer."""
+    """The back-off of all streams of a transfer, at an upstream that is full."""
 
     def __init__(
         self, patience: float, pause: float, clock: Callable[[], float] = time.monotonic
@@ -62,7 +62,7 @@ class BusyBackoff:
 
     @property
     def waiting(self) -> int:
-        """How many streams wait now."""
+        """The number of streams that wait now."""
         return self._waiting
 
     def admitted(self, stream: int) -> None:
@@ -71,10 +71,10 @@ class BusyBackoff:
             self._since = None
             self._refusals.pop(stream, None)
 
-    def refused(self, stream: int, asked: float = 0) -> float | None:
-        """Record a refusal; returns the seconds to wait, None: `patience` is exhausted.
+    def refused(self, stream: int, retry_after: float = 0) -> float | None:
+        """Record a refusal; return the seconds to wait, or None if `patience` is exhausted.
 
-        They begin after those that the upstream has `asked` for.
+        They begin after the `retry_after` seconds that the upstream demands.
         """
         with self._guard:
             now = self._clock()
@@ -86,11 +86,11 @@ class BusyBackoff:
             self._refusals[stream] = before + 1
         longest = min(_PAUSE_MAX, self._pause * 2 ** min(before, _DOUBLINGS))
         pause: float = longest * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, hides nothing
-        return min(asked + pause, since + self._patience - now)
+        return min(retry_after + pause, since + self._patience - now)
 
     @contextmanager
     def counted_as_waiting(self) -> Iterator[None]:
-        """Count a stream as waiting within."""
+        """Count a stream as waiting within the block."""
         with self._guard:
             self._waiting += 1
         try:
@@ -101,25 +101,25 @@ class BusyBackoff:
 
 
 class Bandwidth:
-    """Shared by all streams."""
+    """The bandwidth of a transfer, shared by its streams."""
 
     def __init__(self, limit: int, streams: int) -> None:
-        """`limit` in KiB/s; 0: none."""
+        """`limit` in KiB/s; 0 for no limit."""
         self._limit = limit
         self._parts = max(1, min(streams, limit or streams))
         self._free = self._parts
         self._guard = threading.Lock()
 
     @contextmanager
-    def share(self, others: int, pause: Callable[[float], None]) -> Iterator[int]:
-        """KiB/s for a run, 0 for no limit, while `others` are about to begin one as well.
+    def share(self, rivals: int, pause: Callable[[float], None]) -> Iterator[int]:
+        """Yield KiB/s for a run, 0 for no limit, while `rivals` streams are about to begin one too.
 
         `pause` sleeps for a number of seconds; it raises to end the waiting.
         """
         if not self._limit:
             yield 0
             return
-        while not (parts := self._take(others)):
+        while not (parts := self._take_parts(rivals)):
             pause(_POLL_SECONDS)
         try:
             yield self._limit * parts // self._parts
@@ -127,9 +127,9 @@ class Bandwidth:
             with self._guard:
                 self._free += parts
 
-    def _take(self, others: int) -> int:
+    def _take_parts(self, rivals: int) -> int:
         with self._guard:
-            parts = min(self._free, max(1, self._free // (max(0, others) + 1)))
+            parts = min(self._free, max(1, self._free // (max(0, rivals) + 1)))
             self._free -= parts
             return parts
 
@@ -140,13 +140,13 @@ class Grant(NamedTuple):
     slots: tuple[int, ...]
     """Handles that rsync inherits, and holds until it ends."""
     bwlimit: int
-    """KiB/s; 0: no limit."""
+    """KiB/s; 0 for no limit."""
     connections: int = 1
-    """To the host, at a time."""
+    """Connections to the host at a time."""
 
 
 class Admission:
-    """Shared by all streams of a transfer."""
+    """The admission of runs, shared by all streams of a transfer."""
 
     def __init__(
         self,
@@ -186,8 +186,8 @@ class Admission:
                 waits = partial(self._tally.waiting, reason)
                 slots = (stack.enter_context(limit.slot(pause, waits)),)
                 slots += stack.enter_context(limit.more(several - 1))
-            others = min(len(self._queue), self._width - self._busy) - self._busy_backoff.waiting
-            share = stack.enter_context(self._bandwidth.share(others, pause))
+            rivals = min(len(self._queue), self._width - self._busy) - self._busy_backoff.waiting
+            share = stack.enter_context(self._bandwidth.share(rivals, pause))
             yield Grant(slots, share, len(slots) or several)
 
     @contextmanager
@@ -202,7 +202,7 @@ class Admission:
 
 
 class StallDetector:
-    """Watches one run of rsync."""
+    """Detects a run of rsync that stalls."""
 
     def __init__(
         self, window: float, rate: float = MINIMUM_RATE, clock: Callable[[], float] = time.monotonic
@@ -215,7 +215,7 @@ class StallDetector:
         self._before = 0
 
     def stalled(self, count: Callable[[], int | None]) -> bool:
-        """Whether a window ends now in which too little was read.
+        """Return True if a window ends now in which too little was read.
 
         `count` returns the bytes read since the start, None if unknown; called once a window.
         """
@@ -230,17 +230,17 @@ class StallDetector:
 
 
 def answer_seconds(timeout: float) -> float:
-    """Return how long to wait for the first byte: less than for one in the midst of a transfer."""
+    """Return the seconds to wait for the first byte: less than within a transfer."""
     return min(timeout, max(_ANSWER_LEAST, timeout / _ANSWER_SHARE))
 
 
 def bytes_read(process: int) -> int | None:
-    """The bytes that a process and its children have read (proc(5): `rchar`); None: unknown."""
+    """Return the bytes read by a process and its children (proc(5): `rchar`), None if unknown."""
     try:
         with open(f"/proc/{process}/io", "rb") as file:
-            found = _READ.search(file.read())
+            match = _READ.search(file.read())
         with open(f"/proc/{process}/task/{process}/children", "rb") as file:
             children = file.read().split()
     except OSError:
         return None
-    return (int(found[1]) if found else 0) + sum(bytes_read(int(child)) or 0 for child in children)
+    return (int(match[1]) if match else 0) + sum(bytes_read(int(child)) or 0 for child in children)

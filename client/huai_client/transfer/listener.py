@@ -14,47 +14,47 @@ class Listener(Protocol):
     """Receives the events of one `fetch`, from `started` to `ended`."""
 
     def started(self, files: int, size: int) -> None:
-        """`files` files of `size` bytes in all are to be transferred."""
+        """Begin a transfer of `files` files of `size` bytes in all."""
 
     def progressed(self, size: int, files: int) -> None:
-        """`size` bytes of all files, and `files` whole ones, have arrived so far: sums."""
+        """Report the sums so far: `size` bytes of all files, and `files` whole ones."""
 
     def finished(self, files: Sequence[File]) -> None:
-        """`files` are verified and ready."""
+        """Report files that are verified and ready."""
 
     def refused(self, file: File, verdict: Arrival) -> None:
-        """`file` is missing upstream, or does not match its metadata."""
+        """Report a file that is missing upstream, or does not match its metadata."""
 
     def retried(self, reason: str) -> None:
-        """An attempt failed and will be repeated, here or at another URL."""
+        """Report an attempt that failed and will be repeated, here or at another URL."""
 
     def waiting(self, reason: str) -> None:
-        """A stream waits, because the upstream is full."""
+        """Report a stream that waits, because the upstream is full."""
 
     def ended(self) -> None:
-        """The transfer is over, with or without success."""
+        """End the transfer, with or without success."""
 
 
 class SilentProgress:
-    """Says nothing."""
+    """A listener that shows nothing."""
 
     def started(self, files: int, size: int) -> None:
-        """Nothing to show."""
+        """Show nothing."""
 
     def progressed(self, size: int, files: int) -> None:
-        """Nothing to show."""
+        """Show nothing."""
 
     def finished(self, files: Sequence[File]) -> None:
-        """Nothing to show."""
+        """Show nothing."""
 
     def refused(self, file: File, verdict: Arrival) -> None:
-        """Nothing to show."""
+        """Show nothing."""
 
     def retried(self, reason: str) -> None:
-        """Nothing to show."""
+        """Show nothing."""
 
     def waiting(self, reason: str) -> None:
-        """Nothing to show."""
+        """Show nothing."""
 
     def ended(self) -> None:
-        """Nothing to show."""
+        """Show nothing."""

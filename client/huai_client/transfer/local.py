@@ -1,4 +1,4 @@
-"""Stages the content of wanted files from local files: says to the engine which, and counts.
+"""Stages the content of wanted files from local files: selects for the engine, and counts.
 
 A source is used without reading only if `Reuse.sure` and the time of its last change allow it; any
 other one is read and compared with the digest.  Rule: a wrong source costs a transfer, and never
@@ -27,34 +27,34 @@ from huai_schema.paths import RelPath
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _AT_ONCE = 5000
-"""Files that the engine is handed at a time."""
+"""Files for one call of the engine."""
 _THREADS = min(4, os.cpu_count() or 1)
 _Area: TypeAlias = tuple[int, int, int]
 _Ways: TypeAlias = tuple[bytes, tuple[bytes, int] | None]
 
 
 class ReuseMethod(StrEnum):
-    """How content was staged instead of transferred."""
+    """The way in which content was staged instead of transferred."""
 
     LINKED = "linked"
     """The file got another name: a hardlink."""
     CLONED = "cloned"
-    """A new file shares its blocks: a reflink."""
+    """The new file shares its blocks: a reflink."""
     COPIED = "copied"
 
 
 _METHODS = (None, *ReuseMethod)
-"""As the engine numbers them; None: it was not staged."""
+"""By the engine's numbers; None for a file that was not staged."""
 
 
 class Reused(NamedTuple):
-    """Files that were not transferred."""
+    """The number of files that were not transferred."""
 
     linked: int = 0
     cloned: int = 0
     copied: int = 0
     bytes: int = 0
-    """Of all these files."""
+    """The bytes of all these files."""
 
     @property
     def files(self) -> int:
@@ -63,36 +63,36 @@ class Reused(NamedTuple):
 
     @classmethod
     def of(cls, method: ReuseMethod, size: int) -> Self:
-        """One file of `size` bytes."""
+        """Return the figures of one file of `size` bytes."""
         return cls(**{method.value: 1, "bytes": size})
 
     def plus(self, other: Self) -> Self:
-        """Those of both."""
+        """Return the sums of both."""
         return type(self)(*map(sum, zip(self, other, strict=True)))
 
 
-class Taken(NamedTuple):
-    """Wanted files, by the place of their content."""
+class LocalFiles(NamedTuple):
+    """Wanted files, by the source of their content."""
 
-    here: Sequence[File]
+    ready: Sequence[File]
     """Ready in the staging area."""
     absent: Sequence[File]
     """Files that have to be transferred."""
     twins: Sequence[File]
-    """Files that another wanted file equals: copied from it once that one is ready."""
+    """Files equal to another wanted file: copied from it once that one is ready."""
 
 
 class ReusePolicy(NamedTuple):
-    """How local files may be used."""
+    """The rules for the use of local files."""
 
     until: int
     """Nanoseconds since the epoch: a file that was changed later has to be read."""
     hardlink: bool
-    """Whether new files of equal content may share an inode."""
+    """True if new files of equal content may share an inode."""
     deadline: Deadline = NEVER
-    """No file is staged after it."""
+    """The time after which no file is staged."""
     threads: int = _THREADS
-    """That copy, or hash a large file."""
+    """Threads that copy, or hash a large file."""
 
 
 class LocalContent:
@@ -113,57 +113,57 @@ class LocalContent:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def take(self, files: Sequence[File], reuses: Mapping[RelPath, Reuse]) -> Taken:
-        """Stage those of `files` that have a local source; each list is in their order.
+    def stage_local(self, files: Sequence[File], reuses: Mapping[RelPath, Reuse]) -> LocalFiles:
+        """Stage the `files` that have a local source; each list is in their order.
 
         Raises:
-            StorageError: there is no room for a copy.
+            StorageError: the disk is too full for a copy.
         """
         if not reuses:
-            return Taken([], files, [])
+            return LocalFiles([], files, [])
         trees: dict[str, list[File]] = {}
         twins = within(files, {path for path, reuse in reuses.items() if reuse.twin})
         sourced = without(within(files, reuses), {*paths(twins)})
         for file in self._staging.absent(sourced):
             trees.setdefault(reuses[file.path].tree, []).append(file)
-        for tree, wanted in trees.items():
-            self._take_from(tree, wanted, reuses)
-        here = without(sourced, {*paths(self._staging.absent(sourced))})
-        return Taken(here, without(files, {*paths(here), *paths(twins)}), twins)
+        for tree, tree_files in trees.items():
+            self._stage_from(tree, tree_files, reuses)
+        ready = without(sourced, {*paths(self._staging.absent(sourced))})
+        return LocalFiles(ready, without(files, {*paths(ready), *paths(twins)}), twins)
 
     def copy_twins(
         self, twins: Sequence[File], files: Sequence[File], reuses: Mapping[RelPath, Reuse]
     ) -> None:
-        """Stage `twins` from those of `files` that are ready now; the other twins stay absent.
+        """Stage `twins` from `files` that are ready now; the other twins stay absent.
 
         Raises:
-            StorageError: there is no room for a copy.
+            StorageError: the disk is too full for a copy.
         """
         firsts = {reuses[file.path].source for file in twins}
-        known = {file.path: file for file in within(files, firsts)} if twins else {}
+        sources_by_path = {file.path: file for file in within(files, firsts)} if twins else {}
         staging = self._staging
 
         def stage(some: list[File], area: _Area) -> _Ways:
-            sources = [known[reuses[file.path].source] for file in some]
+            sources = [sources_by_path[reuses[file.path].source] for file in some]
             pairs = zip(sources, some, strict=True)
             keys = [
                 _key(file) if self._policy.hardlink and first[1:] == file[1:] else None
                 for first, file in pairs
             ]
             places = sources, staging.places(sources)
-            return _native.copy_twins(some, places, keys, area, self._goes_on)
+            return _native.copy_twins(some, places, keys, area, self._may_continue)
 
-        lacking = {*paths(staging.absent([*known.values()]))}
+        lacking = {*paths(staging.absent([*sources_by_path.values()]))}
         absent = staging.absent(twins)
         self._stage([file for file in absent if reuses[file.path].source not in lacking], stage)
 
     def reused(self) -> Reused:
-        """The files that were staged so far."""
+        """Return the number of files that were staged so far."""
         methods = (ReuseMethod.LINKED, ReuseMethod.CLONED, ReuseMethod.COPIED)
         linked, cloned, copied = (self._done[method] for method in methods)
         return Reused(linked, cloned, copied, self._bytes)
 
-    def _take_from(self, tree: str, files: list[File], reuses: Mapping[RelPath, Reuse]) -> None:
+    def _stage_from(self, tree: str, files: list[File], reuses: Mapping[RelPath, Reuse]) -> None:
         """Stage `files` from sources that are all in `tree`."""
         view = self._view
         if tree:
@@ -179,13 +179,13 @@ class LocalContent:
 
         def stage(some: list[File], area: _Area) -> _Ways:
             sources = [source(file) for file in some]
-            return view.stage((some, sources), self._policy.until, area, self._goes_on)
+            return view.stage((some, sources), self._policy.until, area, self._may_continue)
 
         self._stage(files, stage)
 
     def _stage(self, files: list[File], stage: Callable[[list[File], _Area], _Ways]) -> None:
-        """Hand `files` to the engine, as many at a time as it likes, and keep what it staged."""
-        if not files or not self._goes_on():
+        """Pass `files` to the engine in parts, and record what it staged."""
+        if not files or not self._may_continue():
             return
         with _storage_errors(files[0]):
             run = self._staging.incoming.begin(())
@@ -193,28 +193,28 @@ class LocalContent:
                 for begin in range(0, len(files), _AT_ONCE):
                     some = files[begin : begin + _AT_ONCE]
                     ways, failure = stage(some, (*folders, self._policy.threads))
-                    self._keep(run, some, [_METHODS[way] for way in ways])
+                    self._record(run, some, [_METHODS[way] for way in ways])
                     if failure is not None:
                         raise StorageError(RelPath(failure[0]), failure[1])
-                    if not self._goes_on():
+                    if not self._may_continue():
                         return
 
-    def _keep(self, run: int, files: list[File], ways: list[ReuseMethod | None]) -> None:
-        """`files` were staged in these ways."""
+    def _record(self, run: int, files: list[File], ways: list[ReuseMethod | None]) -> None:
+        """Record the ways in which `files` were staged."""
         self._done.update(ways)
         pairs = [*zip(files, ways, strict=True)]
         self._bytes += sum(file.size for file, way in pairs if way is not None)
         linked = [file for file, way in pairs if way is ReuseMethod.LINKED]
-        made = [file for file, way in pairs if way not in (None, ReuseMethod.LINKED)]
-        self._staging.keep(run, made, linked)
+        copies = [file for file, way in pairs if way not in (None, ReuseMethod.LINKED)]
+        self._staging.keep(run, copies, linked)
 
-    def _goes_on(self, _read: int = 0) -> bool:
+    def _may_continue(self, _read: int = 0) -> bool:
         return not self._policy.deadline.over
 
 
 @contextmanager
 def _storage_errors(file: File) -> Iterator[None]:
-    """End the block at an `OSError`; it becomes a `StorageError` at `file` where room lacks."""
+    """End the block at an `OSError`; raise a `StorageError` at `file` if the disk is full."""
     try:
         yield
     except OSError as error:

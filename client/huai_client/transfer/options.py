@@ -13,7 +13,7 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath
 
 _FORBIDDEN = ("--del", "--max-delete", "--remove-", "--backup", "--inplace", "--append", "--daemon")
-"""Beginnings of options by which rsync would delete, or change what is published."""
+"""Prefixes of options by which rsync would delete, or change published files."""
 _OWNED = frozenset(
     (
         *("--files-from", "--from0", "--no-relative", "--no-R", "--server", "--version", "--help"),
@@ -45,7 +45,7 @@ _CONNECTION = frozenset(
 _CONNECTION_LETTERS = frozenset("46zsWvq")
 
 _BACKOFF = 1.0
-"""Seconds before a batch is tried again."""
+"""Seconds before the first retry of a batch."""
 
 _HINT = "change it in the module's table of client.toml, or leave it out"
 
@@ -58,20 +58,20 @@ class TransferOptionsError(HuaiError):
 
 @dataclass(frozen=True, slots=True)
 class TransferOptions:
-    """How to transfer.  Raises `TransferOptionsError` for a wrong value."""
+    """The options of a transfer.  Raises `TransferOptionsError` for a wrong value."""
 
     streams: int = 2
     """Runs of rsync at a time; upstreams limit connections per address."""
     batch_files: int = batch.MAX_FILES
     batch_bytes: int = batch.MAX_BYTES
     bwlimit: int = 0
-    """KiB/s of all streams together; 0: no limit."""
+    """KiB/s of all streams together; 0 for no limit."""
     timeout: int = 600
-    """Seconds without data, or with too few, after which a connection is ended."""
+    """Seconds without data, or with too little, after which a connection is ended."""
     contimeout: int = 60
-    """Seconds to wait for a daemon to answer at all."""
+    """Seconds to wait for the first response of a daemon."""
     extra: tuple[str, ...] = ()
-    """More arguments for rsync, in front of huai's, which override them."""
+    """Additional arguments for rsync, before huai's, which override them."""
     program: str = "rsync"
     retries: int = 5
     """Attempts after the first, for each batch."""
@@ -80,17 +80,17 @@ class TransferOptions:
     patience: float = 3600.0
     """Seconds to wait at a full upstream that admits none of the streams."""
     connections: int = 0
-    """The most to a host at a time, of all runs of this client; 0: see `Hosts`."""
+    """The most connections to a host, of all runs of this client; 0: see `Hosts`."""
     volatile: Collection[RelPath] = frozenset()
     """Files that may have changed since the metadata were made."""
     http_headers: Path | None = None
     """A file with headers for the administrator's own URLs of HTTP."""
     tls: TlsFiles = SYSTEM_TLS
-    """Own certificates for HTTPS."""
+    """Certificates configured for HTTPS."""
     reach: Reach | None = None
-    """The addresses that URLs and redirections may lead to; None: any."""
+    """The addresses that URLs and redirects may lead to; None for any."""
     deadline: Deadline = NEVER
-    """When to stop."""
+    """The time at which the transfer ends."""
     hosts: Hosts = field(default_factory=Hosts)
     """The record of failures and of connections, by host."""
 
@@ -98,7 +98,7 @@ class TransferOptions:
         """Check the values: none may make rsync hang, do nothing or delete."""
         for name in ("streams", "batch_files", "batch_bytes", "timeout", "contimeout"):
             if getattr(self, name) < 1:
-                raise TransferOptionsError(f"{name} has to be at least 1", hint=_HINT)
+                raise TransferOptionsError(f"{name} must be at least 1", hint=_HINT)
         for name in ("bwlimit", "retries", "backoff", "patience", "connections"):
             if getattr(self, name) < 0:
                 raise TransferOptionsError(f"{name} must not be negative", hint=_HINT)
@@ -111,7 +111,7 @@ class TransferOptions:
 
 
 def is_owned(argument: str) -> bool:
-    """Whether an argument for rsync is one that only huai may give."""
+    """Return True for an argument of rsync that only huai may pass."""
     if argument.startswith("--"):
         return argument.startswith(_FORBIDDEN) or argument.partition("=")[0] in _OWNED
     for letter in argument[1:] if argument.startswith("-") else "":
@@ -123,7 +123,7 @@ def is_owned(argument: str) -> bool:
 
 
 def concerns_connections(extra: Iterable[str]) -> bool:
-    """Whether all of `extra` is about how to reach an rsync, and what passes between two."""
+    """Return True if all of `extra` is about the connection to an rsync."""
     arguments = iter(extra)
     for argument in arguments:
         name, equals, _ = argument.partition("=")
@@ -141,8 +141,8 @@ def concerns_connections(extra: Iterable[str]) -> bool:
 
 
 def without_secrets(extra: tuple[str, ...]) -> tuple[str, ...]:
-    """`extra` for a URL that the upstream chose: without passwords and remote shells."""
-    kept: list[str] = []
+    """Return `extra` for a URL of the upstream: without passwords and remote shells."""
+    arguments_left: list[str] = []
     arguments = iter(extra)
     for argument in arguments:
         name, equals, _ = argument.partition("=")
@@ -150,5 +150,5 @@ def without_secrets(extra: tuple[str, ...]) -> tuple[str, ...]:
             if not equals:
                 next(arguments, None)
         elif not argument.startswith("-e"):
-            kept.append(argument)
-    return tuple(kept)
+            arguments_left.append(argument)
+    return tuple(arguments_left)

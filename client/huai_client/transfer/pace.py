@@ -1,4 +1,4 @@
-"""The pace of an attempt: it ends where another URL could bring the files sooner."""
+"""The pace of an attempt, which ends if another URL could send the files sooner."""
 
 import time
 from collections.abc import Callable
@@ -9,9 +9,9 @@ from huai_client.transfer.urls import ContentUrl
 _WINDOW = 30.0
 """Seconds over which the rate is measured, or the timeout if that is less."""
 _LEFT_SECONDS = 60.0
-"""An attempt that ends sooner at its rate is not disturbed."""
+"""Seconds: an attempt that ends sooner at its rate is not interrupted."""
 _FREE_SHARE = 4
-"""A rate above a fourth of the limit on bandwidth is ours, not the URL's."""
+"""A rate above a fourth of the bandwidth limit is due to the limit, not to the URL."""
 _KIBIBYTE = 1024
 
 
@@ -26,7 +26,7 @@ class Pace:
         timeout: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`size`: bytes of the files that are asked for; `timeout` in seconds."""
+        """`size`: bytes of the requested files; `timeout` in seconds."""
         self._sources = sources
         self._url = url
         self._size = size
@@ -36,11 +36,11 @@ class Pace:
         self._before = 0
 
     def is_too_slow(self, done: int, moved: Callable[[], int | None], bwlimit: int) -> bool:
-        """Return True if another URL is to be asked; called now and then.
+        """Return True if another URL should be tried; called now and then.
 
-        `done`: bytes of the files so far.  `moved` returns all that was read, from network and
-        disk, None if unknown: rsync may be busy with a large basis.  `bwlimit`: KiB/s of this
-        attempt, 0 if there is no limit.
+        `done`: bytes of the files so far.  `moved` returns all bytes that were read, from network
+        and disk, None if unknown: rsync may be busy with a large basis.  `bwlimit`: KiB/s of this
+        attempt, 0 for no limit.
         """
         now = self._clock()
         if now - self._began < self._window:

@@ -1,6 +1,6 @@
-"""Tests a content URL by one run of rsync, which asks for the folder and none of its content.
+"""Tests a content URL by one run of rsync, which lists the folder and none of its content.
 
-One of HTTP is left to `http.probe`.
+A URL of HTTP is tested by `http.probe`.
 
 Costs the upstream one connection and the reading of one directory.
 """
@@ -18,11 +18,11 @@ from huai_client.transfer.rsync.run import Bounds, RsyncProcess
 from huai_client.transfer.urls import ContentUrl, Transport
 from huai_schema.errors import HuaiError
 
-_ASK = ("--list-only", "--dirs", "--exclude=*", "--no-motd")
+_LIST_OPTIONS = ("--list-only", "--dirs", "--exclude=*", "--no-motd")
 
 
 def probe(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
-    """The error of `url`; None: it answers.  Takes two timeouts at most."""
+    """Return the error of `url`, or None if it responds.  Takes two timeouts at most."""
     if url.transport is Transport.HTTP:
         from huai_client.transfer.http.probe import probe_http  # loads libcurl
 
@@ -30,7 +30,7 @@ def probe(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
     if refusal := refusal_of(url, options):
         return refusal
     extra = options.extra if url.own else without_secrets(options.extra)
-    command = [options.program, *extra, *_ASK, f"--timeout={options.timeout}"]
+    command = [options.program, *extra, *_LIST_OPTIONS, f"--timeout={options.timeout}"]
     if url.transport is Transport.DAEMON and not has_shell(extra):
         command.append(f"--contimeout={options.contimeout}")
     arguments = [os.fsencode(argument) for argument in (*command, "--", url.source)]

@@ -1,7 +1,6 @@
-"""What all streams of one transfer share.
+"""The state that all streams of one transfer share.
 
-Made once for each transfer.  Streams are threads: what they change here, they change by calls that
-are safe between threads.
+Made once for each transfer.  Streams are threads: they change this state by thread-safe calls.
 """
 
 from collections import deque
@@ -22,7 +21,7 @@ from huai_schema.paths import RelPath
 
 NOT_READABLE = "permission denied at the upstream"
 _FEW_FILES = 100
-"""So many are not worth a connection of their own; more are spread evenly over the streams."""
+"""Fewer files are not worth a connection of their own; more are spread evenly over the streams."""
 
 _TURNS = 8
 """Batches for each stream, where URLs take turns."""
@@ -30,7 +29,7 @@ _TURNS = 8
 
 @dataclass(slots=True)
 class Shared:
-    """One transfer: what it has to bring, what from, within which limits."""
+    """One transfer: its files, its sources and its limits."""
 
     files: InitVar[Sequence[File]]
     sources: Sources
@@ -38,11 +37,11 @@ class Shared:
     options: TransferOptions
     tally: Tally
     compare_dest: bytes
-    """The tree that holds older content, an absolute path."""
+    """The tree with older content, as an absolute path."""
     lock: int
     """The handle of the staging area's lock."""
     by_rsync: bool
-    """Whether rsync is run at all."""
+    """True if rsync is run at all."""
     queue: deque[Batch] = field(init=False)
     """Batches that no stream has taken yet."""
     width: int = field(init=False)
@@ -51,9 +50,9 @@ class Shared:
     busy: BusyBackoff = field(init=False)
     admission: Admission = field(init=False)
     refusals: dict[RelPath, str] = field(default_factory=dict)
-    """Why files were not handed out, by path; of those that another URL has, too."""
+    """The reasons why files were not served, by path; another URL may have them."""
     newer: dict[RelPath, File] = field(default_factory=dict)
-    """Volatile files that are other ones than the metadata say, as they arrived."""
+    """Volatile files that differ from the metadata, as they arrived."""
 
     def __post_init__(self, files: Sequence[File]) -> None:
         """Cut `files` into batches, and share the limits among the streams."""
@@ -64,7 +63,7 @@ class Shared:
         if self.by_rsync and not trusts_sender(require_rsync(options.program)):
             max_files = min(max_files, MAX_FILES_COMPARED)
         enough = min(ENOUGH_FILES, even)
-        if self.sources.divides:  # else all of a large directory would come from one
+        if self.sources.divides:  # else one URL would serve all of a large directory
             max_files = min(max_files, enough)
         cut = batches(files, enough=enough, max_files=max_files, max_bytes=options.batch_bytes)
         self.queue = deque(map(Batch, cut))

@@ -1,9 +1,9 @@
-"""Several streams over one queue of batches: every URL in turn, and what failed tried again.
+"""Several streams over one queue of batches: every URL in turn, with retries.
 
-There is one worker more than runs of rsync: while one verifies what came, its successor already
-transfers.  Rules to keep: whatever ends a transfer, every rsync is stopped and waited for; files
-leave a batch by a verdict of the staging area only, so that nothing that arrived is asked for
-again, and all of it stays for the next run.
+There is one worker more than runs of rsync: while one verifies arrived files, the next already
+transfers.  Rules: however a transfer ends, every rsync is stopped and waited for; files leave a
+batch by a verdict of the staging area only, so that no arrived file is requested again, and all of
+them stay for the next run.
 """
 
 import threading
@@ -31,35 +31,34 @@ from huai_schema.entries import File
 _RETRY_MAX = 60.0
 _UNANSWERED = (UnreachableError, UnansweredError)
 _UNANSWERED_MOST = 2
-"""Tries of a batch before anything has come from anywhere: what is down then stays down."""
+"""Attempts at a batch before any URL has sent anything: then all stay down."""
 _REFUSED_MOST = 8
-"""Names that are given up one by one before any run came to its end."""
+"""Names that are given up one by one before any run ended normally."""
 
 
 class Failed(NamedTuple):
-    """What did not arrive."""
+    """The files that did not arrive."""
 
     verdicts: list[tuple[File, Arrival]]
     late: list[File]
-    """Time was up before it was their turn, or before they were whole."""
+    """The deadline passed before their turn, or before they were complete."""
 
 
 class Streams:
     """The streams of one transfer."""
 
     def __init__(self, shared: Shared) -> None:
-        """Nothing runs yet."""
         self._shared = shared
         self._ended_well = False
-        """Whether any run of rsync came to its end."""
+        """True if any run of rsync ended normally."""
         self._answered = False
         """True if any URL has sent anything at all."""
-        self._said: frozenset[str] = frozenset()
+        self._reported: frozenset[str] = frozenset()
         self._guard = threading.Lock()
         self._failed = Failed([], [])
 
     def run(self) -> Failed:
-        """Transfer all batches; raises what ended the transfer early."""
+        """Transfer all batches; raises the error that ended the transfer early."""
         shared = self._shared
         workers = min(shared.width + 1, max(1, len(shared.queue)))
         with ThreadPoolExecutor(workers, thread_name_prefix="huai-stream") as pool:
@@ -75,34 +74,34 @@ class Streams:
         return self._failed
 
     def _work(self, stream: int) -> None:
-        """One batch after the other, until none is left or the time is up."""
+        """Transfer one batch after the other, until none is left or the deadline."""
         shared = self._shared
-        while (batch := self._next()) is not None:
+        while (batch := self._next_batch()) is not None:
             files, size = len(batch.open), sum(sizes(batch.open))
             try:
-                parts = self._tried(batch, stream)
+                parts = self._try_repeatedly(batch, stream)
                 shared.busy.admitted(stream)
-                if shared.queue:  # else there is little left to do meanwhile
+                if shared.queue:  # else there is little left to overlap with
                     shared.staging.begin_to_write(files, size)
                 self._put_back(*parts)
                 if not parts:
                     self._conclude(batch)
             except UpstreamFullError as error:
-                self._put_back(batch)  # another stream may have a connection, and take it over
+                self._put_back(batch)  # a stream with a connection may take it over
                 if not self._wait_for_turn(stream, error):
                     return
             except OutOfTimeError:
                 self._put_back(batch)
                 return
 
-    def _tried(self, batch: Batch, stream: int) -> list[Batch]:
-        """As `_ask_all`, tried again as long as that may help."""
+    def _try_repeatedly(self, batch: Batch, stream: int) -> list[Batch]:
+        """Try all URLs, and repeat that as long as it may help."""
         shared, options = self._shared, self._shared.options
         unanswered: list[TransferError] = []
 
         def ask() -> list[Batch]:
             try:
-                return self._ask_all(batch, stream)
+                return self._try_urls(batch, stream)
             except _UNANSWERED as error:
                 unanswered.append(error)
                 raise
@@ -115,11 +114,11 @@ class Streams:
         backoff = Backoff(options.retries, options.backoff, _RETRY_MAX)
         return retry(ask, TransientError, backoff, pause)
 
-    def _ask_all(self, batch: Batch, stream: int) -> list[Batch]:
-        """Ask every URL once, until one has answered with everything.
+    def _try_urls(self, batch: Batch, stream: int) -> list[Batch]:
+        """Request the batch from each URL once, until it is complete.
 
-        Returns the parts of the batch that have to be asked for by themselves, since rsync gives
-        up over some name.  Raises if every URL failed.
+        Returns the parts of the batch that have to be requested separately, since rsync gives up
+        over some name.  Raises if every URL failed.
         """
         shared, sources = self._shared, self._shared.sources
         failures: list[TransferError] = []
@@ -144,20 +143,20 @@ class Streams:
                 return []
         slow = [failure for failure in failures if isinstance(failure, SlowerError)]
         if slow and len(failures) < len(urls):
-            raise slow[0]  # nobody else has what is left: it is asked again, and not left again
+            raise slow[0]  # no other URL has the rest: this one is tried again, and not left again
         if len(failures) == len(urls):
             raise min(failures, key=_severity)
         return []
 
     def _is_worth_saying(self, failure: TransferError, urls: int) -> bool:
-        """Return False for what the end of the transfer says anyway, or was said before."""
+        """Return False for a failure that the end of the transfer reports, or that was reported."""
         if self._answered:
             return True
-        said, self._said = self._said, self._said | {failure.message}
-        return urls > 1 and failure.message not in said
+        reported, self._reported = self._reported, self._reported | {failure.message}
+        return urls > 1 and failure.message not in reported
 
     def _is_of_names(self) -> bool:
-        """Whether a refusal is about single names: else every one would be refused."""
+        """Return True if a refusal is about single names: else every one would be refused."""
         return self._ended_well or len(self._shared.refusals) < _REFUSED_MOST
 
     def _conclude(self, batch: Batch) -> None:
@@ -166,7 +165,7 @@ class Streams:
         for file, verdict in batch.verdicts:
             self._shared.tally.given_up(file, verdict)
 
-    def _next(self) -> Batch | None:
+    def _next_batch(self) -> Batch | None:
         shared = self._shared
         with self._guard:
             idle = not shared.queue or shared.processes.over or shared.processes.late
@@ -177,7 +176,7 @@ class Streams:
             self._shared.queue.extendleft(reversed(parts))
 
     def _wait_for_turn(self, stream: int, error: UpstreamFullError) -> bool:
-        """Wait until `stream` may ask again; False if the time is up, raises without patience."""
+        """Wait until `stream` may retry; False at the deadline, raises without patience."""
         shared = self._shared
         pause = shared.busy.refused(stream, error.retry_after)
         if pause is None:
@@ -192,6 +191,6 @@ class Streams:
 
 
 def _severity(failure: TransferError) -> int:
-    """How unlikely another attempt is to help: 0 is the most hopeful."""
+    """Return how unlikely another attempt is to help: 0 is the most hopeful."""
     kinds = (UpstreamFullError, TransientError, TransferError)
     return [isinstance(failure, kind) for kind in kinds].index(True)

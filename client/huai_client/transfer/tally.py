@@ -1,4 +1,4 @@
-"""Adds up what the streams report and tells the listener, one call at a time."""
+"""Adds up the reports of the streams for the listener, one call at a time."""
 
 import threading
 from collections.abc import Sequence
@@ -21,72 +21,72 @@ _NOTHING = Amount(0, 0)
 
 
 class Tally:
-    """The figures of one `fetch`."""
+    """The totals of one `fetch`."""
 
     def __init__(self, listener: Listener) -> None:
         self.received = 0
-        """Bytes over the wire, as far as rsync ended well enough to tell."""
+        """Bytes over the wire, as far as rsync reported them."""
         self._listener = listener
         self._lock = threading.Lock()
         self._done = _NOTHING
         self._in_flight: dict[int, Amount] = {}
-        self._told = _NOTHING
+        self._reported = _NOTHING
         self._waits: set[str] = set()
 
     def started(self, files: int, size: int) -> None:
-        """The transfer begins."""
+        """Begin the transfer."""
         with self._lock:
             self._listener.started(files, size)
 
     def in_flight(self, stream: int, size: int, files: int = 0) -> None:
-        """`stream` has received `size` bytes of its batch, and `files` of it to their ends."""
+        """Record that `stream` received `size` bytes of its batch, and `files` complete files."""
         with self._lock:
             self._in_flight[stream] = Amount(size, files)
-            self._progressed()
+            self._report_progress()
 
     def completed(self, stream: int, received: int) -> None:
-        """`stream`'s rsync has ended; what counts from now on are verdicts."""
+        """Record the end of `stream`'s rsync; from now on verdicts count."""
         with self._lock:
             self.received += received
             self._in_flight.pop(stream, None)
 
     def arrived(self, files: Sequence[File], size: int | None = None) -> None:
-        """`files` are verified; `size`: the bytes of them that had to come (None: all)."""
+        """Record verified files; `size`: their transferred bytes, if not all."""
         with self._lock:
-            came = sum(sizes(files)) if size is None else size
-            self._done = Amount(self._done.size + came, self._done.files + len(files))
-            self._progressed()
+            transferred = sum(sizes(files)) if size is None else size
+            self._done = Amount(self._done.size + transferred, self._done.files + len(files))
+            self._report_progress()
             self._listener.finished(files)
 
     def given_up(self, file: File, verdict: Arrival) -> None:
-        """`file` will not come."""
+        """Record a file that will not arrive."""
         with self._lock:
             self._done = self._done._replace(size=self._done.size + file.size)
-            self._progressed()
+            self._report_progress()
             self._listener.refused(file, verdict)
 
     def retried(self, reason: str) -> None:
-        """An attempt failed."""
+        """Report a failed attempt."""
         with self._lock:
             self._listener.retried(reason)
 
     def waiting(self, reason: str) -> None:
-        """A stream waits; said once for each reason, however often it asks again."""
+        """Report a stream that waits; once for each reason."""
         with self._lock:
             if reason not in self._waits:
                 self._waits.add(reason)
                 self._listener.waiting(reason)
 
     def ended(self) -> None:
-        """The transfer is over."""
+        """End the transfer."""
         with self._lock:
             self._listener.ended()
 
-    def _progressed(self) -> None:
+    def _report_progress(self) -> None:
         parts = (self._done, *self._in_flight.values())
         size, files = (sum(amounts) for amounts in zip(*parts, strict=True))
-        # An attempt that failed takes nothing back.
-        now = Amount(max(size, self._told.size), max(files, self._told.files))
-        if now != self._told:
-            self._told = now
+        # A failed attempt never lowers the progress.
+        now = Amount(max(size, self._reported.size), max(files, self._reported.files))
+        if now != self._reported:
+            self._reported = now
             self._listener.progressed(*now)

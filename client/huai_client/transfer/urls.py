@@ -1,4 +1,4 @@
-"""Where content comes from: a URL checked once, and safe on a command line from then on.
+"""Content URLs, checked once, and then safe on a command line.
 
 Pure.  URLs may come from an upstream's metadata, so they are hostile input: nothing
 here may be taken for an option by rsync or ssh, or be expanded by a remote shell; and one of HTTP
@@ -28,22 +28,22 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _REMOTE_PATTERN = re.compile(r"[*?\[\\]")
 _BYTES_MAX = 4096
 _LAST = 1_000_000
-"""A priority behind those that can be configured."""
+"""A priority behind all that can be configured."""
 _KINDS = (
     "use rsync://HOST/MODULE, HOST::MODULE, https://HOST/PATH, http://HOST/PATH, [USER@]HOST:PATH "
     "or /ABSOLUTE/PATH"
 )
-_NO_LOGIN = "a login for HTTP stands in ~/.netrc or in the file of http_headers"
+_NO_LOGIN = "put a login for HTTP into ~/.netrc or into the file of http_headers"
 
 
 class ContentUrlError(HuaiError):
-    """A content URL that must not be asked."""
+    """A content URL that must not be used."""
 
     exit_code = ExitCode.CONFIG
 
 
 class Transport(Enum):
-    """How to get there."""
+    """The kinds of connections to content."""
 
     DAEMON = "rsync daemon"
     SHELL = "remote shell"
@@ -52,32 +52,32 @@ class Transport(Enum):
 
 
 UPSTREAM_MAY_NAME = (Transport.DAEMON, Transport.HTTP)
-"""A local path or a shell login that it chose would make this machine hand out its own files, or
-its keys."""
+"""With a local path or a shell login of its choice an upstream could make this machine publish its
+own files, or use its keys."""
 
 
 class ContentUrl(NamedTuple):
-    """A place that holds a module's content; make one with `parse`."""
+    """The URL of a module's content; make one with `parse`."""
 
     transport: Transport
     source: str
-    """rsync's source argument, or the address of the folder; ended by a slash."""
+    """rsync's source argument, or the URL of the folder; with a slash at its end."""
     own: bool = False
-    """Whether the administrator named it: only such a URL is given passwords and logins."""
+    """True if the administrator named it: only such a URL gets passwords and logins."""
     priority: int = 1
-    """Those of a higher number are asked for what others do not bring."""
+    """URLs of a higher number are tried for files that the others lack."""
     share: int = 0
-    """Of what is fetched, among those of equal priority; 0: what others do not bring."""
+    """Share of the files, among URLs of equal priority; 0: files that the others lack."""
 
     @classmethod
     def parse(cls, text: str) -> "ContentUrl":
-        """Read `rsync://host[:port]/module[/path]`, `host::module`, `http[s]://host[:port][/path]`.
+        """Parse `rsync://host[:port]/module[/path]`, `host::module`, `http[s]://host[:port][/path]`.
 
         Or `[user@]host:path`, or `/path`.  Raises `ContentUrlError` for anything else.
         """
         if _CONTROL.search(text) or len(text.encode("utf-8", "surrogateescape")) > _BYTES_MAX:
             raise ContentUrlError(
-                f"a content URL is over-long or holds control characters: {masked(text)[:80]!r}"
+                f"a content URL is too long or contains control characters: {masked(text)[:80]!r}"
             )
         transport = _transport(text)
         if transport is None or ".." in text.split("/"):
@@ -103,15 +103,15 @@ class ContentUrl(NamedTuple):
 
     @property
     def host(self) -> str:
-        """The machine, without user and port; empty: this one."""
+        """The machine, without user and port; empty for this one."""
         if self.transport is Transport.LOCAL:
             return ""
-        found = _HOST_PART.match(self.source)
-        return found[1] if found else ""
+        match = _HOST_PART.match(self.source)
+        return match[1] if match else ""
 
     @property
     def service(self) -> str:
-        """What has to answer there, whichever module it is asked for; empty: nothing."""
+        """Scheme, host and port, which all modules of a server share; empty for this machine."""
         if self.transport is Transport.DAEMON:
             daemon = self.source.startswith(_SCHEME)
             return service_of(self.source if daemon else _SCHEME + self.host)
@@ -120,7 +120,7 @@ class ContentUrl(NamedTuple):
         return f"ssh://{self.host.lower()}" if self.host else ""
 
     def __str__(self) -> str:
-        return self.source  # no kind of content URL has a password in it
+        return self.source  # no kind of content URL contains a password
 
 
 def _transport(text: str) -> Transport | None:
@@ -138,30 +138,30 @@ def _transport(text: str) -> Transport | None:
 
 
 def own_urls(places: Iterable[ContentPlace]) -> list[ContentUrl]:
-    """The administrator's, by priority; raises `ContentUrlError`."""
-    found = [
+    """Return the administrator's URLs, by priority; raises `ContentUrlError`."""
+    urls = [
         _own(each.url)._replace(own=True, priority=each.priority, share=each.share)
         for each in places
     ]
-    return sorted(found, key=lambda url: url.priority)
+    return sorted(urls, key=lambda url: url.priority)
 
 
 def _own(text: str) -> ContentUrl:
-    # "http://me:1/2@host" and "http:/me:2@host" are URLs, of a path with half of a password in it.
+    # "http://me:1/2@host" and "http:/me:2@host" are URLs whose path has half of a password in it.
     if text.lower().startswith(("http:", "https:")) and masked(text) != text:
-        reason = f"not a content URL, since a password may be in it: {masked(text)!r}"
+        reason = f"not a content URL, since it may contain a password: {masked(text)!r}"
         raise ContentUrlError(reason, hint=f"{_NO_LOGIN}; write %40 for an @ of a path")
     return ContentUrl.parse(text)
 
 
 def upstream_urls(texts: Iterable[str]) -> list[ContentUrl]:
-    """Where the upstream says that the content is, rsync daemons first.
+    """Return the upstream's content URLs, rsync daemons first.
 
-    A web server without HTTP/2 takes a round trip for each small file, and of a changed one it has
-    no differences.
+    A web server without HTTP/2 needs a round trip for each small file, and sends no differences of
+    a changed one.
     """
-    named = [url for text in texts for url in _named(text)]
-    usable = sorted(named, key=lambda url: url.transport is not Transport.DAEMON)
+    permitted = [url for text in texts for url in _parse_permitted(text)]
+    usable = sorted(permitted, key=lambda url: url.transport is not Transport.DAEMON)
     if not usable:
         raise ContentUrlError(
             "the upstream names no content URL that may be used",
@@ -171,18 +171,18 @@ def upstream_urls(texts: Iterable[str]) -> list[ContentUrl]:
     return usable
 
 
-def mirror_urls(descriptor: Descriptor, others: Iterable[ContentUrl]) -> list[ContentUrl]:
-    """The mirrors that the upstream names, without `others`; for what a digest proves only.
+def mirror_urls(descriptor: Descriptor, other_urls: Iterable[ContentUrl]) -> list[ContentUrl]:
+    """Return the upstream's mirrors, without `other_urls`; only for files that a digest proves.
 
     They come after all others.
     """
-    known = {url.source for url in others}
-    named = [url for text in descriptor.mirrors for url in _named(text)]
-    return [url._replace(priority=_LAST) for url in named if url.source not in known]
+    known_sources = {url.source for url in other_urls}
+    permitted = [url for text in descriptor.mirrors for url in _parse_permitted(text)]
+    return [url._replace(priority=_LAST) for url in permitted if url.source not in known_sources]
 
 
-def _named(text: str) -> Iterator[ContentUrl]:
-    """The URL if an upstream may name it; other kinds may come with later versions."""
+def _parse_permitted(text: str) -> Iterator[ContentUrl]:
+    """Yield the URL if an upstream may name it; later versions may have other kinds."""
     with suppress(ContentUrlError):
         url = ContentUrl.parse(text)
         if url.transport in UPSTREAM_MAY_NAME:

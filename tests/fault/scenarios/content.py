@@ -173,8 +173,8 @@ def brought(tree: Tree, staging: Staging, threads: int = 1) -> str:
 
     policy = ReusePolicy(1 << 62, hardlink=False, threads=threads)
     with LocalContent(tree, staging, policy) as local:
-        taken = local.take(WANTED, REUSES)
-        outcome = Outcome(taken.here, [], [], 0) + transfer(taken.absent)
+        taken = local.stage_local(WANTED, REUSES)
+        outcome = Outcome(taken.ready, [], [], 0) + transfer(taken.absent)
         local.copy_twins(taken.twins, WANTED, REUSES)
         outcome += transfer(taken.twins)
     assert {*outcome.arrived, *outcome.missing} == {*WANTED}

@@ -20,7 +20,7 @@ import msgspec
 from huai_client.cli.parallel.child import forget_handlers
 from huai_client.config.mirror import Mirror
 from huai_client.config.tls import TlsError, TlsFiles
-from huai_client.metadata.events import NoEventsError, Told, listen
+from huai_client.metadata.events import CommitEvent, NoEventsError, listen
 from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http, server_and_module
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 4.0, 300.0
@@ -118,5 +118,5 @@ def _listen(base: MetadataUrl, source: Source, until: float, print_event: PrintE
     return False
 
 
-def _as_line(event: Told) -> dict[str, object]:
+def _as_line(event: CommitEvent) -> dict[str, object]:
     return dict(msgspec.structs.asdict(event))

@@ -1,11 +1,11 @@
-"""libcurl, as metadata and content use it.
+"""libcurl, for metadata and content.
 
-    redirection where a redirection may lead (pure)
-    head        status and headers, and the values that they have (pure)
+    redirection the target of a redirect, checked (pure)
+    head        status and headers, and values of headers (pure)
     errors      the numbers of libcurl's errors (pure)
-    handle      one transfer: certificates, proxy, addresses that it may connect to
-    loop        transfers side by side, by epoll
+    handle      one transfer: certificates, proxy, permitted addresses
+    loop        concurrent transfers, by epoll
     exchange    a request, and its response read piece by piece
 
-The last three load libcurl, which takes 20 ms: import them where something is requested.
+The last three load libcurl, which takes 20 ms: import them where a request is sent.
 """

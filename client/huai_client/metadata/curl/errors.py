@@ -1,6 +1,6 @@
-"""The numbers of libcurl's errors (libcurl-errors(3)), by what they mean.
+"""The numbers of libcurl's errors (libcurl-errors(3)), by their meaning.
 
-Pure, so that whoever handles an error need not load libcurl.
+Pure, so that errors can be handled without loading libcurl.
 """
 
 import re
@@ -13,7 +13,7 @@ NOT_HTTP = frozenset({1, 3, 43})
 NO_NAME = frozenset({5, 6})
 """The name of a host, or of a proxy, has no address."""
 NO_HOST = NO_NAME | {7, 97}
-"""Nobody answers at the address of the host, or of the proxy."""
+"""No server responds at the address of the host, or of the proxy."""
 ENDED_EARLY = frozenset({18, 52})
 SILENT = 28
 NOT_TRUSTED = frozenset({51, 60, 83, 90, 91})
@@ -21,9 +21,9 @@ NO_AUTHORITIES = frozenset({77, 82})
 OWN_CERTIFICATE = 58
 NO_TLS = 35
 _TIME = re.compile(r" after [0-9]+ ms(?=:|$)")
-"""Differs from one attempt to the next."""
+"""The part that differs from one attempt to the next."""
 _NO_CONNECTION = re.compile(r"Could(?:n't| not) connect to server$")
-"""The words of libcurl for any error of the system."""
+"""libcurl's words for any error of the system."""
 _TEXT_MOST = 300
 
 
@@ -31,23 +31,23 @@ class CurlError(NamedTuple):
     """The end of a transfer of libcurl."""
 
     number: int
-    """0: well."""
+    """0 for success."""
     text: str = ""
     system: str = ""
     """The system's error of the last connection."""
 
     @property
     def reason(self) -> str:
-        """Its text, for people."""
+        """The message, made printable."""
         text = _TIME.sub("", printable(self.text)) or "the connection broke"
-        return _NO_CONNECTION.sub(lambda _: self.system or "nobody answers", text)
+        return _NO_CONNECTION.sub(lambda _: self.system or "no server responds", text)
 
 
 class BrokenError(Exception):
-    """libcurl ended a transfer."""
+    """A transfer that libcurl ended."""
 
     def __init__(self, error: CurlError, proxy: Proxy | None, refusal: str) -> None:
-        """`proxy`: the one that was to be asked.  `refusal`: why an address was not."""
+        """`proxy`: the one in use.  `refusal`: the reason why an address is not permitted."""
         super().__init__(error.reason)
         self.number = error.number
         self.reason = error.reason
@@ -56,9 +56,9 @@ class BrokenError(Exception):
 
 
 class SlowError(TimeoutError):
-    """A response comes too slowly."""
+    """A response that arrives too slowly."""
 
 
 def printable(text: str) -> str:
-    """Return what another program says, without anything that a terminal would obey."""
+    """Return the message of another program, without control characters."""
     return quoted(" ".join(text[:_TEXT_MOST].split()))

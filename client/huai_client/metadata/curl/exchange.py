@@ -2,13 +2,13 @@
 
 Rules, from the moment a request is made:
 
-- Its response has the timeout, and a second more for each `MINIMUM_RATE` bytes of its body that
-  were read.  What else comes (interim responses, headers, trailers) earns no time.
-- The timeout is for each time that nothing comes, too.
-- At the deadline, and after `LONGEST`, it is over however fast it comes.
-- A response that is not read makes the other side wait: no more than `_HELD_MOST` is held here.
+- The response has the timeout, and a second more for each `MINIMUM_RATE` bytes of its body that
+  were read.  Other data (interim responses, headers, trailers) earn no time.
+- Each pause without data is limited by the timeout, too.
+- The transfer ends at the deadline, and after `LONGEST`, at any speed.
+- A response that is not read makes the server wait: at most `_BUFFERED_MOST` bytes are buffered.
 
-Connections stay open for the next request, and each thread has its own: there is no lock.
+Connections are kept alive for the next request.  Each thread has its own, so there are no locks.
 """
 
 import os
@@ -30,39 +30,39 @@ from huai_client.run.deadline import Deadline
 from huai_program.urls import split_url
 
 MINIMUM_RATE = 1024
-"""Bytes a second that an upstream has to send on average."""
+"""Bytes a second that an upstream must send on average."""
 LONGEST = 86_400.0
 """Seconds that a response may take."""
-LATE = "the metadata did not come in time, and nothing was changed"
-_HELD_MOST = 1 << 20
+LATE = "the metadata did not arrive in time, and nothing was changed"
+_BUFFERED_MOST = 1 << 20
 _HEAD_MOST = 256 << 10
 """Bytes of headers, interim responses and trailers."""
 _CONNECTIONS = 16
-_REFUSED = 0
-"""Bytes taken: libcurl ends the transfer."""
+_ABORT = 0
+"""The return value of a callback that makes libcurl end the transfer."""
 _INTERIM = range(100, 200)
 
 
-class Request(NamedTuple):
-    """A request: its URL, body and headers, and the addresses that it may reach."""
+class CurlRequest(NamedTuple):
+    """A request as libcurl sends it, and the addresses that it may connect to."""
 
     url: str
     body: bytes | None = None
-    """Sent by POST, if there is one."""
+    """Sent by POST, if there is a body."""
     headers: Mapping[str, str] = {}
     tls: TlsFiles = SYSTEM_TLS
-    """Own certificates, for the hosts that they name."""
+    """Certificates configured for hosts."""
     reach: Reach | None = None
-    """The addresses that `url` may lead to; None: any, as client.toml names it."""
+    """Addresses that `url` may lead to; None for any, as with a URL of client.toml."""
 
 
 class Exchange(Handle):
-    """A request that is on its way; to be closed, as a context manager."""
+    """A request in progress, as a context manager."""
 
-    def __init__(self, request: Request, *, timeout: float, deadline: Deadline) -> None:
-        """Send it, as far as that needs no waiting.
+    def __init__(self, request: CurlRequest, *, timeout: float, deadline: Deadline) -> None:
+        """Send the request, as far as that is possible without waiting.
 
-        `TlsError` for a key that others may read, `ValueError` for a proxy that has no host.
+        `TlsError` for a key that other users may read, `ValueError` for a proxy without a host.
         """
         files = request.tls.at(request.url)
         check_key(files)
@@ -75,8 +75,8 @@ class Exchange(Handle):
         self._body = bytearray()
         self._paused = False
         self._end: CurlError | None = None
-        self._waits = time.monotonic()
-        self._came = False
+        self._last_data = time.monotonic()
+        self._has_data = False
         self._proxy = proxy_for(split_url(request.url))
         self._set_up(request)
         self._session = _session()
@@ -90,27 +90,27 @@ class Exchange(Handle):
         self.close()
 
     def close(self) -> None:
-        """Let go of it; the connection stays open if the response was read to its end."""
+        """End the exchange; the connection stays open if the response was read to its end."""
         if self._end is None:
             self._session.break_off(self)
         super().close()
 
     def renew(self) -> None:
-        """Give what is still to come the time of a new response."""
+        """Restart the timeout for the rest of the response."""
         self._began = time.monotonic()
         self._read = 0
 
     def head(self) -> Head:
         """Wait for the final head, and return it."""
-        self._waits = time.monotonic()
+        self._last_data = time.monotonic()
         while self._head is None:
             self._check_end()
             self._step()
         return self._head
 
     def read(self, size: int) -> bytes:
-        """Return some of the body, at most `size` bytes; empty: it has ended."""
-        self._waits = time.monotonic()
+        """Return some of the body, at most `size` bytes; empty at its end."""
+        self._last_data = time.monotonic()
         while not self._body:
             if self._end is not None:
                 self._check_end()
@@ -122,14 +122,14 @@ class Exchange(Handle):
         return data
 
     def end(self, error: CurlError) -> None:
-        """Note how it ended."""
+        """Record how the transfer ended."""
         self._end = error
 
-    def _set_up(self, request: Request) -> None:
+    def _set_up(self, request: CurlRequest) -> None:
         curl = self.curl
         headers = {"Accept-Encoding": "identity", **request.headers}
         if request.body is not None:
-            headers["Expect"] = ""  # libcurl would ask whether to send a long one
+            headers["Expect"] = ""  # libcurl would send `100-continue` with a long body
             curl.setopt(pycurl.POST, 1)
             curl.setopt(pycurl.POSTFIELDSIZE_LARGE, len(request.body))
             curl.setopt(pycurl.COPYPOSTFIELDS, request.body)
@@ -150,7 +150,7 @@ class Exchange(Handle):
             raise BrokenError(self._end, self._proxy, self.refusal)
 
     def _step(self) -> None:
-        """Wait until anything happens, as long as the rules allow."""
+        """Wait for the next event, as long as the rules allow."""
         if self._paused:
             self._paused = False
             self.curl.pause(pycurl.PAUSE_CONT)
@@ -158,20 +158,20 @@ class Exchange(Handle):
                 return
         now = time.monotonic()
         patience = min(self._timeout + self._read / MINIMUM_RATE, LONGEST)
-        slow, silent = self._began + patience, self._waits + self._timeout
+        slow, silent = self._began + patience, self._last_data + self._timeout
         self._deadline.check(LATE)
         if now >= min(slow, silent):
-            if self._came and now < silent:
+            if self._has_data and now < silent:
                 raise SlowError("sends too slowly")
             raise TimeoutError
         self._session.step(self._deadline.bound(min(slow, silent) - now))
 
     def _take_header(self, line: bytes) -> int | None:
         try:
-            self._waits, self._came = time.monotonic(), True
+            self._last_data, self._has_data = time.monotonic(), True
             self._head_bytes += len(line)
             if self._head_bytes > _HEAD_MOST:
-                return _REFUSED
+                return _ABORT
             if self._head is None:
                 self._head_lines += line
                 if not line.strip():
@@ -180,49 +180,49 @@ class Exchange(Handle):
                     self._head = None if head.status in _INTERIM else head
         except BaseException as error:  # noqa: BLE001 - see `handle`
             self.broken = error
-            return _REFUSED
+            return _ABORT
         return None
 
     def _take_body(self, data: bytes) -> int | None:
         try:
-            self._waits, self._came = time.monotonic(), True
-            if len(self._body) >= _HELD_MOST:
+            self._last_data, self._has_data = time.monotonic(), True
+            if len(self._body) >= _BUFFERED_MOST:
                 self._paused = True
                 return pycurl.WRITEFUNC_PAUSE
             self._body += data
         except BaseException as error:  # noqa: BLE001 - see `handle`
             self.broken = error
-            return _REFUSED
+            return _ABORT
         return None
 
 
 class _Session:
-    """The connections of a thread, and what is on its way on them."""
+    """The connections of a thread, and the exchanges in progress on them."""
 
     def __init__(self) -> None:
         self._loop = Loop(_CONNECTIONS, 1)
         self._exchanges: dict[pycurl.Curl, Exchange] = {}
 
     def begin(self, exchange: Exchange) -> None:
-        """Send it, as far as that needs no waiting."""
+        """Send the request, as far as that is possible without waiting."""
         self._exchanges[exchange.curl] = exchange
         self._loop.begin(exchange.curl)
         self.step(0)
 
     def break_off(self, exchange: Exchange) -> None:
-        """End it at once."""
+        """Abort the exchange."""
         del self._exchanges[exchange.curl]
         self._loop.break_off(exchange.curl)
 
     def step(self, seconds: float) -> None:
-        """Let all of them go on, for so many seconds at most."""
+        """Continue all exchanges, for `seconds` at most."""
         self._loop.step(seconds)
         for curl, error in self._loop.ended():
             self._exchanges.pop(curl).end(error)
 
 
 _sessions: dict[tuple[int, int], _Session] = {}
-"""By process and thread: a child that was forked must not touch connections of its parent."""
+"""Sessions by process and thread: a forked child must not use its parent's connections."""
 
 
 def _session() -> _Session:

@@ -1,7 +1,7 @@
-"""One transfer of libcurl: certificates, proxy, and the addresses that it may connect to.
+"""A transfer of libcurl: certificates, proxy, and the addresses that it may connect to.
 
-Rule: no exception leaves a callback, as libcurl would not know what to do with it; it is kept in
-`broken`, and raised by whoever runs the loop.
+Rule: no exception leaves a callback, as libcurl could not handle it; it is kept in `broken`, and
+raised by the code that runs the loop.
 """
 
 import socket
@@ -17,8 +17,8 @@ from huai_schema import __version__
 
 AGENT = f"huai-client/{__version__}"
 _SUPPRESS_CONNECT_HEADERS = 265
-"""CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl has no name for: what a proxy says about a tunnel
-is no answer of the other side."""
+"""CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name: the headers of a proxy about a
+tunnel do not belong to the response."""
 _BUFFER = 256 << 10
 
 
@@ -34,8 +34,8 @@ class _SocketAddress(Protocol):
 class _Opened:
     """A socket that pycurl takes a duplicate of."""
 
-    def __init__(self, opened: socket.socket) -> None:
-        self._socket = opened
+    def __init__(self, source: socket.socket) -> None:
+        self._socket = source
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -45,12 +45,12 @@ class _Opened:
 
 
 class Handle:
-    """A handle of libcurl, for one request at a time; to be closed."""
+    """A handle of libcurl, for one request at a time.  Close it when done."""
 
     def __init__(self, tls: Tls, reach: Reach | None) -> None:
-        """`tls`: own certificates for the service that is asked.
+        """`tls`: certificates configured for the service.
 
-        `reach`: where a connection may lead, unless it is one to a proxy; None: anywhere.
+        `reach`: the permitted addresses, except for connections to a proxy; None for any.
         """
         self.curl = pycurl.Curl()
         self.tls = tls
@@ -58,15 +58,15 @@ class Handle:
         self.broken: BaseException | None = None
         """The exception that a callback raised."""
         self.refusal = ""
-        """The reason for which an address was not connected to."""
+        """The reason why an address is not permitted."""
         self._has_authorities = False
         for option, value in (
             (pycurl.USERAGENT, AGENT),
             (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
             (pycurl.BUFFERSIZE, _BUFFER),
             (pycurl.NOSIGNAL, 1),  # there are other threads
-            (pycurl.FOLLOWLOCATION, 0),  # `redirection` knows where to, and without a login
-            (pycurl.NETRC, pycurl.NETRC_IGNORED),  # it is read for the administrator's URLs alone
+            (pycurl.FOLLOWLOCATION, 0),  # `redirection` checks the target and drops the login
+            (pycurl.NETRC, pycurl.NETRC_IGNORED),  # it is for the administrator's URLs alone
             (pycurl.PATH_AS_IS, 1),
             (_SUPPRESS_CONNECT_HEADERS, 1),
             (pycurl.SSL_VERIFYPEER, 1),
@@ -76,16 +76,16 @@ class Handle:
         if tls.certificate:
             self.curl.setopt(pycurl.SSLCERT, tls.certificate)
             self.curl.setopt(pycurl.SSLKEY, tls.key)
-            self.curl.setopt(pycurl.KEYPASSWD, "")  # else the terminal would be asked
+            self.curl.setopt(pycurl.KEYPASSWD, "")  # else libcurl would prompt on the terminal
 
     def close(self) -> None:
         """End the transfer."""
         self.curl.close()
 
     def set_proxy(self, proxy: Proxy | None) -> None:
-        """Go through `proxy`, which then decides where that leads, or else where `reach` allows.
+        """Use `proxy`, which then decides the addresses; without one `reach` does.
 
-        libcurl would read the environment by rules of its own, and connect past both.
+        libcurl would follow the environment by rules of its own, and bypass both.
         """
         self.curl.setopt(pycurl.NOPROXY, "")
         self.curl.setopt(pycurl.PROXY, proxy.url.geturl() if proxy else "")
@@ -95,10 +95,10 @@ class Handle:
             self.curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
 
     def set_url(self, address: str) -> None:
-        """Ask `address`."""
+        """Set the URL of the request."""
         self.curl.setopt(pycurl.URL, address)
         if address[:6].lower() == "https:" and not self._has_authorities:
-            # Once: content asks for one file after the other.
+            # Once: a handle is used for one content file after the other.
             trust_authorities(self.curl, self.tls.ca)
             self._has_authorities = True
 

@@ -1,4 +1,4 @@
-"""Status and headers of a response, as libcurl hands them over, line by line.
+"""The status and headers of a response, from libcurl's lines.
 
 Pure.  Any bytes give a head.
 """
@@ -18,54 +18,54 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 class Head(NamedTuple):
-    """Status and headers."""
+    """The status and headers of a response."""
 
     status: int
     fields: Mapping[str, str]
-    """By name in lower case; of a header that comes twice, the first."""
+    """Values by name in lower case; of a repeated header, the first."""
     reason: str = ""
 
     @property
     def content_type(self) -> str:
-        """Without its parameters, in lower case; empty if it is missing."""
+        """The media type without parameters, in lower case; empty if missing."""
         return self.fields.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def read_head(lines: bytes) -> Head:
-    """Return the last head of `lines`: before it are those of a proxy and interim ones."""
+    """Return the last head of `lines`, after those of a proxy and interim ones."""
     begin = lines.rfind(b"\nHTTP/") + 1
     first, *rest = lines[begin:].splitlines() or [b""]
-    found = _STATUS.match(first + b"\n")
+    status_line = _STATUS.match(first + b"\n")
     fields: dict[str, str] = {}
     for line in rest[:_FIELDS_MAX]:
         name, colon, value = line.partition(b":")
         if colon:
             text = value[:_VALUE_MAX].strip(b" \t\r").decode("latin-1")
             fields.setdefault(name.decode("latin-1").lower(), text)
-    if not found:
+    if not status_line:
         return Head(0, fields)
-    return Head(int(found[1]), fields, (found[2] or b"").strip().decode("latin-1"))
+    return Head(int(status_line[1]), fields, (status_line[2] or b"").strip().decode("latin-1"))
 
 
 def retry_after(text: str | None, now: float) -> float:
-    """Seconds from `now` (s since the epoch) to what a Retry-After says (RFC 9110, 10.2.3)."""
+    """Return the seconds from `now` (s since the epoch) until a Retry-After (RFC 9110, 10.2.3)."""
     if text is None:
         return 0
     if re.fullmatch("[0-9]{1,9}", text.strip()):
         return float(text.strip())
-    until = moment(text)
+    until = parse_http_date(text)
     return 0 if until is None else max(0.0, until - now)
 
 
-def moment(text: str) -> float | None:
-    """Seconds since the epoch of an HTTP date (RFC 9110, 5.6.7); None if it is not one."""
+def parse_http_date(text: str) -> float | None:
+    """Return the seconds since the epoch of an HTTP date (RFC 9110, 5.6.7); None if malformed."""
     try:
         usual = _DATE.fullmatch(text)
         if usual:
             month = _MONTHS.index(usual[2]) + 1
             day, year, hour, minute, second = (int(usual[number]) for number in (1, 3, 4, 5, 6))
             return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()
-        import email.utils  # the obsolete forms, which nobody sends: it takes long to load
+        import email.utils  # for the obsolete forms, which are rare: it takes long to load
 
         return email.utils.parsedate_to_datetime(text).timestamp()
     except (ValueError, OverflowError):

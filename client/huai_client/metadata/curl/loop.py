@@ -1,6 +1,6 @@
-"""libcurl's transfers side by side: it is told which sockets are ready, and when its time is up.
+"""Concurrent transfers of libcurl, which is notified of ready sockets and of elapsed timers.
 
-By epoll, since select(2) knows no more than 1024 descriptors.  Knows nothing of HTTP.
+By epoll, since select(2) is limited to 1024 descriptors.  Independent of HTTP.
 """
 
 import os
@@ -21,10 +21,10 @@ _EVENTS = {
 
 
 class Loop:
-    """The handles that are at work; to be closed when none is."""
+    """The event loop of running handles.  Close it when none is left."""
 
     def __init__(self, connections: int, requests: int) -> None:
-        """`connections` there may be at most, with so many `requests` on each of HTTP/2."""
+        """Allow `connections` at a time, with `requests` on each of HTTP/2."""
         self._poll = select.epoll()
         self._sockets: set[int] = set()
         self._due: float | None = None
@@ -46,15 +46,15 @@ class Loop:
         self._poll.close()
 
     def begin(self, handle: pycurl.Curl) -> None:
-        """Set `handle` to work."""
+        """Start `handle`."""
         self._multi.add_handle(handle)
 
     def break_off(self, handle: pycurl.Curl) -> None:
-        """Let `handle` work no more."""
+        """Stop `handle`."""
         self._multi.remove_handle(handle)
 
     def step(self, seconds: float) -> None:
-        """Let libcurl do what can be done now, or within so many seconds."""
+        """Let libcurl process what is ready now, or within `seconds`."""
         now = time.monotonic()
         wait = seconds if self._due is None else max(0.0, min(seconds, self._due - now))
         events = self._poll.poll(wait)
@@ -67,7 +67,7 @@ class Loop:
             self._multi.socket_action(socket, mask)
 
     def ended(self) -> Iterator[tuple[pycurl.Curl, CurlError]]:
-        """The handles that are done, and how they ended.  They are at work no more."""
+        """Yield the handles that ended, and how; they are removed from the loop."""
         more = 1
         while more:
             more, good, bad = self._multi.info_read()
@@ -76,16 +76,16 @@ class Loop:
                 system = os.strerror(handle.getinfo(pycurl.OS_ERRNO)) if number else ""
                 yield handle, CurlError(number, text, system)
 
-    def _watch(self, what: int, socket: int, _multi: object, _data: object) -> None:
-        if what == pycurl.POLL_REMOVE:
+    def _watch(self, action: int, socket: int, _multi: object, _data: object) -> None:
+        if action == pycurl.POLL_REMOVE:
             if socket in self._sockets:
                 self._sockets.discard(socket)
                 with suppress(OSError):  # it was closed before
                     self._poll.unregister(socket)
         elif socket in self._sockets:
-            self._poll.modify(socket, _EVENTS[what])
+            self._poll.modify(socket, _EVENTS[action])
         else:
-            self._poll.register(socket, _EVENTS[what])
+            self._poll.register(socket, _EVENTS[action])
             self._sockets.add(socket)
 
     def _set_timer(self, milliseconds: int) -> None:

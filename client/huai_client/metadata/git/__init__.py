@@ -1,7 +1,7 @@
 """Packs and objects of git, and the program `git`, as far as the client needs them.
 
-`incoming` completes and installs a pack, `connectivity` checks that nothing is missing, and
-`program` asks upstreams that have no static files.
+`incoming` completes and installs a pack, `connectivity` checks that no object is missing, and
+`program` fetches from upstreams that have no static files.
 """
 
 from huai_client.metadata.git.local import LocalRepository, write_shallow

@@ -1,6 +1,6 @@
-"""Whether all that a commit holds is here: nothing may be recorded before that is certain.
+"""Checks that all objects of a commit are here, before the commit is recorded.
 
-The engine looks only at what differs from snapshots that are known to be complete, so that the cost
+The engine reads only the differences from snapshots that are known to be complete, so that the cost
 is that of the change.
 """
 
@@ -17,35 +17,34 @@ _PARENT = re.compile(rb"parent [0-9a-f]{40}\n")
 
 
 class CommitHead(NamedTuple):
-    """What stands at the top of a commit."""
+    """The tree and parents of a commit."""
 
     tree: bytes
     has_parents: bool
 
 
 def read_commit(commit: str, objects: Objects) -> CommitHead:
-    """The top of a commit; `MissingObjectError` if it is not here, or none."""
-    found = objects.find(bytes.fromhex(commit))
-    top = _TREE.match(found.data) if found and found.kind == "commit" else None
-    if found is None or top is None:
-        raise MissingObjectError("there is no such commit", commit)
+    """Read the head of a commit; `MissingObjectError` if it is missing or malformed."""
+    item = objects.find(bytes.fromhex(commit))
+    top = _TREE.match(item.data) if item and item.kind == "commit" else None
+    if item is None or top is None:
+        raise MissingObjectError("the commit is missing", commit)
     return CommitHead(
-        bytes.fromhex(top[1].decode()), _PARENT.match(found.data, top.end()) is not None
+        bytes.fromhex(top[1].decode()), _PARENT.match(item.data, top.end()) is not None
     )
 
 
 def check_connected(
-    wanted: bytes, complete: Iterable[bytes], objects: Objects, work: Work | None = None
+    tree: bytes, complete: Iterable[bytes], objects: Objects, work: Work | None = None
 ) -> None:
-    """`MissingObjectError` if anything below the tree `wanted` is not here.
+    """Raise `MissingObjectError` if any object below `tree` is missing.
 
-    `complete` are trees of which everything is here.  Memory grows with the trees that are here,
-    however often they are named.
+    `complete` are trees whose objects are all here.  Memory grows with the number of trees here,
+    not with how often they are named.
     """
     work = work or Work()
     work.check()
-    found = _native.find_missing(wanted, [*complete], objects, work.check, work=work.left)
-    missing, spent = found
+    missing, spent = _native.find_missing(tree, [*complete], objects, work.check, work=work.left)
     work.spend(spent)
     if missing is not None:
         oid, is_tree = missing

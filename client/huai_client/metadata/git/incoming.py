@@ -1,8 +1,8 @@
-"""A pack that comes in: kept aside, completed, then made visible as a whole or not at all.
+"""A pack that is received: completed under a temporary name, then made visible in one step.
 
-Writes below `objects/pack` of a repository, under names that no git looks at until the last
+Writes below `objects/pack` of a repository, under names that git ignores until the last
 two renames, the index last.  Rule: only one fetch works in a repository at a time, with the
-module's lock held, so what an earlier one left may be removed.
+module's lock held, so the files that an earlier one left may be removed.
 """
 
 import os
@@ -25,49 +25,48 @@ _MODE = 0o444
 
 
 class IncomingPack:
-    """As a context manager; what was not installed when it is left is removed."""
+    """A pack being received, as a context manager; it is removed unless it was installed."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is `objects/pack`; what a killed run left there goes away."""
+        """`folder` is `objects/pack`; files that a killed run left there are removed."""
         folder.mkdir(parents=True, exist_ok=True)
         remove_unfinished(folder)
         self._folder = folder
-        # Without their suffixes: every git opens whatever ends in `.idx`.
+        # Without suffixes: git opens every file that ends in `.idx`.
         self._path = folder / f"{TEMPORARY}pack"
         self._index = folder / f"{TEMPORARY}idx"
         self._file = self._path.open("x+b", buffering=1 << 20)
         self._size = 0
         self._bases: dict[bytes, tuple[int, int]] = {}
-        """Where the record of each begins, and its CRC-32."""
+        """Offset and CRC-32 of the record of each base."""
         self._ready: tuple[ResolvedPack, bytes] | None = None
 
     def __enter__(self) -> Self:
-        """Nothing yet."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove what is not finished."""
-        with suppress(OSError):  # a full disk: what is still in memory is not wanted anyway
+        """Remove a pack that was not installed."""
+        with suppress(OSError):  # a full disk: the buffered rest is not needed
             self._file.close()
         self._path.unlink(missing_ok=True)
         self._index.unlink(missing_ok=True)
 
     def write(self, data: bytes) -> None:
-        """The next bytes of the pack as it was sent."""
+        """Write the next bytes of the pack, as received."""
         self._size += len(data)
         if self._size > REPLY_BYTES:
             raise FormatError(f"a pack of more than {REPLY_BYTES} bytes", "the upstream's reply")
         self._file.write(data)
 
     def complete(self, objects: Packed, work: Work) -> ResolvedPack:
-        """Check the pack, and add what its deltas need of what is here; nobody sees it yet."""
+        """Check the pack, and add the local bases of its deltas; it stays invisible."""
         self._file.flush()
         if not self._size:
             raise FormatError("a reply without a pack", "the upstream's reply")
         work.allow(self._size)
         pack = self._resolve(objects, work)
         if any(oid in pack for oid in pack.bases):
-            raise FormatError("a delta against an object that comes later", "the upstream's reply")
+            raise FormatError("a delta against a later object", "the upstream's reply")
         for oid in pack.bases:
             self._add_base(oid, objects, pack)
         if self._bases:
@@ -79,7 +78,7 @@ class IncomingPack:
         return pack
 
     def install(self) -> Path | None:
-        """Make the completed pack durable and visible; its path, or None if it brings no file."""
+        """Make the completed pack durable and visible; return its path if it adds a file."""
         if self._ready is None:
             raise ValueError("install before complete")
         pack, checksum = self._ready
@@ -95,35 +94,35 @@ class IncomingPack:
         pack = resolve_pack(path, objects.find, work.check, work=work.left, room=room, packs=packs)
         if isinstance(pack, int):
             place = f"byte {pack} of the pack"
-            raise MissingObjectError("a delta against an object that is not here", place)
+            raise MissingObjectError("a delta against a missing object", place)
         work.spend(pack.spent)
         return pack
 
     def _add_base(self, oid: bytes, objects: Packed, pack: ResolvedPack) -> None:
-        """Add a base, with what it is made from, as far as that is not there yet.
+        """Add a base and its own bases, as far as they are not there yet.
 
-        What came in `pack` may be made from the base itself: then that is added as a whole.
+        An object of `pack` may be a base of this base: then it is added as a whole.
         """
         chain = objects.chain(oid)
-        if not chain or any(each in pack for each, _ in chain):
+        if not chain or any(base in pack for base, _ in chain):
             record = objects.record(oid)
             chain = [] if record is None else [(oid, record)]
-        for each, record in chain:
-            if each in self._bases:
+        for base, record in chain:
+            if base in self._bases:
                 break
-            self._append(each, record)
+            self._append(base, record)
 
     def _append(self, oid: bytes, record: bytes) -> None:
-        """Add an object that deltas need: a pack has to be readable on its own."""
+        """Add a base of deltas: a pack must be readable on its own."""
         if not self._bases:
-            # In the place of the checksum, which has been checked and is read no more.
+            # In the place of the checksum, which was checked and is not needed any more.
             self._size -= CHECKSUM_BYTES
             self._file.seek(self._size)
         self._bases[oid] = self._size, zlib.crc32(record)
         self._size += self._file.write(record)
 
     def _seal(self, objects: int) -> bytes:
-        """Put the new count into the header, and the new checksum at the end."""
+        """Write the new number of objects into the header, and the new checksum at the end."""
         self._file.seek(0)
         self._file.write(pack_header(objects))
         self._file.seek(0)
@@ -146,7 +145,7 @@ class IncomingPack:
             file.flush()
             os.fchmod(file.fileno(), _MODE)
             os.fsync(file.fileno())
-        # Named after its bytes: a pack that is there already is replaced by itself.
+        # Named after its bytes: an existing pack of this name is replaced by itself.
         final = self._folder / f"pack-{name}.pack"
         new = not final.exists()
         self._path.rename(final)

@@ -1,26 +1,26 @@
-"""What a reply may cost at most, whatever it says; counted before it is spent.
+"""The limits on the cost of a reply, checked before the cost arises.
 
-The values leave honest mirrors of 10 million entries a tenth or less of each.  What bounds a
-pack whoever reads it, such as the number of its objects, stands in `native/format/src/limits.rs`.
+Honest mirrors of 10 million entries use a tenth or less of each.  The limits that hold for every
+reader of a pack, such as the number of its objects, are in `native/format/src/limits.rs`.
 """
 
 from huai_client.run.deadline import NEVER, Deadline
 from huai_schema.errors import FormatError
 
 REPLY_BYTES = 4 << 30
-"""A whole pack."""
+"""The size of a pack."""
 
 TALK_BYTES = 1 << 20
-"""What git may print besides; it may be twice as much as the pack, too."""
+"""Other output of git; twice the size of the pack is allowed, too."""
 
 MEMORY_BYTES = 2 << 30
 """Data and heap of each process of git."""
 
 PROCESSOR_SECONDS = 900
-"""Time of the processor for each process of git."""
+"""CPU time of each process of git."""
 
 NAMING_BYTES = 256 << 20
-"""Trees and commits of one pack, which are in memory until it is known to be complete."""
+"""Trees and commits of one pack, which are in memory until the pack is known to be complete."""
 
 WORK_BYTES = 32 << 30
 """Bytes inflated and bytes made by deltas, repetitions included: a few minutes."""
@@ -29,19 +29,19 @@ WORK_FREE = 1 << 30
 """The same for a pack of a few bytes: a few seconds, for large trees that are here already."""
 
 WORK_PER_BYTE = 1024
-"""Beyond that, for each byte that came; deflate unfolds a byte to 1032 at most."""
+"""Additional work for each byte received; deflate expands a byte to 1032 at most."""
 
 HELD_BYTES = 64 << 20
-"""Bases in memory, those of one object at work apart."""
+"""Bases in memory, without those of the object being resolved."""
 
 
 class Work:
-    """Counts what is inflated and made, and looks at the time."""
+    """A counter of bytes inflated and made, which also checks the deadline."""
 
     __slots__ = ("_deadline", "_left")
 
     def __init__(self, limit: int = WORK_FREE, deadline: Deadline = NEVER) -> None:
-        """`limit` in bytes, before anything came."""
+        """`limit` in bytes, before any data was received."""
         self._left = limit
         self._deadline = deadline
 
@@ -55,7 +55,7 @@ class Work:
         self._left = min(self._left + packed * WORK_PER_BYTE, WORK_BYTES)
 
     def spend(self, size: int) -> None:
-        """Say that `size` bytes are about to be made.
+        """Count `size` bytes that are about to be made.
 
         `FormatError` beyond the limit, `TimeUpError` after the deadline.
         """
@@ -65,6 +65,6 @@ class Work:
         self.check()
 
     def check(self) -> None:
-        """`TimeUpError` after the deadline."""
+        """Raise `TimeUpError` after the deadline."""
         if self._deadline is not NEVER:
-            self._deadline.check("the metadata did not come in time, and nothing was changed")
+            self._deadline.check("the metadata did not arrive in time, and nothing was changed")

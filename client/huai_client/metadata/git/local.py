@@ -1,7 +1,7 @@
 """The bare repository that a commit is fetched into.
 
-Order of writes: the pack, its index, then the list of shallow commits; the ref is the caller's, and
-moves last.
+Order of writes: the pack, its index, then the list of shallow commits; the caller moves the ref,
+last.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -21,7 +21,7 @@ _LOCK = "shallow.lock"
 
 
 def write_shallow(repository: Path, commits: Iterable[str]) -> None:
-    """Replace the list in one durable step; `commits` are hex ids."""
+    """Replace the list of shallow commits, as hex ids, in one durable step."""
     text = "".join(f"{commit}\n" for commit in sorted(commits))
     path, new = repository / _FILE, repository / _LOCK
     if not text:
@@ -33,24 +33,24 @@ def write_shallow(repository: Path, commits: Iterable[str]) -> None:
 
 
 class LocalRepository(NamedTuple):
-    """The repository, and what is known to be in it."""
+    """The repository, and the commits known to be in it."""
 
     path: Path
     objects: Packed
-    """Reads it."""
+    """The reader of its objects."""
     complete: Collection[str]
-    """The commits (hex ids) that refs name; everything but history is here of each."""
+    """Commits (hex ids) that refs name; all their objects but the history are here."""
     older: Collection[str] = ()
-    """Others of that kind, which a fetch does not rely on."""
+    """Earlier commits of that kind, which a fetch does not build on."""
     deadline: Deadline = NEVER
-    """What has not come by then is not waited for."""
+    """The time at which the fetch ends."""
     refused: Callable[[FormatError], object] = lambda _: None
-    """Called with what is wrong with a pack that came whole."""
+    """Called with the error of a pack that was received completely."""
     borrowed: Collection[Path] = ()
     """Repositories whose objects are read as well."""
 
     def heads(self, commits: Iterable[str]) -> dict[str, CommitHead]:
-        """The heads of commits that are here."""
+        """Return the heads of commits that are here."""
         return {commit: read_commit(commit, self.objects) for commit in commits}
 
     def install(
@@ -68,5 +68,5 @@ class LocalRepository(NamedTuple):
 
 
 def shallow_of(commits: dict[str, CommitHead]) -> set[str]:
-    """Those that have a history.  It is never fetched, and never relied on if it is here."""
+    """Return the commits with parents: history is never fetched, and never used if it is here."""
     return {commit for commit, head in commits.items() if head.has_parents}

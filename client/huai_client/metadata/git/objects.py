@@ -1,6 +1,6 @@
-"""The objects that are here already, as `metadata.git` needs them.
+"""The interface through which `metadata.git` reads objects that are here already.
 
-Only the interface; `Repository` implements it.
+`Repository` implements it.
 """
 
 from collections.abc import Sequence
@@ -12,64 +12,64 @@ from huai_schema.git.objects import Kind
 
 
 class MissingObjectError(FormatError):
-    """The upstream relies on an object that is not here.
+    """The upstream builds on an object that is missing here.
 
-    It is wrong, or this side has lost what it says it has.
+    Either it is wrong, or the client has lost an object that it offered.
     """
 
 
 class GitObject(NamedTuple):
-    """An object."""
+    """An object of git."""
 
     kind: Kind
     data: bytes
 
 
 class Objects(Protocol):
-    """A repository, which may gain packs while this is in use.
+    """A repository, which may gain packs during its use.
 
-    If it has `packs`, an engine's `Packs`, most objects are looked up there without asking it.
+    If it has `packs`, an engine's `Packs`, most objects are read from there directly.
     """
 
     def find(self, oid: bytes) -> GitObject | None:
-        """An object by its id, if it is here.
+        """Return an object by its id, if it is here.
 
         `FormatError` if it is larger than `limits.OBJECT_BYTES`, before it is inflated.
         """
         ...
 
     def __contains__(self, oid: bytes) -> bool:
-        """Whether an object is here, without reading it."""
+        """Return True if an object is here, without reading it."""
         ...
 
 
 class Packed(Objects, Protocol):
-    """A repository of which packs are made."""
+    """A repository from whose packs new ones are made."""
 
     def record(self, oid: bytes) -> bytes | None:
-        """An object as a whole one stands in a pack; None if it is not here."""
+        """Return the record of a whole object in a pack; None if the object is missing."""
         ...
 
     def chain(self, oid: bytes) -> Sequence[tuple[bytes, bytes]]:
-        """Ids and records of an object that is here and of what it is made from, whole one last."""
+        """Return ids and records of an object that is here and of its bases, the whole one last."""
         ...
 
 
 class WithReceived:
-    """A repository (`Objects`), and a pack that is not in it yet."""
+    """A repository (`Objects`), and a received pack that is not in it yet."""
 
     def __init__(self, received: ResolvedPack, objects: Objects) -> None:
-        """Of the pack there are only the objects that name others to be had."""
+        """Only commits and trees of the pack can be read."""
         self.received = received
-        """What the engine looks up by itself, as in `packs`."""
+        """Read by the engine directly, as `packs` is."""
         self.packs = getattr(objects, "packs", None)
         self._objects = objects
 
     def find(self, oid: bytes) -> GitObject | None:
-        """As `Objects` says."""
-        found = self.received.find(oid)
-        return GitObject(*found) if found else self._objects.find(oid)
+        """Return an object of the pack or of the repository."""
+        item = self.received.find(oid)
+        return GitObject(*item) if item else self._objects.find(oid)
 
     def __contains__(self, oid: bytes) -> bool:
-        """As `Objects` says."""
+        """Return True if an object is in the pack or in the repository."""
         return oid in self.received or oid in self._objects

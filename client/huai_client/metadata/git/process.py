@@ -1,7 +1,7 @@
-"""A process whose costs are bounded, whatever it talks with.
+"""A process whose cost is limited, whatever the other side sends.
 
-The kernel bounds what each process of its group writes, holds and computes.  Silence ends the
-group, and so do a trickle, talk without a pack, the deadline, and an exception in this process.
+The kernel limits the file size, memory and CPU time of each process of its group.  The group is
+ended by silence, a trickle, output without a pack, the deadline, and an exception in this process.
 """
 
 import os
@@ -30,34 +30,34 @@ _LIMITS = (
 _PIECE = 65_536
 _TICK = 0.1
 _LAST_BYTES = 8192
-"""Of what it prints as errors."""
+"""Bytes of standard error that are kept."""
 
 
 class BoundedProcess:
-    """Runs once."""
+    """A process that is run once."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Both are all that it is given."""
+        """`command` and `environment` are all that the process gets."""
         self._command, self._environment = command, environment
         self._output, self._errors = bytearray(), bytearray()
         self.code = 0
-        """Its exit code; negative: the signal that ended it."""
+        """The exit code; negative for the signal that ended it."""
 
     @property
     def output(self) -> bytes:
-        """All that it printed."""
+        """All of its standard output."""
         return bytes(self._output)
 
     @property
     def errors(self) -> bytes:
-        """The end of what it printed as errors."""
+        """The end of its standard error."""
         return bytes(self._errors)
 
     def run(self, timeout: float, deadline: Deadline, received: Callable[[], int]) -> None:
-        """Run to its end; `TimeoutError`, `TimeUpError`, or `FormatError` for too much talk.
+        """Run to the end; `TimeoutError`, `TimeUpError`, or `FormatError` for much other output.
 
-        `received` counts the bytes of packs that came.  `timeout` (s) is for each time in which
-        nothing is printed, and for all of it, to which each `MINIMUM_RATE` bytes add a second.
+        `received` counts the bytes of packs so far.  `timeout` (s) limits each pause without
+        output, and the whole run, to which each `MINIMUM_RATE` bytes add a second.
         """
         deadline.check(LATE)
         process = subprocess.Popen(
@@ -87,8 +87,8 @@ class BoundedProcess:
         deadline: Deadline,
         received: Callable[[], int],
     ) -> None:
-        began = heard = time.monotonic()
-        talk = most = 0
+        began = last_output = time.monotonic()
+        printed = packed = 0
         with selectors.DefaultSelector() as selector:
             for pipe in (process.stdout, process.stderr):
                 if pipe is not None:
@@ -102,32 +102,32 @@ class BoundedProcess:
                     piece = os.read(key.fd, _PIECE)
                     if not piece:
                         selector.unregister(key.fileobj)
-                    talk, heard = talk + len(piece), time.monotonic()
-                    self._keep(piece, errors=key.fileobj is process.stderr)
-                most = max(most, received())
-                if talk > 2 * most + TALK_BYTES:
-                    raise FormatError("a reply that is talk more than pack")
+                    printed, last_output = printed + len(piece), time.monotonic()
+                    self._append(piece, errors=key.fileobj is process.stderr)
+                packed = max(packed, received())
+                if printed > 2 * packed + TALK_BYTES:
+                    raise FormatError("a reply with more other output than pack")
                 deadline.check(LATE)
-                _check_time(began, heard, timeout, most)
+                _check_time(began, last_output, timeout, packed)
 
-    def _keep(self, piece: bytes, *, errors: bool) -> None:
+    def _append(self, piece: bytes, *, errors: bool) -> None:
         if errors:
             self._errors = (self._errors + piece)[-_LAST_BYTES:]
         else:
             self._output += piece
 
 
-def _check_time(began: float, heard: float, timeout: float, received: int) -> None:
-    """`TimeoutError` after silence or a trickle."""
+def _check_time(began: float, last_output: float, timeout: float, received: int) -> None:
+    """Raise `TimeoutError` after silence or a trickle."""
     now = time.monotonic()
-    if now - heard >= timeout:
+    if now - last_output >= timeout:
         raise TimeoutError
     if now - began >= min(timeout + received / MINIMUM_RATE, LONGEST):
         raise TimeoutError("sends too slowly")
 
 
 def _limiter() -> Callable[[], None]:
-    """Return what sets the limits of a new process, within those of this one."""
+    """Return a function that sets the limits of a new process, within those of this one."""
     limits = []
     for kind, value in _LIMITS:
         hard = resource.getrlimit(kind)[1]

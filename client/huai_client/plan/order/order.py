@@ -1,7 +1,7 @@
 """Finds the stage in which a path is published, and the rule that decides it.
 
-Pure: the engine applies the rules, which it has as a table, and looks into the snapshot.  The
-first of these that matches decides:
+Pure: the engine applies the rules, given as a table, and reads the snapshot.  The first of these
+that matches decides:
 
 1. volatile files are pointers;
 2. the stage rules of client.toml, then those of the upstream;
@@ -9,8 +9,8 @@ first of these that matches decides:
    one);
 4. outside of repositories, the generic rules.
 
-A path that nothing matches is payload.  A repository is where a profile rule puts one, and below
-that place none is looked for; a rule of client.toml replaces the upstream's at and below its path.
+A path without a matching rule is payload.  A repository is where a profile rule puts one, and below
+it no other is searched for; a rule of client.toml replaces the upstream's at and below its path.
 Elsewhere a repository is where the markers of a profile are.
 """
 
@@ -35,7 +35,7 @@ GENERIC = "generic"
 
 
 class PackageRepository(NamedTuple):
-    """A subtree that is laid out as a profile says."""
+    """A subtree with the layout of a profile."""
 
     top: RelPath
     profile: str
@@ -44,12 +44,12 @@ class PackageRepository(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """The stage of a path, and why."""
+    """The stage of a path, and the reason."""
 
     stage: int
     """An index into `STAGES`."""
     rule: str
-    """The text of the rule that decided; empty: none matches, so the path is payload."""
+    """The text of the rule that decided; empty if none matches, so the path is payload."""
     repository: PackageRepository | None
     """The repository whose rule decided, else the innermost one around the path."""
 
@@ -67,7 +67,7 @@ class PublishOrder:
     ) -> None:
         """`own` are the rules of client.toml, `upstream` those of the descriptor.
 
-        `volatile` are the rules for volatile files, whoever made them.
+        `volatile` are the rules for volatile files, from any source.
         """
         own, upstream, volatile = list(own), list(upstream), list(volatile)
         self._volatile = Matcher((rule.pattern, rule) for rule in volatile)
@@ -94,38 +94,38 @@ class PublishOrder:
         )
 
     def _place(self, rules: Iterable[StageRule | VolatileRule]) -> tuple[int, int]:
-        """Put `rules` behind the others; where they begin and end."""
+        """Append `rules` to the others; return their begin and end."""
         begin = len(self._rules)
         self._rules += rules
         return begin, len(self._rules)
 
     def stages_of(self, items: Sequence[tuple[RelPath, bool]]) -> bytes:
-        """The stages of files and symlinks: of each path, and whether it is a symlink."""
+        """Return the stages of files and symlinks; each item has a path, and True for a symlink."""
         return self._engine.stages(items)
 
     def stage_of(self, path: RelPath, *, symlink: bool = False) -> int:
-        """The stage, an index into `STAGES`, in which a file or symlink is published."""
+        """Return the stage of a file or symlink, an index into `STAGES`."""
         return self._engine.placement(path, symlink=symlink)[0]
 
     def is_volatile(self, path: RelPath) -> bool:
-        """Whether the file at `path` changes without a commit."""
+        """Return True if the file at `path` changes without a commit."""
         return self._volatile.find(path, symlink=False) is not None
 
     def volatile_files(self, files: Sequence[File]) -> Sequence[File]:
-        """Those of `files` that change without a commit."""
+        """Return the `files` that change without a commit."""
         return chosen(files, self._volatile.places(files))
 
     def deletes_at_once(self, item: Remove) -> bool:
-        """Whether a deletion is never delayed: that of a pointer."""
+        """Return True for a deletion that is never delayed: that of a pointer."""
         return not item.directory and self.stage_of(item.path) == POINTERS
 
     def repository_of(self, path: RelPath) -> RelPath | None:
-        """The top of the outermost repository that `path` is in; None: it is in none."""
+        """Return the top of the outermost repository around `path`, if there is one."""
         inside = self._engine.around(parent(path))
         return self._repository(inside[0]).top if inside else None
 
     def names_below(self, path: RelPath, *, symlink: bool = False) -> RelPath | None:
-        """The directory whose paths the index or pointer `path` may name; None: it is payload."""
+        """Return the directory whose paths an index or pointer may name; None for payload."""
         stage, rule, repository = self._engine.placement(path, symlink=symlink)
         if stage == PAYLOAD:
             return None
@@ -137,25 +137,25 @@ class PublishOrder:
         return ROOT if rule is None else _seen_from(path, self._rules[rule].pattern)
 
     def placement_of(self, path: RelPath, *, symlink: bool = False) -> Placement:
-        """The stage in which a file or symlink is published, and the rule that decides it."""
+        """Return the stage of a file or symlink, and the rule that decides it."""
         stage, rule, repository = self._engine.placement(path, symlink=symlink)
         text = "" if rule is None else self._rules[rule].text
         around = None if repository is None else self._repository(repository)
         return Placement(stage, text, around)
 
     def repositories_in(self, folders: Iterable[RelPath]) -> list[PackageRepository]:
-        """The repositories that any of these directories is in, in the order of their paths."""
+        """Return the repositories around any of these directories, in the order of their paths."""
         for folder in folders:
             self._engine.around(folder)
-        met = map(self._repository, range(self._engine.found()))
-        return sorted(met, key=lambda each: path_order(each.top))
+        repositories = map(self._repository, range(self._engine.found()))
+        return sorted(repositories, key=lambda each: path_order(each.top))
 
     def is_directory(self, path: RelPath) -> bool:
-        """Whether the snapshot has a directory at `path`."""
+        """Return True if the snapshot has a directory at `path`."""
         return self._engine.is_directory(path)
 
     def has_entry(self, path: RelPath) -> bool:
-        """Whether the snapshot has anything at `path`."""
+        """Return True if the snapshot has an entry at `path`."""
         return self._engine.has_entry(path)
 
     def _repository(self, number: int) -> PackageRepository:
@@ -169,7 +169,7 @@ class PublishOrder:
 def _assigned(
     own: Rules, upstream: Rules, profiles: Mapping[str, Profile]
 ) -> dict[RelPath, ProfileRule]:
-    """The rules that put repositories, by their paths."""
+    """Return the rules that put repositories, by their paths."""
     mine, theirs = _profile_rules(own, profiles), _profile_rules(upstream, profiles)
     for path in list(theirs):
         if not mine.keys().isdisjoint((path, *ancestors(path))):
@@ -178,11 +178,11 @@ def _assigned(
 
 
 def _profile_rules(rules: Rules, profiles: Mapping[str, Profile]) -> dict[RelPath, ProfileRule]:
-    found: dict[RelPath, ProfileRule] = {}
+    by_path: dict[RelPath, ProfileRule] = {}
     for rule in rules:
         if isinstance(rule, ProfileRule) and rule.profile in profiles:
-            found.setdefault(rule.path, rule)
-    return found
+            by_path.setdefault(rule.path, rule)
+    return by_path
 
 
 def _markers(profile: Profile) -> list[list[bytes]]:
@@ -194,9 +194,9 @@ def _stage(rule: StageRule | VolatileRule) -> int:
 
 
 def _seen_from(path: RelPath, pattern: Pattern) -> RelPath:
-    """The directory above the components of `pattern` that follow a leading `**`, else the root.
+    """Return the directory from which `pattern` is seen; `path` matches it.
 
-    `path` matches `pattern`.
+    That is the one above the components after a leading `**`, else the root.
     """
     first, *rest = pattern.components
     if first != "**" or "**" in rest:

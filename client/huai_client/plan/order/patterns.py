@@ -12,25 +12,25 @@ T = TypeVar("T")
 
 
 class Matcher(Generic[T]):
-    """Finds the first of several patterns that matches."""
+    """Finds the first matching pattern of several."""
 
     def __init__(self, pairs: Iterable[tuple[Pattern, T]]) -> None:
         """`pairs`: patterns, each with the value that `find` returns for it."""
         pairs = list(pairs)
-        self._found = [found for _, found in pairs]
+        self._values = [value for _, value in pairs]
         self._engine = _native.PublishPatterns([row(pattern) for pattern, _ in pairs])
 
     def find(self, path: RelPath, *, symlink: bool) -> T | None:
-        """The value of the first pattern that matches; None: none does."""
+        """Return the value of the first matching pattern, if there is one."""
         (first,) = self._engine.first([path], symlink=symlink)
-        return None if first is None else self._found[first]
+        return None if first is None else self._values[first]
 
     def places(self, files: Sequence[File]) -> list[int]:
-        """The places of those of `files` that any pattern matches."""
-        found = self._engine.first(files, symlink=False)
-        return [place for place, first in enumerate(found) if first is not None]
+        """Return the indices of the `files` that any pattern matches."""
+        matches = self._engine.first(files, symlink=False)
+        return [place for place, first in enumerate(matches) if first is not None]
 
 
 def row(pattern: Pattern) -> tuple[list[bytes], bool]:
-    """A pattern as the engine takes it."""
+    """Return a pattern in the engine's form."""
     return [name.encode() for name in pattern.components], pattern.symlinks

@@ -1,1 +1,1 @@
-"""The kinds of repositories that are known, and in which stage their files are published."""
+"""The known kinds of repositories, and the stages of their files."""

@@ -1,7 +1,7 @@
-"""The kinds of repositories that are known: data, read when it is needed first.
+"""The known kinds of repositories: data, read on first use.
 
-Rule: what a kind looks like, and which files change without a commit, stands in `profiles.toml` and
-nowhere in the code; what client.toml says of a module comes first.
+Rule: the layout of a kind, and the files that change without a commit, are in `profiles.toml` and
+nowhere in the code; client.toml takes precedence for its modules.
 """
 
 import tomllib
@@ -27,20 +27,20 @@ _COMMON, _VOLATILE = "common", "volatile"
 
 @cache
 def known_volatile() -> tuple[VolatileRule, ...]:
-    """Files that change without a commit wherever there are any."""
+    """Return the rules of files that change without a commit in any tree."""
     rules = [parse_rule(text) for text in volatile_rules(tuple(_tables()[_VOLATILE]["patterns"]))]
     return tuple(rule for rule in rules if isinstance(rule, VolatileRule))
 
 
 @cache
 def _tables() -> dict[str, Any]:
-    """The file, read once for both."""
+    """Read the file, once for all callers."""
     return tomllib.loads(_DATA.read_text(encoding="utf-8"))
 
 
 @cache
 def profiles() -> dict[str, Profile]:
-    """All of them by name, in the order in which they are tried."""
+    """Return all profiles by name, in the order in which they are tried."""
     tables = dict(_tables())
     common = _rules(tables.pop(_COMMON)["rules"])
     del tables[_VOLATILE]
@@ -61,7 +61,7 @@ def _rules(texts: list[str]) -> tuple[StageRule, ...]:
 
 
 def volatile_files(module: Module, descriptor: Descriptor) -> list[VolatileRule]:
-    """Which files change without a commit: what client.toml says, else what is known of them."""
+    """Return the rules of files that change without a commit: of client.toml, else all others."""
     if module.volatile is not None:
         rules = own_rules(volatile_rules(module.volatile))
     else:

@@ -1,4 +1,4 @@
-"""How one kind of repository is laid out.  Pure."""
+"""The layout of one kind of repository.  Pure."""
 
 from typing import NamedTuple
 
@@ -6,13 +6,13 @@ from huai_schema.codec.publish_rules import StageRule
 
 
 class Profile(NamedTuple):
-    """How one kind of repository is laid out."""
+    """The layout of one kind of repository."""
 
     name: str
     tops: tuple[tuple[str, ...], ...]
-    """Lists of markers; where all of one list are, there is the top of a repository."""
+    """Lists of markers; a directory with all markers of one list is the top of a repository."""
     rules: tuple[StageRule, ...]
-    """Seen from the top; the common ones come last."""
+    """Rules relative to the top; the common ones come last."""
     signed: tuple[tuple[str, str], ...] = ()
-    """Names of files that readers trust by a signature, and what follows them in the name of that;
-    an empty text: the signature is in the file."""
+    """Names of files that readers trust by a signature, and the suffix of the signature's name;
+    an empty suffix: the signature is in the file."""

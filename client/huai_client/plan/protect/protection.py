@@ -1,4 +1,4 @@
-"""Which paths a sync must not touch, and which directories of the tree hold such a path.
+"""The paths that a sync must not touch, and the directories of the tree that hold one.
 
 `Protection` has the patterns of `protect`: the administrator's own paths, which huai never deletes,
 replaces or writes.  A path is protected if a pattern matches it or a directory above it.  Patterns
@@ -6,10 +6,10 @@ are rsync's, as after `--exclude`, so `/project/trace/my.host` is one path and `
 anywhere.
 
 `Undeletable` has the rules by which rsync's receiver keeps paths from deletion:
-`--filter='protect /project/'`, and each `--exclude` without `--delete-excluded`.  Other than the
-paths of `protect`, these are written if the upstream has them.  Rule to keep: as in rsync, a rule
-applies only to paths that the upstream does not have; below a directory that stays by a rule
-everything stays.
+`--filter='protect /project/'`, and each `--exclude` without `--delete-excluded`.  Unlike the
+paths of `protect`, these are written if the upstream has them.  Rule: as in rsync, a rule applies
+only to paths that the upstream does not have; below a directory that stays by a rule everything
+stays.
 
 `Holding` reads the names in directories of the tree, each directory at most once.
 """
@@ -29,26 +29,26 @@ class Protection:
     """The patterns of one module."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """Raises `FilterError` for a malformed pattern."""
+        """Parse the patterns; `FilterError` for a malformed one."""
         self.rules = Rules.parse(
             [b"- " + each.encode("utf-8", "surrogateescape") for each in patterns], place="protect"
         )
-        """Exclude what is protected."""
+        """Rules that exclude the protected paths."""
 
     def __bool__(self) -> bool:
-        """Whether there is any pattern."""
+        """True if there is any pattern."""
         return bool(self.rules)
 
     def covers(self, path: RelPath, *, directory: bool) -> bool:
-        """Whether what stands at `path`, or should, is protected."""
+        """Return True if the present or wanted entry at `path` is protected."""
         return bool(path) and not self.rules.reaches(path, directory=directory)
 
     def may_cover(self, path: RelPath) -> bool:
-        """Whether `path` is protected as a directory or as anything else."""
+        """Return True if `path` is protected as a directory or as any other entry."""
         return self.covers(path, directory=False) or self.covers(path, directory=True)
 
     def covers_candidate(self, candidate: Candidate) -> bool:
-        """Whether the present entry or the wanted one is protected."""
+        """Return True if the present entry or the wanted one is protected."""
         path = candidate.path
         entries = [each for each in (candidate.have, candidate.expected) if each is not None]
         if any(self.covers(path, directory=isinstance(each, Directory)) for each in entries):
@@ -56,22 +56,22 @@ class Protection:
         return candidate.special and self.covers(path, directory=False)
 
     def same_protection(self, old: RelPath, new: RelPath) -> bool:
-        """Whether a move from `old` to `new` changes no protection by a pattern with a path.
+        """Return True if a move from `old` to `new` changes no protection by a pattern with a path.
 
         False if one of the directories is protected.  Paths that are protected by their name alone
-        are not looked for: only the tree has them.
+        are not searched for: only the tree has them.
         """
         covered = self.covers(old, directory=True) or self.covers(new, directory=True)
         return not covered and self.rules.alike_below(old, new)
 
-    def entries(self, wanted: Iterable[Entry]) -> Iterator[Entry]:
-        """The entries of `wanted` that are not protected, hardlinks detached."""
-        for entry in wanted:
+    def entries(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """Yield the `entries` that are not protected, hardlinks detached."""
+        for entry in entries:
             if not self.covers(entry.path, directory=isinstance(entry, Directory)):
-                yield self.detached(entry)
+                yield self.detach(entry)
 
-    def detached(self, entry: Entry) -> Entry:
-        """The entry; a hardlink whose leader is protected becomes a file of its own."""
+    def detach(self, entry: Entry) -> Entry:
+        """Return the entry; a hardlink whose leader is protected becomes a file of its own."""
         if not isinstance(entry, File) or entry.link is None:
             return entry
         return entry._replace(link=None) if self.covers(entry.link, directory=False) else entry
@@ -81,11 +81,11 @@ class Covering(Protocol):
     """`Protection` or `Undeletable`."""
 
     def covers(self, path: RelPath, *, directory: bool) -> bool:
-        """Whether what stands at `path`, or should, is protected."""
+        """Return True if the present or wanted entry at `path` is protected."""
 
 
 class Holding:
-    """The directories of one tree that hold a protected path, as when each was first read."""
+    """The directories of one tree that hold a protected path, as first read."""
 
     def __init__(self, tree: TreeReader, protection: Covering) -> None:
         self._tree = tree
@@ -94,14 +94,14 @@ class Holding:
         self._holders: set[RelPath] = set()
 
     def contains_protected(self, path: RelPath) -> bool:
-        """Whether anything below the directory `path` is protected, or cannot be read."""
+        """Return True if anything below the directory `path` is protected, or cannot be read."""
         if self._walked.isdisjoint((path, *ancestors(path))):
             self._walk(path)
             self._walked.add(path)
         return path in self._holders
 
-    def directly(self, path: RelPath) -> bool:
-        """Whether the directory `path` itself has a protected name in it."""
+    def contains_directly(self, path: RelPath) -> bool:
+        """Return True if the directory `path` itself contains a protected name."""
         return bool(self._look(path)[0])
 
     def _walk(self, top: RelPath) -> None:
@@ -114,18 +114,18 @@ class Holding:
             pending += folders
 
     def _look(self, path: RelPath) -> tuple[list[RelPath], list[RelPath]]:
-        """The protected paths directly in a directory, and its unprotected subdirectories."""
+        """Return the protected paths in a directory, and its unprotected subdirectories."""
         try:
             leaves, folders = self._tree.listing(path)
         except PathError:
             return [path], []
         covers = self._protection.covers
         inside = [join(path, name) for name in folders if path != ROOT or name != RESERVED]
-        found = [each for each in inside if covers(each, directory=True)]
-        found += [
+        protected = [each for each in inside if covers(each, directory=True)]
+        protected += [
             each for each in (join(path, name) for name in leaves) if covers(each, directory=False)
         ]
-        return found, [each for each in inside if not covers(each, directory=True)]
+        return protected, [each for each in inside if not covers(each, directory=True)]
 
 
 class Undeletable:
@@ -136,32 +136,32 @@ class Undeletable:
         self._rules = rules or EVERYTHING
 
     def __bool__(self) -> bool:
-        """Whether there is any rule."""
+        """True if there is any rule."""
         return bool(self._rules)
 
     def covers(self, path: RelPath, *, directory: bool) -> bool:
-        """Whether `path` stays if the upstream does not have it."""
+        """Return True if `path` stays if the upstream does not have it."""
         return self._rules.protected(path, directory=directory)
 
     def may_cover(self, path: RelPath) -> bool:
-        """Whether `path` stays as a directory or as anything else."""
+        """Return True if `path` stays as a directory or as any other entry."""
         return self.covers(path, directory=False) or self.covers(path, directory=True)
 
     def drop_kept(self, diff: TreeDiff, tree: TreeReader) -> TreeDiff:
-        """The comparison without deletions of paths that stay, and of directories above them."""
+        """Return the comparison without deletions of paths that stay and of those above."""
         if not self:
             return diff
         holding = Holding(tree, self)
-        whole: set[RelPath] = set()
+        subtrees: set[RelPath] = set()
         stay: set[RelPath] = set()
-        gone = [each for each in diff.candidates if each.expected is None]
-        for candidate in sorted(gone, key=lambda each: path_order(each.path)):
+        deletions = [each for each in diff.candidates if each.expected is None]
+        for candidate in sorted(deletions, key=lambda each: path_order(each.path)):
             path, directory = candidate.path, isinstance(candidate.have, Directory)
-            inside = not whole.isdisjoint(ancestors(path))
+            inside = not subtrees.isdisjoint(ancestors(path))
             if inside or self.covers(path, directory=directory):
-                whole.add(path)
+                subtrees.add(path)
                 stay.add(path)
             elif directory and holding.contains_protected(path):
                 stay.add(path)
-        kept = [each for each in diff.candidates if each.path not in stay]
-        return diff._replace(candidates=kept)
+        candidates = [each for each in diff.candidates if each.path not in stay]
+        return diff._replace(candidates=candidates)

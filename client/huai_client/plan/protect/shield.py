@@ -1,7 +1,7 @@
 """Leaves protected paths out of a comparison, and out of the findings of `verify`.
 
-Rule to keep: the planner sees only the comparison, so a path that is left out of it cannot be part
-of any operation.
+Rule: the planner sees only the comparison, so a path that is left out of it cannot be part of any
+operation.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +17,7 @@ _TIMES = ("mtime",)
 
 
 def drop_protected(diff: TreeDiff, protection: Protection, tree: TreeReader) -> TreeDiff:
-    """The comparison without protected paths, and without directories that hold one.
+    """Return the comparison without protected paths, and without directories that hold one.
 
     Such a directory stays, even if a file is wanted in its place.  A hardlink whose leader is left
     out becomes a file of its own.
@@ -28,81 +28,81 @@ def drop_protected(diff: TreeDiff, protection: Protection, tree: TreeReader) -> 
     left_out: set[RelPath] = set()
     candidates: list[Candidate] = []
     for candidate in sorted(diff.candidates, key=lambda each: path_order(each.path)):
-        if protection.covers_candidate(candidate) or _takes_away(candidate, holding):
+        if protection.covers_candidate(candidate) or _removes_protected(candidate, holding):
             left_out.add(candidate.path)
         else:
             candidates.append(candidate)
     extraneous = [
         path
         for path in diff.extraneous
-        if not protection.may_cover(path) and not _holder(path, tree, holding)
+        if not protection.may_cover(path) and not _holds_protected(path, tree, holding)
     ]
-    detached = [_detached(each, protection, left_out) for each in candidates]
-    return diff._replace(candidates=detached, extraneous=extraneous)
+    detach = [_detach(each, protection, left_out) for each in candidates]
+    return diff._replace(candidates=detach, extraneous=extraneous)
 
 
 def may_move(
     protection: Protection, undeletable: Undeletable, tree: TreeReader
 ) -> Callable[[RelPath, RelPath], bool]:
-    """A function that tells whether a directory may be renamed whole: (old path, new path)."""
+    """Return a function that permits the rename of a directory: (old path, new path)."""
     holding, staying = Holding(tree, protection), Holding(tree, undeletable)
 
-    def answer(old: RelPath, new: RelPath) -> bool:
+    def may_rename(old: RelPath, new: RelPath) -> bool:
         if undeletable and (undeletable.may_cover(old) or staying.contains_protected(old)):
             return False
         if not protection:
             return True
         return protection.same_protection(old, new) and not holding.contains_protected(old)
 
-    return answer
+    return may_rename
 
 
 def without_expected(
     differences: Iterable[Difference], protection: Protection, tree: TreeReader
 ) -> Iterator[Difference]:
-    """`differences` without those that protected paths explain.
+    """Yield `differences` without those that protected paths explain.
 
     These are the protected paths, extraneous directories that hold one, and the times of
     directories that directly contain one: they change whenever the administrator writes it.
     """
     holding = Holding(tree, protection)
-    for found in differences:
-        if protection and _is_expected(found, protection, tree, holding):
+    for difference in differences:
+        if protection and _is_expected(difference, protection, tree, holding):
             continue
-        yield found
+        yield difference
 
 
 def _is_expected(
-    found: Difference, protection: Protection, tree: TreeReader, holding: Holding
+    difference: Difference, protection: Protection, tree: TreeReader, holding: Holding
 ) -> bool:
-    if protection.may_cover(found.path):
+    if protection.may_cover(difference.path):
         return True
-    if found.kind is Kind.EXTRANEOUS:
-        return _holder(found.path, tree, holding)
-    if found.kind is Kind.DIFFERS and found.attributes == _TIMES:
-        return is_directory(tree, found.path) and holding.directly(found.path)
+    if difference.kind is Kind.EXTRANEOUS:
+        return _holds_protected(difference.path, tree, holding)
+    if difference.kind is Kind.DIFFERS and difference.attributes == _TIMES:
+        return is_directory(tree, difference.path) and holding.contains_directly(difference.path)
     return False
 
 
-def _holder(path: RelPath, tree: TreeReader, holding: Holding) -> bool:
-    """Whether a directory stands at `path` that holds something protected."""
+def _holds_protected(path: RelPath, tree: TreeReader, holding: Holding) -> bool:
+    """Return True if `path` is a directory that holds a protected path."""
     return is_directory(tree, path) and holding.contains_protected(path)
 
 
-def _takes_away(candidate: Candidate, holding: Holding) -> bool:
-    """Whether `candidate` would remove a directory that holds something protected."""
+def _removes_protected(candidate: Candidate, holding: Holding) -> bool:
+    """Return True if `candidate` would remove a directory that holds a protected path."""
     goes = isinstance(candidate.have, Directory) and not isinstance(candidate.expected, Directory)
     return goes and holding.contains_protected(candidate.path)
 
 
-def _detached(candidate: Candidate, protection: Protection, left_out: set[RelPath]) -> Candidate:
-    wanted = candidate.expected
-    if not isinstance(wanted, File) or wanted.link is None:
+def _detach(candidate: Candidate, protection: Protection, left_out: set[RelPath]) -> Candidate:
+    target = candidate.expected
+    if not isinstance(target, File) or target.link is None:
         return candidate
-    alone = protection.detached(wanted)
-    if wanted.link in left_out:
-        alone = wanted._replace(link=None)
-    if alone is wanted:
+    alone = protection.detach(target)
+    if target.link in left_out:
+        alone = target._replace(link=None)
+    if alone is target:
         return candidate
     # It may share its inode with a protected file, so it must not be changed in place.
     differing = candidate.differing - {"link"} | ({"link"} if candidate.links > 1 else set())

@@ -1,8 +1,8 @@
 """Finds the content of a plan in the trash.
 
-Reads attributes, and content only if nothing else can tell.  A file in the trash is checked like
-any other that is reused: with a digest it is read and compared; without one, size and time have to
-be right.
+Reads attributes, and content only where they do not suffice.  A file in the trash is checked like
+any other reused file: with a digest its content is compared; without one, size and time have to
+match.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,60 +18,62 @@ from huai_schema.entries import File
 from huai_schema.paths import RelPath, join
 
 _NAMES = 1
-"""A file with no name outside the trash is moved back; any other one is copied."""
+"""A file with no other name than in the trash is moved back; any other one is copied."""
 
 
 def restore(plan: Plan, batches: Sequence[TrashBatch], view: View) -> tuple[Plan, list[File]]:
-    """The plan with the sources of its files, and the files that have none.
+    """Return the plan with the sources of its files, and the files that have none.
 
-    The trash has a file of a directory that is moved back where it was when the directory was away.
+    The trash has the files of a moved directory under the path that it had at the time.
     """
     reuses: dict[RelPath, Reuse] = {}
     missing: list[File] = []
     renames = Renames(plan.moves)
     for file in (file for stage in plan.stages for file in stage.fetches):
-        found = _kept(file, batches, view)
-        away = renames.before(file.path)
-        if found is None and away is not None and away != file.path:
-            found = _kept(file._replace(path=away), batches, view)
-        found = found or _elsewhere(file, plan)
-        if found is None:
+        source = _find_kept(file, batches, view)
+        former_path = renames.before(file.path)
+        if source is None and former_path is not None and former_path != file.path:
+            source = _find_kept(file._replace(path=former_path), batches, view)
+        source = source or _find_elsewhere(file, plan)
+        if source is None:
             missing.append(file)
         else:
-            reuses[file.path] = found
+            reuses[file.path] = source
     return plan.with_reuses(reuses), missing
 
 
-def _elsewhere(file: File, plan: Plan) -> Reuse | None:
-    """Another path of the tree, or of the plan, that has this content by its digest."""
-    found = plan.reuses.get(file.path)
-    if found is None or found.twin:
-        return found
-    return None if file.digest is None else found._replace(sure=False)
+def _find_elsewhere(file: File, plan: Plan) -> Reuse | None:
+    """Return another path of the tree or of the plan that has this content by its digest."""
+    reuse = plan.reuses.get(file.path)
+    if reuse is None or reuse.twin:
+        return reuse
+    return None if file.digest is None else reuse._replace(sure=False)
 
 
-def _kept(file: File, batches: Sequence[TrashBatch], view: View) -> Reuse | None:
-    """The kept file of this path that may have the wanted content.
+def _find_kept(file: File, batches: Sequence[TrashBatch], view: View) -> Reuse | None:
+    """Return the kept file of this path that may have the wanted content.
 
     There may be several of the same size, because an interrupted undo keeps files as well.  Only
     then they are read.
     """
-    found = list(_of_this_size(file, reversed(batches), view))
+    candidates = list(_of_this_size(file, reversed(batches), view))
     if file.digest is None:
-        return next((each for each in found if each.mtime == file.mtime), None)
-    if len(found) < 2:
-        return found[0] if found else None
-    found.sort(key=lambda each: each.mtime != file.mtime)
-    return next((each for each in found if digest_here(view, each.source) == file.digest), None)
+        return next((each for each in candidates if each.mtime == file.mtime), None)
+    if len(candidates) < 2:
+        return candidates[0] if candidates else None
+    candidates.sort(key=lambda each: each.mtime != file.mtime)
+    return next(
+        (each for each in candidates if digest_here(view, each.source) == file.digest), None
+    )
 
 
 def _of_this_size(file: File, batches: Iterable[TrashBatch], view: View) -> Iterator[Reuse]:
-    seen: set[tuple[int, int]] = set()
+    inodes: set[tuple[int, int]] = set()
     for batch in batches:
         path = RelPath(join(TRASH, batch.name) + b"/" + file.path)
         status = view.stat(path)
         if status is None or not S_ISREG(status.st_mode) or status.st_size != file.size:
             continue
-        if (status.st_dev, status.st_ino) not in seen:
-            seen.add((status.st_dev, status.st_ino))
+        if (status.st_dev, status.st_ino) not in inodes:
+            inodes.add((status.st_dev, status.st_ino))
             yield Reuse(path, status.st_mtime_ns, names=_NAMES, sure=file.digest is None)

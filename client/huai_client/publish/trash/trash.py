@@ -1,7 +1,7 @@
 """The trash: keeping files in batches, and purging them.
 
-Rule to keep: only folders with the name of a batch are removed, the oldest first.  A purge costs
-what it deletes.
+Rule: only folders with the name of a batch are removed, the oldest first.  The cost of a purge is
+that of its deletions.
 """
 
 import os
@@ -27,28 +27,28 @@ TRASH = RelPath(STAGING_NAME + b"/" + TRASH_NAME)
 
 
 class TrashBatch(NamedTuple):
-    """The files that one run kept: a folder of the trash."""
+    """The files that one run kept, in a folder of the trash."""
 
     since: int
-    """When the run kept its first file, seconds since the epoch."""
+    """The time of the first kept file, seconds since the epoch."""
     number: int
-    """Tells batches of the same second apart."""
+    """Distinguishes batches of the same second."""
     serial: int
-    """Of the commit that was applied before the run."""
+    """The serial of the commit that was applied before the run."""
 
     @property
     def name(self) -> bytes:
-        """Of its folder: SERIAL-TIME."""
+        """The name of its folder: SERIAL-TIME."""
         when = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.since)).encode()
         return b"%d-%b" % (self.serial, when) + (b"-%d" % self.number if self.number else b"")
 
 
 def parse_name(name: bytes) -> TrashBatch | None:
-    """The batch of a folder's name; None: huai did not make that folder."""
-    found = _NAME.fullmatch(name)
-    if found is None:
+    """Return the batch of a folder's name; None if the folder is not a batch."""
+    match = _NAME.fullmatch(name)
+    if match is None:
         return None
-    serial, *when, number = found.groups()
+    serial, *when, number = match.groups()
     try:
         since = timegm((*map(int, when), 0, 0, 0))
     except ValueError:
@@ -64,12 +64,12 @@ class Trash:
         self._dest = dest
 
     def batches(self) -> list[TrashBatch]:
-        """All batches, the oldest first."""
+        """Return all batches, the oldest first."""
         with self._opened() as handle:
             return _batches(handle)
 
     def purge(self, span: str, now: int) -> int:
-        """Delete batches older than `span`; returns the time of the oldest one left, or 0."""
+        """Delete batches older than `span`; return the time of the oldest one left, or 0."""
         with self._opened() as handle:
             for batch in _batches(handle):
                 if not overdue(batch.since, span, now):
@@ -88,16 +88,16 @@ class Trash:
             os.unlink(basename(path), dir_fd=folder)
 
     def new_batch(self, serial: int) -> RelPath:
-        """The folder of a new batch, below which files are kept under their paths; not yet made.
+        """Return the folder of a new batch, not yet made, for files under their paths.
 
         `serial` is that of the applied commit.
         """
         return join(TRASH, self._free_name(serial))
 
     def _free_name(self, serial: int) -> bytes:
-        taken = {batch.name for batch in self.batches()}
+        names = {batch.name for batch in self.batches()}
         batch = TrashBatch(int(time.time()), 0, serial)
-        while batch.name in taken:
+        while batch.name in names:
             batch = batch._replace(number=batch.number + 1)
         return batch.name
 
@@ -110,18 +110,16 @@ class Trash:
             try:
                 return work()
             except NoSpaceError as error:
-                going = self._enough(error)
-                if not going:
+                oldest = self._oldest_batches(error)
+                if not oldest:
                     raise
             with self._opened() as handle:
-                for batch in going:
+                for batch in oldest:
                     self._remove(handle, batch)
-                    on_message(
-                        f"no room, so {os.fsdecode(batch.name)} leaves the trash before its time"
-                    )
+                    on_message(f"the disk is full, so {os.fsdecode(batch.name)} is purged early")
 
-    def _enough(self, error: NoSpaceError) -> list[TrashBatch]:
-        """The oldest batches, as many as are needed; empty if all together are not enough."""
+    def _oldest_batches(self, error: NoSpaceError) -> list[TrashBatch]:
+        """Return the oldest batches, as many as are needed; empty if all are not enough."""
         size = inodes = 0
         with self._opened() as handle:
             batches = _batches(handle)
@@ -134,7 +132,7 @@ class Trash:
         return []
 
     def _remove(self, handle: int | None, batch: TrashBatch) -> None:
-        """Delete a batch; with the last one also the folders above it, if they are empty."""
+        """Delete a batch; with the last one also the empty folders above it."""
         if handle is None:
             return
         _native.remove_all(handle, batch.name)
@@ -145,7 +143,7 @@ class Trash:
 
     @contextmanager
     def _opened(self) -> Iterator[int | None]:
-        """A handle of the trash; None: there is none."""
+        """Yield a handle of the trash; None if it does not exist."""
         with at(TRASH), ExitStack() as stack:
             dest = stack.enter_context(self._dest_opened())
             try:
@@ -165,7 +163,7 @@ class Trash:
 
 
 def _alone(handle: int | None, batch: TrashBatch) -> Iterator[os.stat_result]:
-    """The files of a batch without another name: their room is freed with it."""
+    """Yield the files of a batch without another name: their space is freed with it."""
     if handle is None:
         return
     for path, leaves in handles.directories(handle, batch.name):

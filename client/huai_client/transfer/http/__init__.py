@@ -1,18 +1,18 @@
 """Content over HTTP: whole files and pieces of files, many requests at a time, by libcurl.
 
-    address     a path as an address (pure)
-    answer      what an answer means for the bytes that were asked for (pure)
-    failure     what libcurl's errors mean (pure)
-    login       what our own URLs are sent beside the question
-    job         the bytes that are asked for, and how far they have come
-    requests    one request of libcurl: headers judged, bytes counted, handed to its job
-    connections many requests on few connections, until all is done
+    address     a path as a URL (pure)
+    verdict     the meaning of a response for the requested bytes (pure)
+    failure     the meaning of libcurl's errors (pure)
+    login       headers for the administrator's own URLs
+    job         the requested bytes, and their progress
+    requests    one request of libcurl: headers judged, bytes counted, passed to its job
+    connections many requests on few connections, until all jobs are done
     targets     the files that are written, below the folder of a run
     attempt     one attempt at a batch
     ranges      pieces of one file
-    probe       whether anything answers
+    probe       a test whether a server responds
 
-Rules to keep.  No byte is taken that was not asked for.  Nothing here decides that a file is right:
-the staging area does, by its digest.  Nothing here is imported unless a URL of HTTP is asked, as
-loading libcurl takes longer than many a sync.
+Rules.  No byte is accepted that was not requested.  Nothing here decides that a file is right:
+the staging area does, by its digest.  Import this only for a URL of HTTP, as loading libcurl takes
+longer than many a sync.
 """

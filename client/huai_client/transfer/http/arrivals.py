@@ -1,8 +1,8 @@
-"""The files of a batch, as HTTP brings them: asked for, written, verified, and what became of each.
+"""The files of a batch over HTTP: requested, written, verified, each with its verdict.
 
-A beginning that an interrupted run left is continued, if a digest will tell whether it was one;
-if not, the file is asked for once more as a whole.  What is whole is verified soon, after one file,
-then after more and more: a mirror with wrong content is noticed before it has sent much of it.
+The partial file of an interrupted run is continued if a digest will prove the result; if it fails,
+the file is requested once more as a whole.  Complete files are verified soon, after one file, then
+after more and more: a mirror with wrong content is detected before it has sent much of it.
 """
 
 from collections import deque
@@ -16,10 +16,10 @@ from huai_client.transfer.errors import (
     WrongContentError,
 )
 from huai_client.transfer.http.address import address_of
-from huai_client.transfer.http.answer import Answer, Asked, Meaning
 from huai_client.transfer.http.job import Job
 from huai_client.transfer.http.login import LOGIN_HINT
 from huai_client.transfer.http.targets import Folders, Target
+from huai_client.transfer.http.verdict import Meaning, RequestedRange, Verdict
 from huai_client.transfer.shared import NOT_READABLE, Shared
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.entries import File
@@ -28,15 +28,15 @@ from huai_schema.paths import RelPath, show
 _SECOND = 1_000_000_000
 _VERIFIED_FILES = 1000
 _VERIFIED_BYTES = 64 << 20
-"""So much at most waits for being verified."""
+"""Limits on complete files that wait for being verified."""
 _TRIES = 3
-"""Of a file at which the server fails, while others come."""
-_IN_VAIN = 8
-"""So many files in a row, and nothing else, tell of the whole URL."""
+"""Attempts at a file that the server fails to send, while others arrive."""
+_FAILURES_MOST = 8
+"""Failures in a row, with no success, that condemn the whole URL."""
 
 
 class Arrivals:
-    """A `Work`: the open files of a batch at one URL; to be closed, as a context manager."""
+    """The open files of a batch at one URL, as a `Work` and a context manager."""
 
     def __init__(
         self,
@@ -45,104 +45,105 @@ class Arrivals:
         files: Sequence[File],
         place: tuple[int, Folders, Mapping[RelPath, int]],
     ) -> None:
-        """`place`: the run, its folder, and the sizes of the beginnings that lie there."""
+        """`place`: the run, its folder, and the sizes of the partial files in it."""
         self.verdicts: dict[RelPath, Arrival] = {}
-        """Of files that did not arrive, as far as the URL was asked for them."""
-        self.here: set[RelPath] = set()
-        """The files that arrived."""
+        """The verdicts on requested files that did not arrive."""
+        self.arrived_paths: set[RelPath] = set()
+        """The paths of the files that arrived."""
         self.size = 0
-        """Their bytes."""
+        """The bytes of the files that arrived."""
         self._shared = shared
         self._url = url
         self._files = iter(files)
         self._run, self._folders, beginnings = place
         self._beginnings = dict(beginnings)
-        self._again: deque[File] = deque()
-        self._asked: dict[Job, tuple[File, Target]] = {}
+        self._retries: deque[File] = deque()
+        self._running: dict[Job, tuple[File, Target]] = {}
         self._waiting: list[tuple[File, int | None]] = []
         self._waiting_size = 0
         self._failures: dict[RelPath, int] = {}
-        self._in_vain = 0
+        self._failed_in_row = 0
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close what was still coming; it stays."""
-        for _, target in self._asked.values():
+        """Close the files in progress; they stay."""
+        for _, target in self._running.values():
             target.close()
-        self._asked.clear()
+        self._running.clear()
 
     # ------------------------------------------------------------ Work
 
-    def take(self) -> Job | None:
-        """The next file; what needs no content, or has all of it, is here."""
-        while (file := self._next()) is not None:
+    def next_job(self) -> Job | None:
+        """Return a job for the next file that needs one; complete files are verified at once."""
+        while (file := self._next_file()) is not None:
             begun = self._beginnings.get(file.path, 0)
             is_proved = file.digest is not None or not file.size
             is_volatile = file.path in self._shared.options.volatile
             if is_volatile or begun < file.size or not is_proved:
-                return self._job(file, begun)
+                return self._make_job(file, begun)
             target = Target(self._folders, file.path)
             target.begin(file.size)
             target.close(file.mtime)
-            self._came(file, None)
+            self._add_received(file, None)
         return None
 
-    def done(self, job: Job, answer: Answer) -> None:
-        """Keep what came, or note why nothing did."""
-        file, target = self._asked.pop(job)
-        meaning = answer.meaning
+    def done(self, job: Job, verdict: Verdict) -> None:
+        """Keep the received file, or record the failure."""
+        file, target = self._running.pop(job)
+        meaning = verdict.meaning
         if meaning is Meaning.TAKE:
-            target.close(_time(file, answer.modified))
+            target.close(_time(file, verdict.modified))
             if job.continues:
                 self._beginnings.setdefault(file.path, 0)
-            self._came(file, answer.modified)
+            self._add_received(file, verdict.modified)
             return
         touched = target.is_open
         target.close()
         if meaning is Meaning.LOGIN:
-            raise UpstreamRefusedError(f"{self._url}: {answer.reason}", hint=LOGIN_HINT)
+            raise UpstreamRefusedError(f"{self._url}: {verdict.reason}", hint=LOGIN_HINT)
         if meaning in (Meaning.FAILING, Meaning.DENIED):
-            self._refused(file, answer)
+            self._record_refusal(file, verdict)
             return
-        self._in_vain = 0
+        self._failed_in_row = 0
         if meaning is Meaning.MISSING:
             self.verdicts[file.path] = Arrival.MISSING
         elif job.continues and meaning is not Meaning.OTHER and self._may_try(file):
-            self._ask_again(file)
+            self._restart(file)
         else:
             self._refuse(file, drop=touched)
 
-    # ------------------------------------------------------------ asking
+    # ------------------------------------------------------------ requests
 
-    def _next(self) -> File | None:
-        return next(self._files, None) or (self._again.popleft() if self._again else None)
+    def _next_file(self) -> File | None:
+        return next(self._files, None) or (self._retries.popleft() if self._retries else None)
 
-    def _job(self, file: File, begun: int) -> Job:
+    def _make_job(self, file: File, begun: int) -> Job:
         changes, proved = file.path in self._shared.options.volatile, file.digest is not None
-        asked = Asked(0, file.size, file.size, proved=proved and not changes, changes=changes)
-        position = begun if asked.proved else 0
+        proved = proved and not changes
+        requested = RequestedRange(0, file.size, file.size, proved=proved, changes=changes)
+        position = begun if requested.proved else 0
         target = Target(self._folders, file.path)
-        job = Job(address_of(self._url.source, file.path), asked, target, position)
-        self._asked[job] = file, target
+        job = Job(address_of(self._url.source, file.path), requested, target, position)
+        self._running[job] = file, target
         return job
 
-    def _ask_again(self, file: File) -> None:
-        """Ask for all of it: its beginning was none."""
+    def _restart(self, file: File) -> None:
+        """Request all of the file: its partial was not its beginning."""
         self._beginnings.pop(file.path, None)
-        self._again.append(file)
+        self._retries.append(file)
 
-    def _refused(self, file: File, answer: Answer) -> None:
-        """The server does not hand it out."""
-        self._in_vain += 1
-        failing = answer.meaning is Meaning.FAILING
-        if self._in_vain >= _IN_VAIN and not self.here and not self._waiting:
-            self._end_in_vain(answer.reason, failing=failing)
+    def _record_refusal(self, file: File, verdict: Verdict) -> None:
+        """Record that the server does not serve a file."""
+        self._failed_in_row += 1
+        failing = verdict.meaning is Meaning.FAILING
+        if self._failed_in_row >= _FAILURES_MOST and not self.arrived_paths and not self._waiting:
+            self._give_up(verdict.reason, failing=failing)
         if failing and self._may_try(file):
-            self._again.append(file)
+            self._retries.append(file)
             return
-        reason = f"the server fails at it: {answer.reason}" if failing else NOT_READABLE
+        reason = f"the server fails to send it: {verdict.reason}" if failing else NOT_READABLE
         self._shared.refusals[file.path] = reason
         self.verdicts[file.path] = Arrival.MISSING
 
@@ -150,47 +151,49 @@ class Arrivals:
         tries = self._failures[file.path] = self._failures.get(file.path, 0) + 1
         return tries < _TRIES
 
-    def _end_in_vain(self, reason: str, *, failing: bool) -> None:
-        said = f"{self._url}: {reason}"
+    def _give_up(self, reason: str, *, failing: bool) -> None:
+        message = f"{self._url}: {reason}"
         if failing:
-            raise ConnectionBrokenError(said, hint="sync again: files that have arrived are kept")
-        raise UpstreamRefusedError(said, hint="check the content URL and its access rules")
+            raise ConnectionBrokenError(
+                message, hint="sync again: files that have arrived are kept"
+            )
+        raise UpstreamRefusedError(message, hint="check the content URL and its access rules")
 
-    # ------------------------------------------------------------ what came
+    # ------------------------------------------------------------ received files
 
-    def _came(self, file: File, modified: int | None) -> None:
-        self._in_vain = 0
+    def _add_received(self, file: File, modified: int | None) -> None:
+        self._failed_in_row = 0
         self._waiting.append((file, modified))
         self._waiting_size += file.size
-        enough = len(self._waiting) >= min(_VERIFIED_FILES, 1 + 2 * len(self.here))
+        enough = len(self._waiting) >= min(_VERIFIED_FILES, 1 + 2 * len(self.arrived_paths))
         large = self._waiting_size >= _VERIFIED_BYTES
         if enough or large or file.path in self._beginnings:
             self.verify()
 
     def verify(self) -> None:
-        """Let the staging area judge what came; raises `WrongContentError` as the rules say."""
+        """Verify the received files; raises `WrongContentError` for wrong content."""
         shared, waiting = self._shared, dict(self._waiting)
         self._waiting.clear()
         self._waiting_size = 0
         files = [*waiting]
         check = shared.processes.check
         verdicts = shared.staging.incoming.accept(files, self._run, check=check)
-        here, others = by_arrival(files, verdicts)
-        self._arrived(here)
-        for file, _ in others:
+        arrived_paths, rejected = by_arrival(files, verdicts)
+        self._count_arrived(arrived_paths)
+        for file, _ in rejected:
             self._judge_other(file, waiting[file])
 
-    def _arrived(self, files: Sequence[File]) -> None:
-        self.here.update(file.path for file in files)
+    def _count_arrived(self, files: Sequence[File]) -> None:
+        self.arrived_paths.update(file.path for file in files)
         self.size += sum(file.size for file in files)
         self._shared.tally.arrived(files)
 
     def _judge_other(self, file: File, modified: int | None) -> None:
-        """It is whole, and not what the metadata say."""
+        """Judge a complete file that does not match the metadata."""
         if file.path in self._shared.options.volatile:
             self._judge_newer(file, modified)
         elif file.path in self._beginnings and self._may_try(file):
-            self._ask_again(file)
+            self._restart(file)
         else:
             self._refuse(file)
             if file.digest is not None:
@@ -206,25 +209,25 @@ class Arrivals:
             self._refuse(file)
         else:
             self._shared.newer[file.path] = newer
-            self._arrived([file])
+            self._count_arrived([file])
 
     def _refuse(self, file: File, *, drop: bool = True) -> None:
-        """What came is of no use, not even as a beginning."""
+        """Reject a file, which is not of use even as a partial."""
         self.verdicts[file.path] = Arrival.MISMATCH
         if drop:
             self._folders.drop(file.path)
 
     def _leave_out(self, file: File) -> None:
-        """End this if another URL can bring what is left."""
+        """Stop using this URL if another one can send the rest."""
         if any(other != self._url for other in self._shared.sources.usable()):
             raise WrongContentError(
                 f"{self._url}: {show(file.path)} has the right size and other content",
-                hint="tell its administrator: it is left out for the rest of this run",
+                hint="tell its administrator: the URL is not used for the rest of this run",
             )
 
 
 def _time(file: File, modified: int | None) -> int:
-    """The time that what came is given; without a digest it is the server's word that counts."""
+    """Return the time to set: without a digest, that of the server."""
     if file.digest is not None or modified == file.mtime // _SECOND:
         return file.mtime
     return (modified or 0) * _SECOND

@@ -1,7 +1,7 @@
 """One attempt at a batch over HTTP.
 
-Files get the verdicts that rsync would bring them.  Rule to keep: as with rsync, what arrived
-leaves the batch and what has begun stays for the next attempt, however this one ends.
+Files get the verdicts that they would get after rsync.  Rule: as with rsync, arrived files leave
+the batch and partial files stay for the next attempt, however this one ends.
 """
 
 import os
@@ -28,12 +28,12 @@ from huai_client.transfer.ranking import note_speed
 from huai_client.transfer.shared import Shared
 from huai_client.transfer.urls import ContentUrl
 
-_AGAIN = "sync again: files that have arrived are kept"
-_UNANSWERED = "check that its server is well; it accepts connections, and sends nothing"
+_RETRY_HINT = "sync again: files that have arrived are kept"
+_UNANSWERED = "check its server, which accepts connections and sends nothing"
 
 
 def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> TransferError | None:
-    """Ask `url` for the open files of `batch`; returns the error, None if it succeeded.
+    """Request the open files of `batch` from `url`; return the error, or None on success.
 
     Files that arrived leave the batch.  Raises `OutOfTimeError` at the deadline, and `OSError` if
     the local disk could not take the files.
@@ -46,8 +46,8 @@ def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
             arrivals = Arrivals(shared, url, batch.open, (run, folders, beginnings))
             with arrivals, shared.admission.admit(url, processes.pause) as grant:
                 processes.begin()
-                asked = url, sum(sizes(batch.open)) - sum(beginnings.values())
-                failure = _ask(shared, arrivals, asked, stream, grant)
+                task = url, sum(sizes(batch.open)) - sum(beginnings.values())
+                failure = _run_requests(shared, arrivals, task, stream, grant)
             processes.check()
             try:
                 arrivals.verify()
@@ -56,18 +56,18 @@ def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
     finally:
         os.close(top)
     _conclude(shared, batch, run, arrivals)
-    processes.begin()  # at the deadline it was ended here, and did nothing wrong
+    processes.begin()  # at the deadline it was stopped here, and is not to blame
     return failure
 
 
-def _ask(
-    shared: Shared, arrivals: Arrivals, asked: tuple[ContentUrl, int], stream: int, grant: Grant
+def _run_requests(
+    shared: Shared, arrivals: Arrivals, task: tuple[ContentUrl, int], stream: int, grant: Grant
 ) -> TransferError | None:
-    """All requests, until the end; what ended them early.
+    """Send all requests, and return the error that ended them early.
 
-    `asked`: the URL, and the bytes that have to come.
+    `task`: the URL, and the number of bytes to receive.
     """
-    hosts, (url, size) = shared.options.hosts, asked
+    hosts, (url, size) = shared.options.hosts, task
     with connections_to(url, shared.options, grant) as connections:
         began = time.monotonic()
         try:
@@ -79,45 +79,45 @@ def _ask(
         except OutOfTimeError:
             failure = None
         shared.tally.completed(stream, connections.received)
-        came, took = connections.received, time.monotonic() - began
-        shared.sources.measured(url, came, took)
-        note_speed(url, hosts, came, took, connections.first_byte)
+        received, took = connections.received, time.monotonic() - began
+        shared.sources.measured(url, received, took)
+        note_speed(url, hosts, received, took, connections.first_byte)
     if isinstance(failure, UpstreamFullError):
         hosts.fewer_requests(url.service)
     return failure
 
 
 def _watch(
-    shared: Shared, arrivals: Arrivals, asked: tuple[ContentUrl, int], stream: int, grant: Grant
+    shared: Shared, arrivals: Arrivals, task: tuple[ContentUrl, int], stream: int, grant: Grant
 ) -> Callable[[int], None]:
-    """What is looked at every tick."""
-    url, size = asked
+    """Return the function that is called every tick."""
+    url, size = task
     pace = Pace(shared.sources, url, size, shared.options.timeout)
     timeout = shared.options.timeout
     stall, unanswered = StallDetector(timeout), StallDetector(answer_seconds(timeout))
-    told = 0
+    counted = 0
 
     def watch(received: int) -> None:
-        nonlocal told
+        nonlocal counted
         shared.processes.begin()
-        if len(arrivals.here) > told:
-            told = len(arrivals.here)
+        if len(arrivals.arrived_paths) > counted:
+            counted = len(arrivals.arrived_paths)
             shared.busy.admitted(stream)
         shared.tally.in_flight(stream, max(0, received - arrivals.size))
         if not received and unanswered.stalled(lambda: received):
             raise UnansweredError(f"{url}: does not answer", hint=_UNANSWERED)
         if pace.is_too_slow(received, lambda: received, grant.bwlimit):
-            raise SlowerError(f"{url}: sends too slowly", hint=_AGAIN)
+            raise SlowerError(f"{url}: sends too slowly", hint=_RETRY_HINT)
         if stall.stalled(lambda: received):
-            raise UpstreamSilentError(f"{url}: sends too slowly", hint=_AGAIN)
+            raise UpstreamSilentError(f"{url}: sends too slowly", hint=_RETRY_HINT)
 
     return watch
 
 
 def _conclude(shared: Shared, batch: Batch, run: int, arrivals: Arrivals) -> None:
-    """The other files stay open, with what became of them."""
-    others = [file for file in batch.open if file.path not in arrivals.here]
-    batch.verdicts = [(file, arrivals.verdicts.get(file.path, Arrival.MISSING)) for file in others]
-    batch.open = others
-    if others:
-        shared.staging.incoming.salvage(run, {file.path: file for file in others})
+    """Keep the other files open, with their verdicts."""
+    rest = [file for file in batch.open if file.path not in arrivals.arrived_paths]
+    batch.verdicts = [(file, arrivals.verdicts.get(file.path, Arrival.MISSING)) for file in rest]
+    batch.open = rest
+    if rest:
+        shared.staging.incoming.salvage(run, {file.path: file for file in rest})

@@ -1,4 +1,4 @@
-"""Connections for a content URL, by the administrator's options."""
+"""Opens connections for a content URL, by the administrator's options."""
 
 import os
 import resource
@@ -12,11 +12,11 @@ from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.urls import ContentUrl
 
 _SHARE = 4
-"""A request may hold a file open: those of all streams together take a quarter of what is free."""
+"""A request may hold a file open: all streams together use a quarter of the free handles."""
 
 
 def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> Connections:
-    """Connections as `grant` allows; none is made before something is asked.
+    """Return connections within `grant`; none is opened before the first request.
 
     Raises what `headers_for` raises, and `TlsError`.
     """
@@ -30,7 +30,7 @@ def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> C
 
 
 def _files_open(options: TransferOptions) -> int:
-    """How many files a stream may have open."""
+    """Return the number of files that a stream may have open."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = most - len(os.listdir("/proc/self/fd"))
     return max(1, free // _SHARE // options.streams)

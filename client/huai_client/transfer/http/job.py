@@ -1,70 +1,72 @@
-"""The bytes of a file that are asked for, and how far they have come.
+"""The requested bytes of a file, and their progress.
 
-Reads no disk: `Sink` takes what comes.
+Reads no disk: a `Sink` receives the bytes.
 """
 
 from typing import Protocol
 
-from huai_client.transfer.http.answer import Answer, Asked
+from huai_client.transfer.http.verdict import RequestedRange, Verdict
 
 
 class Sink(Protocol):
-    """Where bytes go; what it raises ends everything that is in flight."""
+    """The destination of bytes; an exception of it ends all requests in progress."""
 
     def begin(self, position: int) -> None:
-        """What comes now follows the first `position` bytes of the file; what was behind goes."""
+        """Start after the first `position` bytes of the file; later ones are dropped."""
 
     def write(self, position: int, data: bytes) -> None:
-        """Put `data` at its place in the file."""
+        """Write `data` at its position in the file."""
 
 
 class Job:
-    """Some bytes of one file; asked for in one request, and again for the rest if that breaks."""
+    """A range of one file: one request, and another for the rest after a broken connection."""
 
-    def __init__(self, address: str, asked: Asked, sink: Sink, position: int = 0) -> None:
-        """What is before `position` is here already."""
+    def __init__(
+        self, address: str, requested: RequestedRange, sink: Sink, position: int = 0
+    ) -> None:
+        """The bytes before `position` are here already."""
         self.address = address
         self.sink = sink
-        self.position = max(position, asked.first)
+        self.position = max(position, requested.first)
         self.continues = False
-        """Whether it was asked for what follows a beginning that is here."""
-        self._asked = asked
+        """True if the request continues a partial file."""
+        self._requested = requested
         self._furthest = self.position
         self._breaks = 0
-        self._end = asked.end
+        self._end = requested.end
 
     @property
-    def asked(self) -> Asked:
-        """The bytes that are still to come."""
-        return self._asked._replace(first=self.position)
+    def requested(self) -> RequestedRange:
+        """The bytes that are still missing."""
+        return self._requested._replace(first=self.position)
 
     @property
     def is_whole(self) -> bool:
-        """Whether all came that was asked for."""
+        """True if all requested bytes have arrived."""
         return self.position == self._end
 
-    def begin(self, answer: Answer) -> None:
-        """The body of `answer` comes now."""
-        self.position = answer.begins
-        if self._asked.changes:
+    def begin(self, verdict: Verdict) -> None:
+        """Start the body of a response."""
+        self.position = verdict.begins
+        if self._requested.changes:
             self._end = self.position
         self.sink.begin(self.position)
 
-    def take(self, data: bytes) -> None:
-        """The next bytes of the body."""
+    def write(self, data: bytes) -> None:
+        """Write the next bytes of the body."""
         self.sink.write(self.position, data)
         self.position += len(data)
-        if self._asked.changes:  # it ends where the body ends
+        if self._requested.changes:  # it ends where the body ends
             self._end = self.position
 
     def start_over(self) -> None:
-        """Nothing that is here is of use."""
-        self.position = self._asked.first
+        """Discard the received bytes."""
+        self.position = self._requested.first
 
-    def breaks(self) -> int:
-        """Note that the connection broke; how often in a row it did so before anything new came."""
+    def record_break(self) -> int:
+        """Record a broken connection; return the number in a row without new bytes."""
         self._breaks = 0 if self.position > self._furthest else self._breaks + 1
         self._furthest = max(self._furthest, self.position)
-        if not self._asked.proved:
-            self.start_over()  # nothing would tell that both parts are of one file
+        if not self._requested.proved:
+            self.start_over()  # nothing would prove that both parts belong to one file
         return self._breaks

@@ -1,15 +1,15 @@
-"""What the administrator's own URLs are sent beside the question, and whom they are believed.
+"""Headers for the administrator's own URLs.
 
-Logins stand in ~/.netrc, or in the file that NETRC names; other headers, such as a token, in the
-file of `http_headers`.  Rule to keep: a URL that the upstream named gets none of it, and no other
-service does, wherever a redirection leads.
+Logins are in ~/.netrc, or in the file of NETRC; other headers, such as a token, in the file of
+`http_headers`.  Rule: a URL that the upstream named gets none of them, and no other service does,
+wherever a redirect leads.
 """
 
 import os
 import re
 from pathlib import Path
 
-from huai_client.metadata.http import basic, kept_login
+from huai_client.metadata.http import basic_auth, netrc_login
 from huai_client.transfer.options import TransferOptionsError
 from huai_client.transfer.urls import ContentUrl
 
@@ -17,32 +17,32 @@ _FIELD = re.compile(r"([A-Za-z0-9!#$%&'*+.^_`|~-]+):[ \t]*([\x20-\x7e]*)")
 _OURS = frozenset(
     ("host", "range", "if-range", "accept-encoding", "content-length", "transfer-encoding", "te")
 )
-"""What decides which bytes come."""
+"""Headers that decide which bytes are sent."""
 _BYTES_MAX = 65_536
 _OTHERS = 0o007
 LOGIN_HINT = (
-    "a login stands in ~/.netrc, a token in the file of http_headers: both for URLs of client.toml "
-    "alone"
+    "put a login into ~/.netrc, a token into the file of http_headers: both are sent to URLs of "
+    "client.toml alone"
 )
 
 
 def headers_for(url: ContentUrl, file: Path | None) -> tuple[str, ...]:
-    """The header lines that the service of `url` is sent.
+    """Return the header lines for the service of `url`.
 
-    Raises `TransferOptionsError` for a `file` that cannot be used, `UpstreamError` for a netrc that
-    cannot.
+    Raises `TransferOptionsError` for a `file` that cannot be used, `UpstreamError` for such a
+    netrc.
     """
     if not url.own:
         return ()
-    given = read_headers(file) if file else ()
-    if any(line.lower().startswith("authorization:") for line in given):
-        return given
-    login = kept_login(url.source)
-    return (*given, f"Authorization: {basic(login)}") if login else given
+    lines = read_headers(file) if file else ()
+    if any(line.lower().startswith("authorization:") for line in lines):
+        return lines
+    login = netrc_login(url.source)
+    return (*lines, f"Authorization: {basic_auth(login)}") if login else lines
 
 
 def read_headers(file: Path) -> tuple[str, ...]:
-    """The header lines of `file`; empty ones and those that begin with # are passed over."""
+    """Return the header lines of `file`, without empty ones and comments (#)."""
     try:
         with file.open("rb") as opened:
             mode, text = os.fstat(opened.fileno()).st_mode, opened.read(_BYTES_MAX).decode()
@@ -56,15 +56,15 @@ def read_headers(file: Path) -> tuple[str, ...]:
             f"{file}: every user may read or change it", hint=f"chmod o= {file}"
         )
     lines = [line.strip() for line in text.splitlines()]
-    return tuple(_checked(line, file) for line in lines if line and not line.startswith("#"))
+    return tuple(_parse_field(line, file) for line in lines if line and not line.startswith("#"))
 
 
-def _checked(line: str, file: Path) -> str:
-    found = _FIELD.fullmatch(line)
-    if found is None or found[1].lower() in _OURS:
-        name = found[1] if found else "a line"
+def _parse_field(line: str, file: Path) -> str:
+    match = _FIELD.fullmatch(line)
+    if match is None or match[1].lower() in _OURS:
+        name = match[1] if match else "a line"
         raise TransferOptionsError(
             f"{file}: {name} is not a header that may be set",
             hint="for example: Authorization: Bearer TOKEN",
         )
-    return f"{found[1]}: {found[2]}"
+    return f"{match[1]}: {match[2]}"

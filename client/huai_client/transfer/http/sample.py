@@ -1,6 +1,6 @@
-"""How fast web servers are, by the beginning of a file, as a range of it.
+"""Measures the speed of web servers by the beginning of a file, as a range of it.
 
-What comes is counted and dropped.  It ends after a few seconds.
+The data are counted and discarded.  A sample ends after a few seconds.
 """
 
 import time
@@ -24,51 +24,51 @@ _SECONDS = 5.0
 
 
 class Measured(NamedTuple):
-    """What a sample told."""
+    """The result of a sample."""
 
     failure: TransferError | None
     size: int
-    """Bytes that came."""
+    """Bytes received."""
     seconds: float
     first_byte: float
     """Seconds."""
 
 
 def sample(urls: Sequence[ContentUrl], file: File, options: TransferOptions) -> None:
-    """Ask each of `urls`, all of HTTP, for the beginning of `file`, and remember how fast it is."""
+    """Request the beginning of `file` from each of `urls`, all of HTTP, and record the speeds."""
     with ThreadPoolExecutor(len(urls), thread_name_prefix="huai-sample") as pool:
-        asked = [pool.submit(measure, url, file, options) for url in urls]
-        for url, each in zip(urls, asked, strict=True):
-            _, size, seconds, first_byte = each.result()
+        futures = [pool.submit(measure, url, file, options) for url in urls]
+        for url, future in zip(urls, futures, strict=True):
+            _, size, seconds, first_byte = future.result()
             note_speed(url, options.hosts, size, seconds, first_byte)
 
 
 def measure(url: ContentUrl, file: File, options: TransferOptions) -> Measured:
-    """Ask `url`, of HTTP, for the beginning of `file`; whoever is silent just takes long."""
+    """Request the beginning of `file` from `url`, of HTTP; silence just counts as slow."""
     until = Deadline.after(min(_SECONDS, options.deadline.left))
 
     def watch(_: int) -> None:
         if until.over:
             raise OutOfTimeError
 
-    pieces = iter([_Dropped(Span(0, min(file.size, _BYTES)))])
+    pieces = iter([_DiscardedPiece(Span(0, min(file.size, _BYTES)))])
     with connections_to(url, options, Grant((), 0)) as connections:
         began, failure = time.monotonic(), None
         with suppress(OutOfTimeError):
             failure = fetch_ranges(connections, url, file, lambda: next(pieces, None), watch)
         took = time.monotonic() - began
-        # Whoever sends nothing has a first byte, too: it is later than this.
+        # A server that has sent nothing will send its first byte later than this.
         return Measured(failure, connections.received, took, connections.first_byte or took)
 
 
-class _Dropped:
-    """A `Piece` that keeps nothing."""
+class _DiscardedPiece:
+    """A `Piece` that discards the data."""
 
     def __init__(self, span: Span) -> None:
         self.span = span
 
     def write(self, position: int, data: bytes) -> None:
-        """Nothing is kept."""
+        """Discard `data`."""
 
-    def came(self) -> None:
-        """Nothing is to be done."""
+    def complete(self) -> None:
+        """Do nothing."""

@@ -1,9 +1,9 @@
-"""Large files by their block indices: only what is nowhere here is transferred.
+"""Large files by their block indices: only blocks that are not here are transferred.
 
-- `older`: the version that stands in the tree, and what is known of it
-- `shared_ranges`: what is still to come, for all mirrors that are asked at once
+- `older`: the version in the tree, and its known blocks
+- `shared_ranges`: the missing ranges, shared by concurrent mirrors
 - `arriving`: one range, written and proved
 - `range_source`: one web server
-- `pieces`: blocks, from several of them
+- `pieces`: blocks, from several servers
 - `files`: composes
 """

@@ -1,7 +1,7 @@
-"""A range of a large file as a mirror brings it: written to its place, and proved there.
+"""A range of a large file from a mirror: written to its place, and proved there.
 
-One that another mirror is asked for as well is kept aside, in memory, until it is proved: two
-writers of one place would be blamed for each other's bytes.
+A range that another mirror sends as well is buffered in memory until it is proved: two writers of
+one place would be blamed for each other's bytes.
 """
 
 import os
@@ -9,23 +9,23 @@ from typing import NamedTuple
 
 from huai_client.transfer.errors import WrongContentError
 from huai_client.transfer.http.ranges import Span
-from huai_client.transfer.large.shared_ranges import SharedRanges, Taken
+from huai_client.transfer.large.shared_ranges import AssignedRange, SharedRanges
 from huai_client.transfer.urls import ContentUrl
 from huai_native._native import BlockIndex
 from huai_schema.entries import File
 from huai_schema.paths import show
 
 _THREADS = 1
-"""That prove a range: the other mirrors have theirs."""
+"""Threads that prove a range: the other mirrors have their own."""
 _COPIED = 1 << 20
 
 
 class WrongBlockError(WrongContentError):
-    """A block is not what the index says, whoever has the file."""
+    """A block that differs from the index, on any server."""
 
 
-class Making(NamedTuple):
-    """A file that is being put together."""
+class NewFile(NamedTuple):
+    """A large file that is being made."""
 
     file: File
     blocks: BlockIndex
@@ -33,51 +33,53 @@ class Making(NamedTuple):
 
 
 class Arriving:
-    """A `Piece`; to be closed."""
+    """A `Piece` of a large file.  Close it when done."""
 
-    def __init__(self, making: Making, ranges: SharedRanges, taken: Taken, url: ContentUrl) -> None:
-        """`url` is asked for it."""
-        self._making = making
+    def __init__(
+        self, new_file: NewFile, ranges: SharedRanges, assigned: AssignedRange, url: ContentUrl
+    ) -> None:
+        """`url` is the mirror that sends it."""
+        self._new_file = new_file
         self._ranges = ranges
-        self._taken = taken
+        self._assigned = assigned
         self._url = url
-        self._aside = os.memfd_create("huai-range") if taken.again else -1
+        self._aside = os.memfd_create("huai-range") if assigned.is_repeated else -1
 
     @property
     def span(self) -> Span:
-        """Which bytes."""
-        return self._taken.span
+        """The range in the file."""
+        return self._assigned.span
 
     def close(self) -> None:
-        """Let go of what was kept aside."""
+        """Free the buffer."""
         if self._aside >= 0:
             os.close(self._aside)
             self._aside = -1
 
     def write(self, position: int, data: bytes) -> None:
-        """Put `data` in its place, as long as nobody else has brought it."""
+        """Write `data` at `position`, unless another mirror has sent the range."""
         if self._aside >= 0:
             _write(self._aside, position, data)
             return
-        with self._ranges.writing(self._taken) as counts:
+        with self._ranges.writing(self._assigned) as counts:
             if counts:
-                _write(self._making.handle, position, data)
+                _write(self._new_file.handle, position, data)
 
-    def came(self) -> None:
-        """Prove it; raises `WrongBlockError`."""
-        making, aside = self._making, self._aside
-        place = making.handle if aside < 0 else aside
-        wrong = making.blocks.wrong_ranges(place, [self.span], _THREADS)
+    def complete(self) -> None:
+        """Prove the range; raises `WrongBlockError`."""
+        new_file, aside = self._new_file, self._aside
+        place = new_file.handle if aside < 0 else aside
+        wrong = new_file.blocks.wrong_ranges(place, [self.span], _THREADS)
         if wrong and aside >= 0:
             wrong = [self.span]  # nothing of it is kept
-        counts = self._ranges.came(self._taken, [Span(*each) for each in wrong])
+        counts = self._ranges.complete(self._assigned, [Span(*each) for each in wrong])
         if counts and not wrong and aside >= 0:
-            _copy(aside, making.handle, self.span)
+            _copy(aside, new_file.handle, self.span)
         self.close()
         if counts and wrong:
             raise WrongBlockError(
-                f"{self._url}: {show(making.file.path)}: holds something else",
-                hint="tell its administrator: it is left out for the rest of this run",
+                f"{self._url}: {show(new_file.file.path)}: wrong content",
+                hint="tell its administrator: the URL is not used for the rest of this run",
             )
 
 

@@ -1,12 +1,12 @@
-"""Large files, each put together from what is here and the blocks that are not.
+"""Large files, each made from local blocks and the missing ones.
 
-The indices of both versions say, without a look at either file, which blocks are the same, and
-which may stand elsewhere in the older one.  Those that are the same are taken unread from the file
-that stands at the path, if that is what the last sync left there; every other block is proved by
-the index of the new version.  The new file is made in the staging area.
+The indices of both versions show, without reading either file, which blocks are the same, and which
+may be elsewhere in the older one.  The same blocks are taken unread from the file at the path, if
+it is unchanged since the last sync; every other block is proved by the index of the new version.
+The new file is made in the staging area.
 
-Rule to keep: a file is ready only if each of its blocks was proved, or stands in a file that was
-right before it was copied and had not changed afterwards.
+Rule: a file is ready only if each of its blocks was proved, or is in a file that was right before
+it was copied and did not change meanwhile.
 """
 
 import errno
@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from huai_client.metadata.block_indices import BlockIndices
 from huai_client.staging import Patch, Staging
-from huai_client.staging.patches import state_of
+from huai_client.staging.patches import file_state
 from huai_client.transfer.errors import OutOfTimeError
-from huai_client.transfer.large.arriving import Making
+from huai_client.transfer.large.arriving import NewFile
 from huai_client.transfer.large.older import Former, Older, opened
 from huai_client.transfer.large.pieces import Pieces
 from huai_client.transfer.local import Reused, ReuseMethod, ReusePolicy
@@ -34,13 +34,13 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Origins(NamedTuple):
-    """What is known of large files, and who has them."""
+    """The sources of blocks."""
 
     indices: BlockIndices
     former: Former | None
-    """None: no file of the tree is believed unread."""
+    """None if no file of the tree may be trusted unread."""
     pieces: Pieces | None
-    """None: no content URL has pieces of files."""
+    """None if no content URL has pieces of files."""
 
 
 class Source(NamedTuple):
@@ -48,20 +48,20 @@ class Source(NamedTuple):
 
     file: Older
     places: BlockPlaces
-    """Where the blocks of the new version stand in it."""
+    """The places in it of the blocks of the new version."""
 
 
-class _Made(NamedTuple):
+class _Result(NamedTuple):
     """A file that was made."""
 
     way: ReuseMethod | None
-    """None: something of it was transferred."""
+    """None if some of it was transferred."""
     is_patch: bool
-    """It holds what changes in the older version, and nothing else."""
+    """True if it holds only the changes of the older version."""
 
 
 class LargeFiles:
-    """Those of one run."""
+    """The large files of one run."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class LargeFiles:
         policy: ReusePolicy,
         in_place: Callable[[RelPath], bool],
     ) -> None:
-        """`in_place`: which files of the tree that is viewed may be changed where they stand."""
+        """`in_place`: tests which files of the viewed tree may be changed in place."""
         self._view = view
         self._staging = staging
         self._indices, self._former, self._pieces = origins
@@ -79,7 +79,7 @@ class LargeFiles:
         self._in_place = in_place
 
     def update(self, files: Sequence[File]) -> Reused:
-        """Make ready what can be made of `files`; which of them nothing was transferred for."""
+        """Make ready what can be made of `files`; return those that needed no transfer."""
         done = Reused()
         for file in files:
             way = self._update(file)
@@ -88,107 +88,110 @@ class LargeFiles:
         return done
 
     def _update(self, file: File) -> ReuseMethod | None:
-        """How the file came to be ready without a transfer, if it did."""
+        """Make one file; return the way if it needed no transfer."""
         if file.digest is None or self._policy.deadline.over:
             return None
         has_pieces = self._pieces is not None and bool(self._pieces.urls())
         with ExitStack() as stack:
-            olders = self._olders(stack, file.path)
-            if not has_pieces and not any(held for _, held in olders):
+            older_files = self._find_older(stack, file.path)
+            if not has_pieces and not any(blocks for _, blocks in older_files):
                 return None
             index = self._indices.find(file.size, file.digest)
             if index is None:
                 return None
-            older = self._nearest(olders, file.path, index, read=has_pieces)
+            older = self._nearest(older_files, file.path, index, read=has_pieces)
             if not has_pieces and (older is None or older.places.unknown):
                 return None
             return self._make(file, index, older)
 
-    def _olders(self, stack: ExitStack, path: RelPath) -> list[tuple[Older, BlockIndex | None]]:
-        """What stands at `path`, or else its namesakes; each with what it is known to hold."""
-        here = stack.enter_context(opened(self._view, path))
+    def _find_older(self, stack: ExitStack, path: RelPath) -> list[tuple[Older, BlockIndex | None]]:
+        """Return the file at `path`, or else its namesakes; each with its known blocks."""
+        present = stack.enter_context(opened(self._view, path))
         former = self._former
-        if here is not None:
-            return [(here, former and former.index_of(here))]
-        found: list[tuple[Older, BlockIndex | None]] = []
-        for each in former.namesakes(path) if former else ():
-            older = stack.enter_context(opened(self._view, each))
-            if former and older and (held := former.index_of(older)):
-                found.append((older, held))
-        return found
+        if present is not None:
+            return [(present, former and former.index_of(present))]
+        older_versions: list[tuple[Older, BlockIndex | None]] = []
+        for namesake in former.namesakes(path) if former else ():
+            older = stack.enter_context(opened(self._view, namesake))
+            if former and older and (blocks := former.index_of(older)):
+                older_versions.append((older, blocks))
+        return older_versions
 
     def _nearest(
         self,
-        olders: Sequence[tuple[Older, BlockIndex | None]],
+        older_files: Sequence[tuple[Older, BlockIndex | None]],
         path: RelPath,
         index: BlockIndex,
         *,
         read: bool,
     ) -> Source | None:
-        """The one that lacks least; `read`: what stands at `path` may be read."""
-        known = [
-            Source(older, index.places(held))
-            for older, held in olders
-            if held is not None and held.block_size == index.block_size
+        """Return the version that lacks least; `read`: the file at `path` may be read."""
+        sources = [
+            Source(older, index.places(blocks))
+            for older, blocks in older_files
+            if blocks is not None and blocks.block_size == index.block_size
         ]
-        here = next((older for older, _ in olders if older.path == path), None)
-        if not known and read and here is not None:
-            held = here.read(index.block_size, self._policy.threads)
-            return Source(here, index.places(held)) if held else None
-        return min(known, key=lambda each: each.places.unknown, default=None)
+        present = next((older for older, _ in older_files if older.path == path), None)
+        if not sources and read and present is not None:
+            blocks = present.read(index.block_size, self._policy.threads)
+            return Source(present, index.places(blocks)) if blocks else None
+        return min(sources, key=lambda each: each.places.unknown, default=None)
 
     def _make(self, file: File, index: BlockIndex, older: Source | None) -> ReuseMethod | None:
         incoming = self._staging.incoming
         with incoming.filling(file) as (run, target):
             try:
-                made = self._fill(Making(file, index, target), older)
+                result = self._fill(NewFile(file, index, target), older)
             except OutOfTimeError:
-                made = None
+                result = None
             except OSError as error:
                 incoming.salvage(run, {file.path: file})
                 if error.errno in _NO_ROOM:
                     raise
                 return None
-            if made:
+            if result:
                 os.utime(target, ns=(file.mtime, file.mtime))
-        if made is None:
+        if result is None:
             incoming.salvage(run, {file.path: file})
             return None
-        if made.is_patch and older is not None:
+        if result.is_patch and older is not None:
             ranges = older.places.changed_ranges()
-            self._staging.keep_patch(Patch(file, ranges, state_of(older.file.found)), run)
+            self._staging.keep_patch(Patch(file, ranges, file_state(older.file.status)), run)
         else:
             self._staging.keep(run, [file])
         self._staging.drop_left(file)
-        return made.way
+        return result.way
 
-    def _fill(self, making: Making, older: Source | None) -> _Made | None:
-        """How the file was made; None: it is not whole."""
-        places = making.blocks.places(None) if older is None else older.places
+    def _fill(self, new_file: NewFile, older: Source | None) -> _Result | None:
+        """Fill the new file; return None if it is not complete."""
+        places = new_file.blocks.places(None) if older is None else older.places
         source = None if older is None else older.file.handle
-        in_place = older is not None and self._may_patch(making.file, older)
-        with self._staging.left_of(making.file) as partial:
+        in_place = older is not None and self._may_patch(new_file.file, older)
+        with self._staging.left_of(new_file.file) as partial:
             missing, _, is_clone = places.assemble(
-                making.handle, (source, partial, not in_place), self._policy.threads, self._goes_on
+                new_file.handle,
+                (source, partial, not in_place),
+                self._policy.threads,
+                self._may_continue,
             )
         is_patch = in_place and not is_clone
         way = None if missing else ReuseMethod.CLONED if is_clone else ReuseMethod.COPIED
-        if missing and not (self._pieces is not None and self._pieces.fetch(making, missing)):
+        if missing and not (self._pieces is not None and self._pieces.fetch(new_file, missing)):
             return None
         if older is not None and not is_patch and not older.file.is_unchanged:
-            right = digest_of(making.handle) == making.file.digest
-            return _Made(way, is_patch=False) if right else None
-        return _Made(way, is_patch=is_patch)
+            right = digest_of(new_file.handle) == new_file.file.digest
+            return _Result(way, is_patch=False) if right else None
+        return _Result(way, is_patch=is_patch)
 
     def _may_patch(self, file: File, source: Source) -> bool:
-        """Whether the older version may be changed where it stands, if it cannot be cloned."""
+        """Return True if the older version may be changed in place, if it cannot be cloned."""
         if source.places.changed_ranges() == [(0, file.size)]:
-            return False  # nothing would stay: all was written twice
+            return False  # no block would stay: all were written twice
         older = source.file
-        one_name = older.found.st_nlink == 1 and file.link is None
+        one_name = older.status.st_nlink == 1 and file.link is None
         if older.path != file.path or not one_name or not self._in_place(file.path):
             return False
         return os.access(handle_path(older.handle), os.W_OK)
 
-    def _goes_on(self, _done: int) -> bool:
+    def _may_continue(self, _done: int) -> bool:
         return not self._policy.deadline.over

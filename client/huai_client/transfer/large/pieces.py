@@ -1,12 +1,12 @@
 """Blocks of large files from web servers, of several at once.
 
-Each range is proved by the index as soon as it is here, so any mirror will do.  Rules to keep:
+Each range is proved by the index as soon as it arrives, so any mirror will do.  Rules:
 
-- Mirrors of the lowest priority number are asked at once, a few at a time; those of the next
-  number for what is missing then.
-- What sends a wrong block is left out for the rest of the run.  What breaks, or is overtaken, is
-  asked for other files only if there is nobody else.
-- That a mirror has another version of a file, or none, says nothing about its other files.
+- Mirrors of the lowest priority number are used at once, a few at a time; those of the next
+  number for the blocks that are then missing.
+- A mirror that sends a wrong block is not used for the rest of the run.  One that breaks, or is
+  overtaken, is used for other files as a last resort.
+- A mirror with another version of a file, or none, may have other files.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ from typing import Self, TypeAlias
 
 from huai_client.transfer.errors import NoRangesError, WrongContentError
 from huai_client.transfer.http.ranges import Span
-from huai_client.transfer.large.arriving import Making, WrongBlockError
+from huai_client.transfer.large.arriving import NewFile, WrongBlockError
 from huai_client.transfer.large.range_source import RangeSource, Terms
 from huai_client.transfer.large.shared_ranges import SharedRanges
 from huai_client.transfer.limits import Admission, BusyBackoff
@@ -29,24 +29,24 @@ from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl, Transport
 
 Ranges: TypeAlias = Sequence[tuple[int, int]]
-"""Begin and end of bytes of a file, in order."""
+"""Begin and end of ranges of a file, in order."""
 
 _SPAN = 8 << 20
-"""Bytes of one request at most."""
+"""Largest number of bytes of one request."""
 _MIRRORS = 4
-"""At a time: each has several connections, and more would hardly be faster."""
+"""Mirrors at a time: each has several connections, and more would hardly be faster."""
 
 
 class Pieces:
-    """Of all large files of one run."""
+    """The pieces of all large files of one run."""
 
     def __init__(self, sources: Sources, options: TransferOptions, listener: Listener) -> None:
         self._sources = sources
         self._tally = Tally(listener)
-        self._wholes: set[ContentUrl] = set()
-        """Those that hand out whole files only."""
-        self._late: set[ContentUrl] = set()
-        """Those that broke or were overtaken."""
+        self._whole_only: set[ContentUrl] = set()
+        """URLs that serve whole files only."""
+        self._avoided: set[ContentUrl] = set()
+        """URLs that broke or were overtaken."""
         urls = self.urls()
         largest = max((len(tier) for tier in _tiers(urls)), default=1)
         self._width = min(_MIRRORS, largest)
@@ -67,18 +67,18 @@ class Pieces:
 
     @property
     def received(self) -> int:
-        """Bytes over the wire, so far."""
+        """Bytes over the wire so far."""
         return self._tally.received
 
     def urls(self) -> list[ContentUrl]:
-        """Those that may have pieces, in the order in which to ask."""
+        """Return the URLs that may have pieces, in the order of use."""
         usable = self._sources.usable()
         return [
-            url for url in usable if url.transport is Transport.HTTP and url not in self._wholes
+            url for url in usable if url.transport is Transport.HTTP and url not in self._whole_only
         ]
 
-    def fetch(self, making: Making, missing: Ranges) -> bool:
-        """Write `missing` into the file that is being made; whether all came, and is proved.
+    def fetch(self, new_file: NewFile, missing: Ranges) -> bool:
+        """Write `missing` into the new file; return True if all of it arrived and is proved.
 
         Raises `OutOfTimeError` at the deadline, and `OSError` if the disk cannot take it.
         """
@@ -86,27 +86,27 @@ class Pieces:
         self._tally.started(1, size)
         try:
             for urls in self._groups():
-                missing = self._fetch_from(urls, making, missing)
+                missing = self._fetch_from(urls, new_file, missing)
                 if not missing:
-                    self._tally.arrived([making.file], size)
+                    self._tally.arrived([new_file.file], size)
                     return True
             return False
         finally:
             self._tally.ended()
 
     def _groups(self) -> Iterator[list[ContentUrl]]:
-        """Who is asked at the same time, one group after the other."""
-        late = [url for url in self.urls() if url in self._late]
+        """Yield groups of URLs that are used at the same time."""
+        avoided = [url for url in self.urls() if url in self._avoided]
         for tier in _tiers(self.urls()):
-            if found := [url for url in tier if url not in late]:
-                yield found
-        if late:
-            yield late
+            if usable := [url for url in tier if url not in avoided]:
+                yield usable
+        if avoided:
+            yield avoided
 
-    def _fetch_from(self, urls: Sequence[ContentUrl], making: Making, missing: Ranges) -> Ranges:
-        """What none of `urls` brought."""
+    def _fetch_from(self, urls: Sequence[ContentUrl], new_file: NewFile, missing: Ranges) -> Ranges:
+        """Return the ranges that none of `urls` sent."""
         for url in self._range_sources.keys() - urls[: self._width]:
-            self._range_sources[url].close()  # what one was granted is granted to others, too
+            self._range_sources[url].close()  # its share of the limits is needed by others
         ranges, queue = SharedRanges(_spans(missing)), deque(urls)
 
         def work() -> None:
@@ -115,7 +115,7 @@ class Pieces:
                     url = queue.popleft()
                 except IndexError:  # another thread had the last one
                     return
-                self._ask(url, making, ranges)
+                self._fetch_one(url, new_file, ranges)
 
         width = min(self._width, len(urls))
         with ThreadPoolExecutor(width, thread_name_prefix="huai-mirror") as pool:
@@ -127,9 +127,9 @@ class Pieces:
                 raise
         return ranges.left()
 
-    def _ask(self, url: ContentUrl, making: Making, ranges: SharedRanges) -> None:
-        """Ask `url`, and remember what was wrong with it."""
-        failure = self._range_sources[url].bring(making, ranges)
+    def _fetch_one(self, url: ContentUrl, new_file: NewFile, ranges: SharedRanges) -> None:
+        """Fetch ranges from `url`, and record its failure."""
+        failure = self._range_sources[url].fetch(new_file, ranges)
         if failure is None:
             self._sources.answered(url)
             return
@@ -137,14 +137,14 @@ class Pieces:
         if isinstance(failure, WrongBlockError):
             self._sources.failed(url, failure)
         elif isinstance(failure, NoRangesError):
-            self._wholes.add(url)
+            self._whole_only.add(url)
         elif not isinstance(failure, WrongContentError):
-            # What else is wrong with it, the transfer of whole files finds out.
-            self._late.add(url)
+            # The transfer of whole files will find any other failure.
+            self._avoided.add(url)
 
 
 def _tiers(urls: Sequence[ContentUrl]) -> Iterator[list[ContentUrl]]:
-    """Those of one priority, the lowest number first."""
+    """Yield the URLs of each priority, the lowest number first."""
     ordered = sorted(urls, key=lambda url: url.priority)
     for _, tier in groupby(ordered, key=lambda url: url.priority):
         yield list(tier)

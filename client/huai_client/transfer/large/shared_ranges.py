@@ -1,14 +1,14 @@
-"""The ranges of one file that are still to come, shared by all mirrors that are asked at once.
+"""The missing ranges of one file, shared by all mirrors that are used at once.
 
-A mirror takes the next range as soon as it has room for one, so each brings as much as it is fast.
-Rules to keep:
+A mirror gets the next range as soon as it has room for one, so each sends as much as its speed
+permits.  Rules:
 
-- A range is asked of one mirror at a time, but for the end game: when no other is left, a mirror
-  takes over one that is overdue elsewhere, which takes longer by far than its own ranges did.
-  Whoever is first with it counts; a mirror that was overtaken gets no more of this file.
-- What a mirror has not brought when it leaves, or brought wrong, goes to the others.
+- A range is assigned to one mirror at a time, except at the end: when no other is left, a mirror
+  takes over one that is overdue elsewhere, by far more time than its own ranges took.
+  The first one to finish counts; a mirror that was overtaken gets no more of this file.
+- Ranges that a mirror has not sent when it stops, or sent wrong, go to the others.
 
-Safe between threads; reads no clock but the one that it is given.
+Thread-safe; reads no clock but the given one.
 """
 
 import threading
@@ -21,32 +21,32 @@ from dataclasses import dataclass
 from huai_client.transfer.http.ranges import Span
 
 _GRACE = 5.0
-"""Seconds by which no range is late yet."""
+"""Seconds before which no range is overdue."""
 _TIMES = 3
-"""So many times as long as the other mirror needs."""
+"""Factor on the time that the other mirror would need."""
 _USUAL = 1 / (1 << 20)
-"""Seconds a byte, of a mirror that has brought nothing yet."""
+"""Seconds a byte, for a mirror that has sent nothing yet."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Taken:
-    """A range that a mirror is asked for."""
+class AssignedRange:
+    """A range that is assigned to a mirror."""
 
     span: Span
     mirror: int
     since: float
-    again: bool
-    """Whether it was taken over, and another mirror is asked for it as well."""
+    is_repeated: bool
+    """True if it was taken over, and is assigned to another mirror as well."""
 
 
 class SharedRanges:
-    """Of one file; mirrors have numbers."""
+    """The ranges of one file; mirrors have numbers."""
 
     def __init__(self, spans: Iterable[Span], clock: Callable[[], float] = time.monotonic) -> None:
-        """`spans` in the order in which to ask; they do not overlap."""
+        """`spans` in the order of use; they do not overlap."""
         self._fresh = iter(spans)
-        self._back: deque[Span] = deque()
-        self._on_the_way: list[Taken] = []
+        self._returned: deque[Span] = deque()
+        self._assigned: list[AssignedRange] = []
         self._pace: dict[int, float] = {}
         self._overtaken: set[int] = set()
         self._ended = False
@@ -55,93 +55,97 @@ class SharedRanges:
 
     @property
     def over(self) -> bool:
-        """Whether nobody needs to ask any more."""
+        """True if no mirror needs to continue."""
         with self._changed:
-            return self._ended or not (self._on_the_way or self._more())
+            return self._ended or not (self._assigned or self._has_more())
 
     def end(self) -> None:
-        """Let all mirrors leave."""
+        """Let all mirrors stop."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
 
     def left(self) -> list[Span]:
-        """What nobody has brought; only when all mirrors have left."""
+        """Return the ranges that no mirror sent; call it only after all mirrors have stopped."""
         with self._changed:
-            return sorted([*self._back, *self._fresh])
+            return sorted([*self._returned, *self._fresh])
 
-    def take(self, mirror: int, most: int) -> Taken | None:
-        """The next range for `mirror`, which may have `most` on their way; None: none now."""
+    def assign(self, mirror: int, most: int) -> AssignedRange | None:
+        """Assign the next range to `mirror`, which may have `most` of them, if there is one."""
         with self._changed:
-            mine = sum(each.mirror == mirror for each in self._on_the_way)
-            if self._ended or mirror in self._overtaken or mine >= most:
+            count = sum(other.mirror == mirror for other in self._assigned)
+            if self._ended or mirror in self._overtaken or count >= most:
                 return None
-            again = not self._more()
-            span = self._overdue(mirror) if again else self._back.popleft()
+            is_repeated = not self._has_more()
+            span = self._overdue(mirror) if is_repeated else self._returned.popleft()
             if span is None:
                 return None
-            taken = Taken(span, mirror, self._clock(), again)
-            self._on_the_way.append(taken)
-            return taken
+            assigned = AssignedRange(span, mirror, self._clock(), is_repeated)
+            self._assigned.append(assigned)
+            return assigned
 
     @contextmanager
-    def writing(self, taken: Taken) -> Iterator[bool]:
-        """Whether `taken` still counts, and goes on to do so within: else nothing is written."""
+    def writing(self, assigned: AssignedRange) -> Iterator[bool]:
+        """Yield True if `assigned` still counts, which cannot change within; else write nothing."""
         with self._changed:
-            yield taken in self._on_the_way
+            yield assigned in self._assigned
 
-    def came(self, taken: Taken, wrong: Sequence[Span] = ()) -> bool:
-        """All of `taken` came, of which `wrong` is; whether that counts, as nobody was faster."""
+    def complete(self, assigned: AssignedRange, wrong: Sequence[Span] = ()) -> bool:
+        """Finish a range, parts of which are `wrong`; return True if no other mirror was faster."""
         with self._changed:
-            if taken not in self._on_the_way:
+            if assigned not in self._assigned:
                 return False
-            self._on_the_way.remove(taken)
-            rivals = self._rivals(taken)
+            self._assigned.remove(assigned)
+            rivals = self._rivals(assigned)
             if wrong:
-                self._back.extend(() if rivals else wrong)
+                self._returned.extend(() if rivals else wrong)
             else:
-                first, end = taken.span
-                self._pace[taken.mirror] = (self._clock() - taken.since) / (end - first)
-                for each in rivals:
-                    self._on_the_way.remove(each)
-                if taken.again:
-                    self._overtaken.update(each.mirror for each in rivals)
+                first, end = assigned.span
+                self._pace[assigned.mirror] = (self._clock() - assigned.since) / (end - first)
+                for other in rivals:
+                    self._assigned.remove(other)
+                if assigned.is_repeated:
+                    self._overtaken.update(other.mirror for other in rivals)
             self._changed.notify_all()
             return True
 
-    def give_back(self, mirror: int) -> None:
-        """`mirror` brings nothing more of what it has taken."""
+    def return_ranges(self, mirror: int) -> None:
+        """Return the unfinished ranges of `mirror`."""
         with self._changed:
-            for each in [each for each in self._on_the_way if each.mirror == mirror]:
-                self._on_the_way.remove(each)
-                if not self._rivals(each):
-                    self._back.append(each.span)
+            for assigned in [assigned for assigned in self._assigned if assigned.mirror == mirror]:
+                self._assigned.remove(assigned)
+                if not self._rivals(assigned):
+                    self._returned.append(assigned.span)
             self._changed.notify_all()
 
     def is_overtaken(self, mirror: int) -> bool:
-        """Whether another mirror was faster with a range of its."""
+        """Return True if another mirror was faster with a range of `mirror`."""
         return mirror in self._overtaken
 
     def wait(self, seconds: float) -> None:
-        """Until something changes, for so long at most."""
+        """Wait until something changes, for `seconds` at most."""
         with self._changed:
             self._changed.wait(seconds)
 
-    def _more(self) -> bool:
-        """Whether there is a range that nobody is asked for."""
-        if not self._back:
-            self._back.extend(span for span in [next(self._fresh, None)] if span)
-        return bool(self._back)
+    def _has_more(self) -> bool:
+        """Return True if there is a range that is not assigned."""
+        if not self._returned:
+            self._returned.extend(span for span in [next(self._fresh, None)] if span)
+        return bool(self._returned)
 
-    def _rivals(self, taken: Taken) -> list[Taken]:
-        return [each for each in self._on_the_way if each.span == taken.span and each is not taken]
+    def _rivals(self, assigned: AssignedRange) -> list[AssignedRange]:
+        return [
+            other
+            for other in self._assigned
+            if other.span == assigned.span and other is not assigned
+        ]
 
     def _overdue(self, mirror: int) -> Span | None:
-        """The range that is longest on its way elsewhere, if that is too long by far."""
+        """Return the oldest range of another mirror, if it is overdue."""
         now, pace = self._clock(), self._pace.get(mirror, _USUAL)
-        for each in self._on_the_way:
-            size = each.span.end - each.span.first
-            late = now - each.since > _GRACE + _TIMES * pace * size
-            if late and each.mirror != mirror and not self._rivals(each):
-                return each.span
+        for other in self._assigned:
+            size = other.span.end - other.span.first
+            late = now - other.since > _GRACE + _TIMES * pace * size
+            if late and other.mirror != mirror and not self._rivals(other):
+                return other.span
         return None

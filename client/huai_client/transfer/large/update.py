@@ -1,6 +1,6 @@
-"""The use case: bring large files up to date from what is here and who is asked.
+"""The use case: update large files from local blocks and content URLs.
 
-libcurl is loaded only if a content URL is one of HTTP.
+libcurl is loaded only for a content URL of HTTP.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,16 +25,16 @@ from huai_schema.paths import RelPath
 
 
 class Means(NamedTuple):
-    """What a run has to do it with."""
+    """The resources of a run."""
 
-    lines: Upstream
+    upstream: Upstream
     urls: Sequence[ContentUrl]
     options: TransferOptions
     policy: ReusePolicy
     former: Selection | None
-    """What the last sync left in the tree; None: no file is believed to be that."""
+    """The selection that the last sync left in the tree; None if no file may be trusted."""
     in_place: Callable[[RelPath], bool]
-    """Which files may be changed where they stand."""
+    """Tests which files may be changed in place."""
 
 
 def update(
@@ -42,12 +42,12 @@ def update(
 ) -> tuple[Reused, int]:
     """Make ready what can be made of `files`, which have a block index and are not ready.
 
-    Those that nothing was transferred for, and the bytes that came for others.  Raises
-    `DiskFullError` if there is no room.
+    Returns the files that needed no transfer, and the bytes received for others.  Raises
+    `DiskFullError` if the disk is full.
     """
-    lines, options = means.lines, means.options
+    upstream, options = means.upstream, means.options
     indices = BlockIndices(
-        lines.metadata, lines.deadline, timeout=options.timeout, on_message=listener.retried
+        upstream.metadata, upstream.deadline, timeout=options.timeout, on_message=listener.retried
     )
     former = None
     if means.former is not None:

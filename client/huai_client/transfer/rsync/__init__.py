@@ -1,1 +1,1 @@
-"""Running rsync: its arguments, output, exit status, and what it may touch."""
+"""rsync runs: arguments, output, exit status, and confinement."""

@@ -1,23 +1,23 @@
 """rsync's arguments for one batch.
 
-Pure.  Every option is known to rsync 3.1.3.  What each is for:
+Pure.  Every option is known to rsync 3.1.3.  The purpose of each:
 
-    --times --ignore-times   keep times; never skip by rsync's own comparison, which also looks
-                             into --compare-dest and takes sub-second changes for none
-    --perms --chmod          staged files are ours alone, and rsync, which opens a file once more to
-                             give it a mode, need not: verifying does, which has it open
-    --sparse --partial       holes stay holes; what came before an interruption stays
-    --from0 --files-from=-   the names, by a handle: no list file that somebody could exchange
+    --times --ignore-times   keep times; never skip by rsync's own comparison, which also reads
+                             --compare-dest and ignores sub-second changes
+    --perms --chmod          staged files are private, and rsync, which opens a file once more to
+                             set its mode, need not: verifying does, which has it open
+    --sparse --partial       holes stay holes; an interrupted file is kept
+    --from0 --files-from=-   the names, by a handle: no list file that could be exchanged
     --no-implied-dirs        parents are made here, not copied: no foreign modes or symlinks
-    --compare-dest           the present file is the basis, if any is there; absolute, since
+    --compare-dest           the present file is the basis, if there is one; absolute, since
                              several security fixes to rsync refuse a relative one with `..`
-    --inplace                without --sparse, where all files are small and there is no basis: no
-                             temporary name and no rename.  What is cut is told by its time
-                             Of a daemon that refuses the one or the other, it is not asked again
-    --max-size --info=skip   what has grown since the metadata were made is no use, and is told
-    --trust-sender           where rsync knows it: else it compares each name that comes with each
-                             that was asked for, as patterns, and refuses some names outright.  What
-                             a sender adds ends in our own staging folder, and is thrown away
+    --inplace                instead of --sparse, if all files are small and without a basis: no
+                             temporary name and no rename.  A partial is recognised by its time.
+                             A daemon that refuses one of the two does not get it again
+    --max-size --info=skip   a file that grew since the metadata were made is skipped, and reported
+    --trust-sender           if rsync knows it: else it compares each arriving name with each
+                             requested one, as patterns, and refuses some names outright.  Files
+                             that a sender adds end in our own staging folder, and are removed
 """
 
 import os
@@ -48,29 +48,29 @@ _FIXED = (
 
 
 OPTIONAL = ("--inplace", "--sparse")
-"""What can be left out where a daemon refuses it: both only save work."""
+"""Options to leave out for a daemon that refuses them: both only save work."""
 _TRUSTS_FROM = (3, 2, 5)
 _SMALL = _SLACK + (256 << 10)
-"""Of files with less than 256 KiB `most` gives no more.  For them a temporary name costs a tenth of
-all, and holes save next to nothing."""
+"""Result of `most` for files up to 256 KiB.  For them a temporary name costs a tenth of the
+total, and holes save next to nothing."""
 
 
 class Basis(NamedTuple):
-    """What rsync may make files of, beside what it is sent."""
+    """The local data from which rsync may build files."""
 
     tree: bytes = b""
-    """An absolute path; empty: none of the files is there."""
+    """An absolute path; empty if none of the files is there."""
     partials: bool = False
-    """Whether any file begins in the folder that rsync writes to."""
+    """True if the folder that rsync writes to has partials."""
 
 
 class Sides(NamedTuple):
-    """What the two sides of a transfer know and allow."""
+    """The capabilities and limits of the two sides of a transfer."""
 
     version: tuple[int, int, int] = (0, 0, 0)
-    """Of our rsync."""
+    """The version of the local rsync."""
     refused: AbstractSet[str] = frozenset()
-    """Those of `OPTIONAL` that the daemon refuses."""
+    """The options of `OPTIONAL` that the daemon refuses."""
 
 
 _UNKNOWN = Sides()
@@ -84,9 +84,9 @@ def arguments(
     largest: int,
     sides: Sides = _UNKNOWN,
 ) -> list[bytes]:
-    """The whole command line; `bwlimit` (KiB/s, 0: none) is this run's share.
+    """Return the whole command line; `bwlimit` (KiB/s, 0 for none) is this run's share.
 
-    `largest` is in bytes, of one file, as by `most`.
+    `largest` is the size limit of one file in bytes, as by `most`.
     """
     extra = options.extra if url.own else without_secrets(options.extra)
     command = [options.program, *extra, *_FIXED, f"--timeout={options.timeout}"]
@@ -109,39 +109,39 @@ def arguments(
 
 
 def trusts_sender(version: tuple[int, int, int]) -> bool:
-    """Whether an rsync of `version` can be told not to compare names."""
+    """Return True if an rsync of `version` can be told not to compare names."""
     return version >= _TRUSTS_FROM
 
 
 def has_shell(extra: Sequence[str]) -> bool:
-    """Whether rsync goes to a daemon through a remote shell, and then takes no --contimeout."""
+    """Return True if rsync uses a daemon through a remote shell, without --contimeout."""
     return any(re.match(r"--rsh(=|$)|-[^-]*e", each) for each in extra)
 
 
 def names(files: Sequence[File], url: ContentUrl) -> bytearray:
-    """What --files-from reads, seen from the source of `arguments`.
+    """Return the input of --files-from, relative to the source of `arguments`.
 
-    The `./` keeps a name from being anything but a name, and parts it from what rsync leaves out
-    of the paths here.
+    The `./` keeps a name from being anything but a name, and separates it from the part that rsync
+    leaves out of the paths here.
     """
     _, below = url.module
-    found = bytearray()
+    listing = bytearray()
     for path in paths(files):
-        found += b"%b./%b\0" % (below, path)
-    return found
+        listing += b"%b./%b\0" % (below, path)
+    return listing
 
 
 def most(sizes: Iterable[int]) -> tuple[int, int]:
-    """How large one file may grow, and how much may come in all: as announced, and a little.
+    """Return the limits on one file and on all together: the announced sizes, and a little more.
 
-    The little is for a file that changed since: it is fetched to be refused for what it holds.
+    The surplus is for a file that changed since: it is fetched to be rejected for its content.
     """
     largest = total = 0
     for size in sizes:
         largest = max(largest, size)
         total += size
-    return largest + _more(largest), total + _more(total)
+    return largest + _surplus(largest), total + _surplus(total)
 
 
-def _more(size: int) -> int:
+def _surplus(size: int) -> int:
     return max(_SLACK, size // 8)

@@ -1,6 +1,6 @@
-"""The paths that rsync may use while it talks to a daemon: few, as the upstream is not trusted.
+"""The paths that rsync may use with a daemon: few, as the upstream is not trusted.
 
-rsync may read DEST (its delta basis), its program and libraries, the files for looking up a host,
+rsync may read DEST (its delta basis), its program and libraries, the files for resolving a host,
 and the paths in `rsync_options`.  It may write to the folder that it receives into.  A run through
 a remote shell is not confined: ssh needs keys, agents and helpers of its own.
 """
@@ -29,7 +29,7 @@ _SETTINGS = (
     *(b"protocols", b"passwd", b"group", b"ssl/openssl.cnf", b"pki/tls/openssl.cnf"),
     *(b"alternatives", b"crypto-policies"),
 )
-"""Below /etc, and none of it secret."""
+"""Files below /etc, none of them secret."""
 _DEVICES = (b"/dev/null", b"/dev/zero", b"/dev/random", b"/dev/urandom", b"/dev/tty")
 _SHELLS = ("-e", "--rsh")
 _WRITTEN = ("--log-file=", "--temp-dir=", "--partial-dir=")
@@ -38,36 +38,40 @@ _WRITTEN = ("--log-file=", "--temp-dir=", "--partial-dir=")
 def domain(
     url: ContentUrl, program: str, extra: Sequence[str], dest: bytes, folder: int
 ) -> Domain | None:
-    """The paths that a run which receives into `folder` may use; None: all.
+    """Return the paths for a run that receives into `folder`; None for all.
 
-    `extra` are the administrator's options: the paths in them are allowed.
+    `extra` are the administrator's options: the paths in them are permitted.
     """
-    if url.transport is not Transport.DAEMON or _through_a_shell(extra):
+    if url.transport is not Transport.DAEMON or _uses_shell(extra):
         return None
-    found = os.path.realpath(shutil.which(program) or program)
-    here = (os.fsencode(found), os.fsencode(os.path.dirname(found)), os.fsencode(sys.prefix))
+    executable = os.path.realpath(shutil.which(program) or program)
+    own_paths = (
+        os.fsencode(executable),
+        os.fsencode(os.path.dirname(executable)),
+        os.fsencode(sys.prefix),
+    )
     settings = (b"/etc/" + name for name in _SETTINGS)
-    read = (*_PROGRAMS, *here, *settings, *_named(extra), *((dest,) if dest else ()))
-    return Domain(read, (*_DEVICES, *_written(extra), folder))
+    read = (*_PROGRAMS, *own_paths, *settings, *_absolute_paths(extra), *((dest,) if dest else ()))
+    return Domain(read, (*_DEVICES, *_written_paths(extra), folder))
 
 
-def _through_a_shell(extra: Iterable[str]) -> bool:
-    """Whether a remote shell or RSYNC_CONNECT_PROG makes the connection."""
+def _uses_shell(extra: Iterable[str]) -> bool:
+    """Return True if a remote shell or RSYNC_CONNECT_PROG makes the connection."""
     return "RSYNC_CONNECT_PROG" in os.environ or any(each.startswith(_SHELLS) for each in extra)
 
 
-def _named(extra: Iterable[str]) -> list[bytes]:
-    """Every absolute path in the options."""
+def _absolute_paths(extra: Iterable[str]) -> list[bytes]:
+    """Return the absolute paths in the options."""
     values = (each.partition("=")[2] or each for each in extra)
     return [os.fsencode(value) for value in values if value.startswith("/")]
 
 
-def _written(extra: Iterable[str]) -> list[bytes]:
-    """The paths that options let rsync write, with the folder of a log file."""
-    found: list[bytes] = []
-    for each in extra:
-        name, _, value = each.partition("=")
+def _written_paths(extra: Iterable[str]) -> list[bytes]:
+    """Return the paths that options let rsync write, with the folder of a log file."""
+    writable: list[bytes] = []
+    for option in extra:
+        name, _, value = option.partition("=")
         if f"{name}=" in _WRITTEN and value.startswith("/"):
             path = os.fsencode(value)
-            found += [path, os.path.dirname(path)] if name == "--log-file" else [path]
-    return found
+            writable += [path, os.path.dirname(path)] if name == "--log-file" else [path]
+    return writable

@@ -30,11 +30,11 @@ _SILENT = frozenset({30, 35})
 _FILE_IO = 11
 _BROKEN = frozenset({5, 10, 12, 14, 19, 20, 21, 22, 255})
 _NOT_CONNECTED = re.compile("failed to connect to|getaddrinfo|proxy|ssh: (?:connect|Could not)")
-"""In what rsync says of a socket that it could not connect."""
-_AGAIN = "sync again: files that have arrived are kept"
+"""A part of rsync's message about a socket that it could not connect."""
+_RETRY_HINT = "sync again: files that have arrived are kept"
 _LOGIN = (
     "content_urls in client.toml with USER@, and rsync_options with --password-file=FILE: "
-    "a URL that the upstream names is given no password"
+    "a URL that the upstream names gets no password"
 )
 _UNSUPPORTED = 4
 _SHELL_COMMAND = frozenset({126, 127})
@@ -43,10 +43,10 @@ _SHELL_COMMAND = frozenset({126, 127})
 def classify_exit(
     code: int, output: RsyncOutput, url: ContentUrl, proxy: Proxy | None = None
 ) -> HuaiError | None:
-    """Return the error that the exit code (negative: a signal) and the output of a run stand for.
+    """Return the error for the exit code (negative for a signal) and the output of a run.
 
-    None: the run came to its end, and files that did not arrive are missing upstream.  `proxy`: the
-    one that rsync was to connect to.
+    None if the run ended normally, and files that did not arrive are missing upstream.  `proxy`:
+    the one that rsync connects to.
     """
     if output.too_much:
         return UpstreamRefusedError(
@@ -54,20 +54,20 @@ def classify_exit(
             hint="check that the content URL is that of this module; nothing was published from it",
         )
     if output.no_room or output.unwritable or code == _FILE_IO:
-        return _local(output)
+        return _local_error(output)
     if code in _DONE:
         return None
     if output.trickles:
         kind = UpstreamSilentError if output.progress else UnansweredError
-        said = "sends too slowly" if output.progress else "does not answer, or sends too slowly"
-        return kind(f"{url}: {said}", hint=_AGAIN)
+        message = "sends too slowly" if output.progress else "does not answer, or sends too slowly"
+        return kind(f"{url}: {message}", hint=_RETRY_HINT)
     reason = f"{output.summary()} (rsync exit {code})"
     if proxy is not None and code in _BROKEN and _NOT_CONNECTED.search(reason):
         return UnreachableError(f"{url}: {proxy}: {reason}", hint=proxy.hint)
-    return _upstream(code, output, f"{url}: {reason}")
+    return _upstream_error(code, output, f"{url}: {reason}")
 
 
-def _local(output: RsyncOutput) -> LocalWriteError:
+def _local_error(output: RsyncOutput) -> LocalWriteError:
     if output.no_room:
         return DiskFullError(
             f"the disk is full: {output.summary()}",
@@ -79,11 +79,13 @@ def _local(output: RsyncOutput) -> LocalWriteError:
     )
 
 
-def _upstream(code: int, output: RsyncOutput, reason: str) -> TransferError:
+def _upstream_error(code: int, output: RsyncOutput, reason: str) -> TransferError:
     if output.full:
         return UpstreamFullError(reason, hint="use fewer streams, or sync at another time")
     if code in _SILENT:
-        return (UpstreamSilentError if output.progress else UnansweredError)(reason, hint=_AGAIN)
+        return (UpstreamSilentError if output.progress else UnansweredError)(
+            reason, hint=_RETRY_HINT
+        )
     if code in _SHELL_COMMAND:
         return UpstreamRefusedError(
             reason, hint="install the remote shell here, and rsync on the upstream's machine"
@@ -93,15 +95,15 @@ def _upstream(code: int, output: RsyncOutput, reason: str) -> TransferError:
         return NameRefusedError(reason, hint=hint, reason=output.summary())
     if output.denied or (code not in _BROKEN and code >= 0):
         return _refusal(output, reason)
-    return _broken(output, reason)
+    return _connection_error(output, reason)
 
 
-def _broken(output: RsyncOutput, reason: str) -> TransferError:
+def _connection_error(output: RsyncOutput, reason: str) -> TransferError:
     if _NOT_CONNECTED.search(reason) and not output.progress:
         hint = "check the content URL, and that its daemon is running"
         return UnreachableError(reason, hint=hint)
     kind = DroppedError if output.dropped and not output.progress else ConnectionBrokenError
-    return kind(reason, hint=_AGAIN)
+    return kind(reason, hint=_RETRY_HINT)
 
 
 def _refusal(output: RsyncOutput, reason: str) -> UpstreamRefusedError:

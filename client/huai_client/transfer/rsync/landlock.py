@@ -1,7 +1,7 @@
 """Landlock: the kernel limits the paths that a process may use (landlock(7), Linux 5.13).
 
 Processes inherit the restriction of the thread that starts them, so `run_in` needs no code between
-fork and exec.  Rule to keep: on a kernel without Landlock everything runs unrestricted.
+fork and exec.  Rule: on a kernel without Landlock everything runs unrestricted.
 """
 
 import ctypes
@@ -12,8 +12,8 @@ from functools import cache
 from typing import NamedTuple, TypeVar
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-"""System calls: the same numbers on all machines but Alpha."""
-_TELL_VERSION = 1
+"""System calls: the same numbers on all machines except Alpha."""
+_GET_VERSION = 1
 _PATH_BENEATH = 1
 _NO_NEW_PRIVS = 38
 
@@ -23,7 +23,7 @@ _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}
 _ALL = (1 << 16) - 1
-"""The rights over files that version 5 of the interface knows."""
+"""The rights over files in version 5 of the interface."""
 
 T = TypeVar("T")
 
@@ -32,9 +32,9 @@ class Domain(NamedTuple):
     """The paths that may be used, with all below them; missing ones are ignored."""
 
     read: Sequence[bytes]
-    """To read, and to run."""
+    """Paths to read, and to execute."""
     write: Sequence[bytes | int]
-    """To read and change as well; a number is the handle of a directory."""
+    """Paths to read and change as well; a number is the handle of a directory."""
 
 
 class _Ruleset(ctypes.Structure):
@@ -48,13 +48,13 @@ class _PathBeneath(ctypes.Structure):
 
 @cache
 def version() -> int:
-    """The version of the kernel's interface; 0: there is none, or it is switched off."""
-    found: int = _libc().syscall(_CREATE_RULESET, None, 0, _TELL_VERSION)
-    return max(0, found)
+    """Return the version of the kernel's interface; 0 if it is missing or disabled."""
+    result: int = _libc().syscall(_CREATE_RULESET, None, 0, _GET_VERSION)
+    return max(0, result)
 
 
 def run_in(domain: Domain | None, start: Callable[[], T]) -> T:
-    """Call `start` in a thread restricted to `domain`, if the kernel can; returns its result."""
+    """Call `start` in a thread restricted to `domain`, if the kernel can; return its result."""
     if domain is None or not version():
         return start()
     results: list[T] = []
@@ -76,7 +76,7 @@ def run_in(domain: Domain | None, start: Callable[[], T]) -> T:
 
 
 def _restrict(domain: Domain) -> None:
-    """Restrict this thread, for good."""
+    """Restrict this thread, irrevocably."""
     handled = _RIGHTS.get(version(), _ALL)
     attributes = _Ruleset(handled)
     ruleset = _call(

@@ -1,7 +1,7 @@
-"""Understands what rsync says while it runs.
+"""Parses the output of a running rsync.
 
-Pure.  The text is partly the upstream's: it is bounded, and control characters never
-get through to a terminal.
+Pure.  The text is partly the upstream's: its length is limited, and control characters never reach
+a terminal.
 """
 
 import re
@@ -14,7 +14,7 @@ _PROGRESS = re.compile(rb"^ *([0-9]{1,19}) +[0-9]+% (?:.*\(xfr#([0-9]{1,9}),)?")
 _RECEIVED = re.compile(rb"^Total bytes received: ([0-9]{1,19})$")
 _TOO_LARGE = re.compile(rb"^(?:\./)?(.+) is over max-size$", re.DOTALL)
 _OCTAL = re.compile(rb"\\#([0-3][0-7]{2})")
-"""How rsync prints a byte that is not printable."""
+"""rsync's escape for a byte that is not printable."""
 _TOO_MUCH = re.compile(rb"\(27\)$")  # EFBIG
 _NO_ROOM = re.compile(rb"\((?:28|122)\)$")  # ENOSPC, EDQUOT
 _LOCAL = re.compile(rb"^rsync(?: error)?: (?:\[(?:receiver|generator|Receiver)\] )?(.*)$")
@@ -32,26 +32,26 @@ _REFUSES = b"rsync: The server is configured to refuse "
 _RESET = b" Connection reset by peer (104)"
 _DENIALS = (b"@ERROR", _REFUSES)
 _PROMPT = b"Password: "
-"""Where no password was given, what the daemon says stands behind this."""
+"""The daemon's message follows this prompt if there was no password."""
 _LINE_MAX = 16_384
 _LINES_KEPT = 20
 _SHOWN = 500
 
 
 class RsyncOutput:
-    """What one run of rsync has said so far."""
+    """The output of one run of rsync so far."""
 
     def __init__(self) -> None:
         self.progress = 0
-        """Bytes of the files that are done with, of this run."""
+        """Bytes of the completed files of this run."""
         self.files = 0
-        """Files that were transferred to their ends, of this run."""
+        """Files of this run that were transferred completely."""
         self.received = 0
-        """Bytes that came over the wire; 0 until a run has ended well enough to tell."""
+        """Bytes over the wire; 0 until a run has ended with its statistics."""
         self.full = False
         """The daemon serves as many clients as it may."""
         self.denied = False
-        """The daemon said no in another way."""
+        """The daemon refused in another way."""
         self.refused = ""
         """The option that the daemon refuses."""
         self.dropped = False
@@ -59,41 +59,41 @@ class RsyncOutput:
         self.no_room = False
         """The local file system is full."""
         self.unwritable = False
-        """The local file system refused something else."""
+        """The local file system refused another operation."""
         self.too_much = False
         """The other side sends more than was announced."""
         self.too_large: set[bytes] = set()
-        """Files that are larger upstream than was announced, and were not asked for."""
+        """Files that are larger upstream than announced, and were skipped."""
         self.trickles = False
-        """It was ended here, because next to nothing came."""
+        """The run was stopped here, because next to nothing arrived."""
         self.unverified = False
-        """Something did not arrive as it was sent, which rsync itself has noticed."""
+        """rsync itself has detected that a file did not arrive as sent."""
         self._unreadable: list[bytes] = []
         self._complaints: deque[bytes] = deque(maxlen=_LINES_KEPT)
         self._out = b""
         self._err = b""
 
-    def hear_output(self, data: bytes) -> None:
-        """Take in a piece of standard output."""
+    def read_output(self, data: bytes) -> None:
+        """Read a piece of standard output."""
         *lines, self._out = re.split(rb"[\r\n]", self._out + data)
         self._out = self._out[:_LINE_MAX]
         for line in lines:
-            if found := _PROGRESS.match(line):
-                self.progress = int(found[1])
-                self.files = int(found[2] or self.files)
-            elif found := _RECEIVED.match(line):
-                self.received = int(found[1])
-            elif found := _TOO_LARGE.match(line):
-                self.too_large.add(_OCTAL.sub(lambda code: bytes((int(code[1], 8),)), found[1]))
+            if match := _PROGRESS.match(line):
+                self.progress = int(match[1])
+                self.files = int(match[2] or self.files)
+            elif match := _RECEIVED.match(line):
+                self.received = int(match[1])
+            elif match := _TOO_LARGE.match(line):
+                self.too_large.add(_OCTAL.sub(lambda code: bytes((int(code[1], 8),)), match[1]))
 
-    def hear_errors(self, data: bytes) -> None:
-        """Take in a piece of standard error."""
+    def read_errors(self, data: bytes) -> None:
+        """Read a piece of standard error."""
         *lines, self._err = (self._err + data).split(b"\n")
         self._err = self._err[:_LINE_MAX]
         for line in lines:
-            self._complaint(line.rstrip(b"\r"))
+            self._read_complaint(line.rstrip(b"\r"))
 
-    def _complaint(self, line: bytes) -> None:
+    def _read_complaint(self, line: bytes) -> None:
         line = line.removeprefix(_PROMPT)
         if line.startswith(b"@ERROR: max connections"):
             self.full = True
@@ -116,25 +116,25 @@ class RsyncOutput:
             self._complaints.append(line)
 
     def denied_of(self, paths: Iterable[RelPath]) -> set[RelPath]:
-        """Those of `paths` that the sender says it may not read.
+        """Return the `paths` that the sender may not read, by its own report.
 
-        It names them as it sees them, which is below a folder that we do not know.
+        It names them as it sees them, below a folder that is not known here.
         """
         if not self._unreadable:
             return set()
-        asked = set(paths)
-        found: set[RelPath] = set()
+        requested = set(paths)
+        denied: set[RelPath] = set()
         for name in self._unreadable:
             rest = RelPath(name.lstrip(b"/"))
-            while rest and rest not in asked:
+            while rest and rest not in requested:
                 rest = RelPath(rest.partition(b"/")[2])
-            found.add(rest)
-        return found & asked
+            denied.add(rest)
+        return denied & requested
 
     def summary(self) -> str:
-        """The line that says most, for people."""
+        """Return the most relevant line, for people."""
         if not self._complaints:
-            return "rsync said nothing"
+            return "rsync printed no message"
         denials = [line for line in self._complaints if line.startswith(_DENIALS)]
         causes = [line for line in self._complaints if not line.startswith(b"rsync error:")]
         return show((denials or causes or [*self._complaints])[-1][:_SHOWN])

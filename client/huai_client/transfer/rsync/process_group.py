@@ -1,4 +1,4 @@
-"""The running rsync processes of a transfer, and the way to end them all."""
+"""The running rsync processes of a transfer, which can be ended together."""
 
 import threading
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ class StoppedError(Exception):
 
 
 class ProcessGroup:
-    """Shared by all streams of a transfer."""
+    """The runs of a transfer, shared by all its streams."""
 
     def __init__(self, deadline: Deadline) -> None:
         """No run begins after the `deadline`."""
@@ -25,12 +25,12 @@ class ProcessGroup:
 
     @property
     def over(self) -> bool:
-        """Whether `stop` was called."""
+        """True if `stop` was called."""
         return self._over.is_set()
 
     @property
     def late(self) -> bool:
-        """Whether the deadline has passed."""
+        """True if the deadline has passed."""
         return self._deadline.over
 
     def check(self) -> None:

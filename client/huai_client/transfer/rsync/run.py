@@ -1,7 +1,7 @@
-"""Runs one rsync: names in by a handle, progress out, and an end within bounds.
+"""Runs one rsync: names in by a handle, progress out, and an end within limits.
 
-Knows nothing of batches.  The rule to keep: a run has not ended before both of its
-pipes have, since rsync's second process tidies up after the first is gone.
+Independent of batches.  Rule: a run has not ended before both of its pipes have, since rsync's
+second process cleans up after the first has exited.
 """
 
 import os
@@ -30,21 +30,21 @@ _TICK = 0.5
 _LULL = 0.01
 _GRACE = 10.0
 _SYNTAX = 1
-"""How rsync ends that does not know an option."""
+"""rsync's exit code for an unknown option."""
 _HINT = "install rsync 3.1.3 or newer: apt-get install rsync, or as your system has it"
 
 
 class Bounds(NamedTuple):
-    """What a run is held to, whatever the other side sends."""
+    """The limits of a run, independent of the other side."""
 
     file: int = 0
-    """Bytes: no file that it writes grows larger; 0: any size."""
+    """Largest size of a file that it writes, in bytes; 0 for any size."""
     total: int = 0
-    """Bytes of all files together, and a little more; 0: any number."""
+    """Bytes of all files together, and a little more; 0 for any number."""
     domain: Domain | None = None
-    """What it may touch; None: what this user may."""
+    """The paths that it may use; None for those of this user."""
     own: bool = True
-    """Whether the URL is the administrator's own: else it learns no password."""
+    """True if the URL is the administrator's own: else it gets no password."""
 
 
 UNBOUND = Bounds()
@@ -63,13 +63,13 @@ class RsyncProcess:
         stall: StallDetector,
         bounds: Bounds = UNBOUND,
     ) -> None:
-        """Starts it in the directory `folder`; it inherits `locks` and holds them till its end.
+        """Start rsync in the directory `folder`; it inherits `locks` and holds them till its end.
 
-        It is ended when it stalls, or goes beyond its `bounds`.
+        It is stopped when it stalls, or exceeds its `bounds`.
         """
         self.output = RsyncOutput()
         self.ended = False
-        """Whether no process of it is left that may write."""
+        """True if no process of it is left that may write."""
         self._stall = stall
         self._bounds = bounds
         self._stopped = False
@@ -103,7 +103,7 @@ class RsyncProcess:
             os.close(listing)
 
     def wait(self, progressed: Callable[[int], None]) -> int:
-        """Listen until it ends, and return its exit code (negative: the signal)."""
+        """Process its output until it ends, and return its exit code (negative: the signal)."""
         try:
             with selectors.DefaultSelector() as pipes:
                 self._listen(pipes, progressed)
@@ -120,18 +120,18 @@ class RsyncProcess:
         return bytes_read(self._process.pid)
 
     def stop(self) -> None:
-        """Ask it to end; it keeps what it has of the file in flight."""
+        """Request its end; it keeps its part of the file in flight."""
         self._stopped = True
         self._process.terminate()
 
     def _listen(self, pipes: selectors.BaseSelector, progressed: Callable[[int], None]) -> None:
-        for pipe, hear in (
-            (self._process.stdout, self.output.hear_output),
-            (self._process.stderr, self.output.hear_errors),
+        for pipe, read in (
+            (self._process.stdout, self.output.read_output),
+            (self._process.stderr, self.output.read_errors),
         ):
             if pipe is not None:
                 os.set_blocking(pipe.fileno(), False)
-                pipes.register(pipe, selectors.EVENT_READ, hear)
+                pipes.register(pipe, selectors.EVENT_READ, read)
         deadline = float("inf")
         while pipes.get_map() and time.monotonic() < deadline:
             for key, _ in pipes.select(_TICK):
@@ -146,43 +146,43 @@ class RsyncProcess:
             if not self._stopped and self._stall.stalled(self.bytes_read):
                 self.output.trickles = True
                 self.stop()
-            time.sleep(_LULL)  # rsync tells of every file; hear of many at once
+            time.sleep(_LULL)  # rsync reports every file; read many reports at once
             over = self._stopped or self._process.poll() is not None
             if over and deadline == float("inf"):
                 deadline = time.monotonic() + _GRACE  # a helper of ssh may keep a pipe open
         self.ended = not pipes.get_map()
 
     def _reap(self) -> None:
-        self.output.hear_errors(b"\n")
+        self.output.read_errors(b"\n")
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE)
         if self._process.poll() is None:
             self.ended = False
             self._process.kill()
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_GRACE)  # for ever, if its disk or file server hangs
+                self._process.wait(_GRACE)  # may hang with its disk or file server
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
 
 
 def _environment(*, own: bool = True) -> dict[str, str]:
-    """Ours, with messages in English and without what would change our options.
+    """Return this environment, with English messages and without variables for our options.
 
-    A URL that is not the administrator's `own` learns no password.
+    A URL that is not the administrator's `own` gets no password.
     """
     dropped = {"RSYNC_PARTIAL_DIR", "RSYNC_ICONV", "RSYNC_PROTECT_ARGS", "RSYNC_OLD_ARGS"}
     if not own:
         dropped.add("RSYNC_PASSWORD")
-    kept = {name: value for name, value in os.environ.items() if name not in dropped}
-    return {**kept, "LC_ALL": "C"}
+    inherited = {name: value for name, value in os.environ.items() if name not in dropped}
+    return {**inherited, "LC_ALL": "C"}
 
 
 @lru_cache
 def require_rsync(program: str) -> tuple[int, int, int]:
-    """The version of `program`; `RsyncRequirementError` if it is missing or too old."""
+    """Return the version of `program`; `RsyncRequirementError` if it is missing or too old."""
     try:
-        said = subprocess.run(
+        printed = subprocess.run(
             [program, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -195,11 +195,13 @@ def require_rsync(program: str) -> tuple[int, int, int]:
             f"{program} cannot be started: {error.strerror}", hint=_HINT
         ) from error
     except subprocess.TimeoutExpired as error:
-        raise RsyncRequirementError(f"{program} does not answer --version", hint=_HINT) from error
-    found = _VERSION.search(said)
-    if not found:
-        raise RsyncRequirementError(f"{program} does not say that it is rsync", hint=_HINT)
-    version = (int(found[1]), int(found[2]), int(found[3] or 0))
+        raise RsyncRequirementError(
+            f"{program} does not answer to --version", hint=_HINT
+        ) from error
+    match = _VERSION.search(printed)
+    if not match:
+        raise RsyncRequirementError(f"{program} is not rsync", hint=_HINT)
+    version = (int(match[1]), int(match[2]), int(match[3] or 0))
     if version[:2] < _OLDEST:
         raise RsyncRequirementError(
             f"{program} is version {version[0]}.{version[1]}, which is too old", hint=_HINT
@@ -208,7 +210,7 @@ def require_rsync(program: str) -> tuple[int, int, int]:
 
 
 def check_options(program: str, options: Sequence[str]) -> None:
-    """`TransferOptionsError` if `program` does not know one of `options`."""
+    """Raise `TransferOptionsError` if `program` does not know one of `options`."""
     try:
         done = subprocess.run(
             [program, *options, "--version"],
@@ -219,7 +221,7 @@ def check_options(program: str, options: Sequence[str]) -> None:
             check=False,
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
-        return  # `require_rsync` says what is wrong with the program
+        return  # `require_rsync` reports what is wrong with the program
     if done.returncode == _SYNTAX:
-        said = done.stderr.decode(errors="replace").strip().partition("\n")[0]
-        raise TransferOptionsError(said, hint="see rsync(1) for its options")
+        message = done.stderr.decode(errors="replace").strip().partition("\n")[0]
+        raise TransferOptionsError(message, hint="see rsync(1) for its options")

@@ -4,7 +4,7 @@ import pytest
 
 from huai_client.config import reach as reach_module
 from huai_client.config.reach import Reach, check_networks
-from huai_client.metadata.http import MetadataUrl, Question, UpstreamError, ask
+from huai_client.metadata.http import MetadataUrl, Request, UpstreamError, send
 from huai_program.configuration import ConfigError
 
 ADDRESSES = ("127.0.0.1", "10.1.2.3", "8.8.8.8")
@@ -64,7 +64,7 @@ def test_metadata_are_not_redirected_inside() -> None:
     """Refuse the first request after a redirect, and those that follow."""
     addresses = MetadataUrl("http://192.168.7.7/m.git").redirected("http://127.0.0.1:1/m.git")
     with (
-        pytest.raises(UpstreamError, match="a redirection leads inside: 127"),
-        ask(addresses, Question("objects")),
+        pytest.raises(UpstreamError, match="a redirect leads into the local network: 127"),
+        send(addresses, Request("objects")),
     ):
         pass

@@ -1,16 +1,16 @@
-"""Server-sent events, from whoever sends them."""
+"""Server-sent events, from any server."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_client.metadata.events import messages
+from huai_client.metadata.events import read_messages
 from huai_client.metadata.http import UpstreamError
 
 
 def read(*pieces: bytes) -> list[tuple[bytes, bytes]]:
     rest = iter(pieces)
-    return list(messages(lambda: next(rest, b"")))
+    return list(read_messages(lambda: next(rest, b"")))
 
 
 TEXT = b": hello\nretry: 5000\n\nid: 1\nevent: commit\ndata: {}\n\n:\n\ndata:one\ndata: two\n\n"

@@ -1,4 +1,4 @@
-"""Several metadata URLs: who is asked, in which order, and what is made of the answers."""
+"""Several metadata URLs: their order, and the choice between their responses."""
 
 import re
 from collections.abc import Callable
@@ -19,25 +19,25 @@ GONE = NotServedError("gone")
 
 
 class Scene:
-    """Upstreams with answers to choose, and what was asked and waited for."""
+    """Upstreams with given responses, which record requests and pauses."""
 
     def __init__(
         self, *urls: MetadataUrl, health: UpstreamHealth | None = None, **named: Deadline
     ) -> None:
         self.answers: dict[MetadataUrl, int | HuaiError] = {}
-        self.asked: list[MetadataUrl] = []
+        self.requested: list[MetadataUrl] = []
         self.pauses: list[float] = []
-        self.told: list[str] = []
+        self.messages: list[str] = []
         self.upstreams = Failover(
             urls,
             health or UpstreamHealth(None),
-            on_message=self.told.append,
+            on_message=self.messages.append,
             pause=self.pauses.append,
             **named,
         )
 
     def question(self, url: MetadataUrl) -> int:
-        self.asked.append(url)
+        self.requested.append(url)
         answer = self.answers[url]
         if isinstance(answer, HuaiError):
             raise answer
@@ -51,7 +51,7 @@ def test_the_first_that_answers() -> None:
     scene = Scene(A, B)
     scene.answers = {A: 1, B: 2}
     assert scene.ask() == 1
-    assert (scene.asked, scene.pauses, scene.told) == ([A], [], [])
+    assert (scene.requested, scene.pauses, scene.messages) == ([A], [], [])
 
 
 @pytest.mark.parametrize("failure", [DOWN, GONE, UpstreamError("login"), FormatError("rubbish")])
@@ -59,7 +59,7 @@ def test_whatever_fails_leads_to_the_next_at_once(failure: HuaiError) -> None:
     scene = Scene(A, B, C)
     scene.answers = {A: failure, B: 2, C: 3}
     assert scene.ask() == 2
-    assert (scene.asked, scene.pauses, scene.told) == ([A, B], [], [failure.message])
+    assert (scene.requested, scene.pauses, scene.messages) == ([A, B], [], [failure.message])
 
 
 def test_who_answered_is_asked_first_from_then_on() -> None:
@@ -68,7 +68,7 @@ def test_who_answered_is_asked_first_from_then_on() -> None:
     scene.ask()
     scene.answers[A] = 1
     assert scene.ask() == 2
-    assert scene.asked == [A, B, B]
+    assert scene.requested == [A, B, B]
 
 
 def test_what_was_heard_is_taken_once_and_from_who_said_it() -> None:
@@ -76,11 +76,11 @@ def test_what_was_heard_is_taken_once_and_from_who_said_it() -> None:
     scene.answers = {A: DOWN, B: 2}
     newest = Newest("1" * 40, B)
     assert scene.ask() == 2
-    assert scene.upstreams.take_heard(B) is None
-    scene.upstreams.hear(newest)
-    assert scene.upstreams.take_heard(A) is None
-    assert scene.upstreams.take_heard(B) == newest
-    assert scene.upstreams.take_heard(B) is None
+    assert scene.upstreams.take_newest(B) is None
+    scene.upstreams.remember_newest(newest)
+    assert scene.upstreams.take_newest(A) is None
+    assert scene.upstreams.take_newest(B) == newest
+    assert scene.upstreams.take_newest(B) is None
 
 
 def test_who_was_down_is_asked_last_by_the_next_run(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_who_was_down_is_asked_last_by_the_next_run(tmp_path: Path) -> None:
     later = Scene(A, B, health=UpstreamHealth(tmp_path / "m"))
     later.answers = {A: 1, B: DOWN}
     assert later.ask() == 1
-    assert later.asked == [B, A]
+    assert later.requested == [B, A]
     assert Scene(A, B, health=UpstreamHealth(tmp_path / "m")).upstreams.first == A
 
 
@@ -107,10 +107,10 @@ def test_what_may_pass_is_asked_again_after_pauses_that_grow() -> None:
     scene.answers = {A: DOWN, B: GONE}
     with pytest.raises(UpstreamDownError, match="down"):
         scene.ask()
-    assert scene.asked == [A, B, B, A, B, A]  # A is known to be down by then
+    assert scene.requested == [A, B, B, A, B, A]  # A is known to be down by then
     assert len(scene.pauses) == 2
     assert 0.5 <= scene.pauses[0] <= 1.0 <= scene.pauses[1] <= 1.5
-    assert scene.told == ["down", "gone"]
+    assert scene.messages == ["down", "gone"]
 
 
 def test_what_does_not_pass_is_not_asked_again() -> None:
@@ -118,7 +118,7 @@ def test_what_does_not_pass_is_not_asked_again() -> None:
     scene.answers = {A: GONE, B: GONE}
     with pytest.raises(NotServedError):
         scene.ask()
-    assert (scene.asked, scene.pauses) == ([A, B], [])
+    assert (scene.requested, scene.pauses) == ([A, B], [])
 
 
 def test_an_answer_after_a_pause() -> None:
@@ -137,7 +137,7 @@ def test_a_retry_after_is_honoured() -> None:
         scene.ask()
     assert all(20 < pause < 22 for pause in scene.pauses)
     assert len(scene.pauses) == 2
-    assert re.fullmatch("busy; asked again in 2[01] s", scene.told[0])
+    assert re.fullmatch("busy; next attempt in 2[01] s", scene.messages[0])
 
 
 @pytest.mark.parametrize("after", [61, 10**9])
@@ -146,7 +146,7 @@ def test_a_retry_after_that_is_too_long_ends_the_run(after: float) -> None:
     scene.answers = {A: UpstreamDownError("busy", retry_after=after)}
     with pytest.raises(UpstreamDownError):
         scene.ask()
-    assert (scene.asked, scene.pauses) == ([A], [])
+    assert (scene.requested, scene.pauses) == ([A], [])
 
 
 def test_nothing_is_waited_for_beyond_the_deadline() -> None:
@@ -166,7 +166,7 @@ def test_one_that_is_behind_gives_way_to_one_that_is_not() -> None:
         scene = Scene(A, B)
         scene.answers = {**answers}
         assert scene.ask(behind) == 6
-        assert scene.told == [f"{A}: has nothing newer than what is here"]
+        assert scene.messages == [f"{A}: has nothing newer than the local metadata"]
 
 
 def test_the_first_decides_if_all_are_behind() -> None:
@@ -176,7 +176,7 @@ def test_the_first_decides_if_all_are_behind() -> None:
     alone = Scene(A)
     alone.answers = {A: 4}
     assert alone.ask(behind) == 4
-    assert alone.told == []
+    assert alone.messages == []
 
 
 def test_those_that_are_behind_do_not_stand_in_for_the_first() -> None:
@@ -195,41 +195,41 @@ def test_one_that_was_behind_is_asked_last(tmp_path: Path) -> None:
     later = Scene(A, B, health=UpstreamHealth(tmp_path / "m"))
     later.answers = {A: 4, B: 6}
     assert later.ask() == 6
-    assert later.asked == [B]
+    assert later.requested == [B]
 
 
-class Found(Scene):
-    """Upstreams that have a thing, or 0 for one that they lack."""
+class FileScene(Scene):
+    """Upstreams that have a file, or 0 for one that lacks it."""
 
     def find(self) -> int | None:
         return self.upstreams.first_found(lambda url: self.question(url) or None)
 
 
 def test_what_one_lacks_is_asked_of_the_next() -> None:
-    scene = Found(A, B, C)
+    scene = FileScene(A, B, C)
     scene.answers = {A: 0, B: 2, C: 3}
     assert scene.find() == 2
-    assert (scene.asked, scene.pauses, scene.told) == ([A, B], [], [])
+    assert (scene.requested, scene.pauses, scene.messages) == ([A, B], [], [])
     assert scene.find() == 2
-    assert scene.asked == [A, B, B]
+    assert scene.requested == [A, B, B]
 
 
 def test_what_nobody_has_is_nothing_and_no_reason_to_ask_again() -> None:
-    scene = Found(A, B)
+    scene = FileScene(A, B)
     scene.answers = {A: 0, B: DOWN}
     assert scene.find() is None
-    assert (scene.asked, scene.pauses) == ([A, B], [])
+    assert (scene.requested, scene.pauses) == ([A, B], [])
 
 
 def test_a_thing_is_found_behind_one_that_fails() -> None:
-    scene = Found(A, B, C)
+    scene = FileScene(A, B, C)
     scene.answers = {A: FormatError("rubbish"), B: 0, C: 3}
     assert scene.find() == 3
-    assert scene.told == ["rubbish"]
+    assert scene.messages == ["rubbish"]
 
 
 def test_nobody_answers_who_might_have_it() -> None:
-    scene = Found(A, B)
+    scene = FileScene(A, B)
     scene.answers = {A: DOWN, B: DOWN}
     with pytest.raises(UpstreamDownError):
         scene.find()

@@ -1,4 +1,4 @@
-"""URLs of metadata, and what an advertisement of refs says."""
+"""URLs of metadata."""
 
 import pytest
 

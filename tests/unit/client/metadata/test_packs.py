@@ -1,11 +1,11 @@
-"""When the packs of a repository are packed anew."""
+"""The decision when a repository is repacked."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from huai_client.metadata.packs import exceeds
+from huai_client.metadata.packs import needs_repack
 
 MIB = 1 << 20
 
@@ -31,4 +31,4 @@ def test_many_or_large_ones(tmp_path: Path, sizes: list[int], *, expected: bool)
         pack.touch()
         os.truncate(pack, size)
         pack.with_suffix(".idx").touch()
-    assert exceeds(tmp_path, 40) == expected
+    assert needs_repack(tmp_path, 40) == expected

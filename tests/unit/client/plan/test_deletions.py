@@ -17,8 +17,8 @@ from tests.support.local_trees import at
 ENTRIES = {b"dists": 101, b"pool": 1000, b"pool/main": 500, b"new": 3}
 
 
-class Taken:
-    """How many entries were asked for."""
+class CountedEntries:
+    """Counts the entries that were requested."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -34,7 +34,7 @@ def removals(folder: bytes, count: int) -> list[Remove]:
 
 
 def check(items: list[Remove], limits: dict[str, str | int]) -> None:
-    check_directories(items, limits, Taken())
+    check_directories(items, limits, CountedEntries())
 
 
 @pytest.mark.parametrize(
@@ -67,17 +67,17 @@ def test_elsewhere_there_is_no_limit() -> None:
 
 
 def test_a_directory_counts_as_one_of_its_entries() -> None:
-    gone = [*removals(b"new", 2), Remove(at(b"new"), directory=True)]
-    check(gone, {"/new": 3})
-    check(gone, {"/new": "100%"})
+    deletions = [*removals(b"new", 2), Remove(at(b"new"), directory=True)]
+    check(deletions, {"/new": 3})
+    check(deletions, {"/new": "100%"})
     with pytest.raises(TooManyDeletionsError, match="3 of 3 entries in /new"):
-        check(gone, {"/*": "99%"})
+        check(deletions, {"/*": "99%"})
 
 
 def test_no_more_is_read_than_it_takes() -> None:
-    taken = Taken()
-    check_directories(removals(b"pool", 2), {"/pool": "10%"}, taken)
-    assert taken.count == 20
+    entries = CountedEntries()
+    check_directories(removals(b"pool", 2), {"/pool": "10%"}, entries)
+    assert entries.count == 20
 
 
 @pytest.mark.parametrize(

@@ -8,24 +8,24 @@ from tests.support.local_trees import file, linked
 MODE = frozenset({"mode"})
 
 
-def candidate(wanted: File, *differing: str, links: int = 2, inode: int = 1) -> Candidate:
-    have = wanted._replace(link=None, digest=None)
+def candidate(entry: File, *differing: str, links: int = 2, inode: int = 1) -> Candidate:
+    have = entry._replace(link=None, digest=None)
     return Candidate(
-        wanted.path, have, wanted, links=links, differing=frozenset(differing), inode=(1, inode)
+        entry.path, have, entry, links=links, differing=frozenset(differing), inode=(1, inode)
     )
 
 
-def gone(entry: File, inode: int = 1) -> Candidate:
+def removed(entry: File, inode: int = 1) -> Candidate:
     return candidate(entry)._replace(expected=None, inode=(1, inode))
 
 
 def parting(*candidates: Candidate, may_share: bool) -> list[bytes]:
     diff = TreeDiff(list(candidates), [], [])
-    found = split_shared_inodes(diff, may_share=may_share).candidates
-    assert [each.path for each in found] == [each.path for each in candidates]
+    result = split_shared_inodes(diff, may_share=may_share).candidates
+    assert [each.path for each in result] == [each.path for each in candidates]
     return [
         after.path
-        for before, after in zip(candidates, found, strict=True)
+        for before, after in zip(candidates, result, strict=True)
         if after.differing - before.differing == {"link"}
     ]
 
@@ -38,7 +38,7 @@ def test_two_that_a_cut_run_left_with_one_inode() -> None:
 
 
 def test_the_old_name_of_a_moved_file_still_goes() -> None:
-    assert parting(gone(A), candidate(B), may_share=False) == []
+    assert parting(removed(A), candidate(B), may_share=False) == []
 
 
 def test_a_hardlink_group_stays_one() -> None:
@@ -66,7 +66,7 @@ def test_one_that_does_not_change_may_go_on_sharing() -> None:
 
 
 def test_one_whose_other_names_all_go_may_change() -> None:
-    assert parting(candidate(A, "mode"), gone(B), may_share=True) == []
+    assert parting(candidate(A, "mode"), removed(B), may_share=True) == []
 
 
 def test_one_that_is_alone_may_change() -> None:

@@ -1,4 +1,4 @@
-"""What waits: pure decisions, and the record of it."""
+"""Delayed deletions: pure decisions, and their record."""
 
 from pathlib import Path
 
@@ -21,8 +21,8 @@ def removals(*paths: bytes, moves: tuple[Move, ...] = ()) -> Plan:
     return Plan([], [], list(moves), [], [Remove(at(path), directory=False) for path in paths], [])
 
 
-def rules(now: int = 100, delay: int = 10, named: tuple[bytes, ...] = ()) -> DelayPolicy:
-    return DelayPolicy(now, delay, lambda item: item.path == b"pointer", lambda path: path in named)
+def rules(now: int = 100, delay: int = 10, names: tuple[bytes, ...] = ()) -> DelayPolicy:
+    return DelayPolicy(now, delay, lambda item: item.path == b"pointer", lambda path: path in names)
 
 
 def file(path: bytes, since: int = 0) -> DelayedDeletion:
@@ -30,24 +30,24 @@ def file(path: bytes, since: int = 0) -> DelayedDeletion:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [("0", 0), ("90", 90), ("90s", 90), ("2m", 120), ("1h", 3600)],
 )
-def test_a_span_of_time(text: str, wanted: int) -> None:
-    assert seconds(text) == wanted
+def test_a_span_of_time(text: str, expected: int) -> None:
+    assert seconds(text) == expected
 
 
 def test_without_delay_nothing_waits() -> None:
-    found = delay_deletions(removals(b"a", b"pointer"), [file(b"b", 100)], rules(delay=0))
-    assert [item.path for item in found.plan.removals] == [b"pointer", b"b", b"a"]
-    assert (found.pending, found.delayed) == ([], 0)
+    delayed = delay_deletions(removals(b"a", b"pointer"), [file(b"b", 100)], rules(delay=0))
+    assert [item.path for item in delayed.plan.removals] == [b"pointer", b"b", b"a"]
+    assert (delayed.pending, delayed.delayed) == ([], 0)
 
 
 def test_a_second_run_does_not_wait_anew() -> None:
-    """An interrupted run that had recorded what waits plans the same deletions again."""
-    found = delay_deletions(removals(b"a"), [file(b"a", 95)], rules())
-    assert found.pending == [file(b"a", 95)]
-    assert found.delayed == 0
+    """An interrupted run that had recorded delayed deletions plans the same again."""
+    delayed = delay_deletions(removals(b"a"), [file(b"a", 95)], rules())
+    assert delayed.pending == [file(b"a", 95)]
+    assert delayed.delayed == 0
 
 
 def test_it_is_due_to_the_second() -> None:
@@ -56,24 +56,24 @@ def test_it_is_due_to_the_second() -> None:
 
 
 def test_what_the_snapshot_names_is_left_alone() -> None:
-    found = delay_deletions(removals(), [file(b"a", 1), file(b"b", 1)], rules(named=(b"a",)))
-    assert [item.path for item in found.plan.removals] == [b"b"]
+    delayed = delay_deletions(removals(), [file(b"a", 1), file(b"b", 1)], rules(names=(b"a",)))
+    assert [item.path for item in delayed.plan.removals] == [b"b"]
 
 
 def test_a_directory_waits_for_what_is_in_it() -> None:
     folder = DelayedDeletion(at(b"d"), directory=True, since=1)
-    found = delay_deletions(removals(), [folder, file(b"d/old", 1), file(b"d/new", 95)], rules())
-    assert [item.path for item in found.plan.removals] == [b"d/old"]
-    assert found.pending == [folder, file(b"d/new", 95)]
+    delayed = delay_deletions(removals(), [folder, file(b"d/old", 1), file(b"d/new", 95)], rules())
+    assert [item.path for item in delayed.plan.removals] == [b"d/old"]
+    assert delayed.pending == [folder, file(b"d/new", 95)]
 
 
 def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending, "MOST", 2)
-    found = delay_deletions(
+    delayed = delay_deletions(
         removals(b"new"), [file(b"a", 92), file(b"b", 91), file(b"c", 93)], rules()
     )
-    assert {each.path for each in found.pending} == {b"new", b"c"}
-    assert {item.path for item in found.plan.removals} == {b"a", b"b"}
+    assert {each.path for each in delayed.pending} == {b"new", b"c"}
+    assert {item.path for item in delayed.plan.removals} == {b"a", b"b"}
 
 
 def test_where_a_directory_went(subtests: pytest.Subtests) -> None:
@@ -86,12 +86,12 @@ def test_where_a_directory_went(subtests: pytest.Subtests) -> None:
         (b"a/b", b"a", b"../a"),
     ]:
         with subtests.test(old=old, new=new, target=target):
-            found = delay_deletions(removals(moves=(Move(at(old), at(new)),)), [], rules())
-            assert found.plan.forwards[RelPath(old)].target == target
-            assert found.pending == [file(old)]
+            delayed = delay_deletions(removals(moves=(Move(at(old), at(new)),)), [], rules())
+            assert delayed.plan.forwards[RelPath(old)].target == target
+            assert delayed.pending == [file(old)]
             assert (
                 delay_deletions(
-                    removals(moves=(Move(at(old), at(new)),)), [], rules(named=(old,))
+                    removals(moves=(Move(at(old), at(new)),)), [], rules(names=(old,))
                 ).pending
                 == []
             )
@@ -155,14 +155,14 @@ def test_a_next_commit_is_waited_for_only_if_there_was_one() -> None:
 
 def test_a_run_follows_for_five_minutes_after_its_first_plan_was_carried_out() -> None:
     now = [0.0]
-    asked: list[float] = []
+    waits: list[float] = []
     following = Following(lambda _: None, clock=lambda: now[0])
 
     def newer() -> bool:
-        asked.append(now[0])
+        waits.append(now[0])
         return True
 
     for now[0], missing, goes_on in ((7200.0, 9, True), (7499.9, 8, True), (7500.0, 7, False)):
         assert following.has_moved_on(missing, newer) is goes_on
-    assert asked == [7200.0, 7499.9]
+    assert waits == [7200.0, 7499.9]
     assert following.plans == 3

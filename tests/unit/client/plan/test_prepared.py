@@ -1,4 +1,4 @@
-"""What a plan amounts to, and the limit on deletions."""
+"""Totals of a plan, and the limit on deletions."""
 
 import pytest
 

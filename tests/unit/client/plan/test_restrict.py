@@ -1,4 +1,4 @@
-"""The first of two stages: what some rules let through, and nothing that goes away."""
+"""The first of two stages: the paths that some rules include, without deletions."""
 
 from dataclasses import replace
 
@@ -16,17 +16,17 @@ RULES = Rules.parse([b"- *.iso", b"- /dists/"])
 
 
 def file(path: bytes, link: bytes | None = None) -> File:
-    """A file of no matter which content."""
+    """Return a file of any content."""
     return File(RelPath(path), 1, 0, link=None if link is None else RelPath(link))
 
 
 def plan(*stages: Stage) -> Plan:
-    """One of these stages alone."""
+    """Return a plan with only these stages."""
     return Plan(clear=[], make=[], moves=[], stages=list(stages), removals=[], directories=[])
 
 
 def test_what_the_rules_leave_out_stays_as_it_is() -> None:
-    whole = replace(
+    full_plan = replace(
         plan(
             Stage(
                 "payload",
@@ -41,7 +41,7 @@ def test_what_the_rules_leave_out_stays_as_it_is() -> None:
         removals=[Remove(RelPath(b"gone"), directory=False)],
         directories=[Directory(RelPath(b"dists"), 0), Directory(RelPath(b"new"), 0)],
     )
-    part = restricted(whole, RULES)
+    part = restricted(full_plan, RULES)
     payload, indices = part.stages
     assert [each.path for each in payload.fetches] == [b"a"]
     assert [each.path for each in payload.symlinks] == [b"l"]
@@ -66,13 +66,13 @@ def test_no_inode_is_taken_over_from_a_name_that_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    "whole",
+    "full_plan",
     [
         replace(plan(), clear=[Remove(RelPath(b"x"), directory=True)]),
         replace(plan(), moves=[Move(RelPath(b"x"), RelPath(b"y"))]),
         plan(Stage("payload", links=[file(b"a", b"b.iso")])),
     ],
 )
-def test_what_cannot_be_done_in_part(whole: Plan) -> None:
+def test_what_cannot_be_done_in_part(full_plan: Plan) -> None:
     with pytest.raises(NotInPartError):
-        restricted(whole, RULES)
+        restricted(full_plan, RULES)

@@ -1,4 +1,4 @@
-"""What waits when something failed, and what goes on: `plan.withhold`, case by case."""
+"""Operations that wait after a failure, and those that continue, case by case."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from tests.support.orders import order_of
 
 
 def order(*rules: str) -> PublishOrder:
-    """Of a snapshot in which `deb` is an apt archive and `rpm` one of packages."""
+    """Return the order of a snapshot in which `deb` is an apt archive and `rpm` one of packages."""
     return order_of(*rules, apt=[b"deb"], rpm=[b"rpm"])
 
 
@@ -28,7 +28,7 @@ def plan_of(
     directories: tuple[Directory, ...] = (),
     by: PublishOrder | None = None,
 ) -> Plan:
-    """A plan with each entry in the stage where it belongs."""
+    """Return a plan with each entry in its stage."""
     by = by or order()
     fetches: list[list[File]] = [[] for _ in STAGES]
     stages = [Stage(*named) for named in zip(STAGES, fetches, strict=True)]
@@ -38,13 +38,13 @@ def plan_of(
             stages[number].symlinks.append(entry)
         else:
             (stages[number].links if entry.link else fetches[number]).append(entry)
-    gone = [Remove(at(path), directory=path.endswith(b"/dir")) for path in removals]
-    made = [at(path) for path in make]
-    return Plan([*clear], made, [*moves], stages, gone, [*directories])
+    deletions = [Remove(at(path), directory=path.endswith(b"/dir")) for path in removals]
+    new = [at(path) for path in make]
+    return Plan([*clear], new, [*moves], stages, deletions, [*directories])
 
 
 def left(plan: Plan, *failed: bytes, by: PublishOrder | None = None) -> set[bytes]:
-    """What is published and deleted (with a minus) although `failed` did not come."""
+    """Return the published and deleted (with a minus) paths, although `failed` did not arrive."""
     withholding = Withholding(by or order())
     for path in failed:
         withholding.fail(at(path))
@@ -98,11 +98,11 @@ def test_outside_of_repositories_the_directory_counts() -> None:
         removals=(b"iso/0.iso", b"src/0.tar", b"iso/deep/0"),
     )
     done = {b"src/SHA256SUMS"}
-    # The list of everything waits, and so does what it names until it is replaced.
+    # The list of everything waits, and so do the files that it names.
     assert left(plan, b"iso/1.iso") == done
     indices = plan.stages[1]
     plan.stages[1] = replace(indices, fetches=[each for each in indices.fetches if each != LIST])
-    # The sums that wait may name what is below them, too.
+    # The sums that wait may name files below them, too.
     assert left(plan, b"iso/1.iso") == {*done, b"-src/0.tar"}
 
 
@@ -134,7 +134,7 @@ def test_what_is_moved_waits_with_all_that_depends_on_it() -> None:
         moves=(Move(at(b"old"), at(b"new/d")),),
     )
     assert left(plan, b"one/f") == {b"old", b"z/l", b"new/other", b"new/d"}
-    # In the directory of what is moved away, that would be a deletion.
+    # In the directory that is moved away, that would be a deletion.
     assert left(plan, b"other") == {b"one/f", b"new/other"}
 
 

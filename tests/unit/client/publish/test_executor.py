@@ -1,4 +1,4 @@
-"""`execute`: order, counts, what a failure stops."""
+"""`execute`: order, counts, effects of a failure."""
 
 import os
 import stat
@@ -101,7 +101,7 @@ def test_each_stage_is_timed(short_path: Path) -> None:
 
 
 def test_everything_is_ready_before_the_first_rename(short_path: Path) -> None:
-    """A file that is not there is found before anything makes way for it, or names it."""
+    """A missing file is detected before anything makes way for it, or names it."""
     build(short_path)
     with Tree(short_path) as tree:
         staged = Staged(short_path)
@@ -118,7 +118,7 @@ def test_everything_is_ready_before_the_first_rename(short_path: Path) -> None:
     assert (short_path / "new/in/f").exists()
     assert not (short_path / "latest").is_symlink()
     assert (short_path / "gone/f").exists()
-    assert report.held > 0
+    assert report.withheld > 0
 
 
 def test_an_empty_plan_does_nothing(short_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_an_extraneous_file_below_what_becomes_a_file_costs_that_file_alone(
     assert "--adopt --delete-extraneous" in reason
     assert sorted(each.name for each in (short_path / "way").iterdir()) == ["in", "unknown"]
     assert (short_path / "new/in/f").exists()
-    # `latest`, beside what failed, waits, and may name all that is below.
+    # `latest`, next to the failed path, waits, and may name all paths below.
     assert not (short_path / "latest").is_symlink()
     assert (short_path / "gone/f").exists()
 
@@ -245,14 +245,14 @@ def shape(kind: str) -> list[Entry]:
 
 
 @pytest.mark.parametrize("present", ["nothing", "file", "link", "symlink", "directory", "fifo"])
-@pytest.mark.parametrize("wanted", ["nothing", "file", "link", "symlink", "directory"])
-def test_a_change_of_type_in_every_direction(short_path: Path, present: str, wanted: str) -> None:
+@pytest.mark.parametrize("target", ["nothing", "file", "link", "symlink", "directory"])
+def test_a_change_of_type_in_every_direction(short_path: Path, present: str, target: str) -> None:
     common: list[Entry] = [directory(b""), file(b"leader")]
     if present == "fifo":
         os.mkfifo(short_path / "x")
-        states = [shape(wanted)]
+        states = [shape(target)]
     else:
-        states = [shape(present), shape(wanted)]
+        states = [shape(present), shape(target)]
     for state in states:
         entries = in_order(common + state)
         with Tree(short_path) as tree:

@@ -1,4 +1,4 @@
-"""`in_rows`: how long rows are, and who is asked before them."""
+"""`in_rows`: the length of rows, and the check before each of them."""
 
 import errno
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from tests.support.local_trees import at
 
 
 class Steps:
-    """Does steps but those that are broken; knows its rows."""
+    """Does all steps but the broken ones; records its rows."""
 
     def __init__(self, *broken: bytes) -> None:
         self.rows: list[int] = []
@@ -32,14 +32,14 @@ def paths(count: int) -> list[RelPath]:
 
 
 def run(items: list[RelPath], steps: Steps) -> tuple[list[RelPath], list[RelPath], list[RelPath]]:
-    """What was done, what failed, what was asked for."""
+    """Return the done, failed and checked paths."""
     withholding = Withholding()
     done: list[RelPath] = []
     failed: list[RelPath] = []
-    asked: list[RelPath] = []
+    checked: list[RelPath] = []
 
     def may(path: RelPath) -> bool:
-        asked.append(path)
+        checked.append(path)
         return not path.endswith(b"7")
 
     for row in in_rows(items, steps, may, withholding):
@@ -47,7 +47,7 @@ def run(items: list[RelPath], steps: Steps) -> tuple[list[RelPath], list[RelPath
         if row.failed:
             failed.append(row.failed.item)
             withholding.fail(row.failed.item)
-    return done, failed, asked
+    return done, failed, checked
 
 
 def test_nobody_is_asked_while_nothing_waits() -> None:
@@ -66,24 +66,24 @@ def test_nothing_is_no_row() -> None:
 def test_all_after_a_failure_are_asked_for_and_each_is_done_once() -> None:
     steps = Steps(b"00500", b"01003")
     items = paths(1100)
-    done, failed, asked = run(items, steps)
+    done, failed, checked = run(items, steps)
     assert failed == [b"00500", b"01003"]
     assert done == [
         path
         for number, path in enumerate(items)
         if path not in failed and (number < 500 or number % 10 != 7)
     ]
-    assert set(asked) == {*items[501:]}
-    # Little is asked for again: short rows come after a failure.
-    assert len(asked) < 2 * 599
+    assert set(checked) == {*items[501:]}
+    # Few paths are checked again: short rows come after a failure.
+    assert len(checked) < 2 * 599
 
 
 def test_each_fails() -> None:
     items = [path for path in paths(300) if not path.endswith(b"7")]
     steps = Steps(*items)
-    done, failed, asked = run(items, steps)
+    done, failed, checked = run(items, steps)
     assert (done, failed) == ([], items)
-    assert asked == items[1:]
+    assert checked == items[1:]
 
 
 def test_what_is_done_is_told_before_the_disk_is_full() -> None:
@@ -91,7 +91,7 @@ def test_what_is_done_is_told_before_the_disk_is_full() -> None:
         return Row(2, StorageError(at(b"x"), errno.ENOSPC))
 
     items = paths(5)
-    told = in_rows(items, full, lambda _: True, Withholding())
-    assert next(told) == (items[:2], None)
+    rows = in_rows(items, full, lambda _: True, Withholding())
+    assert next(rows) == (items[:2], None)
     with pytest.raises(StorageError, match="x: No space"):
-        next(told)
+        next(rows)

@@ -1,4 +1,4 @@
-"""New directories that are published at once: which they are, and that it happens so."""
+"""New directories that are published at once."""
 
 import errno
 import os
@@ -34,7 +34,7 @@ from tests.support.system_calls import CHANGING, Call, never, supervise
 
 DEFAULT_ACL = "system.posix_acl_default"
 NOBODY = (1 << 32) - 1
-"""Stands where an entry of an ACL names nobody."""
+"""Marks an entry of an ACL without a name."""
 LINKED: list[Entry] = [
     linked(b"new/links/hard", file(b"new/in/f")),
     symlink(b"new/in/soft", b"../top"),
@@ -54,7 +54,7 @@ NEW: list[Entry] = in_order(
 
 
 def plan_of(entries: Iterable[Entry], stages: int = 1) -> Plan:
-    """Makes all of `entries`; files whose name begins with a digit in that stage."""
+    """Return a plan for `entries`; a file whose name begins with a digit is in that stage."""
     fetches: list[list[File]] = [[] for _ in range(stages)]
     directories = []
     for entry in entries:
@@ -64,8 +64,8 @@ def plan_of(entries: Iterable[Entry], stages: int = 1) -> Plan:
             digit = entry.path.rpartition(b"/")[2][:1]
             fetches[int(digit) if digit.isdigit() else 0].append(entry)
     make = [each.path for each in directories if each.path]
-    found = [Stage(str(number), files) for number, files in enumerate(fetches)]
-    return Plan([], make, [], found, [], directories[::-1])
+    by_number = [Stage(str(number), files) for number, files in enumerate(fetches)]
+    return Plan([], make, [], by_number, [], directories[::-1])
 
 
 def lies(files: Sequence[File]) -> Places:
@@ -76,22 +76,22 @@ def lies(files: Sequence[File]) -> Places:
 
 def paths(plan: Plan, **options: Iterable[bytes]) -> list[list[bytes]]:
     volatile = [at(path) for path in options.get("volatile", ())]
-    found = whole_directories(plan, lies, volatile)
-    return [[whole.directory.path for whole in stage] for stage in found]
+    by_stage = whole_directories(plan, lies, volatile)
+    return [[whole.directory.path for whole in stage] for stage in by_stage]
 
 
 def test_the_outermost_is_taken_with_all_below_it() -> None:
     plan = plan_of(NEW)
-    [[whole]] = whole_directories(plan, lies)
-    assert whole.directory.folder == 7
-    assert whole.directory.name == b"1/new"
-    assert whole.make == [b"new", b"new/empty", b"new/in"]
-    brought = {plan.stages[0].fetches[place].path for place in whole.files}
+    [[publication]] = whole_directories(plan, lies)
+    assert publication.directory.folder == 7
+    assert publication.directory.name == b"1/new"
+    assert publication.make == [b"new", b"new/empty", b"new/in"]
+    brought = {plan.stages[0].fetches[place].path for place in publication.files}
     assert brought == {b"new/top", b"new/in/f", b"new/in/g"}
-    pairs = zip(*whole.directory.directories, strict=True)
-    held = [(entry.path, names, done) for entry, (names, done) in pairs]
-    # One that its owner may not write to is settled last, and so is the one that is renamed.
-    assert held == [(b"new/in", 2, True), (b"new/empty", 0, False), (b"new", 3, False)]
+    pairs = zip(*publication.directory.directories, strict=True)
+    settled = [(entry.path, names, done) for entry, (names, done) in pairs]
+    # A directory that its owner may not write to is settled last, and so is the renamed one.
+    assert settled == [(b"new/in", 2, True), (b"new/empty", 0, False), (b"new", 3, False)]
 
 
 def test_directories_of_several_stages_are_made_by_themselves() -> None:
@@ -130,7 +130,7 @@ def test_hardlinks_come_along_with_what_they_are_of() -> None:
     ):
         link = linked(b"new/in/l", file(leader))
         assert paths(replace(plan, stages=[replace(stage, links=[link])])) == [tops], leader
-    # A directory above what has its links apart is not whole, but others below it are.
+    # A directory above one with links elsewhere is not whole, but others below it are.
     entries: list[Entry] = [
         *(directory(path) for path in (b"r", b"r/a", b"r/b")),
         *(file(path) for path in (b"r/a/0", b"r/b/0", b"r/1")),
@@ -138,9 +138,9 @@ def test_hardlinks_come_along_with_what_they_are_of() -> None:
     plan = plan_of(entries, stages=2)
     links = [linked(b"r/a/l", file(b"r/a/0")), linked(b"r/b/l", file(b"r/a/0"))]
     plan.stages[0].links.extend(links)
-    [[whole], _] = whole_directories(plan, lies)
-    assert whole.directory.path == b"r/a"
-    assert whole.directory.links == links[:1]
+    [[publication], _] = whole_directories(plan, lies)
+    assert publication.directory.path == b"r/a"
+    assert publication.directory.links == links[:1]
 
 
 def test_files_of_other_places_join_but_directories_do_not() -> None:
@@ -164,22 +164,22 @@ def test_without_a_staged_directory_there_is_nothing_to_rename() -> None:
     assert whole_directories(plan_of(NEW), keys) == [[]]
 
 
-# ------------------------------------------------------------ carried out
+# ------------------------------------------------------------ execution
 
 
-def run(dest: Path, wanted: list[Entry], content: Arrived) -> Report:
+def run(dest: Path, entries: list[Entry], content: Arrived) -> Report:
     with Tree(dest) as tree:
-        plan = plan_for(tree, wanted)
+        plan = plan_for(tree, entries)
         for item in plan.stages[0].fetches:
             content.path(item)
         report = execute(plan, tree, content, lambda *_: None)
         assert report.problems == ()
-        assert list(verify(tree, wanted, content=True)) == []
+        assert list(verify(tree, entries, content=True)) == []
     return report
 
 
 def names_of(dest: Path, content: Arrived) -> list[str]:
-    """The calls that carry out `NEW` and change names."""
+    """Return the calls for `NEW` that change names."""
 
     def work() -> None:
         run(dest, NEW, content)
@@ -197,24 +197,24 @@ def test_one_rename_publishes_a_directory(short_path: Path) -> None:
 
 
 def test_links_are_made_before_it_has_its_name(short_path: Path) -> None:
-    content, wanted = Arrived(short_path), in_order([*NEW, *LINKED, directory(b"new/links")])
-    seen: list[bool] = []
+    content, entries = Arrived(short_path), in_order([*NEW, *LINKED, directory(b"new/links")])
+    exists: list[bool] = []
     top = short_path / "new"
 
     def look(call: Call) -> None:
         if call.name in {"link", "symlink"}:
-            seen.append(top.exists())
+            exists.append(top.exists())
 
     with Tree(short_path) as tree:
-        for item in plan_for(tree, wanted).stages[0].fetches:
+        for item in plan_for(tree, entries).stages[0].fetches:
             content.path(item)
-    supervise(CHANGING, lambda: bool(run(short_path, wanted, content)), look)
-    assert seen == [False] * 3
+    supervise(CHANGING, lambda: bool(run(short_path, entries, content)), look)
+    assert exists == [False] * 3
 
 
 def test_links_are_told_and_counted(short_path: Path) -> None:
-    wanted = in_order([*NEW, *LINKED, directory(b"new/links")])
-    counts = run(short_path, wanted, Arrived(short_path)).counts
+    entries = in_order([*NEW, *LINKED, directory(b"new/links")])
+    counts = run(short_path, entries, Arrived(short_path)).counts
     assert (counts.made, counts.published, counts.linked, counts.symlinked) == (4, 3, 1, 2)
     assert counts.directories == 5
 
@@ -269,17 +269,17 @@ def test_a_directory_that_appeared_meanwhile_is_filled(short_path: Path) -> None
 
 
 def test_a_directory_that_hands_down_its_group_gets_no_ready_ones(short_path: Path) -> None:
-    wanted = [directory(b"", mode=0o2755), *NEW[1:]]
+    entries = [directory(b"", mode=0o2755), *NEW[1:]]
     short_path.chmod(0o2755)
     with Tree(short_path) as tree:
-        made = [path for path in plan_for(tree, wanted).make if path]
-    report = run(short_path, wanted, Arrived(short_path))
-    assert report.counts.made == len(made)
+        missing = [path for path in plan_for(tree, entries).make if path]
+    report = run(short_path, entries, Arrived(short_path))
+    assert report.counts.made == len(missing)
     assert (short_path / ".~tmp~/huai/incoming/1/new/in").is_dir()  # its files alone have left
 
 
 def hand_down(directory: Path) -> bytes:
-    """Give `directory` a default ACL; empty: there are none on this file system."""
+    """Give `directory` a default ACL; empty if this file system has none."""
     user, mask = (0x02, 7, 65534), (0x10, 7, NOBODY)
     entries = [(0x01, 7, NOBODY), user, (0x04, 5, NOBODY), mask, (0x20, 5, NOBODY)]
     acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
@@ -314,8 +314,8 @@ def test_what_another_default_acl_would_come_with_is_not_whole(
         for entry in NEW[1:]
     ]
     run(short_path, [NEW[0], directory(b"top"), *below], Arrived(short_path))
-    found = [handed_down(top / name) for name in ("new", "new/in", "new/empty")]
-    assert found == [handed_down(top)] * 3
+    acls = [handed_down(top / name) for name in ("new", "new/in", "new/empty")]
+    assert acls == [handed_down(top)] * 3
     staged = short_path / ".~tmp~/huai/incoming/1/top/new/in"
     assert staged.is_dir() == bool(acl)  # its files alone have left
 

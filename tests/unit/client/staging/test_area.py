@@ -36,7 +36,7 @@ def _file(path: bytes = b"sub/a", *, content: bytes = CONTENT, mtime: int = T0) 
 def _accept(
     staging: Staging, file: File, run: int = 0, *, cut: bool = False, ended: bool = True
 ) -> Arrival:
-    """The verdict on what a run brought."""
+    """Return the verdict on the file of a run."""
     return staging.incoming.accept([file], run, cut=cut, ended=ended)[0]
 
 
@@ -56,7 +56,7 @@ def test_what_fits_becomes_ready_and_stays_so(root: Path, *, ended: bool) -> Non
         assert _accept(staging, file) is Arrival.MISSING
         place = _arrive(staging, file)
         assert _accept(staging, file, ended=ended) is Arrival.ARRIVED
-        assert place.exists() is ended  # else some process may still write here
+        assert place.exists() is ended  # else a process may still write here
         assert staging.ready(file)
         assert ready(staging, file).read_bytes() == CONTENT
     with Staging(root) as staging:
@@ -92,31 +92,31 @@ def test_no_run_writes_to_the_folder_of_another(root: Path) -> None:
 
 
 def test_what_was_verified_survives_what_is_salvaged_around_it(root: Path) -> None:
-    whole, half = _file(b"d/whole"), _file(b"d/half", content=b"x" * 100)
+    complete, half = _file(b"d/whole"), _file(b"d/half", content=b"x" * 100)
     with Staging(root, boot=b"1") as staging:
-        run = staging.incoming.begin([whole, half])
-        _arrive(staging, whole, run=run)
+        run = staging.incoming.begin([complete, half])
+        _arrive(staging, complete, run=run)
         _arrive(staging, half, b"x" * 60, run=run)
         _arrive(staging, _file(b"d/more"), run=run)
         (incoming(staging, run) / "link").symlink_to("/")
-        verdicts = staging.incoming.accept([whole, half], run)
+        verdicts = staging.incoming.accept([complete, half], run)
         assert verdicts == [Arrival.ARRIVED, Arrival.MISMATCH]
         staging.incoming.salvage(run, {half.path: half})
         left = [path for path in incoming(staging, run).rglob("*") if not path.is_dir()]
-        assert left == [ready(staging, whole)]
+        assert left == [ready(staging, complete)]
         again = staging.incoming.begin([half])
         assert (incoming(staging, again) / "d/half").read_bytes() == b"x" * 60
 
 
 def test_what_a_crash_left_in_the_tree_as_well_is_let_alone(root: Path) -> None:
-    wanted, other = _file(b"d/wanted"), _file(b"d/other")
+    needed, other = _file(b"d/wanted"), _file(b"d/other")
     present = [root.parent.parent / name for name in ("wanted", "other")]
     with Staging(root, boot=b"1") as staging:
-        for file, path in zip((wanted, other), present, strict=True):
+        for file, path in zip((needed, other), present, strict=True):
             path.hardlink_to(_arrive(staging, file))
     with Staging(root, boot=b"1") as staging:
-        staging.incoming.recover([wanted])
-        assert not staging.ready(wanted)
+        staging.incoming.recover([needed])
+        assert not staging.ready(needed)
     for path in present:
         assert (path.stat().st_nlink, path.stat().st_mtime_ns) == (1, T0)
 
@@ -138,16 +138,19 @@ def test_hardlinks_that_were_about_to_be_published_are_parted(root: Path) -> Non
 
 @pytest.mark.parametrize("ended", [True, False])
 def test_what_is_verified_gets_its_attributes(root: Path, *, ended: bool) -> None:
-    good, rough, shut, kept, undigested = (_file(b"sub/%d" % number) for number in range(5))
+    good, rough, shut, unchanged, undigested = (_file(b"sub/%d" % number) for number in range(5))
     good, shut = good._replace(mode=0o4755), shut._replace(mode=0o044)
-    kept, undigested = kept._replace(mode=DefaultMode(0o644)), undigested._replace(digest=None)
-    files = [good, rough, shut, kept, undigested]
+    unchanged, undigested = (
+        unchanged._replace(mode=DefaultMode(0o644)),
+        undigested._replace(digest=None),
+    )
+    files = [good, rough, shut, unchanged, undigested]
     with Staging(root, finish=(lambda _: None, lambda _: None)) as staging:
         for file in files:
             _arrive(staging, file).chmod(0o600)
         _arrive(staging, rough._replace(mtime=T0 - T0 % 10**9))
         assert staging.incoming.accept(files, 0, ended=ended) == [Arrival.ARRIVED] * 5
-        left = [shut, kept, undigested]
+        left = [shut, unchanged, undigested]
         assert staging.unfinished(files) == (left if ended else files)
         status = [ready(staging, file).stat() for file in files]
     modes = [each.st_mode & 0o7777 for each in status]
@@ -166,7 +169,7 @@ def test_an_owner_that_cannot_be_set_is_left_for_later(root: Path) -> None:
 
 
 def what_nobody_may_read_is_recovered(folder: Path) -> None:
-    """Run as nobody, too: a run was cut when the file had its final mode already."""
+    """Run as an ordinary user, too: a run was cut when the file had its final mode already."""
     file = _file(b"d/shut")
     root = folder / ".~tmp~" / "huai"
     with Staging(root, boot=b"1") as staging:
@@ -190,7 +193,7 @@ def test_what_another_thread_left_is_taken_over_in_the_same_process(root: Path) 
         run = staging.incoming.begin([first, second])
         _arrive(staging, first, run=run)
         assert staging.incoming.accept([first, second], run)[0] is Arrival.ARRIVED
-        _arrive(staging, second, run=run)  # and then it was told to stop
+        _arrive(staging, second, run=run)  # and then it was stopped
         staging.incoming.recover([second])
         for file in (first, second):
             assert ready(staging, file).read_bytes() == CONTENT
@@ -214,28 +217,28 @@ def test_an_exception_ends_a_verification(root: Path) -> None:
 
 def test_other_metadata_is_another_key() -> None:
     file = _file()
-    others = [
+    variants = [
         file._replace(path=rel_path(b"sub/b")),
         file._replace(size=1),
         file._replace(mtime=T0 + 1),
         file._replace(digest=None),
         file._replace(digest=bytes(32)),
     ]
-    assert len({key_of(file), *map(key_of, others)}) == 6
+    assert len({key_of(file), *map(key_of, variants)}) == 6
     assert key_of(file) == key_of(file._replace(mode=0o600, owner=b"x"))
 
 
 def test_size_time_and_digest_have_to_fit(root: Path) -> None:
     """An old peer sends whole seconds; without a digest size and time decide."""
-    old, whole = -1_500_000_000, 10**9
+    old, full_second = -1_500_000_000, 10**9
     plain = _file(b"plain")._replace(digest=None)
     arrivals = [
         (_file(b"size"), CONTENT + b"x", T0, Arrival.MISMATCH),
         (_file(b"nanosecond"), CONTENT, T0 + 1, Arrival.MISMATCH),
-        (_file(b"second"), CONTENT, T0 + whole, Arrival.MISMATCH),
+        (_file(b"second"), CONTENT, T0 + full_second, Arrival.MISMATCH),
         (_file(b"digest"), CONTENT.upper(), T0, Arrival.MISMATCH),
-        (_file(b"peer"), CONTENT, T0 // whole * whole, Arrival.ARRIVED),
-        (_file(b"old", mtime=old), CONTENT, old // whole * whole, Arrival.ARRIVED),
+        (_file(b"peer"), CONTENT, T0 // full_second * full_second, Arrival.ARRIVED),
+        (_file(b"old", mtime=old), CONTENT, old // full_second * full_second, Arrival.ARRIVED),
         (plain, CONTENT.upper(), T0, Arrival.ARRIVED),
     ]
     with Staging(root) as staging:
@@ -274,7 +277,7 @@ def test_only_regular_files_are_accepted(short_path: Path) -> None:
         place.mkdir()
         assert _accept(staging, file) is Arrival.MISMATCH
         place.rmdir()
-        place.write_bytes(CONTENT)  # a file where a directory belongs
+        place.write_bytes(CONTENT)  # a file in the place of a directory
         assert _accept(staging, _file(b"a/b")) is Arrival.MISMATCH
     assert secret.read_bytes() == CONTENT
 
@@ -330,7 +333,7 @@ def test_dest_has_to_be_a_directory(tmp_path: Path) -> None:
 
 
 def foreign_staging_is_refused(folder: Path) -> None:
-    """Run as nobody: `folder` is ours, the staging area in it is root's."""
+    """Run as an ordinary user: `folder` is ours, the staging area in it is root's."""
     with pytest.raises((StagingError, NotOursError), match=r"another user|Permission denied"):
         Staging(folder / ".~tmp~" / "huai")
 
@@ -360,21 +363,21 @@ def test_a_staging_area_that_others_may_write_to_is_refused(
     assert caught.value.exit_code == ExitCode.DESTINATION
 
 
-# ---------------------------------------------------------------- what an interrupted run leaves
+# ---------------------------------------------------------------- after an interrupted run
 
 
 def test_complete_files_of_a_cut_run_become_ready(root: Path) -> None:
-    whole, half = _file(b"deep/whole"), _file(b"deep/half", content=b"x" * 100)
+    complete, half = _file(b"deep/whole"), _file(b"deep/half", content=b"x" * 100)
     with Staging(root, boot=b"1") as staging:
-        _arrive(staging, whole, run=3)
+        _arrive(staging, complete, run=3)
         _arrive(staging, half, b"x" * 60, run=3)
     with Staging(root, boot=b"1") as staging:
-        staging.incoming.recover([whole, half])
-        assert staging.ready(whole)
+        staging.incoming.recover([complete, half])
+        assert staging.ready(complete)
         assert not staging.ready(half)
-        run = staging.incoming.begin([whole, half])
+        run = staging.incoming.begin([complete, half])
         assert (incoming(staging, run) / "deep/half").read_bytes() == b"x" * 60
-        assert _accept(staging, half, run) is Arrival.MISSING  # the basis is no arrival
+        assert _accept(staging, half, run) is Arrival.MISSING  # the basis did not arrive
 
 
 def test_what_a_killed_rsync_wrote_is_a_partial_of_its_file(root: Path) -> None:
@@ -459,12 +462,20 @@ def test_a_basis_is_looked_for_where_something_is_and_behind_no_symlink(
         def may_compare(*paths: bytes) -> bool:
             return staging.may_compare([_file(path) for path in paths])
 
-        gone = (b"top", b"new/a/f", b"new/b/f", b"newer/f", b"old/new/a/f", b"old/n/f", b"old/link")
-        assert not may_compare(*gone, b"old/deep/f")
+        removed = (
+            b"top",
+            b"new/a/f",
+            b"new/b/f",
+            b"newer/f",
+            b"old/new/a/f",
+            b"old/n/f",
+            b"old/link",
+        )
+        assert not may_compare(*removed, b"old/deep/f")
         (dest / "old/deep/f").touch()
-        assert may_compare(*gone, b"old/deep/f")
+        assert may_compare(*removed, b"old/deep/f")
         for path in (b"out/f", b"out/deep/f", b"old/link/f", b"old/deep/f/below"):
-            assert not may_compare(b"old/deep/f", *gone, path), path
+            assert not may_compare(b"old/deep/f", *removed, path), path
 
 
 def test_a_tree_that_changed_its_shape_finds_nothing_in_its_way(root: Path) -> None:
@@ -498,13 +509,13 @@ def test_another_boot_is_trusted_only_after_a_second_look(root: Path) -> None:
 
 
 def test_leftovers_of_another_boot_need_a_digest_to_count(root: Path) -> None:
-    known, unknown = _file(b"known"), _file(b"unknown")._replace(digest=None)
+    proved, unknown = _file(b"known"), _file(b"unknown")._replace(digest=None)
     with Staging(root, boot=b"1") as staging:
-        _arrive(staging, known)
+        _arrive(staging, proved)
         _arrive(staging, unknown)
     with Staging(root, boot=b"2") as staging:
-        staging.incoming.recover([known, unknown])
-        assert staging.ready(known)
+        staging.incoming.recover([proved, unknown])
+        assert staging.ready(proved)
         assert not staging.ready(unknown)
 
 
@@ -517,7 +528,7 @@ def test_a_boot_without_a_name_is_never_the_same(root: Path) -> None:
         assert not staging.ready(file)
 
 
-# ---------------------------------------------------------------- tidying up
+# ---------------------------------------------------------------- clean-up
 
 
 def test_prune_drops_what_is_no_longer_wanted(root: Path) -> None:
@@ -605,7 +616,7 @@ def test_the_hint_for_an_area_that_cannot_be_made_follows_the_error(
             Staging(root)
         return raised.value.message, raised.value.hint
 
-    told = supervise(("mkdir",), work, at(1, code)).result
-    assert isinstance(told, tuple)
-    assert told[0] == f"{root}: {os.strerror(code)}"
-    assert hint in told[1]
+    result = supervise(("mkdir",), work, at(1, code)).result
+    assert isinstance(result, tuple)
+    assert result[0] == f"{root}: {os.strerror(code)}"
+    assert hint in result[1]

@@ -1,4 +1,4 @@
-"""Journals of files that are changed where they stand: followed if they fit, else dropped."""
+"""Journals of files that are changed in place: applied if they fit, else dropped."""
 
 import os
 from collections.abc import Callable
@@ -84,7 +84,7 @@ def link(place: Place) -> None:
 
 
 def replace(place: Place) -> None:
-    place.target.rename(place.dest / "kept")  # so that its number is not given again
+    place.target.rename(place.dest / "kept")  # so that its inode number is not reused
     place.target.write_bytes(OLD)
 
 
@@ -126,8 +126,8 @@ def test_what_does_not_fit_is_dropped(place: Place, change: Callable[[Place], No
 
 def test_a_damaged_journal_is_dropped(place: Place) -> None:
     place.journals.write(place.journal())
-    whole = place.written.read_bytes()
-    for damaged in (b"", whole[:-1], whole[:16], whole[16:], whole[:-1] + b"\xff"):
+    written = place.written.read_bytes()
+    for damaged in (b"", written[:-1], written[:16], written[16:], written[:-1] + b"\xff"):
         place.written.write_bytes(damaged)
         assert finish_patches(place.journals) == [DAMAGED]
         assert not any(place.folder.iterdir())

@@ -1,4 +1,4 @@
-"""Writing to disk what arrived while more arrives."""
+"""Writing arrived files to disk while more arrive."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ _ENOUGH = 16 << 20
 
 def test_what_is_asked_for_meanwhile_is_written_once(tmp_path: Path) -> None:
     begun, begins = os.pipe()
-    asked, asks = os.pipe()
+    requests, asks = os.pipe()
     handle = os.open(tmp_path, os.O_RDONLY)
     write_back = WriteBack(handle)
 
@@ -28,11 +28,11 @@ def test_what_is_asked_for_meanwhile_is_written_once(tmp_path: Path) -> None:
     def hold_the_first(call: Call) -> None:
         if call.step == 1:
             os.write(begins, b"-")
-            os.read(asked, 1)
+            os.read(requests, 1)
 
     assert len(supervise(["syncfs"], work, hold_the_first).calls) in {1, 2}
-    for each in (begun, begins, asked, asks, handle):
-        os.close(each)
+    for descriptor in (begun, begins, requests, asks, handle):
+        os.close(descriptor)
 
 
 def test_nothing_begins_once_it_is_over(tmp_path: Path) -> None:
@@ -60,12 +60,12 @@ def test_it_begins_once_enough_is_there(tmp_path: Path, left: int) -> None:
             os.read(begun, 1)
         write_back.close()
 
-    def told(_: Call) -> None:
+    def release(_: Call) -> None:
         os.write(begins, b"-")
 
-    assert len(supervise(["syncfs"], work, told).calls) == 1 - left
-    for each in (handle, begun, begins):
-        os.close(each)
+    assert len(supervise(["syncfs"], work, release).calls) == 1 - left
+    for descriptor in (handle, begun, begins):
+        os.close(descriptor)
 
 
 def test_an_error_ends_nothing(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Hints where the staging area cannot be written."""
+"""Hints for a staging area that cannot be written."""
 
 import errno
 import os

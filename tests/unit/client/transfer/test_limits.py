@@ -1,4 +1,4 @@
-"""Trickles, queues and shares of bandwidth: the rules, with a clock that a test sets."""
+"""Trickles, queues and shares of bandwidth: the rules, with a clock that the test sets."""
 
 import os
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from huai_client.transfer.limits import (
 
 
 class Clock:
-    """Seconds, as a test sets them."""
+    """A clock in seconds that the test sets."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -25,7 +25,7 @@ class Clock:
 
 
 class _WaitsError(Exception):
-    """Somebody would have to wait."""
+    """A stream would have to wait."""
 
 
 def never(_: float) -> None:
@@ -33,7 +33,7 @@ def never(_: float) -> None:
 
 
 def after(clock: Clock, pace: StallDetector, seconds: float, total: int | None) -> bool:
-    """Whether the pace is lost `seconds` later, with `total` bytes by then."""
+    """Return True if the pace is lost `seconds` later, with `total` bytes by then."""
     clock.now += seconds
     return pace.stalled(lambda: total)
 
@@ -134,26 +134,26 @@ def test_the_last_stream_gets_it_all_and_others_wait_for_their_part() -> None:
 @pytest.mark.parametrize("streams", [1, 2, 3, 64])
 def test_the_sum_never_exceeds_the_limit(limit: int, streams: int) -> None:
     bandwidth = Bandwidth(limit, streams)
-    held: list[int] = []
+    shares: list[int] = []
 
-    def hold(others: int, then: Callable[[], None]) -> None:
+    def hold(rivals: int, then: Callable[[], None]) -> None:
         try:
-            with bandwidth.share(others, never) as share:
+            with bandwidth.share(rivals, never) as share:
                 assert share > 0
-                held.append(share)
-                assert sum(held) <= limit
+                shares.append(share)
+                assert sum(shares) <= limit
                 then()
-                held.pop()
+                shares.pop()
         except _WaitsError:
-            assert held
+            assert shares
 
     def fill(left: int) -> None:
         if left:
             hold(left - 1, lambda: fill(left - 1))
 
-    for others in range(-1, streams + 1):
-        hold(others, lambda: fill(streams - 1))
-    assert held == []
+    for rivals in range(-1, streams + 1):
+        hold(rivals, lambda: fill(streams - 1))
+    assert shares == []
 
 
 @pytest.mark.parametrize(("timeout", "seconds"), [(600, 120), (3600, 720), (60, 30), (5, 5)])

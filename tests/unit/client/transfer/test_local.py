@@ -1,4 +1,4 @@
-"""What a local file is believed, and what is made of it."""
+"""Trust in local files, and the ways to use them."""
 
 import os
 import time
@@ -28,7 +28,7 @@ DONE = {"linked": Reused(1, 0, 0, SIZE), "copied": Reused(0, 0, 1, SIZE), "": Re
 
 
 def either(reused: Reused) -> Reused:
-    """Where the file system makes reflinks, there are no copies."""
+    """Skips a test of copies on file systems with reflinks."""
     return reused._replace(cloned=0, copied=reused.cloned + reused.copied)
 
 
@@ -48,13 +48,13 @@ class Ground:
         self.old.chmod(0o644)
         os.utime(self.old, ns=(T0, T0))
 
-    def reuse(self, wanted: File, reuse: Reuse, until: int = EVER) -> Reused:
+    def reuse(self, file: File, reuse: Reuse, until: int = EVER) -> Reused:
         with LocalContent(self.tree, self.staging, ReusePolicy(until, hardlink=False)) as local:
-            local.take([wanted], {wanted.path: reuse})
+            local.stage_local([file], {file.path: reuse})
             return either(local.reused())
 
-    def inode_of(self, wanted: File) -> int:
-        return ready(self.staging, wanted).stat().st_ino
+    def inode_of(self, file: File) -> int:
+        return ready(self.staging, file).stat().st_ino
 
     def close(self) -> None:
         self.staging.close()
@@ -62,18 +62,18 @@ class Ground:
 
 
 def clones(ground: Ground) -> bool:
-    """Whether its file system makes reflinks."""
+    """True if its file system makes reflinks."""
     with LocalContent(ground.tree, ground.staging, ReusePolicy(EVER, hardlink=False)) as local:
         probe = OLD._replace(path=at(b"probe"))
-        local.take([probe], {probe.path: COPY})
+        local.stage_local([probe], {probe.path: COPY})
         return local.reused().cloned > 0
 
 
 @pytest.fixture
 def ground(short_path: Path) -> Iterator[Ground]:
-    found = Ground(short_path)
-    yield found
-    found.close()
+    ground = Ground(short_path)
+    yield ground
+    ground.close()
 
 
 def test_a_file_that_goes_gives_its_inode(ground: Ground) -> None:
@@ -95,8 +95,8 @@ def test_a_file_that_stays_is_copied(ground: Ground) -> None:
 def test_attributes_never_reach_the_old_name(ground: Ground, changes: dict[str, int]) -> None:
     if "owner" in changes and os.geteuid() != 0:
         pytest.skip("only root gives files away")
-    wanted = NEW._replace(**changes)  # type: ignore[arg-type]
-    assert ground.reuse(wanted, MOVE) == DONE["copied"]
+    file = NEW._replace(**changes)  # type: ignore[arg-type]
+    assert ground.reuse(file, MOVE) == DONE["copied"]
 
 
 def test_an_inode_with_more_names_than_go_is_not_given(ground: Ground) -> None:
@@ -137,7 +137,7 @@ def test_other_content_under_the_same_size_and_time(ground: Ground, reuse: Reuse
 
 
 def test_a_copy_is_always_compared(ground: Ground) -> None:
-    """What shares its blocks with a file that is believed needs no look."""
+    """A file that shares its blocks with a trusted one is not read."""
     believed = clones(ground)
     ground.write(content(b"something else", SIZE))
     assert ground.reuse(NEW, COPY) == DONE["copied" if believed else ""]
@@ -145,10 +145,10 @@ def test_a_copy_is_always_compared(ground: Ground) -> None:
 
 
 def test_without_a_digest_nothing_that_was_changed(ground: Ground) -> None:
-    wanted = NEW._replace(digest=None)
-    assert ground.reuse(wanted, MOVE, NEVER) == DONE[""]
-    assert ground.reuse(wanted, MOVE._replace(sure=False)) == DONE[""]
-    assert ground.reuse(wanted, MOVE) == DONE["linked"]
+    file = NEW._replace(digest=None)
+    assert ground.reuse(file, MOVE, NEVER) == DONE[""]
+    assert ground.reuse(file, MOVE._replace(sure=False)) == DONE[""]
+    assert ground.reuse(file, MOVE) == DONE["linked"]
 
 
 @pytest.mark.parametrize("kind", ["time", "size", "symlink", "above", "absent", "folder", "fifo"])
@@ -214,13 +214,13 @@ def test_content_is_repeated(ground: Ground) -> None:
 def test_nothing_is_taken_when_the_time_is_up(ground: Ground) -> None:
     over = ReusePolicy(EVER, hardlink=False, deadline=Deadline(0))
     with LocalContent(ground.tree, ground.staging, over) as local:
-        local.take([NEW], {NEW.path: MOVE})
+        local.stage_local([NEW], {NEW.path: MOVE})
         assert local.reused() == Reused()
     assert not ground.staging.ready(NEW)
 
 
 def test_a_copy_ends_when_the_time_is_up(ground: Ground) -> None:
-    """What is half copied is neither ready nor left."""
+    """A half-copied file is neither ready nor left."""
     huge = OLD._replace(size=1 << 40, digest=bytes(32))
     with ground.old.open("r+b") as sparse:
         sparse.truncate(huge.size)
@@ -229,10 +229,10 @@ def test_a_copy_ends_when_the_time_is_up(ground: Ground) -> None:
     with LocalContent(
         ground.tree, ground.staging, ReusePolicy(EVER, hardlink=False, deadline=deadline)
     ) as local:
-        wanted = huge._replace(path=NEW.path)
-        local.take([wanted], {wanted.path: COPY._replace(sure=False)})
+        file = huge._replace(path=NEW.path)
+        local.stage_local([file], {file.path: COPY._replace(sure=False)})
         assert local.reused() == Reused()
-    assert not ground.staging.ready(wanted)
+    assert not ground.staging.ready(file)
     assert [path for path in ground.staging.root.rglob("new") if path.is_file()] == []
 
 
@@ -243,9 +243,9 @@ def test_holes_stay_holes(ground: Ground) -> None:
         sparse.seek(len(content) - 4)
         sparse.write(b"ends")
     os.utime(ground.old, ns=(T0, T0))
-    wanted = NEW._replace(size=len(content), digest=blake3(content).digest())
-    assert ground.reuse(wanted, COPY).files == 1
-    staged = ready(ground.staging, wanted)
+    file = NEW._replace(size=len(content), digest=blake3(content).digest())
+    assert ground.reuse(file, COPY).files == 1
+    staged = ready(ground.staging, file)
     assert staged.read_bytes() == content
     assert staged.stat().st_blocks * 512 < 1 << 20
 
@@ -261,8 +261,8 @@ def test_what_a_cut_run_copied_is_taken_over(ground: Ground) -> None:
         assert ready(staging, NEW).stat().st_ino == before
         assert not staging.ready(half)
         with LocalContent(ground.tree, staging, ReusePolicy(EVER, hardlink=False)) as local:
-            taken = local.take([NEW, half], {NEW.path: COPY, half.path: COPY})
-            assert taken.here == [NEW, half]
+            local_files = local.stage_local([NEW, half], {NEW.path: COPY, half.path: COPY})
+            assert local_files.ready == [NEW, half]
             assert local.reused().files == 1
 
 

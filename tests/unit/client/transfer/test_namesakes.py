@@ -1,4 +1,4 @@
-"""Which names are other issues of one thing."""
+"""Names of other issues of one file."""
 
 import pytest
 
@@ -12,7 +12,7 @@ LEAVES = b"".join(name + b"\t5\t0\n" for name in NAMES) + b"a-1.8.iso\t>a-1.9.is
 
 
 def test_the_next_older_ones_come_first(subtests: pytest.Subtests) -> None:
-    for name, found in [
+    for name, expected in [
         (b"a-1.11.iso", [b"a-1.10.iso", b"a-1.9.iso", b"a-1.8.iso"]),
         (b"a-1.9.iso", [b"a-1.8.iso", b"a-1.2.iso", b"a-1.10.iso"]),
         (b"a-0.1.iso", [b"a-1.2.iso", b"a-1.8.iso", b"a-1.9.iso"]),
@@ -22,5 +22,5 @@ def test_the_next_older_ones_come_first(subtests: pytest.Subtests) -> None:
         (b"c-1.9.iso", []),
         (b"9" * 5000, []),
     ]:
-        with subtests.test(name=name, found=found):
-            assert namesakes(name, LEAVES) == found
+        with subtests.test(name=name, found=expected):
+            assert namesakes(name, LEAVES) == expected

@@ -1,4 +1,4 @@
-"""Which content URLs are asked next, after what one of them did."""
+"""The next content URLs, after the results of the others."""
 
 import pytest
 
@@ -100,7 +100,7 @@ def test_one_is_left_for_another_that_has_given_four_times_as_much() -> None:
     sources.measured(B, 50_000_000, 10)
     assert sources.leave(A, 1_000_000)
     assert not sources.leave(A, 2_000_000)
-    sources.measured(B, 10, 0.1)  # tells nothing
+    sources.measured(B, 10, 0.1)  # not a measurement
     assert sources.leave(A, 1_000_000)
 
 
@@ -113,7 +113,7 @@ def test_the_only_one_is_never_left() -> None:
     [
         (10_000_000, 3000, 0, True),
         (10_000, 3000, 0, False),  # it ends soon
-        (10_000_000, 300_000, 11, False),  # of our own limit
+        (10_000_000, 300_000, 11, False),  # because of our own limit
         (10_000_000, 3_000_000, 0, False),
         (10_000_000, None, 0, False),
     ],

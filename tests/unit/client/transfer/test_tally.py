@@ -1,4 +1,4 @@
-"""The sums that a listener hears while content arrives."""
+"""The sums that a listener gets while content arrives."""
 
 from huai_client.transfer.tally import Tally
 from huai_schema.entries import File
@@ -17,7 +17,7 @@ def test_files_are_counted_as_they_arrive_and_once() -> None:
     tally.completed(0, 230)
     tally.arrived(FILES[:2])
     tally.completed(1, 0)
-    tally.in_flight(1, 10)  # it was cut, and is tried again
+    tally.in_flight(1, 10)  # it was interrupted, and is repeated
     tally.arrived(FILES[2:])
     assert listener.sizes == [150, 270, 320, 410]
     assert listener.files == [1, 2, 3, 4]

@@ -125,8 +125,8 @@ def test_who_answers_there(subtests: pytest.Subtests) -> None:
 
 
 def test_an_upstream_may_name_what_gives_nothing_of_this_machine_away() -> None:
-    named = ("gopher://h/m", "/etc", "u@h:/srv", "https://h/m", "https://u:p@h/m", "rsync://h/m")
-    urls = upstream_urls(named)
+    texts = ("gopher://h/m", "/etc", "u@h:/srv", "https://h/m", "https://u:p@h/m", "rsync://h/m")
+    urls = upstream_urls(texts)
     assert [str(url) for url in urls] == ["rsync://h/m/", "https://h/m/"]
     assert not any(url.own for url in urls)
     with pytest.raises(ContentUrlError):
@@ -135,6 +135,6 @@ def test_an_upstream_may_name_what_gives_nothing_of_this_machine_away() -> None:
 
 def test_mirrors_are_those_that_are_not_asked_anyway() -> None:
     mirrors = ("u@h:/srv", "https://h/m", "rsync://o/m", "/etc")
-    others = [ContentUrl.parse("https://h/m/")._replace(own=True)]
-    found = mirror_urls(Descriptor("m", mirrors=mirrors), others)
-    assert [(str(url), url.own) for url in found] == [("rsync://o/m/", False)]
+    own = [ContentUrl.parse("https://h/m/")._replace(own=True)]
+    mirrors_left = mirror_urls(Descriptor("m", mirrors=mirrors), own)
+    assert [(str(url), url.own) for url in mirrors_left] == [("rsync://o/m/", False)]

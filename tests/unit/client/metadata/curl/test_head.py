@@ -1,4 +1,4 @@
-"""What the headers of a response say."""
+"""Headers of a response, and their values."""
 
 import pytest
 

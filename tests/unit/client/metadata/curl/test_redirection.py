@@ -1,8 +1,8 @@
-"""Redirections lead to HTTP alone."""
+"""Redirects lead only to HTTP."""
 
 import pytest
 
-from huai_client.metadata.curl.redirection import RedirectionError, redirected
+from huai_client.metadata.curl.redirection import RedirectionError, redirect_target
 
 
 def test_redirections_that_are_followed(subtests: pytest.Subtests) -> None:
@@ -16,7 +16,7 @@ def test_redirections_that_are_followed(subtests: pytest.Subtests) -> None:
         ("https://h/a", "https://u:p@o/a", "https://o/a"),
     ]:
         with subtests.test(address=address, location=location, target=target):
-            assert redirected(address, location) == target
+            assert redirect_target(address, location) == target
 
 
 def test_redirections_that_are_not(subtests: pytest.Subtests) -> None:
@@ -34,4 +34,4 @@ def test_redirections_that_are_not(subtests: pytest.Subtests) -> None:
     ]:
         with subtests.test(location=location):
             with pytest.raises(RedirectionError):
-                redirected("https://h/a", location)
+                redirect_target("https://h/a", location)

@@ -1,4 +1,4 @@
-"""Nothing that is missing goes unnoticed; nothing that is old is read."""
+"""Every missing object is detected, and no old one is read."""
 
 import pytest
 
@@ -11,15 +11,15 @@ from tests.support.packs import Held, pack, resolved, whole
 
 
 class Counting(Held):
-    """Notes what is read."""
+    """Records the objects that are read."""
 
     def __init__(self) -> None:
         super().__init__()
         self.read: list[bytes] = []
-        self.asked: list[bytes] = []
+        self.read_ids: list[bytes] = []
 
     def __contains__(self, oid: bytes) -> bool:
-        self.asked.append(oid)
+        self.read_ids.append(oid)
         return super().__contains__(oid)
 
     def find(self, oid: bytes) -> GitObject | None:
@@ -28,98 +28,104 @@ class Counting(Held):
 
 
 def test_the_top_of_a_commit() -> None:
-    held = Held()
-    tree = held.tree(m=held.blob(b"x"))
-    first = held.commit(tree)
-    second = held.commit(tree, bytes.fromhex(first))
-    assert read_commit(first, held) == (tree, False)
-    assert read_commit(second, held) == (tree, True)
+    objects = Held()
+    tree = objects.tree(m=objects.blob(b"x"))
+    first = objects.commit(tree)
+    second = objects.commit(tree, bytes.fromhex(first))
+    assert read_commit(first, objects) == (tree, False)
+    assert read_commit(second, objects) == (tree, True)
 
 
 def test_what_is_no_commit() -> None:
-    held = Held()
-    for name in ("f" * 40, held.blob(b"x").hex(), held.add("commit", b"parent " + b"1" * 40).hex()):
-        with pytest.raises(MissingObjectError, match="no such commit"):
-            read_commit(name, held)
+    objects = Held()
+    for name in (
+        "f" * 40,
+        objects.blob(b"x").hex(),
+        objects.add("commit", b"parent " + b"1" * 40).hex(),
+    ):
+        with pytest.raises(MissingObjectError, match="commit is missing"):
+            read_commit(name, objects)
 
 
 def test_each_object_of_a_first_fetch_has_to_be_here() -> None:
-    held = Held()
-    blobs = [held.blob(b"%d" % number) for number in range(4)]
-    inner = held.tree(a=blobs[0], b=blobs[1])
-    top = held.tree(m=blobs[2], t1=inner, t2=held.tree(c=blobs[3], t=inner))
-    check_connected(top, [], held)
-    for oid in [oid for oid in held.objects if oid != top]:
+    objects = Held()
+    blobs = [objects.blob(b"%d" % number) for number in range(4)]
+    inner = objects.tree(a=blobs[0], b=blobs[1])
+    top = objects.tree(m=blobs[2], t1=inner, t2=objects.tree(c=blobs[3], t=inner))
+    check_connected(top, [], objects)
+    for oid in [oid for oid in objects.objects if oid != top]:
         lost = Held()
-        lost.objects = {each: found for each, found in held.objects.items() if each != oid}
+        lost.objects = {each: found for each, found in objects.objects.items() if each != oid}
         with pytest.raises(MissingObjectError, match=oid.hex()):
             check_connected(top, [], lost)
-        received = resolved(pack([whole(held.objects[oid].data, held.objects[oid].kind)]))
+        received = resolved(pack([whole(objects.objects[oid].data, objects.objects[oid].kind)]))
         assert isinstance(received, ResolvedPack)
         check_connected(top, [], WithReceived(received, lost))
 
 
 def test_what_a_complete_snapshot_has_in_its_place_is_not_read() -> None:
-    held = Counting()
-    same = held.tree(**{f"b{number}": held.blob(b"%d" % number) for number in range(9)})
-    old = held.tree(tsame=same, tother=held.tree(a=held.blob(b"1")))
-    new = held.tree(tsame=same, tother=held.tree(a=held.blob(b"2")))
-    held.read.clear()
-    check_connected(new, [old], held)
-    assert same not in held.read
-    assert len(held.read) == 4
+    objects = Counting()
+    same = objects.tree(**{f"b{number}": objects.blob(b"%d" % number) for number in range(9)})
+    old = objects.tree(tsame=same, tother=objects.tree(a=objects.blob(b"1")))
+    new = objects.tree(tsame=same, tother=objects.tree(a=objects.blob(b"2")))
+    objects.read.clear()
+    check_connected(new, [old], objects)
+    assert same not in objects.read
+    assert len(objects.read) == 4
 
 
 def test_what_moved_is_looked_at() -> None:
-    # It was complete where it was, but only what stands in the same place is believed.
-    held = Held()
-    inner = held.tree(a=held.blob(b"1"))
-    old, new = held.tree(tone=inner), held.tree(ttwo=inner)
-    check_connected(new, [old], held)
-    del held.objects[held.blob(b"1")]
+    # The commit was complete before, but only objects at the same path are trusted.
+    objects = Held()
+    inner = objects.tree(a=objects.blob(b"1"))
+    old, new = objects.tree(tone=inner), objects.tree(ttwo=inner)
+    check_connected(new, [old], objects)
+    del objects.objects[objects.blob(b"1")]
     with pytest.raises(MissingObjectError):
-        check_connected(new, [old], held)
+        check_connected(new, [old], objects)
 
 
 def test_a_tree_that_names_one_subtree_many_times_is_walked_once() -> None:
-    held = Counting()
-    tree = held.tree(m=held.blob(b"x"))
+    objects = Counting()
+    tree = objects.tree(m=objects.blob(b"x"))
     for _ in range(60):
-        tree = held.tree(ta=tree, tb=tree)
-    held.read.clear()
-    check_connected(tree, [], held)
-    assert len(held.read) == 61
+        tree = objects.tree(ta=tree, tb=tree)
+    objects.read.clear()
+    check_connected(tree, [], objects)
+    assert len(objects.read) == 61
 
 
 def test_a_blob_in_the_place_of_a_tree() -> None:
-    held = Held()
-    wrong = held.tree(tx=held.blob(b"x"))
+    objects = Held()
+    wrong = objects.tree(tx=objects.blob(b"x"))
     with pytest.raises(MissingObjectError):
-        check_connected(wrong, [], held)
+        check_connected(wrong, [], objects)
 
 
 def test_a_damaged_tree() -> None:
-    held = Held()
+    objects = Held()
     with pytest.raises(FormatError, match="damaged git tree"):
-        check_connected(held.add("tree", b"40000 x"), [], held)
+        check_connected(objects.add("tree", b"40000 x"), [], objects)
 
 
 def test_what_a_tree_names_without_number_is_noted_only_if_it_is_here() -> None:
-    held = Counting()
-    leaf = held.tree(m=held.blob(b"x"))
-    same = held.add("tree", b"".join(b"40000 %06d\0" % number + leaf for number in range(200_000)))
-    gone = b"".join(b"40000 %06d\0%020d" % (number, number) for number in range(200_000))
-    absent = held.add("tree", gone)
-    check_connected(held.tree(tsame=same), [], held)
-    assert held.asked.count(leaf) == 1
-    held.asked.clear()
+    objects = Counting()
+    leaf = objects.tree(m=objects.blob(b"x"))
+    same = objects.add(
+        "tree", b"".join(b"40000 %06d\0" % number + leaf for number in range(200_000))
+    )
+    listing = b"".join(b"40000 %06d\0%020d" % (number, number) for number in range(200_000))
+    absent = objects.add("tree", listing)
+    check_connected(objects.tree(tsame=same), [], objects)
+    assert objects.read_ids.count(leaf) == 1
+    objects.read_ids.clear()
     with pytest.raises(MissingObjectError):
-        check_connected(held.tree(tabsent=absent), [], held)
-    assert len(held.asked) == 2
+        check_connected(objects.tree(tabsent=absent), [], objects)
+    assert len(objects.read_ids) == 2
 
 
 def test_looking_at_trees_is_work() -> None:
-    held = Held()
-    tree = held.tree(m=held.blob(b"x"))
+    objects = Held()
+    tree = objects.tree(m=objects.blob(b"x"))
     with pytest.raises(FormatError, match="unfolds to more"):
-        check_connected(tree, [], held, Work(10))
+        check_connected(tree, [], objects, Work(10))

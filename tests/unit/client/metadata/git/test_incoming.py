@@ -43,11 +43,11 @@ def test_a_pack_may_unfold_in_proportion_to_its_bytes(tmp_path: Path) -> None:
         return work.left
 
     allowed = WORK_PER_BYTE * len(packed)
-    made = (1 << 30) + allowed - left(1 << 30)
-    assert 9 * len(base) < made < 11 * len(base)
-    assert left(made - allowed) == 0
+    total = (1 << 30) + allowed - left(1 << 30)
+    assert 9 * len(base) < total < 11 * len(base)
+    assert left(total - allowed) == 0
     with pytest.raises(FormatError, match="unfolds to more"):
-        left(made - allowed - 1)
+        left(total - allowed - 1)
 
 
 def test_no_pack_unfolds_to_more_than_the_limit() -> None:
@@ -68,24 +68,26 @@ def test_a_pack_is_installed_as_it_came(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("base", [TEXT, NOISE, b"", bytes(1 << 20)])
 def test_a_thin_pack_gets_its_bases(tmp_path: Path, base: bytes) -> None:
-    here = Held()
-    oid = here.blob(base)
-    received = install(tmp_path, pack([whole(b"other"), on_name(oid, appended(base, b"x"))]), here)
-    sent = [object_id("blob", b"other"), object_id("blob", base + b"x")]
+    objects = Held()
+    oid = objects.blob(base)
+    received = install(
+        tmp_path, pack([whole(b"other"), on_name(oid, appended(base, b"x"))]), objects
+    )
+    unsent = [object_id("blob", b"other"), object_id("blob", base + b"x")]
     assert len(received) == 2
-    assert all(each in received for each in sent)
+    assert all(each in received for each in unsent)
     (index,) = tmp_path.glob("*.idx")
-    said = git("verify-pack", "-v", index)
-    assert {oid.hex(), *(each.hex() for each in sent)} <= set(said.split())
+    listing = git("verify-pack", "-v", index)
+    assert {oid.hex(), *(each.hex() for each in unsent)} <= set(listing.split())
     git("index-pack", "--strict", "-o", tmp_path / "again.idx", index.with_suffix(".pack"))
     assert (tmp_path / "again.idx").read_bytes() == index.read_bytes()
 
 
 def test_a_base_that_lies_in_a_pack_is_copied(tmp_path: Path) -> None:
-    here = Held()
-    oid = here.blob(NOISE)
-    here.records[oid] = whole(NOISE)
-    install(tmp_path, pack([on_name(oid, appended(NOISE, b"x"))]), here)
+    objects = Held()
+    oid = objects.blob(NOISE)
+    objects.records[oid] = whole(NOISE)
+    install(tmp_path, pack([on_name(oid, appended(NOISE, b"x"))]), objects)
     (index,) = tmp_path.glob("*.idx")
     assert index.with_suffix(".pack").read_bytes()[:-20].endswith(whole(NOISE))
     git("index-pack", "--strict", "-o", tmp_path / "again.idx", index.with_suffix(".pack"))
@@ -101,13 +103,13 @@ def test_the_record_of_an_object_is_a_whole_one(tmp_path: Path, text: bytes) -> 
     assert packs.record(oid) == whole(text)
     assert packs.record(object_id("blob", b"missing")) is None
     assert packs.chain(object_id("blob", b"missing")) is None
-    made = packs.record(other)
-    assert made is not None
-    assert other in install(tmp_path / "two", pack([made]))
+    record = packs.record(other)
+    assert record is not None
+    assert other in install(tmp_path / "two", pack([record]))
 
 
 class Lying:
-    """The objects of packs that were installed."""
+    """Reads the objects of installed packs."""
 
     def __init__(self, *folders: Path) -> None:
         self.packs = Packs(1 << 20)
@@ -115,8 +117,8 @@ class Lying:
             self.packs.add(bytes(folder))
 
     def find(self, oid: bytes) -> GitObject | None:
-        found = self.packs.find(oid)
-        return GitObject(*found) if found else None
+        item = self.packs.find(oid)
+        return GitObject(*item) if item else None
 
     def record(self, oid: bytes) -> bytes | None:
         return self.packs.record(oid)
@@ -129,12 +131,12 @@ class Lying:
 
 
 def versions(count: int) -> list[bytes]:
-    """Each made of the one before."""
+    """Return contents, each made of the one before."""
     return [NOISE + b"x" * number for number in range(count)]
 
 
 def chained(texts: list[bytes]) -> list[bytes]:
-    """Records: the first is whole, each other is a delta on the one before."""
+    """Return records: the first is whole, each other is a delta on the one before."""
     deltas = [
         on_name(object_id("blob", one), appended(one, other[len(one) :]))
         for one, other in pairwise(texts)
@@ -143,7 +145,7 @@ def chained(texts: list[bytes]) -> list[bytes]:
 
 
 def installed(folder: Path) -> set[bytes]:
-    """What git says is in the only pack, all of which it has to be able to read."""
+    """Return git's listing of the only pack, all of which it must be able to read."""
     (index,) = folder.glob("*.idx")
     lines = git("verify-pack", "-v", index).splitlines()
     git("index-pack", "--strict", "-o", folder / "again.idx", index.with_suffix(".pack"))
@@ -156,10 +158,12 @@ def installed(folder: Path) -> set[bytes]:
 def test_a_base_comes_with_what_it_is_made_from(tmp_path: Path, count: int, copied: int) -> None:
     texts = versions(count)
     install(tmp_path / "one", pack(chained(texts)))
-    here = Lying(tmp_path / "one")
+    objects = Lying(tmp_path / "one")
     last = texts[-1]
     more = last + b"y"
-    install(tmp_path / "two", pack([on_name(object_id("blob", last), appended(last, b"y"))]), here)
+    install(
+        tmp_path / "two", pack([on_name(object_id("blob", last), appended(last, b"y"))]), objects
+    )
     assert installed(tmp_path / "two") == ids([more, *texts[-copied:]])
 
 
@@ -189,9 +193,9 @@ def test_packs_that_make_objects_from_one_another(tmp_path: Path) -> None:
     install(tmp_path / "one", pack(chained(texts)))
     install(tmp_path / "other", pack([whole(texts[1]), back]))
     for number, folders in enumerate((["one", "other"], ["other", "one"])):
-        here = Lying(*(tmp_path / folder for folder in folders))
+        objects = Lying(*(tmp_path / folder for folder in folders))
         deltas = [on_name(oid, appended(text, b"y")) for oid, text in zip(oids, texts, strict=True)]
-        install(tmp_path / str(number), pack(deltas), here)
+        install(tmp_path / str(number), pack(deltas), objects)
         assert installed(tmp_path / str(number)) == ids([*texts, *(text + b"y" for text in texts)])
 
 
@@ -224,24 +228,24 @@ def test_what_is_no_pack_leaves_nothing(tmp_path: Path, packed: bytes) -> None:
 
 
 def test_a_thin_pack_without_its_base_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="not here"):
+    with pytest.raises(FormatError, match="missing object"):
         install(tmp_path, pack([on_name(object_id("blob", TEXT), appended(TEXT, b"x"))]))
     assert not list(tmp_path.iterdir())
 
 
 def test_a_base_that_comes_after_all_is_refused(tmp_path: Path) -> None:
-    # In the pack by a delta against another one that is here: two of it would be in the index.
-    # Bases are looked for in the order of their ids.
+    # A base that is in the pack by a delta against a local object would be in the index twice.
+    # Bases are searched in the order of their ids.
     text = next(
         text
         for text in (b"%050d" % number for number in range(100))
         if object_id("blob", text + b"2") < object_id("blob", text)
     )
-    here = Held()
-    one, two = here.blob(text), here.blob(text + b"2")
+    objects = Held()
+    one, two = objects.blob(text), objects.blob(text + b"2")
     records = [on_name(two, appended(text + b"2", b"3")), on_name(one, appended(text, b"2"))]
-    with pytest.raises(FormatError, match="comes later"):
-        install(tmp_path, pack(records), here)
+    with pytest.raises(FormatError, match="later object"):
+        install(tmp_path, pack(records), objects)
     assert not list(tmp_path.iterdir())
 
 

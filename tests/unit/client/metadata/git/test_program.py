@@ -1,4 +1,4 @@
-"""What git prints, as errors."""
+"""git's output, as errors."""
 
 import pytest
 

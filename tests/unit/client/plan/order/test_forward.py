@@ -1,4 +1,4 @@
-"""A directory that moves and leaves a symlink behind, on file systems that can and cannot."""
+"""A moved directory that leaves a symlink behind, on any kind of file system."""
 
 import errno
 from pathlib import Path
@@ -12,19 +12,19 @@ from tests.support.system_calls import supervise
 
 FORWARD = symlink(b"x/old", b"../new")
 REFUSALS = pytest.mark.parametrize("refusal", [None, errno.ENOSYS, errno.EINVAL, errno.ENOTSUP])
-"""What renameat2(2) says where two names cannot be exchanged."""
+"""Errors of renameat2(2) where two names cannot be exchanged."""
 
 
 @pytest.fixture
 def dest(short_path: Path) -> Path:
-    """A folder with `x/old`, which is to move."""
+    """Make a folder with `x/old`, which is to move."""
     (short_path / "x/old/in").mkdir(parents=True)
     (short_path / "x/old/in/f").touch()
     return short_path
 
 
 def moved(dest: Path, refusal: int | None) -> object:
-    """Why it was not moved; "": it was."""
+    """Return why it was not moved, or ""."""
 
     def work() -> str:
         with SingleTree(dest) as tree:
@@ -62,5 +62,5 @@ def test_the_kernel_exchanges_two_names(dest: Path) -> None:
             lambda: tree.move(at(b"x/old"), at(b"new"), FORWARD),
             lambda _: None,
         ).calls
-    # The symlink's own rename from the staging area, then both names at once.
+    # First the symlink from the staging area, then both names at once.
     assert [call.name for call in calls] == ["rename", "rename by flags"]

@@ -1,4 +1,4 @@
-"""Payload, indices, pointers: judged in the repository that a path is in."""
+"""Payload, indices, pointers: judged in the repository around a path."""
 
 import pytest
 
@@ -9,7 +9,6 @@ from huai_schema.codec.publish_rules import own_rules
 from huai_schema.entries import Symlink
 from huai_schema.paths import ROOT, RelPath, ancestors
 from huai_server.export.dialects import NAMES, all_paths
-from huai_server.export.source import ExportRequest
 from tests.support.local_trees import at
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import Tree, directory, file, snapshot, tree_of
@@ -32,7 +31,7 @@ MIRROR = {
     b"flat/InRelease": POINTERS,
     b"flat/Packages.gz": INDICES,
     b"flat/all/x.deb": PAYLOAD,
-    # rpm, two of them, and what is beside them.
+    # rpm, two repositories, and files next to them.
     b"fedora/os/repodata/repomd.xml": POINTERS,
     b"fedora/os/repodata/repomd.xml.asc": POINTERS,
     b"fedora/os/repodata/ab-primary.xml.gz": INDICES,
@@ -92,7 +91,7 @@ FOUND = {
 
 
 def grown(names: dict[bytes, int], padding: int) -> Tree:
-    """A tree with these leaves; each directory has `padding` more, so that layouts differ."""
+    """Make a tree with these leaves; `padding` more in each directory vary the layouts."""
     tree = tree_of()
     for name in names:
         path = at(name)
@@ -114,16 +113,16 @@ def order(tree: Tree, own: tuple[str, ...] = (), upstream: tuple[str, ...] = ())
 def test_every_path_in_its_subtree(padding: int) -> None:
     tree = grown(MIRROR, padding)
     judge = order(tree)
-    found = {name: judge.stage_of(at(name), symlink=name in SYMLINKS) for name in MIRROR}
-    assert found == MIRROR
+    stages = {name: judge.stage_of(at(name), symlink=name in SYMLINKS) for name in MIRROR}
+    assert stages == MIRROR
     met = {each.top: each.profile for each in judge.repositories_in(())}
     assert met == {**FOUND, b"debian/dists/sid/main/binary-amd64": "apt"}
 
 
 def test_the_repositories_around_a_directory() -> None:
     judge = order(grown(MIRROR, 0))
-    (found,) = judge.repositories_in([at(b"debian/pool")])
-    assert (found.top, found.profile) == (b"debian", "apt")
+    (repository,) = judge.repositories_in([at(b"debian/pool")])
+    assert (repository.top, repository.profile) == (b"debian", "apt")
 
 
 def test_every_rule_of_a_profile_can_be_met() -> None:
@@ -195,7 +194,7 @@ def test_what_is_there(padding: int) -> None:
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_downstreams_publish_exports_after_what_they_describe(dialect: str) -> None:
-    request = ExportRequest((dialect,), "m", "host.example", "", 0, (at(b"pool"),))
-    judge = order(grown(dict.fromkeys(all_paths(request), PAYLOAD), 0))
-    found = {path: judge.stage_of(path) for path in all_paths(request)}
-    assert min(found.values()) > PAYLOAD, found
+    export = ExportRequest((dialect,), "m", "host.example", "", 0, (at(b"pool"),))
+    judge = order(grown(dict.fromkeys(all_paths(export), PAYLOAD), 0))
+    stages = {path: judge.stage_of(path) for path in all_paths(export)}
+    assert min(stages.values()) > PAYLOAD, stages

@@ -1,4 +1,4 @@
-"""Which paths are protected, and how a comparison is kept away from them."""
+"""Protected paths, and how a comparison leaves them out."""
 
 import os
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def view(tmp_path: Path) -> Iterator[View]:
         yield opened
 
 
-def put(folder: Path, *paths: str) -> None:
+def make_files(folder: Path, *paths: str) -> None:
     for path in paths:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(b"here")
@@ -73,13 +73,15 @@ def test_no_operation_on_what_is_protected(view: View) -> None:
         [],
         [at(b"stranger"), at(b"b.local")],
     )
-    found = drop_protected(diff, Protection(["/own*", "*.local", "/fifo"]), view)
-    assert paths_of(found) == [b"other"]
-    assert found.extraneous == [b"stranger"]
+    protected_diff = drop_protected(diff, Protection(["/own*", "*.local", "/fifo"]), view)
+    assert paths_of(protected_diff) == [b"other"]
+    assert protected_diff.extraneous == [b"stranger"]
 
 
 def test_what_holds_something_protected_stays(view: View, tmp_path: Path) -> None:
-    put(tmp_path, "gone/deep/er/x.local", "gone/other", "turns/x.local", "turns/y", "empty/z")
+    make_files(
+        tmp_path, "gone/deep/er/x.local", "gone/other", "turns/x.local", "turns/y", "empty/z"
+    )
     diff = TreeDiff(
         [
             Candidate(at(b"gone"), directory(b"gone"), None),
@@ -94,8 +96,8 @@ def test_what_holds_something_protected_stays(view: View, tmp_path: Path) -> Non
         [],
         [],
     )
-    found = drop_protected(diff, Protection(["*.local"]), view)
-    assert paths_of(found) == [b"empty", b"empty/z", b"gone/other", b"turns/y"]
+    protected_diff = drop_protected(diff, Protection(["*.local"]), view)
+    assert paths_of(protected_diff) == [b"empty", b"empty/z", b"gone/other", b"turns/y"]
 
 
 TYPE = frozenset({"type"})
@@ -121,7 +123,7 @@ def test_a_hardlink_of_something_left_out_is_a_file(view: View) -> None:
 
 
 def test_what_verify_finds(view: View, tmp_path: Path) -> None:
-    put(tmp_path, "strange/x.local", "stranger/x", "trace/x.local", "trace2/x")
+    make_files(tmp_path, "strange/x.local", "stranger/x", "trace/x.local", "trace2/x")
     differences = [
         Difference(at(b"strange"), Kind.EXTRANEOUS),
         Difference(at(b"strange/x.local"), Kind.EXTRANEOUS),
@@ -133,13 +135,13 @@ def test_what_verify_finds(view: View, tmp_path: Path) -> None:
         Difference(at(b"trace2"), Kind.DIFFERS, ("mtime",)),
         Difference(at(b"trace2/x"), Kind.DIFFERS, ("mtime",)),
     ]
-    kept = list(without_expected(differences, Protection(["*.local"]), view))
-    assert kept == [differences[2], differences[3], *differences[6:]]
+    unexpected = list(without_expected(differences, Protection(["*.local"]), view))
+    assert unexpected == [differences[2], differences[3], *differences[6:]]
     assert list(without_expected(differences, Protection([]), view)) == differences
 
 
 def test_only_what_is_asked_for_is_walked(view: View, tmp_path: Path) -> None:
-    put(tmp_path, "a/b/c.local", "a/d/e", "f/g.local")
+    make_files(tmp_path, "a/b/c.local", "a/d/e", "f/g.local")
     holding = Holding(view, Protection(["*.local"]))
     assert holding.contains_protected(at(b"a"))
     assert holding.contains_protected(at(b"a/b"))
@@ -147,8 +149,8 @@ def test_only_what_is_asked_for_is_walked(view: View, tmp_path: Path) -> None:
     (tmp_path / "a/d/later.local").touch()
     assert not holding.contains_protected(at(b"a/d")), "walked twice"
     assert holding.contains_protected(at(b"f"))
-    assert holding.directly(at(b"a/b"))
-    assert not holding.directly(at(b"a"))
+    assert holding.contains_directly(at(b"a/b"))
+    assert not holding.contains_directly(at(b"a"))
 
 
 def test_what_cannot_be_looked_at_may_hold_anything(view: View, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A tree in which nothing is lost, and what becomes of the trash."""
+"""A sync loses no file, and the trash is purged."""
 
 import errno
 import os
@@ -66,7 +66,7 @@ AFTER = in_order(
 
 
 def keeping(dest: Path, serial: int) -> SingleTree:
-    """A tree of which nothing is lost."""
+    """Make a tree and its trash."""
     return SingleTree(dest, owners=True, keep=partial(Trash(dest).new_batch, serial))
 
 
@@ -86,7 +86,7 @@ def bring(dest: Path, serial: int = 41) -> None:
 
 
 def trash(dest: Path) -> dict[str, Path]:
-    """What all batches hold, by path."""
+    """Return the content of all batches, by path."""
     tops = (dest / ".~tmp~/huai-trash").glob("*")
     return {
         str(path.relative_to(top)): path
@@ -98,8 +98,8 @@ def trash(dest: Path) -> dict[str, Path]:
 
 def test_what_goes_is_kept_as_it_was(dest: Path) -> None:
     bring(dest)
-    kept = trash(dest)
-    assert set(kept) == {
+    kept_files = trash(dest)
+    assert set(kept_files) == {
         "d/deep/gone",
         "d/changes",
         "touched",
@@ -109,13 +109,13 @@ def test_what_goes_is_kept_as_it_was(dest: Path) -> None:
         "becomes-file/f",
         "becomes-directory",
     }
-    gone = kept["d/deep/gone"]
-    assert gone.read_bytes() == content(b"d/deep/gone", 5)
-    assert (gone.stat().st_mode & 0o7777, gone.stat().st_mtime_ns) == (0o600, T0)
-    assert kept["d/changes"].read_bytes() == content(b"d/changes", 10)
-    assert kept["turns"].readlink() == Path("left")
-    assert kept["gone-link"].readlink() == Path("somewhere")
-    assert kept["other"].samefile(dest / "leader")
+    deleted = kept_files["d/deep/gone"]
+    assert deleted.read_bytes() == content(b"d/deep/gone", 5)
+    assert (deleted.stat().st_mode & 0o7777, deleted.stat().st_mtime_ns) == (0o600, T0)
+    assert kept_files["d/changes"].read_bytes() == content(b"d/changes", 10)
+    assert kept_files["turns"].readlink() == Path("left")
+    assert kept_files["gone-link"].readlink() == Path("somewhere")
+    assert kept_files["other"].samefile(dest / "leader")
     assert (dest / "d/changes").stat().st_nlink == 1
 
 
@@ -219,15 +219,15 @@ def test_the_last_takes_the_folders_along(full: Path) -> None:
     assert Trash(full).purge("0", 4000) == 0
 
 
-def short(dest: Path, wanted: int, *, in_bytes: bool) -> Callable[[], str]:
-    """Work for which there has to be room for so many of the files in the trash."""
+def short(dest: Path, needed: int, *, in_bytes: bool) -> Callable[[], str]:
+    """Return work that needs the room of some files in the trash."""
 
     def work() -> str:
-        lacking = wanted - (3 - len(since(dest)))
+        lacking = needed - (3 - len(since(dest)))
         if lacking <= 0:
             return "done"
         if in_bytes:
-            # Less than the whole file: a batch goes whole.
+            # Less than the whole file: a batch is removed as a whole.
             raise NoSpaceError("full", bytes_short=4096 * (lacking - 1) + 1)
         raise NoSpaceError("full", inodes_short=2 * lacking)
 
@@ -235,15 +235,15 @@ def short(dest: Path, wanted: int, *, in_bytes: bool) -> Callable[[], str]:
 
 
 @pytest.mark.parametrize("in_bytes", [False, True])
-@pytest.mark.parametrize(("wanted", "left"), [(0, 3), (1, 2), (2, 1), (3, 0)])
+@pytest.mark.parametrize(("needed", "left"), [(0, 3), (1, 2), (2, 1), (3, 0)])
 def test_where_the_disk_is_short_the_oldest_go(
-    full: Path, wanted: int, left: int, *, in_bytes: bool
+    full: Path, needed: int, left: int, *, in_bytes: bool
 ) -> None:
-    told: list[str] = []
-    work = short(full, wanted, in_bytes=in_bytes)
-    assert Trash(full).free_space_and_retry(work, told.append) == "done"
+    messages: list[str] = []
+    work = short(full, needed, in_bytes=in_bytes)
+    assert Trash(full).free_space_and_retry(work, messages.append) == "done"
     assert since(full) == [1000, 2000, 3000][3 - left :]
-    assert len(told) == wanted
+    assert len(messages) == needed
 
 
 @pytest.mark.parametrize("in_bytes", [False, True])

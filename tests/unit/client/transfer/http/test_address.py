@@ -1,4 +1,4 @@
-"""Every name of a tree has an address."""
+"""Every name of a tree has a URL."""
 
 from urllib.parse import unquote_to_bytes, urlsplit
 

@@ -1,4 +1,4 @@
-"""What libcurl's errors mean: by the numbers that it has them under."""
+"""The meaning of libcurl's errors, by their numbers."""
 
 from urllib.parse import urlsplit
 
@@ -13,7 +13,7 @@ from huai_client.transfer.errors import (
     UpstreamRefusedError,
     UpstreamSilentError,
 )
-from huai_client.transfer.http.failure import failure_of, is_lasting
+from huai_client.transfer.http.failure import failure_of, is_permanent
 from huai_client.transfer.urls import ContentUrl
 
 URL = ContentUrl.parse("https://h/m")
@@ -38,7 +38,7 @@ def test_errors(subtests: pytest.Subtests) -> None:
             assert type(error) is kind
             assert "\x1b" not in error.message
             assert error.hint
-            assert is_lasting(number) is lasting
+            assert is_permanent(number) is lasting
 
 
 def test_a_message_is_the_same_at_each_attempt() -> None:
@@ -47,8 +47,8 @@ def test_a_message_is_the_same_at_each_attempt() -> None:
         "Failed to connect to h port 1 after 12 ms: Could not connect to server",
     ):
         error = failure_of(CurlError(7, text, "Connection refused"), URL)
-        said = "Failed to connect to h port 1: Connection refused (libcurl 7)"
-        assert error.message == f"https://h/m/: {said}"
+        message = "Failed to connect to h port 1: Connection refused (libcurl 7)"
+        assert error.message == f"https://h/m/: {message}"
 
 
 def test_a_proxy_that_cannot_be_reached_is_named() -> None:

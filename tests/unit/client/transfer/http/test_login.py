@@ -1,4 +1,4 @@
-"""What our own URLs are sent, and nobody else."""
+"""Headers for our own URLs, and for no other."""
 
 from pathlib import Path
 

@@ -55,9 +55,9 @@ def test_a_proxy_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("option", ["--inplace", "--sparse", "--sparse (-S)"])
 def test_an_option_that_can_be_left_out(option: str) -> None:
-    said = f"rsync: The server is configured to refuse {option}\n".encode()
+    message = f"rsync: The server is configured to refuse {option}\n".encode()
     reset = b"rsync: [Receiver] read error: Connection reset by peer (104)\n"
-    failure = classify_exit(10, _talk(said + reset), URL)
+    failure = classify_exit(10, _talk(message + reset), URL)
     assert isinstance(failure, OptionRefusedError)
     assert failure.option == option.partition(" ")[0]
 
@@ -66,7 +66,7 @@ def test_an_option_that_can_be_left_out(option: str) -> None:
 def test_a_connection_that_was_dropped_before_anything_came(
     progress: int, kind: type[HuaiError]
 ) -> None:
-    # What rsync 3.1 says of an option that is refused.
+    # rsync 3.1's message about a refused option.
     talk = _talk(b"rsync: read error: Connection reset by peer (104)\n")
     talk.progress = progress
     assert type(classify_exit(10, talk, URL)) is kind
@@ -74,12 +74,12 @@ def test_a_connection_that_was_dropped_before_anything_came(
 
 def _talk(errors: bytes) -> RsyncOutput:
     talk = RsyncOutput()
-    talk.hear_errors(errors)
+    talk.read_errors(errors)
     return talk
 
 
 def test_every_end_has_its_meaning(subtests: pytest.Subtests) -> None:
-    for code, said, expected in [
+    for code, message, expected in [
         (0, b"", None),
         (23, GONE, None),
         (23, DENIED, None),
@@ -105,8 +105,8 @@ def test_every_end_has_its_meaning(subtests: pytest.Subtests) -> None:
         (23, READ_ONLY, LocalWriteError),
         (11, b"", LocalWriteError),
     ]:
-        with subtests.test(code=code, said=said, expected=expected):
-            error = classify_exit(code, _talk(said), URL)
+        with subtests.test(code=code, said=message, expected=expected):
+            error = classify_exit(code, _talk(message), URL)
             assert type(error) is (expected or type(None))
 
 
@@ -125,15 +125,15 @@ def test_errors_carry_what_a_person_and_a_wrapper_need() -> None:
 
 
 def test_progress_and_stats_are_read_in_any_pieces() -> None:
-    said = (
+    message = (
         b"     1000   1%  100.00kB/s    0:00:09 (xfr#12, to-chk=3/20)\r"
         b"   8519680  28%    3.91MB/s    0:00:05\r\n"
         b"Total bytes received: 123456\n"
     )
-    for cut in range(len(said)):
+    for cut in range(len(message)):
         talk = RsyncOutput()
-        talk.hear_output(said[:cut])
-        talk.hear_output(said[cut:])
+        talk.read_output(message[:cut])
+        talk.read_output(message[cut:])
         assert (talk.progress, talk.files, talk.received) == (8519680, 12, 123456)
 
 
@@ -141,21 +141,21 @@ def test_an_upstream_cannot_write_to_the_terminal_or_fill_memory() -> None:
     talk = _talk(b"\x1b]0;owned\x07 hello\n")
     assert talk.summary().isprintable()
     for _ in range(100):
-        talk.hear_errors(b"x" * 100_000)
-        talk.hear_output(b"y" * 100_000)
-    talk.hear_errors(b"\n" * 100_000)
+        talk.read_errors(b"x" * 100_000)
+        talk.read_output(b"y" * 100_000)
+    talk.read_errors(b"\n" * 100_000)
     assert len(talk.summary()) < 1000
 
 
 def test_the_summary_prefers_the_cause_to_the_epilogue() -> None:
     talk = _talk(UNKNOWN + b"rsync error: error starting client-server protocol (code 5)\n")
     assert talk.summary() == "@ERROR: Unknown module 'm'"
-    assert _talk(b"").summary() == "rsync said nothing"
+    assert _talk(b"").summary() == "rsync printed no message"
 
 
 def test_a_login_that_is_refused_is_not_tried_again() -> None:
     talk = RsyncOutput()
-    talk.hear_errors(b"Password: @ERROR: auth failed on module m\n")
+    talk.read_errors(b"Password: @ERROR: auth failed on module m\n")
     failure = classify_exit(5, talk, ContentUrl.parse("rsync://u@h/m"))
     assert isinstance(failure, UpstreamRefusedError)
     assert "--password-file" in failure.hint

@@ -1,27 +1,27 @@
-"""What an answer means: exactly the bytes that were asked for are taken, and nothing else."""
+"""Verdicts on responses: exactly the requested bytes are accepted, and nothing else."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_client.metadata.curl.head import Head, read_head
-from huai_client.transfer.http.answer import Asked, Meaning, judge
+from huai_client.transfer.http.verdict import Meaning, RequestedRange, judge
 
-WHOLE = Asked(0, 1000, 1000)
-REST = Asked(400, 1000, 1000)
-PIECE = Asked(400, 500, 1000, from_start=False)
+WHOLE = RequestedRange(0, 1000, 1000)
+REST = RequestedRange(400, 1000, 1000)
+PIECE = RequestedRange(400, 500, 1000, from_start=False)
 NOW = 1_700_000_000.0
 
 
-def meaning(asked: Asked, status: int, **fields: str) -> Meaning:
-    named = {name.replace("_", "-"): value for name, value in fields.items()}
-    return judge(Head(status, named), asked, NOW).meaning
+def meaning(requested: RequestedRange, status: int, **fields: str) -> Meaning:
+    headers = {name.replace("_", "-"): value for name, value in fields.items()}
+    return judge(Head(status, headers), requested, NOW).meaning
 
 
 def test_what_is_asked_for() -> None:
     assert [each.header for each in (WHOLE, REST, PIECE)] == ["", "400-999", "400-499"]
-    assert Asked(0, 5, 1000).header == "0-4"
-    assert Asked(0, 1000, 1000, from_start=False).header == "0-999"
+    assert RequestedRange(0, 5, 1000).header == "0-4"
+    assert RequestedRange(0, 1000, 1000, from_start=False).header == "0-999"
 
 
 def test_a_whole_file() -> None:
@@ -43,7 +43,7 @@ def test_the_rest_of_a_file() -> None:
 
 
 def test_a_piece_of_another_range_is_refused(subtests: pytest.Subtests) -> None:
-    for said in [
+    for content_range in [
         "",
         "bytes",
         "bytes 0-99/1000",
@@ -57,8 +57,8 @@ def test_a_piece_of_another_range_is_refused(subtests: pytest.Subtests) -> None:
         "bytes +400-499/1000",
         "bytes 400-499/" + "9" * 30,
     ]:
-        with subtests.test(said=said):
-            assert meaning(PIECE, 206, content_range=said) is Meaning.UNFIT
+        with subtests.test(said=content_range):
+            assert meaning(PIECE, 206, content_range=content_range) is Meaning.UNFIT
 
 
 def test_a_piece() -> None:
@@ -84,7 +84,7 @@ def test_a_compressed_file_of_the_tree_may_be_called_compressed() -> None:
 
 
 def test_what_may_have_changed() -> None:
-    changes = Asked(0, 10, 10, proved=False, changes=True)
+    changes = RequestedRange(0, 10, 10, proved=False, changes=True)
     assert meaning(changes, 200, content_length="500") is Meaning.TAKE
     assert meaning(changes, 200, content_length="0") is Meaning.TAKE
     assert meaning(changes, 200, content_length=str((1 << 20) + 1)) is Meaning.OTHER
@@ -105,8 +105,8 @@ def test_statuses(subtests: pytest.Subtests) -> None:
         (408, Meaning.FAILING),
         (500, Meaning.FAILING),
         (502, Meaning.FAILING),
-        (302, Meaning.ELSEWHERE),
-        (308, Meaning.ELSEWHERE),
+        (302, Meaning.REDIRECT),
+        (308, Meaning.REDIRECT),
         (304, Meaning.UNFIT),
         (204, Meaning.UNFIT),
         (0, Meaning.UNFIT),
@@ -117,8 +117,8 @@ def test_statuses(subtests: pytest.Subtests) -> None:
 
 
 def test_how_long_to_leave_a_full_server_alone() -> None:
-    def after(said: str) -> float:
-        return judge(Head(503, {"retry-after": said}), WHOLE, NOW).retry_after
+    def after(text: str) -> float:
+        return judge(Head(503, {"retry-after": text}), WHOLE, NOW).retry_after
 
     assert after("7") == 7
     assert after("Tue, 14 Nov 2023 22:13:30 GMT") == 10
@@ -137,9 +137,9 @@ def test_the_last_head_counts() -> None:
 
 
 @given(st.binary(max_size=300), st.sampled_from([WHOLE, REST, PIECE]))
-def test_whatever_comes_is_judged(lines: bytes, asked: Asked) -> None:
+def test_whatever_comes_is_judged(lines: bytes, requested: RequestedRange) -> None:
     for text in (lines, b"HTTP/1.1 206 \r\n" + lines, b"HTTP/1.1 200 OK\r\n" + lines):
-        answer = judge(read_head(text), asked, NOW)
+        answer = judge(read_head(text), requested, NOW)
         if answer.meaning is Meaning.TAKE:
-            assert answer.begins in (0, asked.first)
-            assert answer.begins + answer.most <= asked.size
+            assert answer.begins in (0, requested.first)
+            assert answer.begins + answer.most <= requested.size
