@@ -1,8 +1,8 @@
-//! The block index of a large file: what proves each of its blocks (FORMAT.md, "Block indices").
+//! The block index of a large file, which proves each block (FORMAT.md, "Block indices").
 //!
 //! The chaining values of BLAKE3's own tree at the size of a block give the file's digest, so an
-//! index is proved by the digest, and a block by the index.  A chaining value depends on where the
-//! block stands; the CRC-32 beside it does not, and says where else the block may be found.
+//! index is proved by the digest, and a block by the index.  A chaining value depends on the offset
+//! of its block; the CRC-32 next to it does not, so it finds the same block at other offsets.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,17 +17,17 @@ use crate::entry::Digest;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK_INDEX_BLOCKS, DIGEST_BYTES};
 
-/// The smallest block.  Smaller ones cost more to know than they save.
+/// The smallest block in bytes; smaller ones cost more than they save.
 const SMALLEST: u64 = 64 << 10;
-/// The largest block of a file that needs no larger one to stay within `BLOCK_INDEX_BLOCKS`.
+/// The largest block in bytes of a file that stays within `BLOCK_INDEX_BLOCKS` with it.
 const USUAL: u64 = 1 << 20;
-/// A file of smaller blocks has at most so many: an index of half a MiB.
+/// The most blocks of a file with smaller blocks: an index of half a MiB.
 const FEW: u64 = 16 << 10;
 const CHECKSUM_BYTES: usize = 4;
-/// Bytes that an index has for each block.
+/// The bytes of an index for each block.
 pub const BYTES_OF_BLOCK: usize = DIGEST_BYTES + CHECKSUM_BYTES;
 
-/// How large the blocks of a file of `size` bytes are.
+/// Return the block size of a file of `size` bytes.
 pub fn block_size(size: u64) -> u64 {
     let mut block = SMALLEST;
     while count(size, block)
@@ -42,12 +42,12 @@ pub fn block_size(size: u64) -> u64 {
     block
 }
 
-/// Whether a file of `size` bytes can have an index: a single block would be the file itself.
+/// Return true if a file of `size` bytes can have an index; a single block would be the whole file.
 pub fn may_have_index(size: u64) -> bool {
     size > SMALLEST
 }
 
-/// How many bytes the index of a file of `size` bytes has.
+/// Return the length in bytes of the index of a file of `size` bytes.
 pub fn length(size: u64) -> u64 {
     count(size, block_size(size)).saturating_mul(BYTES_OF_BLOCK as u64)
 }
@@ -56,29 +56,29 @@ fn count(size: u64, block: u64) -> u64 {
     size.div_ceil(block.max(1))
 }
 
-/// What is known of one block.
+/// The checksums of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// The chaining value of BLAKE3 for these bytes at this place of the file.
+    /// The BLAKE3 chaining value of these bytes at this offset.
     pub value: ChainingValue,
-    /// CRC-32, wherever they stand.
+    /// CRC-32, which does not depend on the offset.
     pub checksum: u32,
 }
 
-/// Where a block of a new file comes from.
+/// The source of a block of a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// From its place in the older version.
+pub enum BlockSource {
+    /// The same block of the older version.
     Same,
-    /// Perhaps from block `.0` of the older version: the checksum is no proof.
+    /// Possibly block `.0` of the older version; a checksum does not prove it.
     Elsewhere(usize),
-    /// Perhaps it is zeros.
+    /// Possibly zeros.
     Zeros,
-    /// From elsewhere.
+    /// A transfer.
     Unknown,
 }
 
-/// Takes the bytes of one block.
+/// A hasher of one block.
 #[derive(Debug)]
 pub struct BlockHasher {
     hasher: Hasher,
@@ -86,7 +86,7 @@ pub struct BlockHasher {
 }
 
 impl BlockHasher {
-    /// Of the block at `offset`, a multiple of its size.
+    /// Make a hasher of the block at `offset`, a multiple of the block size.
     pub fn new(offset: u64) -> Self {
         let mut hasher = Hasher::new();
         hasher.set_input_offset(offset);
@@ -96,13 +96,13 @@ impl BlockHasher {
         }
     }
 
-    /// What comes next.
+    /// Add the next bytes.
     pub fn update(&mut self, content: &[u8]) {
         self.hasher.update(content);
         self.checksum.update(content);
     }
 
-    /// The block of all that came.
+    /// Return the block of all bytes that were added.
     pub fn finish(&self) -> Block {
         Block {
             value: self.hasher.finalize_non_root(),
@@ -111,7 +111,7 @@ impl BlockHasher {
     }
 }
 
-/// The block of `size` zeros at `offset`.
+/// Return the block of `size` zeros at `offset`.
 pub fn zeros_at(offset: u64, size: u64) -> Block {
     static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut hasher = BlockHasher::new(offset);
@@ -124,7 +124,7 @@ pub fn zeros_at(offset: u64, size: u64) -> Block {
     hasher.finish()
 }
 
-/// The blocks of one file.
+/// The checksums of all blocks of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockIndex {
     size: u64,
@@ -133,10 +133,10 @@ pub struct BlockIndex {
 }
 
 impl BlockIndex {
-    /// Of all blocks of a file of `size` bytes, in order; each but the last has `block` bytes.
+    /// Make the index of a file of `size` bytes; each block but the last has `block` bytes.
     pub fn new(size: u64, block: u64, blocks: Vec<Block>) -> Result<Self> {
         if !may_have_index(size) || blocks.len() as u64 != count(size, block) {
-            return Err(Error::new("not as many blocks as the file has"));
+            return Err(Error::new("the number of blocks does not match the file"));
         }
         Ok(Self {
             size,
@@ -145,7 +145,7 @@ impl BlockIndex {
         })
     }
 
-    /// The index that `bytes` spell, if it is that of the file of `size` bytes with this digest.
+    /// Decode `bytes`, which must be the index of the file with this size and digest.
     pub fn decode(bytes: &[u8], size: u64, digest: &Digest) -> Result<Self> {
         let index = Self::read(bytes, size)?;
         if index.digest() != *digest {
@@ -154,7 +154,7 @@ impl BlockIndex {
         Ok(index)
     }
 
-    /// The index that `bytes` spell of some file of `size` bytes: nothing proves it.
+    /// Decode `bytes` as the index of some file of `size` bytes, without proof.
     pub fn read(bytes: &[u8], size: u64) -> Result<Self> {
         let block = block_size(size);
         let blocks = usize::try_from(count(size, block)).unwrap_or(usize::MAX);
@@ -172,27 +172,27 @@ impl BlockIndex {
         Self::new(size, block, read.collect())
     }
 
-    /// Bytes of the blocks that come from elsewhere, as far as the indices tell.
-    pub fn unknown(&self, places: &[Place]) -> u64 {
-        let unknown = self.numbers(places, |place| place == Place::Unknown);
+    /// Return the bytes of the blocks that have to be transferred, judging by the indices.
+    pub fn unknown(&self, places: &[BlockSource]) -> u64 {
+        let unknown = self.numbers(places, |place| place == BlockSource::Unknown);
         unknown.fold(0, |bytes: u64, number| {
             let range = self.range(number);
             bytes.saturating_add(range.end.saturating_sub(range.start))
         })
     }
 
-    /// The numbers of the blocks at such places.
+    /// Return the numbers of the blocks with such sources.
     pub fn numbers(
         &self,
-        places: &[Place],
-        is_such: impl Fn(Place) -> bool,
+        places: &[BlockSource],
+        is_such: impl Fn(BlockSource) -> bool,
     ) -> impl Iterator<Item = usize> {
         let numbered = places.iter().enumerate();
         numbered.filter_map(move |(number, place)| is_such(*place).then_some(number))
     }
 
-    /// Where each block comes from, if what `other` is of is here.
-    pub fn places(&self, other: Option<&Self>) -> Vec<Place> {
+    /// Return the source of each block, given the index of the older version.
+    pub fn places(&self, other: Option<&Self>) -> Vec<BlockSource> {
         let other = other.filter(|other| other.block == self.block);
         let before = other.map_or(&[][..], Self::blocks);
         let zeros = zeros_at(0, self.block).checksum;
@@ -203,28 +203,30 @@ impl BlockIndex {
             }
         }
         let place = |(number, block): (usize, &Block)| {
-            let there = before.get(number);
-            if there.is_some_and(|there| there.value == block.value) {
-                Place::Same
+            let former = before.get(number);
+            if former.is_some_and(|former| former.value == block.value) {
+                BlockSource::Same
             } else if !self.is_full(number) {
-                Place::Unknown
+                BlockSource::Unknown
             } else if block.checksum == zeros {
-                Place::Zeros
+                BlockSource::Zeros
             } else {
-                let found = elsewhere.get(&block.checksum);
-                found.map_or(Place::Unknown, |number| Place::Elsewhere(*number))
+                let numbers = elsewhere.get(&block.checksum);
+                numbers.map_or(BlockSource::Unknown, |number| {
+                    BlockSource::Elsewhere(*number)
+                })
             }
         };
         self.blocks.iter().enumerate().map(place).collect()
     }
 
-    /// Whether block `number` is not a last one that is shorter.
+    /// Return true unless block `number` is a shorter last one.
     pub fn is_full(&self, number: usize) -> bool {
         let range = self.range(number);
         range.end.saturating_sub(range.start) == self.block
     }
 
-    /// The bytes that spell it: all chaining values, then all checksums.
+    /// Encode the index: all chaining values, then all checksums.
     pub fn encode(&self) -> Vec<u8> {
         let values = self.blocks.iter().flat_map(|block| block.value);
         let checksums = self.blocks.iter();
@@ -232,38 +234,38 @@ impl BlockIndex {
         values.chain(checksums).collect()
     }
 
-    /// The digest of the file.
+    /// Return the digest of the file.
     pub fn digest(&self) -> Digest {
         merge(self.blocks.iter().map(|block| block.value)).unwrap_or_default()
     }
 
-    /// Bytes of the file.
+    /// Return the size of the file in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Bytes of each block but the last.
+    /// Return the bytes of each block but the last.
     pub fn block_size(&self) -> u64 {
         self.block
     }
 
-    /// All blocks, in order.
+    /// Return all blocks, in order.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// Where block `number` stands in the file.
+    /// Return the byte range of block `number`.
     pub fn range(&self, number: usize) -> Range<u64> {
         let begin = self.block.saturating_mul(number as u64).min(self.size);
         begin..begin.saturating_add(self.block).min(self.size)
     }
 }
 
-/// The root of BLAKE3's tree above at least two subtrees, all but the last of the same size.
+/// Return the root of BLAKE3's tree over two or more subtrees, all but the last of equal size.
 pub fn merge(values: impl Iterator<Item = ChainingValue>) -> Option<Digest> {
     let mut stack: Vec<ChainingValue> = Vec::new();
     for (count, value) in values.enumerate() {
-        // A subtree is closed only when something follows: the last one is below the root.
+        // Close a subtree only when another follows: the last one is below the root.
         while stack.len() > count.count_ones() as usize {
             let (right, left) = (stack.pop()?, stack.pop()?);
             stack.push(merge_subtrees_non_root(&left, &right, Mode::Hash));

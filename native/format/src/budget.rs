@@ -1,15 +1,15 @@
-//! What a call may still spend.  It is handed down by `&mut`, and has no default.
+//! The work that a call may still do.  It is passed down by `&mut`, and has no default.
 
 use crate::error::{Error, Result};
 
-/// Counts what is inflated and made, and asks whether to go on.
+/// A counter of inflated and computed bytes, with a check for cancellation.
 pub struct Budget<'a> {
     left: u64,
     stopped: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Budget<'a> {
-    /// `work` in bytes; `stopped` says whether the call has to end, and is asked often.
+    /// Allow `work` bytes; `stopped` returns true if the call has to end, and is called often.
     pub fn new(work: u64, stopped: &'a dyn Fn() -> bool) -> Self {
         Self {
             left: work,
@@ -17,7 +17,7 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Say that as much is about to be done as making `bytes` by inflation.
+    /// Spend work that takes as long as inflating `bytes`.
     pub fn spend(&mut self, bytes: u64) -> Result<()> {
         self.left = self
             .left
@@ -26,7 +26,7 @@ impl<'a> Budget<'a> {
         self.check()
     }
 
-    /// Only ask whether to go on.
+    /// Check for cancellation only.
     pub fn check(&self) -> Result<()> {
         if (self.stopped)() {
             return Err(Error::Stopped);
@@ -34,7 +34,7 @@ impl<'a> Budget<'a> {
         Ok(())
     }
 
-    /// What is left of the work.
+    /// Return the remaining work in bytes.
     pub fn left(&self) -> u64 {
         self.left
     }

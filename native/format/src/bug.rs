@@ -1,14 +1,14 @@
-//! Branches that no input reaches: loud, and never a value in place of the right one.
+//! Branches that no input reaches: they fail loudly, and never replace the right value.
 //!
-//! Rule to keep: what defines an id, a length, a count or an offset that is written goes through
-//! these, or through `Error::bug` where there is a `Result`.
+//! Rule to keep: an id, length, count or offset that is written comes through these functions,
+//! or through `Error::bug` where there is a `Result`.
 
 use std::fmt::Debug;
 
-/// The same number as another type, which holds it.
+/// Convert a number to another type, which must hold it.
 ///
 /// # Panics
-/// It does not hold it: the caller has a bug.
+/// If it does not fit, which is a bug of the caller.
 #[track_caller]
 #[expect(clippy::panic, reason = "a panic is a bug")]
 pub fn fit<T: Copy + Debug, U: TryFrom<T>>(number: T) -> U {

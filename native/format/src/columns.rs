@@ -1,8 +1,8 @@
-//! Entries as columns of bytes, in which they leave the engine.
+//! Entries as columns of bytes, the form in which they leave the engine.
 //!
-//! One record of fixed length for each entry; what has no fixed length stands in `text`, one after
-//! the other: the path, then a symlink's target, a hardlink's leader or where a directory moved.
-//! An owner or group is a number: its place among `owners`.
+//! Each entry has one record of fixed length.  Its text is appended to `text`: the path, then a
+//! symlink's target, a hardlink's leader, or the new path of a moved directory.  An owner or group
+//! is stored as its position in `owners`.
 
 use std::collections::HashMap;
 
@@ -12,27 +12,27 @@ use crate::limits::DIGEST_BYTES;
 use crate::listing_diff::Sink;
 use crate::path::RelPath;
 
-/// Text beyond which no more entries are taken.
+/// The bytes of text after which a batch is full.
 const TEXT_BYTES: usize = 4 << 20;
 
 const FILE: u8 = 1;
 const DIRECTORY: u8 = 2;
 const SYMLINK: u8 = 3;
-/// Bytes of a record that a directory which moved leaves empty.
+/// The bytes of a record that stay empty for a moved directory.
 const MODE_TO_MTIME: usize = 18;
 const OWNER_TO_DIGEST: usize = 40;
 
-/// What an entry is to a comparison.
+/// The role of an entry in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Role {
-    /// It is gone.
+    /// The entry is gone.
     Gone = 1,
-    /// It is new.
+    /// The entry is new.
     New = 2,
-    /// It was so before; how it is now comes next.
+    /// The former state of an entry; the new one comes next.
     Before = 3,
-    /// It is a directory that moved.
+    /// A directory that moved.
     Moved = 4,
 }
 
@@ -40,11 +40,11 @@ pub enum Role {
 #[derive(Debug, Default)]
 pub struct Columns {
     /// For each entry, little-endian: role and type (one byte each), mode (2), size (8), mtime
-    /// (8), where its path and its other text end (4, 4), owner and group (4, 4), digest (32).
+    /// (8), the ends of its path and of its other text (4, 4), owner and group (4, 4), digest (32).
     pub records: Vec<u8>,
-    /// Paths, targets, leaders.
+    /// Paths, targets and leaders.
     pub text: Vec<u8>,
-    /// Names of owners and groups.
+    /// The names of owners and groups.
     pub owners: Vec<Vec<u8>>,
     numbers: HashMap<Vec<u8>, u32>,
     entries: usize,
@@ -52,7 +52,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Empty; full with about `most` entries.
+    /// Make an empty batch, which is full with about `most` entries.
     pub fn new(most: usize) -> Self {
         Self {
             most,
@@ -60,12 +60,12 @@ impl Columns {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Return true if the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.entries == 0
     }
 
-    /// One more entry; a directory's name is empty, it is `directory`.
+    /// Add an entry; a directory has an empty name and the path `directory`.
     pub fn push(&mut self, role: Role, directory: &RelPath, entry: &Entry<'_>) {
         self.text.extend_from_slice(directory.as_bytes());
         if !entry.name.is_empty() {
@@ -141,7 +141,7 @@ impl Sink for Columns {
     }
 }
 
-/// A place in a batch, which is far smaller than four bytes can say.
+/// Convert a position in a batch, which is far below 4 GiB.
 fn position(place: usize) -> u32 {
     fit(place)
 }

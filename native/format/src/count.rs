@@ -1,4 +1,4 @@
-//! How many entries differ between two snapshots.
+//! Counts the entries that differ between two snapshots.
 
 use std::collections::HashSet;
 
@@ -13,25 +13,25 @@ use crate::objects::ObjectReader;
 use crate::path::RelPath;
 use crate::snapshot::Snapshot;
 
-/// What a commit says of its change.
+/// The numbers of changes that a commit states.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Paths that are new.
+    /// New paths.
     pub added: u64,
-    /// Paths that are gone.
+    /// Removed paths.
     pub removed: u64,
-    /// Entries that are different.
+    /// Entries that differ.
     pub changed: u64,
-    /// Entries that came along unchanged below a directory that moved, that directory included.
+    /// Unchanged entries of a moved directory, including the directory itself.
     pub moved: u64,
 }
 
-/// Counts what a comparison finds.
+/// A sink that counts differences.
 struct Tally<'a> {
     counts: Counts,
-    /// Where directories stand that moved.
+    /// The new paths of moved directories.
     moved: HashSet<RelPath>,
-    /// Entries in them that are new or different.
+    /// Entries of moved directories that are new or different.
     differing: u64,
     is_stopped: &'a dyn Fn() -> bool,
 }
@@ -66,8 +66,8 @@ impl Tally<'_> {
     }
 }
 
-/// Counts everything that takes one snapshot to another, each with the number of entries that it
-/// may have; none after a stop.
+/// Count the changes from one snapshot to another, each given with the largest number of entries
+/// that it may have; `None` after a stop.
 pub fn count<R: ObjectReader>(
     old: (Snapshot<R>, u64),
     new: (Snapshot<R>, u64),
@@ -109,15 +109,15 @@ pub fn count<R: ObjectReader>(
     Ok(Some(counts))
 }
 
-/// The tree that the directory at `path` has for itself, if it has one; reads no manifest.
+/// Return the own tree of the directory at `path`, if it has one, without reading manifests.
 fn own_tree<R: ObjectReader>(snapshot: &Snapshot<R>, path: &RelPath) -> Result<Option<Oid>> {
-    let mut here = RelPath::root();
+    let mut current = RelPath::root();
     let mut tree = snapshot.tree;
     for name in path.as_bytes().split(|&byte| byte == b'/') {
-        let Some(child) = snapshot.own_directory(here.clone(), tree)?.child(name) else {
+        let Some(child) = snapshot.own_directory(current.clone(), tree)?.child(name) else {
             return Ok(None);
         };
-        here = here.join(name);
+        current = current.join(name);
         tree = child;
     }
     Ok(Some(tree))

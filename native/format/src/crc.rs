@@ -1,23 +1,23 @@
-//! CRC-32, as zlib has it.
+//! CRC-32 as in zlib.
 
 use crc32fast::Hasher;
 
-/// The checksum of `bytes`.
+/// Return the checksum of `bytes`.
 pub fn crc32(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
-/// The checksum of what comes piece by piece.
+/// A checksum of bytes that come in parts.
 #[derive(Debug, Default, Clone)]
 pub struct Crc32(Hasher);
 
 impl Crc32 {
-    /// What comes next.
+    /// Add the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// Of all that came.
+    /// Return the checksum of all bytes so far.
     pub fn value(&self) -> u32 {
         self.0.clone().finalize()
     }

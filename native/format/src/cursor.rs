@@ -1,50 +1,50 @@
-//! Takes bytes and numbers from the front; nothing is ever indexed.
+//! Takes bytes and numbers from the front, without indexing.
 
-/// What is left of some bytes.  A `None` means that they end early; then nothing was taken.
+/// The remaining bytes of a slice.  A method returns `None`, and takes nothing, if too few remain.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
-    /// All of `bytes` is left.
+    /// Begin at the front of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// What is left.
+    /// Return the remaining bytes.
     pub fn rest(&self) -> &'a [u8] {
         self.0
     }
 
-    /// Whether nothing is left.
+    /// Return true at the end.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The next `count` bytes.
-    pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    /// Take the next `count` bytes.
+    pub fn take_bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
     }
 
-    /// The next byte.
+    /// Take the next byte.
     pub fn byte(&mut self) -> Option<u8> {
         self.array().map(|[byte]: [u8; 1]| byte)
     }
 
-    /// The next `N` bytes.
+    /// Take the next `N` bytes.
     pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*taken)
     }
 
-    /// A number of four bytes, the highest first.
+    /// Take a big-endian number of four bytes.
     pub fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// A number of eight bytes, the highest first.
+    /// Take a big-endian number of eight bytes.
     pub fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_be_bytes)
     }

@@ -1,7 +1,7 @@
-//! Cutting a long manifest into pieces (FORMAT.md, "Cutting").
+//! Cuts a long manifest into pieces (FORMAT.md, "Cutting").
 //!
-//! Streaming: a piece leaves as soon as the next one begins.  Where cuts fall follows from names
-//! and lengths alone.
+//! Streaming: a piece is written as soon as the next one begins.  Cuts depend on names and lengths
+//! alone.
 
 use std::collections::HashSet;
 
@@ -15,23 +15,23 @@ use crate::git::oid::Oid;
 use crate::limits::{DIGEST_BYTES, PIECE_BYTES_MAX, PIECE_LINES, PIECE_LINES_MAX};
 use crate::objects::ObjectWriter;
 use crate::own_directory::Piece;
-use crate::piece::{COLUMN_SUFFIX, Found, Key, piece_key};
+use crate::piece::{COLUMN_SUFFIX, Key, PieceIds, piece_key};
 use crate::radix::write_pieces;
 
-/// Items of a directory's git tree: manifest and digests, then the trees of the other pieces.
+/// The items of a directory's git tree: manifest and digests, then the trees of further pieces.
 const MANIFEST: &[u8] = b"m";
 const DIGESTS: &[u8] = b"d";
 const PIECES: &[u8] = b"p";
 const PIECE_DIGESTS: &[u8] = b"q";
 
-/// Text that is never cut, and what belongs to it: one leaf, or one subdirectory with all below.
+/// Text that is never cut: one leaf, or one subdirectory with everything below it.
 #[derive(Debug, Default)]
 pub(crate) struct Unit {
-    /// Its lines.
+    /// The lines.
     pub(crate) text: Vec<u8>,
-    /// 32 bytes for each file, zeros where there is no digest.
+    /// The digests: 32 bytes for each file, zeros if absent.
     pub(crate) column: Vec<u8>,
-    /// How many lines.
+    /// The number of lines.
     pub(crate) lines: usize,
 }
 
@@ -42,7 +42,7 @@ impl Unit {
         self.lines = 0;
     }
 
-    /// The blobs of this as one piece: the text, and the digests if there are any.
+    /// Write this as one piece; returns the ids of the text and, if there are any, of the digests.
     fn write(&self, writer: &mut impl ObjectWriter) -> Result<(Oid, Option<Oid>)> {
         let text = writer.write(Kind::Blob, &self.text)?;
         if is_zero(&self.column) {
@@ -52,24 +52,24 @@ impl Unit {
     }
 }
 
-/// A manifest that is cut while it is written.
+/// A writer that cuts a manifest into pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Cutter {
     first: Option<(Oid, Option<Oid>)>,
-    /// Complete pieces, and the digests of those that have any.
-    pieces: Found,
-    columns: Found,
-    /// The key of the piece that is being collected; none: the first one.
+    /// The complete pieces, and the digests of those that have any.
+    pieces: PieceIds,
+    columns: PieceIds,
+    /// The key of the current piece; `None` for the first one.
     key: Option<Key>,
     /// All keys so far.
     keys: HashSet<Key>,
     piece: Unit,
-    /// The last piece was kept: nothing is being collected.
+    /// True if the last piece was kept: then there are no lines of a current piece.
     is_kept: bool,
 }
 
 impl Cutter {
-    /// Adds a unit that begins with the name `start`, a subdirectory's with its slash.
+    /// Add a unit that begins with the name `start`; that of a subdirectory ends with a slash.
     pub(crate) fn add(
         &mut self,
         start: &[u8],
@@ -83,7 +83,7 @@ impl Cutter {
         Ok(())
     }
 
-    /// Adds leaves, each a unit; `digests` may be empty.
+    /// Add leaves, each as a unit; `digests` may be empty.
     pub(crate) fn add_leaves(
         &mut self,
         leaves: &[u8],
@@ -111,7 +111,7 @@ impl Cutter {
         Ok(())
     }
 
-    /// The items of the directory's tree that the manifest makes.
+    /// Write the last piece, and return the items of the directory's tree for this manifest.
     pub(crate) fn finish(
         mut self,
         writer: &mut impl ObjectWriter,
@@ -134,8 +134,8 @@ impl Cutter {
         Ok(items)
     }
 
-    /// Ends the piece before a unit where its name or the size of the piece says so, unless two
-    /// pieces would get the same name.
+    /// End the piece before a unit if its name or the size of the piece requires it, unless two
+    /// pieces would get the same key.
     fn cut_before(
         &mut self,
         start: &[u8],
@@ -161,7 +161,7 @@ impl Cutter {
         Ok(())
     }
 
-    /// Takes over a complete piece, which the next unit does not go on with.
+    /// Keep a complete piece; the next unit begins another one.
     pub(crate) fn keep(
         &mut self,
         key: Key,
@@ -196,18 +196,18 @@ impl Cutter {
     }
 }
 
-/// Whether a unit of so many lines that begins with the name `start` begins a piece whatever comes
-/// before it.
+/// Return true if a unit of this many lines, which begins with the name `start`, begins a piece
+/// after any predecessor.
 pub(crate) fn begins_piece(start: &[u8], lines: usize) -> bool {
     fit::<_, usize>(crc32(start)) % PIECE_LINES < lines
 }
 
-/// Whether the fields of a leaf, from the tab behind its name on, are a file's.
+/// Return true if the fields of a leaf, beginning with the tab after its name, are those of a file.
 pub(crate) fn is_file(fields: &[u8]) -> bool {
     !fields.starts_with(b"\t>")
 }
 
-/// The items of a manifest that is not cut.
+/// Write a manifest that is not cut, and return the items of its tree.
 pub(crate) fn write_whole(
     manifest: Unit,
     writer: &mut impl ObjectWriter,

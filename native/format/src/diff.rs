@@ -1,56 +1,56 @@
 //! Comparing two snapshots (FORMAT.md, "Comparing").
 //!
-//! Driven by unequal ids: what has one id on both sides is never read.  Goes on from where it was,
-//! so that what is found can be handed over in batches; no more is held than what is being looked
-//! at, and the own directories that stand on one side only.  A path that turned from a directory
-//! into something else, or back, comes twice: as gone and as new.  A directory that moved comes
-//! before what differs in it, which is stated as if the directory had always been where it is now.
+//! Driven by unequal ids: an object with the same id on both sides is never read.  The comparison
+//! can be continued, so that differences are delivered in batches; it holds only the directories
+//! at work and the own directories that exist on one side only.  A path that turned from a
+//! directory into another type, or back, is reported as gone and as new.  A moved directory comes
+//! before the differences in it, which are stated as if it had always been at its new path.
 
 use std::collections::{BTreeSet, HashSet};
 use std::vec::IntoIter;
 
 use crate::entry_limit::EntryLimit;
 use crate::error::Result;
-use crate::forest::Tree;
+use crate::forest::OwnTree;
 use crate::git::oid::Oid;
 use crate::level::{Level, Step};
 use crate::listing_diff::{ListingPair, Sink};
-use crate::manifest::{Block, InlineDirectory, Listing};
+use crate::manifest::{InlineDirectory, Listing, ManifestBlock};
 use crate::moves::Moves;
 use crate::objects::ObjectReader;
 use crate::own_directory::OwnDirectory;
 use crate::path::{RelPath, path_order};
-use crate::runs::{PieceRun, Runs, Side};
+use crate::runs::{ComparedSide, PieceRun, Runs};
 use crate::snapshot::Snapshot;
 
-/// Two snapshots and what is still to be looked at.
+/// A comparison of two snapshots in progress.
 #[derive(Debug)]
 pub struct Comparison<R> {
-    old: Side<R>,
-    new: Side<R>,
-    /// How many entries each side may have.
+    old: ComparedSide<R>,
+    new: ComparedSide<R>,
+    /// The largest number of entries of each side.
     entries: (u64, u64),
     pairs: Vec<(RelPath, Oid, Oid)>,
     open: Option<OpenPair>,
     branches: Option<(Branch, Branch)>,
     listings: Option<ListingPair>,
-    gone: Vec<Tree>,
-    added: Vec<Tree>,
+    gone: Vec<OwnTree>,
+    added: Vec<OwnTree>,
     alone: Alone,
     moves: Moves,
 }
 
-/// What is done with the directories that stand on one side only, one after the other.
+/// The state of the directories that exist on one side only.
 #[derive(Debug)]
 enum Alone {
-    /// Nothing yet: they are still being found.
+    /// They are still being collected.
     Found,
     Arrived,
     Left,
     Done,
 }
 
-/// A directory that has its own tree on both sides.
+/// A directory with a tree of its own on both sides.
 #[derive(Debug)]
 struct OpenPair {
     old: OwnDirectory,
@@ -58,14 +58,14 @@ struct OpenPair {
     runs: Runs,
     run: Option<(PieceRun, PieceRun)>,
     names: IntoIter<Vec<u8>>,
-    /// Names of own directories that stand in the other side's manifest.
+    /// The names of own directories that are inlined on the other side.
     inline: HashSet<Vec<u8>>,
 }
 
 impl<R: ObjectReader> Comparison<R> {
-    /// Of two snapshots, each with the number of entries that it may have.
+    /// Compare two snapshots, each given with the largest number of entries that it may have.
     pub fn new(old: (Snapshot<R>, u64), new: (Snapshot<R>, u64)) -> Self {
-        let side = |(snapshot, limit)| Side {
+        let side = |(snapshot, limit)| ComparedSide {
             snapshot,
             limit: EntryLimit::new(limit),
         };
@@ -91,7 +91,7 @@ impl<R: ObjectReader> Comparison<R> {
         }
     }
 
-    /// Find differences until the sink is full; whether there are no more.
+    /// Find differences until the sink is full; returns true at the end.
     pub fn advance(&mut self, sink: &mut impl Sink) -> Result<bool> {
         while !sink.is_full() {
             if let Some(listings) = &mut self.listings {
@@ -111,7 +111,7 @@ impl<R: ObjectReader> Comparison<R> {
         Ok(false)
     }
 
-    /// The new one of the two.
+    /// Return the newer snapshot.
     pub fn new_snapshot(&self) -> &Snapshot<R> {
         &self.new.snapshot
     }
@@ -135,7 +135,7 @@ impl<R: ObjectReader> Comparison<R> {
         Ok(())
     }
 
-    /// The next subdirectory that stands in a manifest, or the next run of pieces.
+    /// Compare the next inlined subdirectory, or the next run of pieces.
     fn next_in_pair(&mut self) -> Result<()> {
         let Some(open) = &mut self.open else {
             return Ok(());
@@ -175,7 +175,7 @@ impl<R: ObjectReader> Comparison<R> {
         self.listings = Some(ListingPair::new(old, new, moved));
     }
 
-    /// Note the subdirectories that have trees of their own.
+    /// Note the subdirectories with trees of their own.
     fn close_pair(&mut self) {
         let Some(OpenPair {
             old, new, inline, ..
@@ -188,17 +188,17 @@ impl<R: ObjectReader> Comparison<R> {
                 Some(other) if other == *oid => {}
                 Some(other) => self.pairs.push((old.path.join(name), *oid, other)),
                 None if inline.contains(name) => {}
-                None => self.gone.push(Tree::below(&old.path, name, *oid)),
+                None => self.gone.push(OwnTree::below(&old.path, name, *oid)),
             }
         }
         for (name, oid) in &new.children {
             if old.child(name).is_none() && !inline.contains(name) {
-                self.added.push(Tree::below(&new.path, name, *oid));
+                self.added.push(OwnTree::below(&new.path, name, *oid));
             }
         }
     }
 
-    /// The next directory, of two branches in tree order.
+    /// Compare the next directory of two branches, in tree order.
     fn next_in_branches(&mut self) -> Result<()> {
         let Some((have, want)) = &mut self.branches else {
             return Ok(());
@@ -228,13 +228,13 @@ impl<R: ObjectReader> Comparison<R> {
         Ok(())
     }
 
-    /// The next directory that stands on one side only; false if there is none.
+    /// Report the next directory that exists on one side only; false at the end.
     fn next_alone(&mut self, sink: &mut impl Sink) -> Result<bool> {
         match self.alone {
             Alone::Found => {
-                let gone = (&self.old.snapshot, &*self.gone, self.entries.0);
+                let removed = (&self.old.snapshot, &*self.gone, self.entries.0);
                 let added = (&self.new.snapshot, &*self.added, self.entries.1);
-                self.moves = Moves::find(gone, added)?;
+                self.moves = Moves::find(removed, added)?;
                 self.alone = Alone::Arrived;
             }
             Alone::Arrived => {
@@ -268,26 +268,26 @@ impl<R: ObjectReader> Comparison<R> {
     }
 }
 
-/// A directory of one side with what is below it, as far as it is to be compared; or nothing.
+/// A directory of one side with everything below it that is compared; may be empty.
 #[derive(Debug, Default)]
 struct Branch {
-    /// Where the blocks are.
+    /// The path of the blocks.
     path: RelPath,
-    blocks: IntoIter<Block>,
+    blocks: IntoIter<ManifestBlock>,
     levels: Vec<Level>,
-    /// Directories that stand in the other side's manifest; no other own directory below this
-    /// one is looked into.
+    /// The directories that are inlined on the other side; other own directories below this one
+    /// are not read.
     inlined: HashSet<RelPath>,
     next: Option<Listing>,
 }
 
 impl Branch {
-    /// The subdirectory `name`, which stands in a manifest on at least one side.
+    /// Open the subdirectory `name`, which is inlined on at least one side.
     ///
-    /// Where it has a tree of its own, the directories below that have one too and are not in
-    /// the other side's manifest stand on this side alone, and may have moved.
+    /// If it has a tree of its own, own directories below it that are not inlined on the other
+    /// side exist on this side only, and may have moved.
     fn open<R: ObjectReader>(
-        side: &mut Side<R>,
+        side: &mut ComparedSide<R>,
         directory: &OwnDirectory,
         name: &[u8],
         inline: Option<InlineDirectory>,
@@ -309,8 +309,8 @@ impl Branch {
         Ok(branch)
     }
 
-    /// An own directory that stands on one side only.
-    fn level<R: ObjectReader>(side: &mut Side<R>, tree: Tree) -> Result<Self> {
+    /// Open an own directory that exists on one side only.
+    fn level<R: ObjectReader>(side: &mut ComparedSide<R>, tree: OwnTree) -> Result<Self> {
         let level = Level::open(&side.snapshot, tree.path, tree.oid, &mut side.limit)?;
         Ok(Self {
             levels: vec![level],
@@ -318,8 +318,12 @@ impl Branch {
         })
     }
 
-    /// See to it that `next` is the next directory, if there is one.
-    fn fill<R: ObjectReader>(&mut self, side: &mut Side<R>, alone: &mut Vec<Tree>) -> Result<()> {
+    /// Make `next` the next directory, if there is one.
+    fn fill<R: ObjectReader>(
+        &mut self,
+        side: &mut ComparedSide<R>,
+        alone: &mut Vec<OwnTree>,
+    ) -> Result<()> {
         if self.next.is_none() {
             let block = self.blocks.next();
             self.next = block.map(|block| block.listing(&self.path)).transpose()?;
@@ -334,7 +338,7 @@ impl Branch {
                     let below = Level::open(&side.snapshot, path, oid, &mut side.limit)?;
                     self.levels.push(below);
                 }
-                Some(Step::Own(path, oid)) => alone.push(Tree { path, oid }),
+                Some(Step::Own(path, oid)) => alone.push(OwnTree { path, oid }),
             }
         }
         Ok(())

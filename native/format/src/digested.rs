@@ -1,6 +1,6 @@
-//! The files of a snapshot that have a digest, in tree order, a batch at a time.
+//! Lists the files of a snapshot that have a digest, in tree order and in batches.
 //!
-//! Of a hardlink group the first name stands for all.
+//! A hardlink group is listed once, by its leader.
 
 use std::cmp::Ordering;
 
@@ -14,30 +14,30 @@ use crate::objects::ObjectReader;
 use crate::path::{RelPath, basename, parent, path_order};
 use crate::snapshot::Snapshot;
 
-/// A file and its content, as a commit has them.
+/// A file and its digest, as committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
-    /// From the root.
+pub struct DigestedFile {
+    /// The path from the root.
     pub path: RelPath,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
     /// Nanoseconds since the epoch.
     pub mtime: i64,
-    /// Of the content.
+    /// The digest of the content.
     pub digest: Digest,
 }
 
-/// Goes through a snapshot.
+/// A walk through a snapshot.
 #[derive(Debug)]
 pub struct Digested {
     walk: Walk,
     after: After,
-    /// The directory that was begun, and how far it has come there.
+    /// The current directory, and the position in it.
     begun: Option<(Listing, Bookmark)>,
 }
 
 impl Digested {
-    /// All that come after the path `after`, which need not be there; or all.
+    /// List the files after the path `after`, which need not exist, or all.
     pub fn new<R: ObjectReader>(
         snapshot: &Snapshot<R>,
         limit: EntryLimit,
@@ -50,13 +50,13 @@ impl Digested {
         }
     }
 
-    /// The next ones: at most so many files, and none after so many bytes; empty at the end.
+    /// Return the next files: at most this many, none after this many bytes; empty at the end.
     pub fn batch<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,
         files: usize,
         bytes: u64,
-    ) -> Result<Vec<File>> {
+    ) -> Result<Vec<DigestedFile>> {
         let mut batch = Vec::new();
         let mut left = bytes;
         while batch.len() < files && left > 0 {
@@ -76,7 +76,7 @@ impl Digested {
                 if !self.after.allows(&listing.path, &leaf.name) {
                     continue;
                 }
-                batch.push(File {
+                batch.push(DigestedFile {
                     path: listing.path.join(&leaf.name),
                     size: *size,
                     mtime: leaf.mtime,
@@ -103,8 +103,8 @@ impl Digested {
         if let Some(begun) = self.begun.take() {
             return Ok(Some(begun));
         }
-        let wanted = |path: &RelPath| self.after.may_be_in(path);
-        let listing = self.walk.next_of(snapshot, wanted)?;
+        let is_wanted = |path: &RelPath| self.after.may_be_in(path);
+        let listing = self.walk.next_of(snapshot, is_wanted)?;
         Ok(listing.map(|listing| {
             let from = Bookmark::start(&listing.leaves, &listing.digests);
             (listing, from)
@@ -112,12 +112,12 @@ impl Digested {
     }
 }
 
-/// What comes after a path in tree order; None: all.
+/// A filter for paths behind another one in tree order; `None` allows all.
 #[derive(Debug)]
 struct After(Option<RelPath>);
 
 impl After {
-    /// Whether a file in or below this directory can be one.
+    /// Return true if a file in or below this directory may be allowed.
     fn may_be_in(&self, directory: &RelPath) -> bool {
         let Some(path) = &self.0 else { return true };
         let (here, there) = (directory.as_bytes(), parent(path.as_bytes()));
@@ -129,7 +129,7 @@ impl After {
         here.is_empty() || path_order(here, there).is_ge() || is_above(here)
     }
 
-    /// Whether this file is one.
+    /// Return true if this file is allowed.
     fn allows(&self, directory: &RelPath, name: &[u8]) -> bool {
         let Some(path) = &self.0 else { return true };
         match path_order(directory.as_bytes(), parent(path.as_bytes())) {
@@ -162,8 +162,8 @@ mod tests {
             ("b!", "a", true),
             ("c", "a", true),
         ] {
-            let found = after.allows(&path(directory), name.as_bytes());
-            assert_eq!(found, comes, "{directory}/{name}");
+            let allowed = after.allows(&path(directory), name.as_bytes());
+            assert_eq!(allowed, comes, "{directory}/{name}");
             assert!(!comes || after.may_be_in(&path(directory)), "{directory}");
         }
         assert!(after.may_be_in(&path("")) && after.may_be_in(&path("b")));

@@ -1,14 +1,14 @@
-//! The raw column beside a manifest: 32 bytes for each file, zeros where a digest is absent.
+//! The raw digest column of a manifest: 32 bytes for each file, zeros where a digest is absent.
 
 use crate::limits::DIGEST_BYTES;
 use crate::shared::Shared;
 
-/// Whether no digest stands in a column.
+/// Return true if a column has no digest.
 pub fn is_zero(digests: &[u8]) -> bool {
     digests.iter().fold(0, |all, byte| all | byte) == 0
 }
 
-/// One column for several texts, each with its number of files; empty if there is no digest.
+/// Join the columns of texts, each given with its number of files; empty if all digests are absent.
 pub fn join(columns: &[(usize, Shared)]) -> Shared {
     match columns {
         [(_, only)] => only.clone(),

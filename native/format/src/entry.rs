@@ -1,64 +1,64 @@
-//! One path of a module with its attributes, as it stands in the text that it was read from.
+//! An entry of a module, borrowed from the text that it was read from.
 
 use std::borrow::Cow;
 
 use crate::limits::DIGEST_BYTES;
 use crate::path::RelPath;
 
-/// The mode of a file whose line states none.
+/// The mode of a file whose line states no mode.
 pub const FILE_MODE: u16 = 0o644;
-/// The same for a directory.
+/// The mode of a directory whose line states no mode.
 pub const DIRECTORY_MODE: u16 = 0o755;
-/// The same for a symlink.
+/// The mode of a symlink whose line states no mode.
 pub const SYMLINK_MODE: u16 = 0o777;
-/// The owner and the group where a line states none.
+/// The owner and the group if a line states none.
 pub const ROOT_OWNER: &[u8] = b"root";
 
-/// BLAKE3 of a file's content.
+/// The BLAKE3 digest of a file's content.
 pub type Digest = [u8; DIGEST_BYTES];
 
 /// A file, directory or symlink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// The last component of its path; empty for a directory that is seen from inside.
+    /// The last component of the path; empty for a directory in its own listing.
     pub name: Cow<'a, [u8]>,
     /// Nanoseconds since the epoch.
     pub mtime: i64,
     /// Permission bits with setuid, setgid and sticky.
     pub mode: u16,
-    /// The user's name, or `#ID` where the upstream knows no name.
+    /// The user's name, or `#ID` if the upstream has no name for it.
     pub owner: Cow<'a, [u8]>,
-    /// The same for the group.
+    /// The group's name, or `#ID`.
     pub group: Cow<'a, [u8]>,
-    /// What only its type has.
+    /// The fields of its type.
     pub body: Body<'a>,
 }
 
-/// What only files, directories or symlinks have.
+/// The fields that only files, directories or symlinks have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body<'a> {
     /// A regular file.
     File {
-        /// Bytes.
+        /// The size in bytes.
         size: u64,
-        /// The first path of its hardlink group; none for that first path itself.
+        /// The leader of its hardlink group; `None` for the leader itself.
         link: Option<RelPath>,
-        /// Of the content; none if it was not computed.
+        /// The digest of the content, if it was computed.
         digest: Option<Digest>,
     },
     /// A directory.
     Directory,
     /// A symbolic link.
     Symlink {
-        /// Where it points; never followed.
+        /// The target; never followed.
         target: Cow<'a, [u8]>,
     },
 }
 
 impl Entry<'_> {
-    /// Whether the two differ in more than their paths.
+    /// Return true if the two differ in more than their paths.
     ///
-    /// A digest that one side does not know is not a difference by itself.
+    /// A digest that only one side has is not a difference.
     pub fn differs(&self, other: &Self) -> bool {
         self.mtime != other.mtime
             || self.mode != other.mode
@@ -67,7 +67,7 @@ impl Entry<'_> {
             || self.body.differs(&other.body)
     }
 
-    /// The same, apart from the text that it was read from.
+    /// Copy the entry out of the text that it was read from.
     pub fn into_owned(self) -> Entry<'static> {
         Entry {
             name: owned(self.name),

@@ -1,14 +1,14 @@
-//! What one look at a snapshot may cost: what stops a snapshot that claims to be endless.
+//! Limits the cost of reading a snapshot, which may claim to be endless.
 //!
 //! A few git objects can describe an exponentially large tree by naming one subtree many times.
-//! Whoever reads a snapshot counts what it meets (FORMAT.md, "Limits").  Text and the names of
-//! directories are held in memory on the way, so these are counted as well.
+//! A reader of a snapshot counts what it meets (FORMAT.md, "Limits").  Text and the names of
+//! directories are held in memory, so they are counted as well.
 
 use crate::error::{Error, Result};
 use crate::limits::{ENTRY_BYTES, LISTING_BYTES};
 use crate::path::{RelPath, at};
 
-/// How many entries, directories and bytes may still come.
+/// The entries, directories and bytes that may still come.
 #[derive(Debug)]
 pub struct EntryLimit {
     limit: u64,
@@ -18,7 +18,7 @@ pub struct EntryLimit {
 }
 
 impl EntryLimit {
-    /// `limit`: how many entries there may be.
+    /// Allow `limit` entries.
     pub fn new(limit: u64) -> Self {
         Self {
             limit,
@@ -30,21 +30,21 @@ impl EntryLimit {
         }
     }
 
-    /// Some more entries were met at `place`.
+    /// Count entries that were met at `place`.
     pub fn spend(&mut self, entries: usize, place: &RelPath) -> Result<()> {
-        self.entries = take(self.entries, entries).ok_or_else(|| self.too_many(place))?;
+        self.entries = subtract(self.entries, entries).ok_or_else(|| self.too_many(place))?;
         Ok(())
     }
 
-    /// The directory at `place` names so many own directories, which nobody has met yet.
+    /// Count own directories that the directory at `place` names for the first time.
     pub fn spend_trees(&mut self, count: usize, place: &RelPath) -> Result<()> {
-        self.trees = take(self.trees, count).ok_or_else(|| self.too_many(place))?;
+        self.trees = subtract(self.trees, count).ok_or_else(|| self.too_many(place))?;
         Ok(())
     }
 
-    /// So many bytes of manifests and columns were read at `place`.
+    /// Count bytes of manifests and columns that were read at `place`.
     pub fn spend_bytes(&mut self, size: usize, place: &RelPath) -> Result<()> {
-        self.bytes = take(self.bytes, size).ok_or_else(|| {
+        self.bytes = subtract(self.bytes, size).ok_or_else(|| {
             let limit = self.limit;
             let rule = format!("the manifests of {limit} entries are longer than they can be");
             at(place, Error::new(rule))
@@ -58,6 +58,6 @@ impl EntryLimit {
     }
 }
 
-fn take(left: u64, amount: usize) -> Option<u64> {
+fn subtract(left: u64, amount: usize) -> Option<u64> {
     left.checked_sub(u64::try_from(amount).ok()?)
 }

@@ -1,40 +1,40 @@
-//! Why there is no value: a rule of the format that was broken, and where.
+//! The errors of this crate: a broken rule of the format, and its place.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::panic::Location;
 
-/// What a parser gives beside a value.
+/// An error of a parser.
 #[derive(Debug)]
 pub enum Error {
     /// The bytes break a rule.
     Malformed {
-        /// The rule, in words that a person reads.
+        /// The rule, for people.
         rule: Cow<'static, str>,
-        /// The object, line or path, seen from outside; may be empty.
+        /// The object, line or path; may be empty.
         place: String,
     },
-    /// Two pieces of a manifest would have one key: which of them gets it, only all of the manifest
-    /// shows.  `amend` reads that then, and gives this to nobody.
+    /// Two pieces of a manifest would have one key, and only the whole manifest shows which piece
+    /// gets it.  `amend` then reads all of it, and never returns this.
     SameKey,
-    /// The caller said that the call has to end.
+    /// The caller stopped the call.
     Stopped,
     /// A branch that no input reaches was reached.
     Bug {
         /// The rule that was broken.
         what: &'static str,
-        /// In which line of the engine.
+        /// The source line of the engine.
         line: &'static Location<'static>,
     },
-    /// What the caller lent failed, a source of bytes or of objects: its own error, unchanged.
+    /// An error of a source of bytes or objects that the caller lent, unchanged.
     Lent(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What a parser gives.
+/// The result of a parser.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// A rule that was broken; `within` says where.
+    /// Make an error for a broken rule; `within` adds the place.
     pub fn new(rule: impl Into<Cow<'static, str>>) -> Self {
         Self::Malformed {
             rule: rule.into(),
@@ -42,14 +42,14 @@ impl Error {
         }
     }
 
-    /// The error of a branch that no input reaches.
+    /// Make the error of a branch that no input reaches.
     #[track_caller]
     pub fn bug(what: &'static str) -> Self {
         let line = Location::caller();
         Self::Bug { what, line }
     }
 
-    /// The same error, seen from further out.
+    /// Add an outer place to the error.
     #[must_use]
     pub fn within(self, outside: impl fmt::Display) -> Self {
         match self {

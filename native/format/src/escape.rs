@@ -1,4 +1,4 @@
-//! Bytes that would break a line, made visible (FORMAT.md, "Escaping").
+//! Escapes bytes that would break a line (FORMAT.md, "Escaping").
 //!
 //! Only 0x00-0x1f, 0x7f and the backslash are escaped, each as `\xHH`, and nothing else may be:
 //! every byte string has exactly one spelling.
@@ -10,12 +10,12 @@ use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::path::quote_bytes;
 
-/// Whether `byte` stands in a line only escaped.
+/// Return true if `byte` must be escaped in a line.
 pub fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == 0x7f || byte == b'\\'
 }
 
-/// The spelling of `raw` inside a line.
+/// Return the spelling of `raw` in a line.
 pub fn escape(raw: &[u8]) -> Cow<'_, [u8]> {
     if !raw.iter().copied().any(is_special) {
         return Cow::Borrowed(raw);
@@ -25,7 +25,7 @@ pub fn escape(raw: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text)
 }
 
-/// The same at the end of a line: up to four times as many bytes.
+/// Append the spelling of `raw` to a line: up to four times as many bytes.
 pub fn put_escaped(line: &mut Vec<u8>, raw: &[u8]) {
     if !raw.iter().copied().any(is_special) {
         line.extend_from_slice(raw);
@@ -40,14 +40,14 @@ pub fn put_escaped(line: &mut Vec<u8>, raw: &[u8]) {
     }
 }
 
-/// The bytes that `text` spells; any other spelling of them is refused.
+/// Return the bytes that `text` spells; other spellings of them are refused.
 pub fn unescape(text: &[u8]) -> Result<Cow<'_, [u8]>> {
     if !text.iter().copied().any(is_special) {
         return Ok(Cow::Borrowed(text));
     }
     let refuse = |rule: &str| {
-        let shown = quote_bytes(text.get(..200).unwrap_or(text));
-        Error::new(format!("{rule}: {shown}"))
+        let start = quote_bytes(text.get(..200).unwrap_or(text));
+        Error::new(format!("{rule}: {start}"))
     };
     let mut raw = Vec::with_capacity(text.len());
     let mut rest = Cursor::new(text);
@@ -66,7 +66,7 @@ pub fn unescape(text: &[u8]) -> Result<Cow<'_, [u8]>> {
     Ok(Cow::Owned(raw))
 }
 
-/// The byte that stands behind a backslash.
+/// Read the byte after a backslash.
 fn code(from: &mut Cursor<'_>) -> Option<u8> {
     match from.array()? {
         [

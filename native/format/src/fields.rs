@@ -11,24 +11,24 @@ use crate::path::quote_bytes;
 const NANOSECONDS: i128 = 1_000_000_000;
 const SECOND_DIGITS: usize = 12;
 
-/// A time as it is spelled.
+/// A time in its text form.
 #[derive(Clone, Copy)]
 pub(crate) struct Mtime<'a> {
     seconds: &'a [u8],
-    /// What these are.
-    whole: i128,
+    /// The number that `seconds` spells.
+    value: i128,
     fraction: &'a [u8],
 }
 
 impl<'a> Mtime<'a> {
-    /// Take `text` apart.
+    /// Split `text`.
     pub(crate) fn of(text: &'a [u8]) -> Option<Self> {
         let dot = text.iter().position(|&byte| byte == b'.');
         let (seconds, fraction) = text.split_at(dot.unwrap_or(text.len()));
         let digits = seconds.strip_prefix(b"-").unwrap_or(seconds);
-        let whole = i128::from(number(digits, SECOND_DIGITS)?);
+        let value = i128::from(number(digits, SECOND_DIGITS)?);
         let is_negative = digits.len() != seconds.len();
-        if is_negative && whole == 0 {
+        if is_negative && value == 0 {
             return None;
         }
         let fraction = match fraction.split_first() {
@@ -42,21 +42,21 @@ impl<'a> Mtime<'a> {
         };
         Some(Self {
             seconds,
-            whole: if is_negative {
-                whole.saturating_neg()
+            value: if is_negative {
+                value.saturating_neg()
             } else {
-                whole
+                value
             },
             fraction,
         })
     }
 
-    /// Nanoseconds since the epoch.
+    /// Return the time in nanoseconds since the epoch.
     pub(crate) fn decode(self) -> Result<i64> {
-        let whole = self.whole.saturating_mul(NANOSECONDS);
+        let nanoseconds = self.value.saturating_mul(NANOSECONDS);
         let places = self.fraction.iter().copied().chain(std::iter::repeat(b'0'));
         let rest = places.take(9).fold(0, push_digit);
-        i64::try_from(whole.saturating_add(i128::from(rest)))
+        i64::try_from(nanoseconds.saturating_add(i128::from(rest)))
             .ok()
             .filter(|found| (-MTIME_MAX..=MTIME_MAX).contains(found))
             .ok_or_else(|| {
@@ -66,19 +66,19 @@ impl<'a> Mtime<'a> {
     }
 }
 
-/// What follows the time, known fields only.
+/// The known fields after the time.
 pub(crate) struct Fields<'a> {
     mode: u16,
     owner: Cow<'a, [u8]>,
     group: Cow<'a, [u8]>,
-    /// The leader of the hardlink group, as it is spelled there.
+    /// The leader of the hardlink group, as spelled.
     pub(crate) link: Option<Cow<'a, [u8]>>,
 }
 
 impl<'a> Fields<'a> {
-    /// `text` begins with the tab of its first field, or is empty.
+    /// Decode `text`, which begins with the tab of its first field or is empty.
     pub(crate) fn decode(text: &'a [u8], default_mode: u16) -> Result<Self> {
-        let mut found = Self {
+        let mut fields = Self {
             mode: default_mode,
             owner: Cow::Borrowed(ROOT_OWNER),
             group: Cow::Borrowed(ROOT_OWNER),
@@ -89,19 +89,19 @@ impl<'a> Fields<'a> {
             let Some((&key, value)) = field.split_first() else {
                 continue;
             };
-            let place = found.set(key, value, field, default_mode)?;
-            // Unknown ones are the last, in any order and as often as they like.
+            let place = fields.set(key, value, field, default_mode)?;
+            // Unknown fields come last, in any order and number.
             if place < rank || (place == rank && rank < UNKNOWN) {
-                let shown = quote_bytes(text.get(..80).unwrap_or(text));
-                let rule = format!("fields are out of order or repeated: {shown}");
+                let start = quote_bytes(text.get(..80).unwrap_or(text));
+                let rule = format!("fields are out of order or repeated: {start}");
                 return Err(Error::new(rule));
             }
             rank = place;
         }
-        Ok(found)
+        Ok(fields)
     }
 
-    /// Take one field; its place in the order of all.
+    /// Set one field; returns its position in the order of fields.
     fn set(&mut self, key: u8, value: &'a [u8], field: &[u8], default_mode: u16) -> Result<u8> {
         match key {
             b'm' => {
@@ -122,14 +122,14 @@ impl<'a> Fields<'a> {
             }
             b'a'..=b'z' => Ok(UNKNOWN),
             _ => {
-                let shown = quote_bytes(field.get(..40).unwrap_or(field));
-                let rule = format!("a field this version must understand, and does not: {shown}");
+                let start = quote_bytes(field.get(..40).unwrap_or(field));
+                let rule = format!("a field this version must understand, and does not: {start}");
                 Err(Error::new(rule))
             }
         }
     }
 
-    /// The entry that has them.
+    /// Make an entry with these fields.
     pub(crate) fn of(self, name: Cow<'a, [u8]>, mtime: i64, body: Body<'a>) -> Entry<'a> {
         Entry {
             name,
@@ -142,7 +142,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Comes after the known fields.
+/// The position of unknown fields.
 const UNKNOWN: u8 = 5;
 
 fn decode_mode(value: &[u8], default: u16) -> Result<u16> {
@@ -153,8 +153,8 @@ fn decode_mode(value: &[u8], default: u16) -> Result<u16> {
         mode.wrapping_shl(3) | u16::from(byte & 7)
     });
     if !good || bits == default {
-        let shown = quote_bytes(value.get(..40).unwrap_or(value));
-        return Err(Error::new(format!("not a canonical mode: {shown}")));
+        let start = quote_bytes(value.get(..40).unwrap_or(value));
+        return Err(Error::new(format!("not a canonical mode: {start}")));
     }
     Ok(bits)
 }
@@ -166,13 +166,13 @@ fn decode_owner(value: &[u8]) -> Result<Cow<'_, [u8]>> {
         && owner.len() <= OWNER_BYTES
         && !owner.contains(&0);
     if !good {
-        let shown = quote_bytes(value.get(..40).unwrap_or(value));
-        return Err(Error::new(format!("not a canonical owner: {shown}")));
+        let start = quote_bytes(value.get(..40).unwrap_or(value));
+        return Err(Error::new(format!("not a canonical owner: {start}")));
     }
     Ok(owner)
 }
 
-/// A plain decimal number without a leading zero.
+/// Parse a decimal number without a leading zero.
 pub(crate) fn number(text: &[u8], digits: usize) -> Option<u64> {
     let good = text.len() <= digits
         && text.iter().all(u8::is_ascii_digit)

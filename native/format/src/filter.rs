@@ -1,7 +1,7 @@
 //! rsync's filter rules as data: which paths are mirrored, and which are kept from deletion.
 //!
-//! The first rule of a side that matches decides, a path that no rule matches is included, and all
-//! below an excluded directory is excluded.
+//! The first matching rule of a side decides, a path without a matching rule is included, and
+//! everything below an excluded directory is excluded.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use crate::entry::{Body, Entry};
 use crate::path::RelPath;
 use crate::pattern::Pattern;
 
-/// What a rule decides about.
+/// The decision that a rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// What is mirrored.
+    /// Mirroring.
     Sender,
-    /// What may be deleted.
+    /// Deletion.
     Receiver,
     /// Both.
     Both,
 }
 
-/// A rule as it was parsed.
+/// A parsed rule.
 #[derive(Debug, Clone)]
 pub struct Rule {
     side: Side,
@@ -30,8 +30,8 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Includes or excludes what `pattern`, with its slashes as written, matches; with `negated`,
-    /// what it does not match.
+    /// Include or exclude paths that match `pattern`, given with its slashes; with `negated`, paths
+    /// that do not match.
     pub fn new(side: Side, include: bool, negated: bool, pattern: &[u8]) -> Self {
         Self {
             side,
@@ -50,50 +50,54 @@ impl Rule {
     }
 }
 
-/// Rules in order.
+/// An ordered list of rules.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     rules: Vec<Rule>,
 }
 
 impl Filter {
-    /// Of `rules`, none of which may be missing: they are known by their places.
+    /// Make a filter; the positions of `rules` identify them.
     pub fn new(rules: Vec<Rule>) -> Self {
         Self { rules }
     }
 
-    /// Whether there is no rule.
+    /// Return true if there are no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// True if `path` is mirrored, if the directories above it are.
+    /// Return true if `path` is mirrored, provided that the directories above it are.
     fn includes(&self, path: &[u8], directory: bool) -> bool {
         let decide = || self.decide(path, directory, Side::Sender);
         path.is_empty() || decide().is_none_or(|(_, rule)| rule.include)
     }
 
-    /// Whether `path`, which the upstream does not have, is kept from deletion.
+    /// Return true if `path`, which the upstream does not have, is protected from deletion.
     pub fn protects(&self, path: &[u8], directory: bool) -> bool {
         let decide = || self.decide(path, directory, Side::Receiver);
         !path.is_empty() && decide().is_some_and(|(_, rule)| !rule.include)
     }
 
-    /// The place of the rule that decides about `path`, and what it matched: `path` or the
-    /// uppermost directory above it that is excluded.
+    /// Return the position of the rule that decides on `path`, and the path that it matched: `path`
+    /// or its topmost excluded ancestor.
     pub fn why<'a>(&self, path: &'a [u8], directory: bool) -> Option<(usize, &'a [u8])> {
-        let found = |path: &'a [u8], directory| {
-            let found = self.decide(path, directory, Side::Sender);
-            found.map(|(place, rule)| (place, rule.include, path))
+        let decide_at = |path: &'a [u8], directory| {
+            let decision = self.decide(path, directory, Side::Sender);
+            decision.map(|(place, rule)| (place, rule.include, path))
         };
         let excluded = above(path)
-            .filter_map(|above| found(above, true))
+            .filter_map(|above| decide_at(above, true))
             .find(|(_, include, _)| !include);
-        let own = || (!path.is_empty()).then(|| found(path, directory)).flatten();
+        let own = || {
+            (!path.is_empty())
+                .then(|| decide_at(path, directory))
+                .flatten()
+        };
         excluded.or_else(own).map(|(place, _, path)| (place, path))
     }
 
-    /// Whether it decides alike below two directories, whatever they hold; false if in doubt.
+    /// Return true if the filter decides alike below two directories; false if in doubt.
     pub fn is_alike_below(&self, one: &[u8], other: &[u8]) -> bool {
         let mut senders = self.rules.iter().filter(|rule| rule.is_of(Side::Sender));
         one == other || senders.all(|rule| rule.pattern.is_blind_below([one, other]))
@@ -105,25 +109,25 @@ impl Filter {
     }
 }
 
-/// The directories above a path, the uppermost first, without the module's own.
+/// Return the directories above a path, topmost first, without the module's own.
 fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     slashes.filter_map(|(at, _)| path.get(..at))
 }
 
-/// The one that says what a filter selects, of paths that come in tree order or nearly so: it
-/// remembers the directories on the way to the last one.
+/// A filter with memory for paths in tree order, or nearly so: it keeps the decisions on the
+/// directories above the last path.
 #[derive(Debug)]
 pub struct Selector {
-    /// Its rules.
+    /// The rules.
     pub filter: Arc<Filter>,
     path: Vec<u8>,
-    /// Where in `path` each directory ends, and whether it is mirrored.
+    /// The ends in `path` of each directory, and whether it is mirrored.
     known: Vec<(usize, bool)>,
 }
 
 impl Selector {
-    /// Remembers nothing yet.
+    /// Begin with an empty memory.
     pub fn new(filter: Arc<Filter>) -> Self {
         Self {
             filter,
@@ -132,7 +136,7 @@ impl Selector {
         }
     }
 
-    /// True if `path` and all directories above it are mirrored.
+    /// Return true if `path` and all directories above it are mirrored.
     pub fn reaches(&mut self, path: &[u8], directory: bool) -> bool {
         if self.filter.is_empty() || path.is_empty() {
             return true;
@@ -143,8 +147,8 @@ impl Selector {
         self.filter.includes(path, false) && self.reaches(crate::path::parent(path), true)
     }
 
-    /// `entry` of a directory that is mirrored, if it is mirrored itself; a hardlink whose leader is
-    /// left out becomes a file of its own.
+    /// Return `entry` of a mirrored directory if it is mirrored itself; a hardlink whose leader is
+    /// left out becomes a separate file.
     pub fn admitted<'a>(&mut self, directory: &RelPath, mut entry: Entry<'a>) -> Option<Entry<'a>> {
         if self.filter.is_empty() || matches!(entry.body, Body::Directory) {
             return Some(entry);

@@ -1,4 +1,4 @@
-//! The own directories that stand on one side of a comparison only, with all that are below them.
+//! The own directories that exist on one side of a comparison only, and everything below them.
 //!
 //! Reads their git trees and no manifest.
 
@@ -9,46 +9,46 @@ use crate::objects::ObjectReader;
 use crate::path::{RelPath, basename};
 use crate::snapshot::Snapshot;
 
-/// A directory with a tree of its own that stands on one side only.
+/// A directory with a tree of its own on one side only.
 #[derive(Debug, Clone)]
-pub struct Tree {
-    /// Where it is.
+pub struct OwnTree {
+    /// The path.
     pub path: RelPath,
-    /// Its git tree.
+    /// The git tree.
     pub oid: Oid,
 }
 
-impl Tree {
-    /// The subdirectory `name` of `directory`.
+impl OwnTree {
+    /// Return the subdirectory `name` of `directory`.
     pub fn below(directory: &RelPath, name: &[u8], oid: Oid) -> Self {
         let path = directory.join(name);
         Self { path, oid }
     }
 }
 
-/// One of them.
+/// A directory of the forest.
 #[derive(Debug)]
 pub(crate) struct Node {
-    pub(crate) tree: Tree,
-    /// The number of the one above it.
+    pub(crate) tree: OwnTree,
+    /// The number of its parent.
     pub(crate) above: Option<usize>,
-    /// The number after those of all that are below it.
+    /// The number after those of its descendants.
     pub(crate) end: usize,
-    /// The ids of its pieces; none if it was not looked into.
+    /// The ids of its pieces; empty if it was not read.
     pub(crate) pieces: Vec<Oid>,
 }
 
-/// All of them; each comes after the one above it, and before what is not below it.
+/// All directories, each after its parent and before everything that is not below it.
 #[derive(Debug)]
 pub(crate) struct Forest {
     pub(crate) nodes: Vec<Node>,
 }
 
 impl Forest {
-    /// What is at and below `roots`; no directory that `is_known` is looked into.
+    /// Read everything at and below `roots`, except below directories for which `is_known` is true.
     pub(crate) fn read<R: ObjectReader>(
         snapshot: &Snapshot<R>,
-        roots: &[Tree],
+        roots: &[OwnTree],
         entries: u64,
         is_known: impl Fn(&Oid) -> bool,
     ) -> Result<Self> {
@@ -64,11 +64,11 @@ impl Forest {
                 let directory = snapshot.own_directory(tree.path.clone(), tree.oid)?;
                 limit.spend_trees(directory.children.len(), &tree.path)?;
                 pieces = snapshot.manifests(&directory)?;
-                // Each piece but the first has an entry at least.
+                // Each piece after the first has at least one entry.
                 limit.spend(pieces.len().saturating_sub(1), &tree.path)?;
                 let below = directory.children.iter().rev();
                 pending.extend(below.map(|(name, oid)| {
-                    let tree = Tree::below(&tree.path, name, *oid);
+                    let tree = OwnTree::below(&tree.path, name, *oid);
                     (Some(number), tree)
                 }));
             }
@@ -80,8 +80,8 @@ impl Forest {
             });
         }
         for number in (0..nodes.len()).rev() {
-            let found = nodes.get(number).map(|node| (node.above, node.end));
-            if let Some((Some(above), end)) = found {
+            let position = nodes.get(number).map(|node| (node.above, node.end));
+            if let Some((Some(above), end)) = position {
                 if let Some(above) = nodes.get_mut(above) {
                     above.end = above.end.max(end);
                 }
@@ -90,29 +90,29 @@ impl Forest {
         Ok(Self { nodes })
     }
 
-    /// All pieces, each with the number of its directory.
+    /// Return all pieces, each with the number of its directory.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = (Oid, usize)> {
         let numbered = self.nodes.iter().enumerate();
         numbered.flat_map(|(number, node)| node.pieces.iter().map(move |piece| (*piece, number)))
     }
 
-    /// The number of the one above another.
+    /// Return the number of the parent.
     pub(crate) fn above(&self, number: usize) -> Option<usize> {
         self.nodes.get(number)?.above
     }
 
-    /// The name of a directory.
+    /// Return the name of a directory.
     pub(crate) fn name(&self, number: usize) -> Option<&[u8]> {
         let node = self.nodes.get(number)?;
         Some(basename(node.tree.path.as_bytes()))
     }
 
-    /// A directory and those above it, nearest first.
+    /// Return a directory and its ancestors, nearest first.
     pub(crate) fn line(&self, number: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(number), |&number| self.above(number))
     }
 
-    /// The numbers of a directory and of all below it.
+    /// Return the numbers of a directory and everything below it.
     pub(crate) fn branch(&self, number: usize) -> std::ops::Range<usize> {
         number..self.nodes.get(number).map_or(number, |node| node.end)
     }

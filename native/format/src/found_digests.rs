@@ -1,7 +1,7 @@
-//! Digests that were found out after their files were committed.
+//! Digests that were computed after their files were committed.
 //!
-//! Rule: a digest counts as long as all is the same that a line says of its file, but for the path
-//! and the group of hardlinks: a link has the digest of its leader.
+//! Rule: a digest counts as long as all fields of its line are the same, except the path and the
+//! hardlink group: a link has the digest of its leader.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,22 +13,22 @@ use crate::line::Leaves;
 use crate::path::RelPath;
 use crate::undigested::lacks;
 
-/// Files as they were when they were read, by path.
+/// Files as they were when they were hashed, by path.
 #[derive(Debug, Default)]
 pub struct FoundDigests(HashMap<RelPath, Entry<'static>>);
 
 impl FoundDigests {
-    /// How many files.
+    /// Return the number of files.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Return true if there are no files.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Takes the files of a directory that have a digest.
+    /// Add the files of a directory that have a digest.
     pub fn gather(&mut self, directory: &RelPath, leaves: &[u8], digests: &[u8]) -> Result<()> {
         if digests.is_empty() {
             return Ok(());
@@ -46,7 +46,7 @@ impl FoundDigests {
         Ok(())
     }
 
-    /// The digest column of a directory with those that it lacks; None: none of them is here.
+    /// Fill in a directory's digest column; `None` if this adds nothing.
     pub fn fill(
         &self,
         directory: &RelPath,
@@ -63,12 +63,12 @@ impl FoundDigests {
             let Body::File { link, digest, .. } = &leaf.body else {
                 continue;
             };
-            let found = digest
+            let known_digest = digest
                 .is_none()
                 .then(|| self.digest_of(directory, &leaf, link.as_ref()));
-            let found = found.flatten();
-            has_more |= found.is_some();
-            column.extend_from_slice(&digest.or(found).unwrap_or([0; DIGEST_BYTES]));
+            let known_digest = known_digest.flatten();
+            has_more |= known_digest.is_some();
+            column.extend_from_slice(&digest.or(known_digest).unwrap_or([0; DIGEST_BYTES]));
         }
         Ok(has_more.then_some(column))
     }
@@ -80,15 +80,15 @@ impl FoundDigests {
         link: Option<&RelPath>,
     ) -> Option<Digest> {
         let own = self.0.get(&directory.join(&leaf.name));
-        let found = own.or_else(|| self.0.get(link?))?;
-        match found.body {
-            Body::File { digest, .. } if !found.differs(&alone(leaf)) => digest,
+        let file = own.or_else(|| self.0.get(link?))?;
+        match file.body {
+            Body::File { digest, .. } if !file.differs(&alone(leaf)) => digest,
             _ => None,
         }
     }
 }
 
-/// The file of a line without its name and its group.
+/// Return the file of a line without its name and group.
 fn alone<'a>(leaf: &Entry<'a>) -> Entry<'a> {
     let mut file = leaf.clone();
     file.name = Cow::Borrowed(b"");
@@ -106,32 +106,32 @@ mod tests {
     const TWO: [u8; 32] = [2; 32];
     const NONE: [u8; 32] = [0; 32];
 
-    fn found() -> FoundDigests {
-        let mut found = FoundDigests::default();
-        let digests = [ONE, NONE, TWO].concat();
-        let there = b"a\t1\t5\nb\t2\t9\nc\t4\t7\n";
-        found.gather(&RelPath::default(), there, &digests).unwrap();
-        found
+    fn digests_of_three() -> FoundDigests {
+        let mut digests = FoundDigests::default();
+        let column = [ONE, NONE, TWO].concat();
+        let lines = b"a\t1\t5\nb\t2\t9\nc\t4\t7\n";
+        digests.gather(&RelPath::default(), lines, &column).unwrap();
+        digests
             .gather(&RelPath::trusted(b"x".to_vec()), b"e\t8\t5\n", b"")
             .unwrap();
-        assert_eq!(found.len(), 2);
-        found
+        assert_eq!(digests.len(), 2);
+        digests
     }
 
     fn filled(path: &[u8], leaves: &[u8], digests: &[u8]) -> Option<Vec<u8>> {
         let path = RelPath::trusted(path.to_vec());
-        found().fill(&path, leaves, digests).unwrap()
+        digests_of_three().fill(&path, leaves, digests).unwrap()
     }
 
     #[test]
     fn what_is_as_it_was_gets_its_digest() {
-        let there = b"a\t1\t5\nb\t2\t9\nc\t4\t7\n";
+        let lines = b"a\t1\t5\nb\t2\t9\nc\t4\t7\n";
         let three = [ONE, NONE, TWO].concat();
-        assert_eq!(filled(b"", there, b""), Some(three));
-        let kept = [[3; 32], NONE, TWO].concat();
+        assert_eq!(filled(b"", lines, b""), Some(three));
+        let column = [[3; 32], NONE, TWO].concat();
         assert_eq!(
-            filled(b"", there, &[[3; 32], NONE, NONE].concat()),
-            Some(kept)
+            filled(b"", lines, &[[3; 32], NONE, NONE].concat()),
+            Some(column)
         );
     }
 
@@ -158,7 +158,15 @@ mod tests {
 
     #[test]
     fn a_line_that_is_none_is_refused() {
-        assert!(found().fill(&RelPath::default(), b"?", b"").is_err());
-        assert!(found().gather(&RelPath::default(), b"?", &ONE).is_err());
+        assert!(
+            digests_of_three()
+                .fill(&RelPath::default(), b"?", b"")
+                .is_err()
+        );
+        assert!(
+            digests_of_three()
+                .gather(&RelPath::default(), b"?", &ONE)
+                .is_err()
+        );
     }
 }

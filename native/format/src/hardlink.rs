@@ -1,7 +1,7 @@
-//! The one rule of a snapshot that no single line can show: hardlink groups are whole.
+//! Checks the one rule of a snapshot that spans several lines: hardlink groups are consistent.
 //!
-//! Goes through the tree once, and a second time through the directories that leaders are in;
-//! memory grows with the number of groups.
+//! Reads the tree once, and the directories of leaders a second time; memory grows with the number
+//! of groups.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,13 +15,13 @@ use crate::objects::ObjectReader;
 use crate::path::{RelPath, at, parent, show};
 use crate::snapshot::Snapshot;
 
-/// One of a group, and where it is.
+/// A member of a group, and its place.
 struct Member {
     path: RelPath,
     entry: Entry<'static>,
 }
 
-/// Refuse unless each leader is a regular file, no link itself, and equals its group.
+/// Check that each leader is a regular file, is not a link itself, and equals its group.
 pub fn check_hardlinks<R: ObjectReader>(snapshot: &Snapshot<R>, limit: u64) -> Result<()> {
     let mut members = first_members(snapshot, limit)?;
     if members.is_empty() {
@@ -47,7 +47,7 @@ pub fn check_hardlinks<R: ObjectReader>(snapshot: &Snapshot<R>, limit: u64) -> R
         .try_for_each(|(leader, member)| check_equal(leader, member, None))
 }
 
-/// One member of each group by its leader; all others of the group equal it.
+/// Return one member of each group by its leader; the others of the group equal it.
 fn first_members<R: ObjectReader>(
     snapshot: &Snapshot<R>,
     limit: u64,
@@ -84,7 +84,7 @@ fn may_link(listing: &Listing) -> bool {
     listing.leaves.windows(2).any(|pair| pair == b"\th")
 }
 
-/// The leader of a hardlink, which is not one any more.
+/// Remove and return the leader of a hardlink.
 fn take_link(entry: &mut Entry<'_>) -> Option<RelPath> {
     match &mut entry.body {
         Body::File { link, .. } => link.take(),
@@ -92,11 +92,13 @@ fn take_link(entry: &mut Entry<'_>) -> Option<RelPath> {
     }
 }
 
-fn check_equal(leader: &RelPath, member: &Member, found: Option<&Entry<'_>>) -> Result<()> {
+fn check_equal(leader: &RelPath, member: &Member, leader_entry: Option<&Entry<'_>>) -> Result<()> {
     let is_leader = |entry: &&Entry<'_>| matches!(entry.body, Body::File { link: None, .. });
-    let reason = match found.filter(is_leader) {
+    let reason = match leader_entry.filter(is_leader) {
         None => "a hardlink to what is not the first file of a group",
-        Some(found) if member.entry.differs(found) => "a hardlink differs from its group",
+        Some(leader_entry) if member.entry.differs(leader_entry) => {
+            "a hardlink differs from its group"
+        }
         Some(_) => return Ok(()),
     };
     let rule = format!("{reason}: {}", show(leader.as_bytes()));

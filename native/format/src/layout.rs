@@ -1,8 +1,8 @@
-//! Listings to git objects (FORMAT.md, "Layout").
+//! Writes listings as git objects (FORMAT.md, "Layout").
 //!
-//! Streaming: listings come in tree order, those of large directories in parts; objects leave as soon
-//! as they are complete, and what is held is one open directory a level and its unfinished manifest.  Every decision follows from
-//! names and counts alone, so equal trees give equal ids.
+//! Streaming: listings come in tree order, those of large directories in parts; objects are written
+//! as soon as they are complete, and memory holds one open directory per level with its unfinished
+//! manifest.  Every decision follows from names and counts alone, so equal trees give equal ids.
 
 use crate::cut::{Cutter, Unit, is_file, write_whole};
 use crate::error::{Error, Result};
@@ -17,15 +17,15 @@ use crate::own_directory::Piece;
 use crate::path::{basename, parent, show};
 use crate::piece::Key;
 
-/// Begins the name of a directory that has a tree of its own.
+/// The first byte of the item of a directory with a tree of its own.
 const SUBDIRECTORY: u8 = b'=';
 
-/// One directory as text, without its subdirectories, or a part of it.
+/// The text of a directory without its subdirectories, or a part of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Listing<'a> {
-    /// From the module's root.
+pub struct ListingText<'a> {
+    /// The path from the module's root.
     pub path: &'a [u8],
-    /// Its own attribute fields, no name, no LF; empty: this goes on with the listing before it.
+    /// Its own attribute fields without name and LF; empty if this continues the previous listing.
     pub attributes: &'a [u8],
     /// The lines of its files and symlinks, sorted by raw name.
     pub leaves: &'a [u8],
@@ -33,15 +33,15 @@ pub struct Listing<'a> {
     pub digests: &'a [u8],
 }
 
-/// Takes listings one at a time, in tree order, the module's root first.
+/// A writer that takes listings one by one, in tree order, the module's root first.
 #[derive(Debug, Default)]
 pub struct Layout {
     open: Vec<Open>,
 }
 
 impl Layout {
-    /// The next directory; closes those that it does not lie in.  Or more leaves of the last one.
-    pub fn add(&mut self, listing: &Listing<'_>, writer: &mut impl ObjectWriter) -> Result<()> {
+    /// Add the next directory, closing those that it is not in, or more leaves of the last one.
+    pub fn add(&mut self, listing: &ListingText<'_>, writer: &mut impl ObjectWriter) -> Result<()> {
         if listing.attributes.is_empty() {
             return match self.open.last_mut() {
                 Some(last) if last.path == listing.path && last.last.is_empty() => {
@@ -55,7 +55,7 @@ impl Layout {
         Ok(())
     }
 
-    /// A directory, not the root, that has the tree `tree` for itself: with all that is below it.
+    /// Add a directory, not the root, with everything below it, as the git tree `tree`.
     pub fn graft(&mut self, path: &[u8], tree: Oid, writer: &mut impl ObjectWriter) -> Result<()> {
         self.reach(path, writer)?;
         let above = self.open.last_mut().ok_or_else(|| out_of_order(path))?;
@@ -63,7 +63,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The manifest of the directory that came last will be cut: more than `SINGLE_LINES` come.
+    /// Begin to cut the manifest of the last directory: more than `SINGLE_LINES` lines follow.
     pub(crate) fn cut(&mut self, writer: &mut impl ObjectWriter) -> Result<()> {
         match self.open.last_mut() {
             Some(last) if last.cutter.is_none() => last.start_cutting(writer),
@@ -71,7 +71,7 @@ impl Layout {
         }
     }
 
-    /// A piece of the directory at `path`, which was `cut`; its next unit begins another one.
+    /// Keep a piece of the directory at `path`, which was `cut`; its next unit begins another one.
     pub(crate) fn keep(
         &mut self,
         path: &[u8],
@@ -87,7 +87,7 @@ impl Layout {
         cutter.keep(key, piece, writer)
     }
 
-    /// Closes what does not hold the directory at `path`, which comes next.
+    /// Close the directories that do not contain `path`, which comes next.
     fn reach(&mut self, path: &[u8], writer: &mut impl ObjectWriter) -> Result<()> {
         let above = parent(path);
         while self.open.len() > 1 && self.open.last().is_some_and(|last| last.path != above) {
@@ -104,7 +104,7 @@ impl Layout {
         }
     }
 
-    /// Closes everything; the root tree's id.
+    /// Close everything; returns the root tree's id.
     pub fn finish(mut self, writer: &mut impl ObjectWriter) -> Result<Oid> {
         while self.open.len() > 1 {
             self.close(writer)?;
@@ -115,7 +115,7 @@ impl Layout {
         }
     }
 
-    /// Hands the innermost directory to the one above it.
+    /// Close the innermost directory, and add it to its parent.
     fn close(&mut self, writer: &mut impl ObjectWriter) -> Result<()> {
         let Some(closed) = self.open.pop() else {
             return Ok(());
@@ -133,7 +133,7 @@ impl Layout {
     }
 }
 
-/// What a directory with a tree of its own is called in the one above it.
+/// Return the name of a directory's own tree in its parent's tree.
 fn item_name(raw: &[u8]) -> Vec<u8> {
     [&[SUBDIRECTORY], raw].concat()
 }
@@ -142,20 +142,20 @@ fn out_of_order(path: &[u8]) -> Error {
     Error::new("listings are not in tree order").within(show(path))
 }
 
-/// One directory of a manifest that is not written yet.
+/// A directory of a manifest that is not written yet.
 #[derive(Debug)]
 struct Block {
     /// Escaped path from the manifest's own directory; empty for that directory.
     relative: Vec<u8>,
     attributes: Vec<u8>,
     leaves: Vec<u8>,
-    /// 32 bytes for each file, zeros where there is no digest.
+    /// The digests: 32 bytes for each file, zeros if absent.
     column: Vec<u8>,
     lines: usize,
 }
 
 impl Block {
-    fn new(listing: &Listing<'_>, leaves: usize) -> Self {
+    fn new(listing: &ListingText<'_>, leaves: usize) -> Self {
         let mut block = Self {
             relative: Vec::new(),
             attributes: listing.attributes.to_vec(),
@@ -167,8 +167,8 @@ impl Block {
         block
     }
 
-    /// Adds the leaves of a listing; so many.
-    fn add_leaves(&mut self, listing: &Listing<'_>, leaves: usize) {
+    /// Add the leaves of a listing, which has `leaves` lines.
+    fn add_leaves(&mut self, listing: &ListingText<'_>, leaves: usize) {
         self.leaves.extend_from_slice(listing.leaves);
         self.column.extend_from_slice(listing.digests);
         if listing.digests.is_empty() {
@@ -179,7 +179,7 @@ impl Block {
         self.lines = self.lines.saturating_add(leaves);
     }
 
-    fn put(&self, unit: &mut Unit) {
+    fn append_to(&self, unit: &mut Unit) {
         put_line(&mut unit.text, &self.relative, &self.attributes);
         unit.text.extend_from_slice(&self.leaves);
         unit.column.extend_from_slice(&self.column);
@@ -187,16 +187,16 @@ impl Block {
     }
 }
 
-/// What several directories are together.
+/// Join several directories into a unit.
 fn unit(blocks: &[Block]) -> Unit {
     let mut unit = Unit::default();
     for block in blocks {
-        block.put(&mut unit);
+        block.append_to(&mut unit);
     }
     unit
 }
 
-/// A directory's own line.
+/// Append a directory's own line.
 fn put_line(text: &mut Vec<u8>, relative: &[u8], attributes: &[u8]) {
     let name = if relative.is_empty() { b"." } else { relative };
     for part in [name, b"/\t", attributes, b"\n"] {
@@ -210,16 +210,16 @@ struct Open {
     path: Vec<u8>,
     /// The name of the last subdirectory.
     last: Vec<u8>,
-    /// Items of its tree: subdirectories with trees of their own.
+    /// The items of its tree: subdirectories with trees of their own.
     children: Vec<(Vec<u8>, Oid)>,
-    /// What stands in its manifest, as long as it is not cut.
+    /// The content of its manifest, until it is cut.
     blocks: Vec<Block>,
     lines: usize,
     cutter: Option<Cutter>,
 }
 
 impl Open {
-    fn new(listing: &Listing<'_>, writer: &mut impl ObjectWriter) -> Result<Self> {
+    fn new(listing: &ListingText<'_>, writer: &mut impl ObjectWriter) -> Result<Self> {
         let leaves = count_lines(listing.leaves);
         let mut open = Self {
             path: listing.path.to_vec(),
@@ -238,8 +238,12 @@ impl Open {
         Ok(open)
     }
 
-    /// Takes more leaves of this directory.
-    fn add_leaves(&mut self, listing: &Listing<'_>, writer: &mut impl ObjectWriter) -> Result<()> {
+    /// Add more leaves of this directory.
+    fn add_leaves(
+        &mut self,
+        listing: &ListingText<'_>,
+        writer: &mut impl ObjectWriter,
+    ) -> Result<()> {
         let leaves = count_lines(listing.leaves);
         self.lines = self.lines.saturating_add(leaves);
         if let Some(cutter) = &mut self.cutter {
@@ -254,7 +258,7 @@ impl Open {
         Ok(())
     }
 
-    /// Whether a subdirectory may come now: names grow.
+    /// Return true if a subdirectory may come now: names grow.
     fn admits(&mut self, path: &[u8]) -> bool {
         let name = basename(path);
         let grows = *name > *self.last;
@@ -262,12 +266,12 @@ impl Open {
         grows
     }
 
-    /// Whether it stands in its parent's manifest.
+    /// Return true if it is inlined in its parent's manifest.
     fn is_inline(&self) -> bool {
         self.cutter.is_none() && self.children.is_empty() && self.lines <= INLINE_ENTRIES
     }
 
-    /// Takes the subdirectory `name`, escaped, which stands in this manifest, and all below it.
+    /// Add the inlined subdirectory `name`, escaped, and everything below it.
     fn add_directory(
         &mut self,
         name: &[u8],
@@ -289,7 +293,7 @@ impl Open {
         }
     }
 
-    /// The manifest has grown too long for one piece.
+    /// Begin to cut the manifest, which is too long for one piece.
     fn start_cutting(&mut self, writer: &mut impl ObjectWriter) -> Result<()> {
         let below = self.blocks.split_off(1);
         for own in std::mem::replace(&mut self.blocks, below) {
@@ -298,7 +302,7 @@ impl Open {
         Ok(())
     }
 
-    /// Writes this directory as a tree of its own.
+    /// Write this directory as a tree of its own.
     fn write(self, writer: &mut impl ObjectWriter) -> Result<Oid> {
         let own = if let Some(cutter) = self.cutter {
             cutter.finish(writer)?
@@ -317,7 +321,7 @@ impl Open {
     }
 }
 
-/// Begins to cut the manifest of a directory, with the directory itself.
+/// Begin to cut the manifest of a directory, with the directory itself.
 fn cut(
     attributes: &[u8],
     leaves: &[u8],
@@ -335,7 +339,7 @@ fn cut(
     Ok(cutter)
 }
 
-/// Adds subdirectories, each with all below it.
+/// Add subdirectories, each with everything below it.
 fn add_directories(
     cutter: &mut Cutter,
     blocks: &[Block],
@@ -350,7 +354,7 @@ fn add_directories(
     Ok(())
 }
 
-/// The first component of where a block stands.
+/// Return the first component of a block's relative path.
 fn first(block: &Block) -> &[u8] {
     split_before(&block.relative, b'/').0
 }

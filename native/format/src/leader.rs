@@ -1,11 +1,11 @@
-//! How a hardlink names the leader of its group (FORMAT.md, "Lines").
+//! References of hardlinks to the leaders of their groups (FORMAT.md, "Lines").
 
 use crate::error::{Error, Result};
 use crate::escape::put_escaped;
 use crate::find::split_before;
 use crate::path::{RelPath, parent, quote_bytes};
 
-/// The leader that `relative` names, seen from the hardlink `name` in `directory`.
+/// Return the leader for `relative`, as stated by the hardlink `name` in `directory`.
 pub(crate) fn resolve(relative: &[u8], directory: &RelPath, name: &[u8]) -> Result<RelPath> {
     let (mut base, mut rest) = (directory.as_bytes(), relative);
     let mut left: Option<&[u8]> = None;
@@ -22,21 +22,21 @@ pub(crate) fn resolve(relative: &[u8], directory: &RelPath, name: &[u8]) -> Resu
         [base, b"/", rest].concat()
     };
     let leader = RelPath::parse(&leader)?;
-    // It goes up no further than it has to.
+    // It goes up no further than necessary.
     let mut parts = rest.split(|&byte| byte == b'/');
     let returns = left.is_some() && parts.next() == left && parts.next().is_some();
     let path = directory.join(name);
     if leader.is_root() || returns || !precedes(leader.as_bytes(), path.as_bytes()) {
-        let shown = quote_bytes(relative.get(..200).unwrap_or(relative));
-        return Err(Error::new(format!("not a canonical hardlink: {shown}")));
+        let start = quote_bytes(relative.get(..200).unwrap_or(relative));
+        return Err(Error::new(format!("not a canonical hardlink: {start}")));
     }
     Ok(leader)
 }
 
-/// Adds the field, its tab included, that makes a leaf of `directory` a hardlink.
+/// Append the field, including its tab, that makes a leaf of `directory` a hardlink.
 ///
-/// The leader is named relative to that directory, so that a directory which moves with the whole
-/// group in it keeps its manifests.
+/// The leader is stated relative to that directory, so that a directory that moves together with
+/// the whole group keeps its manifests.
 pub fn put_link(line: &mut Vec<u8>, directory: &[u8], leader: &[u8]) {
     line.extend_from_slice(b"\th");
     let (mut here, mut there) = (directory, leader);
@@ -53,18 +53,18 @@ pub fn put_link(line: &mut Vec<u8>, directory: &[u8], leader: &[u8]) {
     put_escaped(line, there);
 }
 
-/// The first component of a path and what is below; none if there is no component.
+/// Split a path after its first component; `None` if it is empty.
 fn split_first(path: &[u8]) -> Option<(&[u8], &[u8])> {
     let (first, rest) = split_before(path, b'/');
     (!first.is_empty()).then(|| (first, rest.get(1..).unwrap_or_default()))
 }
 
-/// Whether one leaf comes before another in tree order: leaves, then subdirectories.
+/// Return true if one leaf precedes another in tree order: leaves come before subdirectories.
 fn precedes(leader: &[u8], path: &[u8]) -> bool {
-    let mut here = leader.split(|&byte| byte == b'/').peekable();
-    let mut there = path.split(|&byte| byte == b'/').peekable();
-    while let (Some(one), Some(other)) = (here.next(), there.next()) {
-        let (last_one, last_other) = (here.peek().is_none(), there.peek().is_none());
+    let mut leading = leader.split(|&byte| byte == b'/').peekable();
+    let mut following = path.split(|&byte| byte == b'/').peekable();
+    while let (Some(one), Some(other)) = (leading.next(), following.next()) {
+        let (last_one, last_other) = (leading.peek().is_none(), following.peek().is_none());
         if last_one != last_other {
             return last_one && one != other;
         }
@@ -95,8 +95,8 @@ mod tests {
             assert_eq!(line, [b"\th", relative].concat());
             let directory = RelPath::parse(directory).unwrap();
             let relative = crate::escape::unescape(relative).unwrap();
-            let found = resolve(&relative, &directory, b"zz").unwrap();
-            assert_eq!(found.as_bytes(), leader);
+            let resolved = resolve(&relative, &directory, b"zz").unwrap();
+            assert_eq!(resolved.as_bytes(), leader);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Own directories read from the front to the end, and whole trees, as listings in tree order.
+//! Reads own directories from front to end, and whole trees, as listings in tree order.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -10,22 +10,22 @@ use crate::entry_limit::EntryLimit;
 use crate::error::{Error, Result};
 use crate::git::oid::Oid;
 use crate::line::has_leaf;
-use crate::manifest::{Block, InlineDirectory, Listing, Manifest};
+use crate::manifest::{InlineDirectory, Listing, Manifest, ManifestBlock};
 use crate::objects::ObjectReader;
 use crate::path::{RelPath, at};
 use crate::shared::Shared;
 use crate::snapshot::{Located, Snapshot};
 
-/// What comes next in an own directory.
+/// The next part of an own directory.
 #[derive(Debug)]
 pub enum Step {
-    /// A directory that stands in its manifest, at first itself.
+    /// A directory in its manifest; the own directory comes first.
     Listing(Listing),
-    /// A subdirectory with a tree of its own.
+    /// A subdirectory with a tree of its own, and its id.
     Own(RelPath, Oid),
 }
 
-/// One own directory, read from the front to the end.
+/// A reader of one own directory, from front to end.
 #[derive(Debug)]
 pub struct Level {
     path: RelPath,
@@ -34,12 +34,12 @@ pub struct Level {
     pieces: IntoIter<Located>,
     inline: VecDeque<InlineDirectory>,
     children: Peekable<IntoIter<(Vec<u8>, Oid)>>,
-    blocks: IntoIter<Block>,
+    blocks: IntoIter<ManifestBlock>,
     previous: Vec<u8>,
 }
 
 impl Level {
-    /// The one at `path`, whose tree is `tree`; reads up to its first subdirectory.
+    /// Open the directory at `path` with the git tree `tree`; reads up to its first subdirectory.
     pub fn open<R: ObjectReader>(
         snapshot: &Snapshot<R>,
         path: RelPath,
@@ -58,7 +58,7 @@ impl Level {
             previous: Vec::new(),
             path: directory.path,
         };
-        let mut parts: Vec<Block> = Vec::new();
+        let mut parts: Vec<ManifestBlock> = Vec::new();
         while level.inline.is_empty() {
             let Some(manifest) = level.next_manifest(snapshot, limit)? else {
                 break;
@@ -72,7 +72,7 @@ impl Level {
         Ok(level)
     }
 
-    /// What comes next, if anything does; all of it in tree order.
+    /// Return the next part in tree order, if there is one.
     pub fn next<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,
@@ -116,7 +116,7 @@ impl Level {
             .transpose()
     }
 
-    /// Read on, if the subdirectories of what was read are at their end.
+    /// Read more pieces after the last subdirectory of those that were read.
     fn refill<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,
@@ -149,7 +149,7 @@ impl Level {
         Ok(Some(manifest))
     }
 
-    /// A subdirectory comes after the last one, and has its name for itself.
+    /// Check that a subdirectory sorts after the last one, and that no leaf has its name.
     fn check(&self, name: &[u8]) -> Result<()> {
         let place = |error| at(&self.path.join(name), error);
         if *name <= *self.previous {
@@ -163,8 +163,8 @@ impl Level {
     }
 }
 
-/// One directory from the parts of it that stand in several pieces.
-pub fn join(path: RelPath, parts: &[Block]) -> Listing {
+/// Join the parts of one directory from several pieces.
+pub fn join(path: RelPath, parts: &[ManifestBlock]) -> Listing {
     let attributes = parts.iter().find(|part| !part.attributes.is_empty());
     let columns: Vec<_> = parts
         .iter()
@@ -186,7 +186,7 @@ pub fn join(path: RelPath, parts: &[Block]) -> Listing {
     }
 }
 
-/// A whole tree as listings, in tree order.
+/// A walk through a whole tree, as listings in tree order.
 #[derive(Debug)]
 pub struct Walk {
     root: Option<(RelPath, Oid)>,
@@ -196,12 +196,12 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// All of `snapshot`.
+    /// Walk through all of `snapshot`.
     pub fn new<R: ObjectReader>(snapshot: &Snapshot<R>, limit: EntryLimit) -> Self {
         Self::below(RelPath::root(), snapshot.tree, limit)
     }
 
-    /// Everything in the own directory `path`, itself first.
+    /// Walk through the own directory `path`, beginning with itself.
     pub fn below(path: RelPath, tree: Oid, limit: EntryLimit) -> Self {
         Self {
             root: Some((path, tree)),
@@ -211,7 +211,7 @@ impl Walk {
         }
     }
 
-    /// The same without what is in own directories below it.
+    /// Leave out own directories below the first one.
     #[must_use]
     pub fn shallow(self) -> Self {
         Self {
@@ -220,13 +220,13 @@ impl Walk {
         }
     }
 
-    /// The next directory.
+    /// Return the next directory.
     pub fn next<R: ObjectReader>(&mut self, snapshot: &Snapshot<R>) -> Result<Option<Listing>> {
         self.next_of(snapshot, |_| true)
     }
 
-    /// The next directory that is `wanted`; nothing is read of what is in own directories that are
-    /// not.
+    /// Return the next directory for which `wanted` is true; own directories for which it is false
+    /// are not read.
     pub fn next_of<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,

@@ -1,7 +1,7 @@
 //! The bytes of a commit: entries, manifests, git objects.
 //!
-//! Pure: reads no disk, no clock and no environment, and starts no thread.  Whatever comes in may
-//! be hostile: a parser takes from the front, counts what it spends, and never indexes.  A group of
+//! Pure: reads no disk, no clock and no environment, and starts no thread.  Any input may be
+//! hostile: a parser takes from the front, counts its work, and never indexes.  A group of
 //! modules uses those above it here, never those below.
 
 #![deny(

@@ -1,9 +1,9 @@
-//! How much of the directories that vanished stands in each that is new.
+//! Measures how much of the removed directories is in each new one.
 //!
-//! Weighed in lines.  A subtree that is equal on both sides counts whole, and an equal piece of
-//! several as one of average length; neither is read.  Of pieces that only one side has the lines
-//! are compared.  Costs what stands on one side only: what is looked for is looked up, and what
-//! many directories hold says nothing.
+//! The measure is the number of lines.  A subtree that is equal on both sides counts whole, and an
+//! equal piece of a cut manifest as one of average length; neither is read.  Only pieces that one
+//! side has are compared line by line.  The cost is that of the differences: shared things are
+//! looked up, and what many directories have says nothing.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
@@ -16,27 +16,27 @@ use crate::limits::PIECE_LINES;
 use crate::objects::ObjectReader;
 use crate::snapshot::Snapshot;
 
-/// Directories that may hold one thing, and with which one may share: what is in more is common.
+/// The most directories that may share a thing, and that one may share with: more are ignored.
 const HOLDERS: usize = 16;
-/// Lines of one side that are looked at.
+/// The most lines of one side that are read.
 const LINES_MOST: usize = 1 << 19;
 
-/// One side: what it is read from, and the directories that it has alone.
+/// One side: the snapshot, and the directories that only it has.
 pub(crate) type Side<'a, R> = (&'a Snapshot<R>, &'a Forest);
 
-/// How much the directories of two forests have in common.
+/// The lines that the directories of two forests have in common.
 #[derive(Debug)]
 pub(crate) struct Likeness {
-    /// For each old directory, the lines at and below it.
+    /// The lines at and below each old directory.
     pub(crate) old: Vec<u64>,
-    /// The same for each new one.
+    /// The lines at and below each new directory.
     pub(crate) new: Vec<u64>,
-    /// For each new directory, the lines that it shares with old ones, at the same places.
+    /// The lines of each new directory that it shares with old ones, at the same places.
     pub(crate) shared: Vec<BTreeMap<usize, u64>>,
 }
 
 impl Likeness {
-    /// Of `old` and `new`; `known` are the old directories by their ids.
+    /// Compare `old` and `new`; `known` has the old directories by their ids.
     pub(crate) fn of<R: ObjectReader>(
         old: Side<'_, R>,
         new: Side<'_, R>,
@@ -87,7 +87,7 @@ impl Likeness {
     }
 }
 
-/// Which directories hold something, by what it is.
+/// The directories that have a thing, by its key.
 struct Holders<K> {
     sorted: Vec<(K, usize)>,
 }
@@ -109,38 +109,37 @@ impl<K: Ord + Copy> Holders<K> {
         let begin = self.sorted.partition_point(|(held, _)| held < key);
         let from = self.sorted.get(begin..).unwrap_or_default();
         let end = from.partition_point(|(held, _)| held == key);
-        let found = from.get(..end).unwrap_or_default();
-        found.iter().map(|(_, holder)| *holder)
+        let range = from.get(..end).unwrap_or_default();
+        range.iter().map(|(_, holder)| *holder)
     }
 }
 
-/// How many lines pieces have, of those that were read.
+/// The number of lines of each piece that was read.
 #[derive(Default)]
 struct Texts(HashMap<Oid, u64>);
 
 impl Texts {
-    /// What the lines of `wanted` pieces say, as numbers, with the directories that they are in;
-    /// not of all, if they are very many.
+    /// Hash the lines of the `wanted` pieces, each with its directory; at most `LINES_MOST` lines.
     fn lines<R: ObjectReader>(
         &mut self,
         side: Side<'_, R>,
         wanted: impl Fn(usize, &Oid) -> bool,
     ) -> Result<Vec<(u64, usize)>> {
-        let mut found = Vec::new();
+        let mut numbered = Vec::new();
         for (piece, number) in side.1.pieces() {
-            if found.len() >= LINES_MOST {
+            if numbered.len() >= LINES_MOST {
                 break;
             }
             if wanted(number, &piece) && !self.0.contains_key(&piece) {
                 let text = self.read(side.0, piece)?;
                 let lines = text.split_inclusive(|&byte| byte == b'\n');
-                found.extend(lines.map(|line| (number_of(line), number)));
+                numbered.extend(lines.map(|line| (number_of(line), number)));
             }
         }
-        Ok(found)
+        Ok(numbered)
     }
 
-    /// Read pieces that both sides have, and that may be small: the only ones of a directory.
+    /// Count the lines of shared pieces that may be small: the only pieces of a directory.
     fn count_small<R: ObjectReader>(
         &mut self,
         (snapshot, forest): Side<'_, R>,
@@ -167,7 +166,7 @@ impl Texts {
         self.0.get(piece).copied().unwrap_or(PIECE_LINES as u64)
     }
 
-    /// The lines at and below each directory of `forest`, with what is `known` of one otherwise.
+    /// Return the lines at and below each directory; `known` gives those of equal subtrees.
     fn weights(&self, forest: &Forest, known: impl Fn(&Node) -> u64) -> Vec<u64> {
         let weigh = |node: &Node| {
             let pieces = node.pieces.iter().map(|piece| self.count(piece));
@@ -187,14 +186,14 @@ impl Texts {
     }
 }
 
-/// A line as a number; two lines that have one number only make directories seem more alike.
+/// Hash a line; a collision only makes directories seem more alike.
 fn number_of(line: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(line);
     hasher.finish()
 }
 
-/// What new directories share with old ones, as it is found.
+/// The lines that new directories share with old ones.
 struct Votes(Vec<BTreeMap<usize, u64>>);
 
 impl Votes {
@@ -213,7 +212,7 @@ impl Votes {
         }
     }
 
-    /// The same with what is shared by directories below that have one name; of each the best.
+    /// Add the lines shared by subdirectories of one name; of each, those of the best pair.
     fn carried(mut self, old: &Forest, new: &Forest) -> Vec<BTreeMap<usize, u64>> {
         for number in (0..self.0.len()).rev() {
             let Some(above) = new.above(number) else {
@@ -241,14 +240,14 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::forest::Tree;
+    use crate::forest::OwnTree;
     use crate::path::RelPath;
 
     thread_local! {
         static STEPS: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// Count one old directory that a new one shares something with.
+    /// Count one old directory with which a new one shares a thing.
     pub(super) fn count_vote() {
         STEPS.set(STEPS.get() + 1);
     }
@@ -262,7 +261,7 @@ mod tests {
         }
     }
 
-    /// Make `count` directories: each has a line of all, one of its own, and one of its side.
+    /// Make `count` directories, each with a line of all, one of its own, and one of its side.
     fn side(count: u32, own: u8) -> (Snapshot<Texts>, Forest) {
         let mut texts = HashMap::new();
         let mut nodes = Vec::new();
@@ -272,7 +271,7 @@ mod tests {
             let piece = Oid::of_own(Kind::Blob, &text);
             texts.insert(piece, text);
             nodes.push(Node {
-                tree: Tree {
+                tree: OwnTree {
                     path: RelPath::trusted(format!("{own}-{number}").into_bytes()),
                     oid: Oid::of_own(Kind::Tree, &[&[own][..], &number.to_be_bytes()].concat()),
                 },
@@ -288,12 +287,12 @@ mod tests {
         (snapshot, Forest { nodes })
     }
 
-    /// Objects that are read, and directories that share something, counted.
+    /// Return the number of objects read plus that of shared directories.
     fn steps(count: u32) -> u64 {
         let (old, new) = (side(count, 1), side(count, 2));
         let before = STEPS.get();
-        let found = Likeness::of((&old.0, &old.1), (&new.0, &new.1), &HashMap::new()).unwrap();
-        for (number, shared) in found.shared.iter().enumerate() {
+        let likeness = Likeness::of((&old.0, &old.1), (&new.0, &new.1), &HashMap::new()).unwrap();
+        for (number, shared) in likeness.shared.iter().enumerate() {
             assert_eq!(shared, &BTreeMap::from([(number, 1)]));
         }
         STEPS.get() - before

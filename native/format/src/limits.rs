@@ -1,91 +1,91 @@
-//! What a decoder accepts at most (FORMAT.md, "Limits"), checked before the memory is spent.
+//! The limits of decoders (FORMAT.md, "Limits"), checked before memory is used.
 
-/// One git object, inflated.
+/// Bytes of an inflated git object.
 pub const OBJECT_BYTES: u64 = 64 << 20;
 
-/// Objects of one pack that comes in.
+/// Objects of a received pack.
 pub const PACK_OBJECTS: u32 = 1 << 20;
 
-/// Deltas from an object that is here to the whole one it is made from: as go-git.
+/// Deltas from a stored object to the whole object it is based on: as in go-git.
 ///
-/// What comes in over HTTP is within `CHAIN_DEPTH`; git's own transports bring longer ones.
+/// Packs over HTTP are within `CHAIN_DEPTH`; git's own transports bring longer chains.
 pub const READ_DEPTH: usize = 4095;
 
-/// Bytes of the deltas of one object that is read.
+/// Bytes of the deltas of one object.
 pub const READ_DELTAS: u64 = 128 << 20;
 
 /// Work of reading one object: a minute or less.
 pub const READ_WORK: u64 = 16 << 30;
 
-/// Deltas from an object to the whole one it is made from, in a pack that comes in.
+/// Deltas from an object to the whole object it is based on, in a received pack.
 ///
-/// Git writes 50 (pack.depth).  Whoever reads an object makes all that it is based on, each time.
+/// Git writes 50 (pack.depth).  Each read of an object computes all its bases.
 pub const CHAIN_DEPTH: usize = 64;
 
-/// One component of a path, unescaped.
+/// Bytes of a component of a path, unescaped.
 pub const NAME_BYTES: usize = 255;
 
-/// A whole path, unescaped.
+/// Bytes of a path, unescaped.
 pub const PATH_BYTES: usize = 4095;
 
-/// A symlink's target, unescaped.
+/// Bytes of a symlink's target, unescaped.
 pub const TARGET_BYTES: usize = 4095;
 
-/// An owner or group, unescaped.
+/// Bytes of an owner or group, unescaped.
 pub const OWNER_BYTES: usize = 255;
 
-/// A line, LF included.
+/// Bytes of a line, LF included.
 pub const LINE_BYTES: usize = 65_536;
 
-/// Lines of one manifest or piece.
+/// Lines of a manifest or piece.
 pub const MANIFEST_LINES: usize = 16_384;
 
-/// A manifest or piece.
+/// Bytes of a manifest or piece.
 pub const MANIFEST_BYTES: usize = 16 << 20;
 
-/// Manifests and columns of a snapshot, for each entry.
+/// Bytes of manifests and columns of a snapshot, for each entry.
 pub const ENTRY_BYTES: u64 = 1024;
 
-/// The same, beside that.
+/// Bytes of manifests and columns that are allowed in addition.
 pub const LISTING_BYTES: u64 = 64 << 20;
 
-/// A file's size.
+/// Bytes of a file.
 pub const SIZE_MAX: u64 = (1 << 63) - 1;
 
-/// Nanoseconds before or after 1970.
+/// Nanoseconds before or after the epoch.
 pub const MTIME_MAX: i64 = i64::MAX;
 
-/// A digest.
+/// Bytes of a digest.
 pub const DIGEST_BYTES: usize = 32;
 
-/// Blocks of the index of a large file.
+/// Blocks of a block index.
 pub const BLOCK_INDEX_BLOCKS: u64 = 1 << 20;
 
-/// A name in a git tree.
+/// Bytes of a name in a git tree.
 pub const ITEM_BYTES: usize = 256;
 
 /// Entries of an inlined directory.
 pub const INLINE_ENTRIES: usize = 128;
 
-/// Lines of a manifest that is not cut, as writers make it.
+/// Lines of a manifest that a writer does not cut.
 pub const SINGLE_LINES: usize = 256;
 
-/// How many lines a piece has on average.
+/// The average number of lines of a piece.
 pub const PIECE_LINES: usize = 128;
 
-/// Lines and bytes of a piece as writers make it, whatever its names say.
+/// Lines of a piece that a writer makes, whatever its names.
 pub const PIECE_LINES_MAX: usize = 2048;
-/// See `PIECE_LINES_MAX`.
+/// Bytes of a piece that a writer makes, whatever its names.
 pub const PIECE_BYTES_MAX: usize = 1 << 20;
 
 /// Pieces in a tree that is not split.
 pub const FANOUT: usize = 64;
 
-/// Digits of a key.
+/// Digits of a key of a piece.
 pub const KEY_DIGITS: usize = 16;
 
-/// A public key as a line of text, its comment included.
+/// Bytes of a public key as a line of text, its comment included.
 pub const KEY_BYTES: usize = 1024;
 
-/// A signature as `ssh-keygen` writes it.
+/// Bytes of a signature as `ssh-keygen` writes it.
 pub const SIGNATURE_BYTES: usize = 4096;

@@ -1,4 +1,4 @@
-//! Lines to entries (FORMAT.md, "Lines").
+//! Decodes lines to entries (FORMAT.md, "Lines").
 //!
 //! Strict: a line decodes only if it is the one canonical spelling of its entry.
 
@@ -18,21 +18,21 @@ use crate::path::{RelPath, at, check_name, show};
 
 const SIZE_DIGITS: usize = 19;
 
-/// Decodes the leaves of one directory; checks that names are sorted and unique.
+/// A decoder of the leaves of one directory; checks that names are sorted and unique.
 ///
-/// Ends after the first refusal.
+/// Ends after the first error.
 #[derive(Debug, Clone)]
 pub struct Leaves<'a> {
     directory: &'a RelPath,
     text: &'a [u8],
     digests: Option<Cursor<'a>>,
     previous: Cow<'a, [u8]>,
-    /// There were more files than digests.
+    /// True if there were more files than digests.
     is_short: bool,
     failed: bool,
 }
 
-/// How far a reader of leaves has come, so that another can go on from there.
+/// The position of a reader of leaves, from which another can continue.
 #[derive(Debug, Clone)]
 pub struct Bookmark {
     text_left: usize,
@@ -42,7 +42,7 @@ pub struct Bookmark {
 }
 
 impl Bookmark {
-    /// Before all of `text` and `digests`.
+    /// Return the position before all of `text` and `digests`.
     pub fn start(text: &[u8], digests: &[u8]) -> Self {
         Self {
             text_left: text.len(),
@@ -54,7 +54,7 @@ impl Bookmark {
 }
 
 impl<'a> Leaves<'a> {
-    /// All of `text`; `digests` has 32 bytes for each file, or is empty: all absent.
+    /// Decode all of `text`; `digests` has 32 bytes for each file, or is empty if all are absent.
     pub fn new(directory: &'a RelPath, text: &'a [u8], digests: &'a [u8]) -> Self {
         Self {
             directory,
@@ -66,7 +66,7 @@ impl<'a> Leaves<'a> {
         }
     }
 
-    /// The same from where another one was; `text` and `digests` are whole again.
+    /// Continue at a bookmark; `text` and `digests` are again the complete ones.
     pub fn resume(
         directory: &'a RelPath,
         text: &'a [u8],
@@ -83,7 +83,7 @@ impl<'a> Leaves<'a> {
         leaves
     }
 
-    /// Where it is now.
+    /// Return the current position.
     pub fn bookmark(&self) -> Bookmark {
         Bookmark {
             text_left: self.text.len(),
@@ -167,11 +167,11 @@ impl<'a> Leaves<'a> {
     }
 
     fn refuse_line(&self, line: &[u8]) -> Error {
-        let shown = line.get(..200).unwrap_or(line);
-        Error::new("not a canonical line").within(self.place(shown))
+        let start = line.get(..200).unwrap_or(line);
+        Error::new("not a canonical line").within(self.place(start))
     }
 
-    /// `text` is as it stands in its line: escaped, and perhaps not even canonical.
+    /// Return the place of an error; `text` is escaped as in its line, perhaps wrongly.
     fn place(&self, text: &[u8]) -> String {
         show(self.directory.join(text).as_bytes())
     }
@@ -184,26 +184,26 @@ impl<'a> Iterator for Leaves<'a> {
         if self.failed {
             return None;
         }
-        let found = self.decode();
-        self.failed = found.is_err();
-        found.transpose()
+        let decoded = self.decode();
+        self.failed = decoded.is_err();
+        decoded.transpose()
     }
 }
 
-/// A line of sorted leaves, with its digest; not decoded.
+/// A line of sorted leaves, not decoded, with its digest.
 #[derive(Debug, Clone, Copy)]
 pub struct RawLeaf<'a> {
     /// Escaped.
     pub name: &'a [u8],
-    /// With its newline.
+    /// The line with its newline.
     pub line: &'a [u8],
-    /// 32 bytes for a file; empty for a symlink, and in a listing without digests.
+    /// The digest: 32 bytes for a file; empty for a symlink, or without digests.
     pub digest: &'a [u8],
-    /// A regular file, not a symlink.
+    /// True for a regular file, false for a symlink.
     pub is_file: bool,
 }
 
-/// The lines of a listing that is well-formed.
+/// Split the lines of a well-formed listing.
 pub fn raw_leaves<'a>(
     leaves: &'a [u8],
     mut digests: &'a [u8],
@@ -224,7 +224,7 @@ pub fn raw_leaves<'a>(
     })
 }
 
-/// The directory whose attribute fields these are.
+/// Decode the attribute fields of a directory.
 pub fn decode_directory<'a>(path: &RelPath, attributes: &'a [u8]) -> Result<Entry<'a>> {
     let place = |error: Error| at(path, error);
     let mut rest = Cursor::new(attributes);
@@ -241,12 +241,12 @@ pub fn decode_directory<'a>(path: &RelPath, attributes: &'a [u8]) -> Result<Entr
     Ok(fields.of(Cow::Borrowed(b""), mtime, Body::Directory))
 }
 
-/// Whether a raw name stands in sorted `leaves`; looks at a few lines only.
+/// Return true if sorted `leaves` have a raw name; reads a few lines only.
 pub fn has_leaf(leaves: &[u8], name: &[u8]) -> Result<bool> {
     Ok(find_leaf(leaves, name)?.is_some())
 }
 
-/// Where the line of a raw name stands in sorted `leaves`; looks at a few lines only.
+/// Return the range of the line of a raw name in sorted `leaves`; reads a few lines only.
 pub fn find_leaf(leaves: &[u8], name: &[u8]) -> Result<Option<Range<usize>>> {
     let (mut begin, mut end) = (0, leaves.len());
     while let Some(left) = leaves.get(begin..end).filter(|left| !left.is_empty()) {
@@ -256,19 +256,19 @@ pub fn find_leaf(leaves: &[u8], name: &[u8]) -> Result<Option<Range<usize>>> {
         let (before, from) = left.split_at(newline.map_or(0, |at| at.saturating_add(1)));
         let length = position(from, b'\n').map_or(from.len(), |at| at.saturating_add(1));
         let (line, _) = from.split_at(length);
-        let here = usize::saturating_add(begin, before.len());
-        let after = here.saturating_add(length);
-        let found = unescape(take_field(&mut Cursor::new(line)))?;
-        match (*found).cmp(name) {
-            std::cmp::Ordering::Equal => return Ok(Some(here..after)),
+        let line_start = usize::saturating_add(begin, before.len());
+        let after = line_start.saturating_add(length);
+        let line_name = unescape(take_field(&mut Cursor::new(line)))?;
+        match (*line_name).cmp(name) {
+            std::cmp::Ordering::Equal => return Ok(Some(line_start..after)),
             std::cmp::Ordering::Less => begin = after,
-            std::cmp::Ordering::Greater => end = here,
+            std::cmp::Ordering::Greater => end = line_start,
         }
     }
     Ok(None)
 }
 
-/// The fields of a leaf's line, none of them looked into yet.
+/// The fields of a leaf's line, not decoded.
 struct Parts<'a> {
     name: &'a [u8],
     size: u64,
@@ -278,7 +278,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// `line` is without its LF.
+    /// Split `line`, which has no LF.
     fn of(line: &'a [u8]) -> Option<Self> {
         if holds_control(line) {
             return None;
@@ -328,13 +328,13 @@ fn symlink(text: &[u8]) -> Result<Body<'_>> {
     Ok(Body::Symlink { target })
 }
 
-/// What stands before the next tab, or all.
+/// Take the text up to the next tab, or all.
 fn take_field<'a>(from: &mut Cursor<'a>) -> &'a [u8] {
     let (field, _) = split_before(from.rest(), b'\t');
-    from.take(field.len()).unwrap_or_default()
+    from.take_bytes(field.len()).unwrap_or_default()
 }
 
-/// Whether `text` is empty, or fields of which each begins with a tab and holds something.
+/// Return true if `text` is empty, or a list of non-empty fields that each begin with a tab.
 fn are_fields(text: &[u8]) -> bool {
     text.is_empty()
         || (text.first() == Some(&b'\t')
@@ -343,14 +343,14 @@ fn are_fields(text: &[u8]) -> bool {
 }
 
 fn holds_control(text: &[u8]) -> bool {
-    // The fold looks at all, without a branch for each: faster than to stop early.
+    // The fold reads all bytes without a branch: faster than stopping early.
     let control = |byte: u8| (byte < 0x20 && byte != b'\t') || byte == 0x7f;
     text.iter()
         .fold(0, |found, &byte| found | u8::from(control(byte)))
         != 0
 }
 
-/// So many bytes at the end of `text`.
+/// Return the last `count` bytes of `text`.
 fn last(text: &[u8], count: usize) -> &[u8] {
     text.get(text.len().saturating_sub(count)..)
         .unwrap_or_default()

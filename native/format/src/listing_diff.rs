@@ -1,4 +1,4 @@
-//! One directory against itself: what differs between two listings, or of one that is alone.
+//! Compares two listings of one directory, or reports one that has no counterpart.
 
 use crate::entry::{Body, Entry};
 use crate::error::Result;
@@ -7,30 +7,30 @@ use crate::manifest::Listing;
 use crate::moves::Move;
 use crate::path::RelPath;
 
-/// Takes the differences as they are found.
+/// A receiver of differences.
 pub trait Sink {
-    /// Whether it is time to hand over what was found; a few more may come.
+    /// Return true if a batch is complete; a few more differences may follow.
     fn is_full(&self) -> bool;
 
-    /// An entry that is new, gone or different; a directory's name is empty, it is `directory`.
+    /// Report a new, removed or changed entry; that of `directory` itself has an empty name.
     fn change(&mut self, directory: &RelPath, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>);
 
-    /// A directory that stands elsewhere, with all below it; what differs in it comes later.
+    /// Report a moved directory; the differences in it follow later.
     fn moved(&mut self, old: &RelPath, new: &RelPath);
 }
 
-/// A directory on both sides, or on one, and how far it has been compared.
+/// A directory on one side or both, and the progress of its comparison.
 #[derive(Debug)]
 pub struct ListingPair {
     old: Option<Listing>,
     new: Option<Listing>,
-    /// What brought the old one to its path.
+    /// The move that brought the old directory to its path.
     moved: Option<Move>,
     reached: Option<(Bookmark, Bookmark)>,
 }
 
 impl ListingPair {
-    /// Listings of one path; `moved` if the old one was at another path.
+    /// Compare listings of one path; `moved` is set if the old one was at another path.
     pub fn new(old: Option<Listing>, new: Option<Listing>, moved: Option<Move>) -> Self {
         Self {
             old,
@@ -40,7 +40,7 @@ impl ListingPair {
         }
     }
 
-    /// The leaves of a listing as new, without the directory itself.
+    /// Report the leaves of a listing as new, without the directory itself.
     pub fn leaves(new: Listing) -> Self {
         let start = Bookmark::start(&new.leaves, &new.digests);
         Self {
@@ -51,7 +51,7 @@ impl ListingPair {
         }
     }
 
-    /// Compare until the sink is full; whether all is done.
+    /// Compare until the sink is full; returns true at the end.
     pub fn advance(&mut self, sink: &mut impl Sink) -> Result<bool> {
         let Some(path) = self
             .old
@@ -68,7 +68,7 @@ impl ListingPair {
             }
         }
         let (from_old, from_new) = self.reached.take().unzip();
-        // Its hardlinks name their leaders from where it was.
+        // Its hardlinks name their leaders from the former path.
         let moved = self.moved.as_ref();
         let before = moved.map_or_else(|| path.clone(), |moved| moved.before(&path));
         let mut old = Reading::new(&before, self.old.as_ref(), from_old.as_ref())?;
@@ -80,8 +80,16 @@ impl ListingPair {
                 (Some(_), None) => std::cmp::Ordering::Less,
                 (None, Some(_)) => std::cmp::Ordering::Greater,
             };
-            let mut before = if order.is_le() { old.take()? } else { None };
-            let after = if order.is_ge() { new.take()? } else { None };
+            let mut before = if order.is_le() {
+                old.advance_entry()?
+            } else {
+                None
+            };
+            let after = if order.is_ge() {
+                new.advance_entry()?
+            } else {
+                None
+            };
             if let (Some(moved), Some(before)) = (moved, &mut before) {
                 see_from_here(moved, before);
             }
@@ -116,7 +124,7 @@ impl ListingPair {
     }
 }
 
-/// The leaves of one side, and the next of them.
+/// The leaves of one side, with the next one decoded.
 struct Reading<'a> {
     leaves: Leaves<'a>,
     place: Leaves<'a>,
@@ -140,12 +148,12 @@ impl<'a> Reading<'a> {
             leaves,
             entry: None,
         };
-        reading.take()?;
+        reading.advance_entry()?;
         Ok(reading)
     }
 
-    /// The entry that was next.
-    fn take(&mut self) -> Result<Option<Entry<'a>>> {
+    /// Return the next entry, and decode the one after it.
+    fn advance_entry(&mut self) -> Result<Option<Entry<'a>>> {
         self.place = self.leaves.clone();
         let next = self.leaves.next().transpose()?;
         Ok(std::mem::replace(&mut self.entry, next))
@@ -154,7 +162,7 @@ impl<'a> Reading<'a> {
 
 fn see_from_here(moved: &Move, entry: &mut Entry<'_>) {
     if let Body::File { link, .. } = &mut entry.body {
-        *link = link.take().map(|leader| moved.seen(leader));
+        *link = link.take().map(|leader| moved.translate_leader(leader));
     }
 }
 

@@ -1,9 +1,9 @@
 //! The listing hash of an object (FORMAT.md, "Listing hash"): its git id, if git hashed by BLAKE3.
 //!
-//! What was hashed once is known by its git id from then on, so the hash of a tree costs what
-//! changed in it: the objects that are new, and the known hashes of what their trees name.
-//! A known hash is of the object that is here under that id, so a tree that names another object by
-//! the same id, on the machine of whoever signed, has another hash there.
+//! A hash is stored by the git id of its object, so the hash of a tree costs what changed in it:
+//! the new objects, and the stored hashes of the objects that their trees name.
+//! A stored hash is that of the object under that id in this repository.  If the signer's tree
+//! names another object by the same id, the hashes differ.
 
 use std::collections::HashMap;
 
@@ -17,58 +17,58 @@ use crate::git::oid::{OID_BYTES, Oid};
 use crate::git::tree::{TreeItem, decode_tree, encode_items};
 use crate::objects::ObjectReader;
 
-/// How many bytes a hash has.
+/// The length of a hash in bytes.
 pub const HASH_BYTES: usize = 32;
 const CHECKSUM_BYTES: usize = 4;
-/// How many bytes `Known` writes for an object: id, hash, and the CRC-32 of both.
+/// The length of a record of `ListingHashes`: id, hash, and the CRC-32 of both.
 pub const RECORD_BYTES: usize = OID_BYTES + HASH_BYTES + CHECKSUM_BYTES;
 
 /// A listing hash.
 pub type Hash = [u8; HASH_BYTES];
 
-/// The hashes of objects that are here.
+/// The hashes of the objects of one repository.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct ListingHashes {
     hashes: HashMap<Oid, Hash>,
     added: Vec<u8>,
     sound: usize,
 }
 
-impl Known {
-    /// What `added` gave before, one after the other, up to what a crash left behind.
+impl ListingHashes {
+    /// Read records of `added`, concatenated, up to the first damage.
     pub fn read(records: &[u8]) -> Self {
         let mut rest = Cursor::new(records);
-        let mut known = Self {
+        let mut hashes = Self {
             hashes: HashMap::with_capacity(records.len() / RECORD_BYTES),
             ..Self::default()
         };
         while let Some((oid, hash)) = take_record(&mut rest) {
-            known.hashes.insert(oid, hash);
-            known.sound = known.sound.saturating_add(RECORD_BYTES);
+            hashes.hashes.insert(oid, hash);
+            hashes.sound = hashes.sound.saturating_add(RECORD_BYTES);
         }
-        known
+        hashes
     }
 
-    /// How many bytes of what was read are sound records, from the first on.
+    /// Return the length of the sound records that were read.
     pub fn sound(&self) -> usize {
         self.sound
     }
 
-    /// Records of what was hashed since.
+    /// Return the records of hashes that were computed since.
     pub fn added(&self) -> &[u8] {
         &self.added
     }
 
-    /// The hash of a tree; hashes what is not known of it.
+    /// Return the hash of a tree; computes and stores missing hashes.
     ///
-    /// `stopped` says whether the call has to end, and is asked for each tree.
+    /// `stopped` returns true if the call has to end, and is called for each tree.
     pub fn of_tree(
         &mut self,
         tree: Oid,
         reader: &impl ObjectReader,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Hash> {
-        // Not by recursion: whoever writes a tree says how deep it is.
+        // Not recursive: the writer of a tree decides its depth.
         let mut pending = vec![tree];
         while let Some(&oid) = pending.last() {
             if self.hashes.contains_key(&oid) {
@@ -96,25 +96,25 @@ impl Known {
         self.hash(&tree)
     }
 
-    /// The hash of a tree with these items; those of the trees among them are known.
+    /// Compute the hash of a tree with these items; those of its subtrees are stored.
     fn of_items(&mut self, items: &[TreeItem<'_>], reader: &impl ObjectReader) -> Result<Hash> {
-        let mut named = Vec::with_capacity(items.len());
+        let mut items_by_hash = Vec::with_capacity(items.len());
         for item in items {
             if !item.is_tree && !self.hashes.contains_key(&item.oid) {
                 let content = reader.read(&item.oid, Kind::Blob)?;
                 self.keep(item.oid, of_object(Kind::Blob, &content));
             }
-            named.push((item.name, self.hash(&item.oid)?, item.is_tree));
+            items_by_hash.push((item.name, self.hash(&item.oid)?, item.is_tree));
         }
-        let items = named
+        let items = items_by_hash
             .iter()
             .map(|(name, hash, is_tree)| (*name, &hash[..], *is_tree));
         Ok(of_object(Kind::Tree, &encode_items(items)))
     }
 
     fn hash(&self, oid: &Oid) -> Result<Hash> {
-        let found = self.hashes.get(oid).copied();
-        found.ok_or_else(|| Error::new("an object without a hash").within(oid))
+        let stored = self.hashes.get(oid).copied();
+        stored.ok_or_else(|| Error::new("an object without a hash").within(oid))
     }
 
     fn keep(&mut self, oid: Oid, hash: Hash) {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     impl Memory {
-        fn put(&mut self, kind: Kind, content: &[u8]) -> Oid {
+        fn add(&mut self, kind: Kind, content: &[u8]) -> Oid {
             let oid = Oid::of_own(kind, content);
             self.objects.insert(oid, content.to_vec());
             oid
@@ -172,15 +172,15 @@ mod tests {
 
         fn tree(&mut self, items: &[(&[u8], Oid, bool)]) -> Oid {
             let item = |&(name, oid, is_tree)| TreeItem { name, oid, is_tree };
-            self.put(Kind::Tree, &encode_tree(items.iter().map(item).collect()))
+            self.add(Kind::Tree, &encode_tree(items.iter().map(item).collect()))
         }
     }
 
     impl ObjectReader for Memory {
         fn read(&self, oid: &Oid, _: Kind) -> Result<Vec<u8>> {
             self.reads.set(self.reads.get() + 1);
-            let found = self.objects.get(oid).cloned();
-            found.ok_or_else(|| Error::Lent("not here".into()))
+            let object = self.objects.get(oid).cloned();
+            object.ok_or_else(|| Error::Lent("not here".into()))
         }
     }
 
@@ -189,17 +189,17 @@ mod tests {
     #[test]
     fn what_is_known_is_not_read() {
         let mut memory = Memory::default();
-        let same: Vec<_> = (0..50_u8).map(|n| memory.put(Kind::Blob, &[n])).collect();
+        let same: Vec<_> = (0..50_u8).map(|n| memory.add(Kind::Blob, &[n])).collect();
         let names: Vec<_> = (0..50_u8).map(|n| format!("{n:02}")).collect();
         let items = names.iter().map(String::as_bytes).zip(&same);
         let items: Vec<_> = items.map(|(name, oid)| (name, *oid, false)).collect();
         let below = memory.tree(&items);
-        let one = memory.put(Kind::Blob, b"one");
+        let one = memory.add(Kind::Blob, b"one");
         let first = memory.tree(&[(b"a", one, false), (b"b", below, true)]);
-        let mut known = Known::default();
-        let hash = known.of_tree(first, &memory, GO_ON).unwrap();
-        let mut again = Known::read(known.added());
-        let other = memory.put(Kind::Blob, b"other");
+        let mut hashes = ListingHashes::default();
+        let hash = hashes.of_tree(first, &memory, GO_ON).unwrap();
+        let mut again = ListingHashes::read(hashes.added());
+        let other = memory.add(Kind::Blob, b"other");
         let second = memory.tree(&[(b"a", other, false), (b"b", below, true)]);
         memory.reads.set(0);
         assert_eq!(again.of_tree(first, &memory, GO_ON).unwrap(), hash);
@@ -207,39 +207,45 @@ mod tests {
         let changed = again.of_tree(second, &memory, GO_ON).unwrap();
         assert_eq!(memory.reads.get(), 2); // the tree, the blob
         assert_ne!(changed, hash);
-        let fresh = Known::default().of_tree(second, &memory, GO_ON).unwrap();
+        let fresh = ListingHashes::default()
+            .of_tree(second, &memory, GO_ON)
+            .unwrap();
         assert_eq!(changed, fresh);
     }
 
     #[test]
     fn an_object_with_the_id_of_another_has_another_hash() {
         let mut memory = Memory::default();
-        let blob = memory.put(Kind::Blob, b"honest");
+        let blob = memory.add(Kind::Blob, b"honest");
         let tree = memory.tree(&[(b"a", blob, false)]);
-        let honest = Known::default().of_tree(tree, &memory, GO_ON).unwrap();
+        let honest = ListingHashes::default()
+            .of_tree(tree, &memory, GO_ON)
+            .unwrap();
         memory.objects.insert(blob, b"collides".to_vec());
-        let other = Known::default().of_tree(tree, &memory, GO_ON).unwrap();
+        let other = ListingHashes::default()
+            .of_tree(tree, &memory, GO_ON)
+            .unwrap();
         assert_ne!(honest, other);
     }
 
     #[test]
     fn what_a_crash_left_counts_for_nothing() {
         let mut memory = Memory::default();
-        let one = memory.put(Kind::Blob, b"one");
+        let one = memory.add(Kind::Blob, b"one");
         let tree = memory.tree(&[(b"a", one, false)]);
-        let mut known = Known::default();
-        known.of_tree(tree, &memory, GO_ON).unwrap();
-        let records = known.added().to_vec();
-        assert_eq!(Known::read(&records).sound(), records.len());
+        let mut hashes = ListingHashes::default();
+        hashes.of_tree(tree, &memory, GO_ON).unwrap();
+        let records = hashes.added().to_vec();
+        assert_eq!(ListingHashes::read(&records).sound(), records.len());
         assert_eq!(
-            Known::read(&records[..records.len() - 1]).sound(),
+            ListingHashes::read(&records[..records.len() - 1]).sound(),
             RECORD_BYTES
         );
         for place in 0..records.len() {
             let mut torn = records.clone();
             torn[place..].fill(0);
             assert_eq!(
-                Known::read(&torn).sound(),
+                ListingHashes::read(&torn).sound(),
                 place / RECORD_BYTES * RECORD_BYTES
             );
         }
@@ -252,7 +258,15 @@ mod tests {
         for _ in 0..100_000 {
             tree = memory.tree(&[(b"t", tree, true)]);
         }
-        assert!(Known::default().of_tree(tree, &memory, GO_ON).is_ok());
-        assert!(Known::default().of_tree(tree, &memory, &|| true).is_err());
+        assert!(
+            ListingHashes::default()
+                .of_tree(tree, &memory, GO_ON)
+                .is_ok()
+        );
+        assert!(
+            ListingHashes::default()
+                .of_tree(tree, &memory, &|| true)
+                .is_err()
+        );
     }
 }

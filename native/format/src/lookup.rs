@@ -1,4 +1,4 @@
-//! Single directories and leaves of a snapshot, by path.
+//! Looks up single directories and leaves of a snapshot by path.
 //!
 //! Own directories that were opened for one path are kept for its neighbours.
 
@@ -11,22 +11,22 @@ use crate::error::{Error, Result};
 use crate::escape::escape;
 use crate::git::oid::Oid;
 use crate::level::Walk;
-use crate::manifest::{Block, Listing};
+use crate::manifest::{Listing, ManifestBlock};
 use crate::objects::ObjectReader;
 use crate::own_directory::OwnDirectory;
 use crate::path::{RelPath, parent};
 use crate::shared::Shared;
 use crate::snapshot::{Located, Snapshot};
 
-/// Own directories that are kept, and the subdirectories of all of them.
+/// The most own directories that are kept, and the most of their subdirectories together.
 const RECENT: usize = 64;
 const RECENT_CHILDREN: usize = 1 << 16;
 
-/// Finds what a snapshot has at a path.
+/// A lookup in a snapshot.
 #[derive(Debug)]
 pub struct Lookup<R> {
     snapshot: Arc<Snapshot<R>>,
-    /// How many entries the snapshot may have.
+    /// The largest number of entries that the snapshot may have.
     limit: u64,
     recent: HashMap<Vec<u8>, Opened>,
     children: usize,
@@ -36,21 +36,21 @@ pub struct Lookup<R> {
 struct Opened {
     tree: Oid,
     directory: Arc<OwnDirectory>,
-    /// None: not read yet.
+    /// `None` if not read yet.
     pieces: Option<Vec<Located>>,
 }
 
-/// A directory and all below it, in tree order.
+/// A directory and everything below it, in tree order.
 #[derive(Debug)]
 pub enum Subtree {
-    /// It has a tree of its own.
+    /// A directory with a tree of its own.
     Own(Walk),
-    /// It is part of the manifest of a directory above it; empty if there is no directory.
+    /// A directory that is inlined in a manifest; empty if the directory is missing.
     Inline(IntoIter<Listing>),
 }
 
 impl<R: ObjectReader> Lookup<R> {
-    /// Looks into a snapshot of at most `limit` entries.
+    /// Look into a snapshot of at most `limit` entries.
     pub fn new(snapshot: Snapshot<R>, limit: u64) -> Self {
         Self {
             snapshot: Arc::new(snapshot),
@@ -60,7 +60,7 @@ impl<R: ObjectReader> Lookup<R> {
         }
     }
 
-    /// The line of the file or symlink at `path`, and its digest (empty: none).
+    /// Return the line of the file or symlink at `path`, and its digest, which may be empty.
     pub fn leaf(&mut self, path: &RelPath) -> Result<Option<(Shared, Shared)>> {
         let directory = RelPath::trusted(parent(path.as_bytes()).to_vec());
         let (here, tree) = self.own_above(&directory)?;
@@ -69,19 +69,19 @@ impl<R: ObjectReader> Lookup<R> {
         snapshot.leaf(&here, pieces, below(path, &here))
     }
 
-    /// The directory at `path`, without its subdirectories.
+    /// Return the directory at `path`, without its subdirectories.
     pub fn listing(&mut self, path: &RelPath) -> Result<Option<Listing>> {
         let snapshot = self.snapshot();
         self.subtree(path)?.next_of(&snapshot, |_| true)
     }
 
-    /// True if there is a file, a symlink or a directory at `path`.
+    /// Return true if there is a file, a symlink or a directory at `path`.
     pub fn has(&mut self, path: &RelPath) -> Result<bool> {
         let is_leaf = !path.is_root() && self.leaf(path)?.is_some();
         Ok(is_leaf || self.listing(path)?.is_some())
     }
 
-    /// The directory at `path` and all below it.
+    /// Return the directory at `path` and everything below it.
     pub fn subtree(&mut self, path: &RelPath) -> Result<Subtree> {
         let (here, tree) = self.own_above(path)?;
         if here == *path {
@@ -96,7 +96,7 @@ impl<R: ObjectReader> Lookup<R> {
         let name = first_name(rest);
         let inline = snapshot.inline_directory(&here, self.pieces(&here, tree)?, name)?;
         let relative = escape(rest);
-        let is_below = |block: &&Block| match block.relative.strip_prefix(&*relative) {
+        let is_below = |block: &&ManifestBlock| match block.relative.strip_prefix(&*relative) {
             Some(below) => below.is_empty() || below.starts_with(b"/"),
             None => false,
         };
@@ -107,29 +107,29 @@ impl<R: ObjectReader> Lookup<R> {
         ))
     }
 
-    /// How many entries the snapshot may have.
+    /// Return the largest number of entries that the snapshot may have.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// The snapshot that it looks into.
+    /// Return the snapshot.
     pub fn snapshot(&self) -> Arc<Snapshot<R>> {
         Arc::clone(&self.snapshot)
     }
 
-    /// The directory with a tree of its own that describes the one at `path`, if there is one.
+    /// Return the own directory that describes the directory at `path`.
     pub(crate) fn directory_around(&mut self, path: &RelPath) -> Result<Arc<OwnDirectory>> {
         let (here, tree) = self.own_above(path)?;
         Ok(Arc::clone(&self.open(&here, tree)?.directory))
     }
 
-    /// The id of the tree that the directory at `path` has for itself.
+    /// Return the id of the own tree of the directory at `path`.
     pub fn own_tree(&mut self, path: &RelPath) -> Result<Option<Oid>> {
         let (here, tree) = self.own_above(path)?;
         Ok((here == *path).then_some(tree))
     }
 
-    /// The directory at `path`, or the next above it that has a tree of its own; its id.
+    /// Return path and id of the innermost own directory at `path` or above it.
     fn own_above(&mut self, path: &RelPath) -> Result<(RelPath, Oid)> {
         let (mut here, mut tree) = self.nearest(path);
         while here != *path {
@@ -142,11 +142,11 @@ impl<R: ObjectReader> Lookup<R> {
         Ok((here, tree))
     }
 
-    /// The next directory at `path` or above it that is kept, else the root.
+    /// Return the innermost kept directory at `path` or above it, or the root.
     fn nearest(&self, path: &RelPath) -> (RelPath, Oid) {
         let mut above = std::iter::once(path.as_bytes()).chain(path.ancestors());
-        let known = above.find_map(|path| Some((path, self.recent.get(path)?.tree)));
-        let (path, tree) = known.unwrap_or((b"", self.snapshot.tree));
+        let kept_tree = above.find_map(|path| Some((path, self.recent.get(path)?.tree)));
+        let (path, tree) = kept_tree.unwrap_or((b"", self.snapshot.tree));
         (RelPath::trusted(path.to_vec()), tree)
     }
 
@@ -182,13 +182,13 @@ impl<R: ObjectReader> Lookup<R> {
 }
 
 impl Subtree {
-    /// A subtree without a directory.
+    /// Return an empty subtree.
     #[must_use]
     pub fn empty() -> Self {
         Self::Inline(Vec::new().into_iter())
     }
 
-    /// The next directory that is `wanted`; `snapshot` is that of the look-up.
+    /// Return the next directory for which `wanted` is true; `snapshot` is that of the lookup.
     pub fn next_of<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,
@@ -201,7 +201,7 @@ impl Subtree {
     }
 }
 
-/// `path` seen from `here`, which is above it.
+/// Return `path` relative to `here`, which is above it.
 fn below<'a>(path: &'a RelPath, here: &RelPath) -> &'a [u8] {
     let rest = path.as_bytes().strip_prefix(here.as_bytes());
     let rest = rest.unwrap_or_default();

@@ -1,7 +1,7 @@
-//! One manifest blob, taken apart into the directories it describes (FORMAT.md, "Manifests").
+//! Splits a manifest into the directories that it describes (FORMAT.md, "Manifests").
 //!
-//! Works on text: it finds the directory lines and checks how they nest; the lines in between
-//! are decoded only where somebody looks at them.
+//! Works on text: it finds the lines of directories and checks their nesting; the other lines are
+//! decoded on demand.
 
 use std::ops::Range;
 
@@ -14,23 +14,23 @@ use crate::line::find_leaf;
 use crate::path::{RelPath, check_name, parent, show};
 use crate::shared::Shared;
 
-/// One directory as text: its own attributes and its leaves, without subdirectories.
+/// The text of one directory: its own attributes and its leaves, without subdirectories.
 #[derive(Debug, Clone)]
 pub struct Listing {
-    /// Where it is.
+    /// The path.
     pub path: RelPath,
-    /// Its own attribute fields, no name, no LF.
+    /// Its own attribute fields, without name and LF.
     pub attributes: Shared,
     /// The lines of its files and symlinks.
     pub leaves: Shared,
-    /// 32 bytes for each file in `leaves`, or none at all: all absent.
+    /// The digests: 32 bytes for each file in `leaves`; empty if all are absent.
     pub digests: Shared,
 }
 
 /// One directory inside a manifest.
 #[derive(Debug, Clone, Default)]
-pub struct Block {
-    /// Escaped path from the manifest's own directory; empty for that directory.
+pub struct ManifestBlock {
+    /// The escaped path relative to the manifest's own directory; empty for that directory.
     pub relative: Shared,
     /// As in a `Listing`.
     pub attributes: Shared,
@@ -38,20 +38,20 @@ pub struct Block {
     pub leaves: Shared,
     /// As in a `Listing`.
     pub digests: Shared,
-    /// Lines of `leaves`.
+    /// The number of lines of `leaves`.
     pub lines: usize,
-    /// Lines of `leaves` that have a place in the digest column.
+    /// The number of lines of `leaves` with a place in the digest column.
     pub files: usize,
 }
 
-impl Block {
-    /// Bytes that it holds.
+impl ManifestBlock {
+    /// Return the bytes that it refers to.
     pub fn size(&self) -> usize {
         let text = self.attributes.len().saturating_add(self.leaves.len());
         text.saturating_add(self.digests.len())
     }
 
-    /// The line of the leaf `name`, and its digest (empty: none).
+    /// Return the line of the leaf `name`, and its digest, which may be empty.
     pub fn leaf(&self, name: &[u8]) -> Result<Option<(Shared, Shared)>> {
         let Some(Range { start, end }) = find_leaf(&self.leaves, name)? else {
             return Ok(None);
@@ -61,11 +61,11 @@ impl Block {
         let place = before.saturating_mul(DIGEST_BYTES);
         let size = count_files(&line).saturating_mul(DIGEST_BYTES);
         let digest = self.digests.part(place, place.saturating_add(size));
-        let known = Some(digest).filter(|digest| !is_zero(digest));
-        Ok(Some((line, known.unwrap_or_default())))
+        let present = Some(digest).filter(|digest| !is_zero(digest));
+        Ok(Some((line, present.unwrap_or_default())))
     }
 
-    /// The block in a manifest of `directory`, with its full path.
+    /// Return the listing with its full path, for a manifest of `directory`.
     pub fn listing(&self, directory: &RelPath) -> Result<Listing> {
         Ok(Listing {
             path: directory.try_join(&unescape(&self.relative)?)?,
@@ -81,22 +81,23 @@ impl Block {
 pub struct InlineDirectory {
     /// Raw, one component.
     pub name: Vec<u8>,
-    /// In tree order; the first is the subdirectory itself.
-    pub blocks: Vec<Block>,
+    /// The blocks in tree order; the first is the subdirectory itself.
+    pub blocks: Vec<ManifestBlock>,
 }
 
 /// A manifest, or one piece of a manifest.
 #[derive(Debug, Clone)]
 pub struct Manifest {
-    /// Whether it begins with the directory's own line; only the first piece does.
+    /// True if it begins with the directory's own line, as the first piece does.
     pub is_first: bool,
-    /// The directory itself, as far as it stands here.
-    pub own: Block,
-    /// Subdirectories, by name.
+    /// The part of the directory itself that is in this piece.
+    pub own: ManifestBlock,
+    /// The subdirectories, by name.
     pub inline: Vec<InlineDirectory>,
 }
 
-/// The escaped name a manifest begins with, a subdirectory's with its slash; empty for `./`.
+/// Return the escaped name with which a manifest begins; that of a subdirectory ends with a slash.
+/// It is empty for `./`.
 pub fn piece_start(text: &[u8]) -> Result<&[u8]> {
     let head = text.get(..LINE_BYTES).unwrap_or(text);
     let tab = position(head, b'\t');
@@ -110,7 +111,7 @@ pub fn piece_start(text: &[u8]) -> Result<&[u8]> {
 }
 
 impl Manifest {
-    /// Split `text`; `column` is its digest column, empty if there is none.
+    /// Split `text`; `column` is its digest column, or empty.
     pub fn decode(text: &Shared, column: &Shared) -> Result<Self> {
         piece_start(text)?; // checks that it begins with a name
         let lines: usize = text.iter().map(|&byte| usize::from(byte == b'\n')).sum();
@@ -141,7 +142,7 @@ impl Manifest {
         })
     }
 
-    /// Entries in it.
+    /// Return the number of entries.
     pub fn entries(&self) -> usize {
         let below = self
             .blocks_below()
@@ -151,22 +152,22 @@ impl Manifest {
             .saturating_add(self.is_first.into())
     }
 
-    /// Bytes that it holds.
+    /// Return the bytes that it refers to.
     pub fn size(&self) -> usize {
         self.blocks_below()
-            .map(Block::size)
+            .map(ManifestBlock::size)
             .fold(self.own.size(), usize::saturating_add)
     }
 
-    fn blocks_below(&self) -> impl Iterator<Item = &Block> {
+    fn blocks_below(&self) -> impl Iterator<Item = &ManifestBlock> {
         self.inline.iter().flat_map(|each| &each.blocks)
     }
 }
 
-/// The text cut at the lines of directories; the first block is what stands before them.
-fn blocks(text: &Shared, column: &Shared) -> Result<Vec<Block>> {
+/// Cut the text at the lines of directories; the first block has the lines before them.
+fn blocks(text: &Shared, column: &Shared) -> Result<Vec<ManifestBlock>> {
     let mut blocks = Vec::new();
-    let mut block = Block::default();
+    let mut block = ManifestBlock::default();
     let (mut begin, mut position, mut digest) = (0, 0, 0);
     let mut rest: &[u8] = text;
     while !rest.is_empty() {
@@ -198,8 +199,8 @@ fn blocks(text: &Shared, column: &Shared) -> Result<Vec<Block>> {
     Ok(blocks)
 }
 
-/// Give `block` its leaves and its part of the column, from `digest` on; where the next begins.
-fn finish(block: &mut Block, leaves: Shared, column: &Shared, digest: usize) -> usize {
+/// Set the leaves of `block` and its part of the column from `digest` on; returns the end of that.
+fn finish(block: &mut ManifestBlock, leaves: Shared, column: &Shared, digest: usize) -> usize {
     let after = block
         .files
         .saturating_mul(DIGEST_BYTES)
@@ -214,22 +215,22 @@ fn finish(block: &mut Block, leaves: Shared, column: &Shared, digest: usize) -> 
     after
 }
 
-/// How many of these lines have a place in the digest column.
+/// Return the number of lines with a place in the digest column.
 fn count_files(lines: &[u8]) -> usize {
     let lines = lines.split_inclusive(|&byte| byte == b'\n');
     let is_file = |line: &&[u8]| !split_before(line, b'\t').1.starts_with(b"\t>");
     lines.filter(is_file).count()
 }
 
-/// Check that the blocks nest and are in tree order; bundle them by their first name.
-fn bundle(blocks: impl Iterator<Item = Block>) -> Result<Vec<InlineDirectory>> {
+/// Check that the blocks nest and are in tree order, and group them by their first name.
+fn bundle(blocks: impl Iterator<Item = ManifestBlock>) -> Result<Vec<InlineDirectory>> {
     let mut inline: Vec<InlineDirectory> = Vec::new();
     let mut above: Vec<Vec<u8>> = Vec::new();
     let mut former = Shared::default();
     for block in blocks {
         let name = nested_name(&block.relative, &former, &mut above).map_err(|error| {
-            let shown = block.relative.get(..200).unwrap_or(&block.relative);
-            error.within(show(shown))
+            let start = block.relative.get(..200).unwrap_or(&block.relative);
+            error.within(show(start))
         })?;
         former = block.relative.clone();
         if let Some(last) = inline.last_mut().filter(|_| above.len() > 1) {
@@ -244,12 +245,13 @@ fn bundle(blocks: impl Iterator<Item = Block>) -> Result<Vec<InlineDirectory>> {
     Ok(inline)
 }
 
-/// The last component of a directory's line; `above` are those of the line before it, `former`.
+/// Return the last component of a directory's line, checking it against the components `above` of
+/// the line before.
 fn nested_name(relative: &[u8], former: &[u8], above: &mut Vec<Vec<u8>>) -> Result<Vec<u8>> {
     let misplaced = || Error::new("a directory without the one above it");
     let outside = parent(relative);
     let depth = relative.split(|&byte| byte == b'/').skip(1).count();
-    let known = depth == 0
+    let has_parent = depth == 0
         || former
             .strip_prefix(outside)
             .is_some_and(|rest| matches!(rest, [] | [b'/', ..]));
@@ -262,7 +264,7 @@ fn nested_name(relative: &[u8], former: &[u8], above: &mut Vec<Vec<u8>>) -> Resu
     }
     let name = unescape(name)?.into_owned();
     check_name(&name)?;
-    if !known {
+    if !has_parent {
         return Err(misplaced());
     }
     if above.get(depth).is_some_and(|beside| name <= *beside) {

@@ -1,15 +1,15 @@
-//! Directories that vanished here and came back there: equal, or with changes inside.
+//! Finds directories that moved: equal ones, or similar ones.
 //!
-//! First come those whose ids are equal, the largest first.  Then those that share at least half
-//! of what is in them, as git has it; what such a pair holds is compared as if the old directory
-//! stood at the new path.  A pair gives way to moves of equal directories out of it and into it
-//! if these bring more.  No directory of a move is inside one of another.
+//! Directories with equal ids come first, the largest first, then those that share at least half
+//! of their content, as in git; such a pair is compared as if the old directory had been at the
+//! new path.  A similar pair gives way to moves of equal directories out of it and into it if these
+//! save more.  No directory of a move is inside a directory of another move.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::error::Result;
-use crate::forest::{Forest, Tree};
+use crate::forest::{Forest, OwnTree};
 use crate::git::object::Kind;
 use crate::git::oid::Oid;
 use crate::likeness::Likeness;
@@ -18,46 +18,46 @@ use crate::objects::ObjectReader;
 use crate::path::RelPath;
 use crate::snapshot::Snapshot;
 
-/// One side of a comparison: its directories that stand there alone, and what its entries may be.
-pub type Alone<'a, R> = (&'a Snapshot<R>, &'a [Tree], u64);
+/// One side of a comparison: the own directories only it has, and the limit of its entries.
+pub type Alone<'a, R> = (&'a Snapshot<R>, &'a [OwnTree], u64);
 
-/// Which directories are renamed.
+/// The moved directories.
 #[derive(Debug, Default)]
 pub struct Moves {
-    sources: HashMap<RelPath, Tree>,
+    sources: HashMap<RelPath, OwnTree>,
     taken: HashSet<RelPath>,
 }
 
 impl Moves {
-    /// Those from `old` to `new`; reads only pieces that one side alone has.
+    /// Find moves from `old` to `new`; reads only pieces that one side has and the other lacks.
     pub fn find<R: ObjectReader>(old: Alone<'_, R>, new: Alone<'_, R>) -> Result<Self> {
         if old.1.is_empty() || new.1.is_empty() {
             return Ok(Self::default());
         }
-        let gone = Forest::read(old.0, old.1, old.2, |_| false)?;
-        let mut known: HashMap<Oid, Vec<usize>> = HashMap::new();
-        for (number, node) in gone.nodes.iter().enumerate() {
-            known.entry(node.tree.oid).or_default().push(number);
+        let removed = Forest::read(old.0, old.1, old.2, |_| false)?;
+        let mut by_id: HashMap<Oid, Vec<usize>> = HashMap::new();
+        for (number, node) in removed.nodes.iter().enumerate() {
+            by_id.entry(node.tree.oid).or_default().push(number);
         }
-        let added = Forest::read(new.0, new.1, new.2, |oid| known.contains_key(oid))?;
-        let likeness = Likeness::of((old.0, &gone), (new.0, &added), &known)?;
-        let mut pairs = Pairs::new(&gone, &added);
-        pairs.match_equal(&known, &likeness);
+        let added = Forest::read(new.0, new.1, new.2, |oid| by_id.contains_key(oid))?;
+        let likeness = Likeness::of((old.0, &removed), (new.0, &added), &by_id)?;
+        let mut pairs = Pairs::new(&removed, &added);
+        pairs.match_equal(&by_id, &likeness);
         pairs.match_alike(old.0, &likeness)?;
         Ok(pairs.moves())
     }
 
-    /// The directory that stands at `new` now, as it was.
-    pub fn source(&self, new: &RelPath) -> Option<&Tree> {
+    /// Return the former directory of the one at `new`.
+    pub fn source(&self, new: &RelPath) -> Option<&OwnTree> {
         self.sources.get(new)
     }
 
-    /// Whether the directory at `old` went elsewhere.
+    /// Return true if the directory at `old` moved.
     pub fn has_taken(&self, old: &RelPath) -> bool {
         self.taken.contains(old)
     }
 
-    /// The move that brings what is at `new`, a directory in a renamed one or such a one itself.
+    /// Return the move that brought the directory at `new`, directly or with a parent.
     pub fn around(&self, new: &RelPath) -> Option<Move> {
         if self.sources.is_empty() {
             return None;
@@ -71,7 +71,7 @@ impl Moves {
     }
 }
 
-/// A renamed directory.
+/// A moved directory.
 #[derive(Debug, Clone)]
 pub struct Move {
     old: RelPath,
@@ -79,7 +79,7 @@ pub struct Move {
 }
 
 impl Move {
-    /// Where the directory at `path`, in the renamed one or itself, was before.
+    /// Return the former path of the directory at `path`, which moved directly or with a parent.
     pub fn before(&self, path: &RelPath) -> RelPath {
         match path.as_bytes().get(self.new.as_bytes().len()..) {
             Some(rest @ [b'/', ..]) => RelPath::trusted([self.old.as_bytes(), rest].concat()),
@@ -87,10 +87,10 @@ impl Move {
         }
     }
 
-    /// What a hardlink in the directory, which named `leader`, names from where it is now.
+    /// Return the leader that the unchanged line of a hardlink names at the new path.
     ///
-    /// A leader is stated as seen from the link; one that would be outside of the module stays.
-    pub fn seen(&self, leader: RelPath) -> RelPath {
+    /// A leader is stated relative to the link; one that would be outside of the module is kept.
+    pub fn translate_leader(&self, leader: RelPath) -> RelPath {
         let old: Vec<&[u8]> = components(&self.old);
         let path: Vec<&[u8]> = components(&leader);
         let shared = old
@@ -98,13 +98,13 @@ impl Move {
             .zip(&path)
             .take_while(|(one, other)| one == other);
         let shared = shared.count();
-        let mut found = components(&self.new);
-        let Some(kept) = found.len().checked_sub(old.len().abs_diff(shared)) else {
+        let mut parts = components(&self.new);
+        let Some(kept) = parts.len().checked_sub(old.len().abs_diff(shared)) else {
             return leader;
         };
-        found.truncate(kept);
-        found.extend(path.iter().skip(shared));
-        RelPath::trusted(found.join(&b'/'))
+        parts.truncate(kept);
+        parts.extend(path.iter().skip(shared));
+        RelPath::trusted(parts.join(&b'/'))
     }
 }
 
@@ -113,14 +113,14 @@ fn components(path: &RelPath) -> Vec<&[u8]> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// Pairs of old and new directories, by number.
+/// The pairs of old and new directories, by number.
 struct Pairs<'a> {
     gone: &'a Forest,
     added: &'a Forest,
-    /// Equal ones: the old one of each new one, and the other way round.
+    /// Equal pairs: the old directory of each new one, and the opposite.
     equal: BTreeMap<usize, usize>,
     equal_of_old: BTreeMap<usize, usize>,
-    /// The old one of each new one that is like it.
+    /// Similar pairs: the old directory of each new one.
     alike: BTreeMap<usize, usize>,
     alike_of_old: BTreeMap<usize, usize>,
 }
@@ -137,15 +137,15 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Pair directories with equal ids, the largest first; each old one serves once.
+    /// Pair directories with equal ids, the largest first; each old one is used once.
     fn match_equal(&mut self, known: &HashMap<Oid, Vec<usize>>, likeness: &Likeness) {
         let nodes = self.added.nodes.iter().enumerate();
-        let mut found: Vec<_> = nodes
+        let mut by_size: Vec<_> = nodes
             .filter_map(|(new, node)| Some((new, known.get(&node.tree.oid)?.clone())))
             .collect();
-        found.sort_by_key(|(new, _)| Reverse(likeness.new.get(*new)));
+        by_size.sort_by_key(|(new, _)| Reverse(likeness.new.get(*new)));
         let mut left: HashMap<Oid, Vec<usize>> = HashMap::new();
-        for (new, mut olds) in found {
+        for (new, mut olds) in by_size {
             let Some(node) = self.added.nodes.get(new) else {
                 continue;
             };
@@ -153,7 +153,7 @@ impl<'a> Pairs<'a> {
                 olds.reverse();
                 olds
             });
-            // What cannot be taken now never can be.
+            // An old directory that cannot be paired now never can be.
             while let Some(old) = olds.pop() {
                 if is_free(self.gone, &self.equal_of_old, old) {
                     self.equal.insert(new, old);
@@ -164,13 +164,13 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Pair directories that have much in common, those first that have most.
+    /// Pair similar directories, beginning with the most similar ones.
     fn match_alike<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,
         likeness: &Likeness,
     ) -> Result<()> {
-        let mut found: Vec<(usize, usize, u64)> = Vec::new();
+        let mut candidates: Vec<(usize, usize, u64)> = Vec::new();
         for (new, votes) in likeness.shared.iter().enumerate() {
             for (&old, &shared) in votes {
                 let sizes = (likeness.old.get(old), likeness.new.get(new));
@@ -179,15 +179,15 @@ impl<'a> Pairs<'a> {
                     .max(sizes.1)
                     .is_some_and(|most| shared >= most.div_ceil(2));
                 if enough && !self.equal.contains_key(&new) {
-                    found.push((new, old, shared));
+                    candidates.push((new, old, shared));
                 }
             }
         }
-        found.sort_by_key(|&(new, old, shared)| {
+        candidates.sort_by_key(|&(new, old, shared)| {
             let renamed = self.added.name(new) != self.gone.name(old);
             (Reverse(shared), renamed, new, old)
         });
-        for (new, old, shared) in found {
+        for (new, old, shared) in candidates {
             if self.may_pair(new, old) && self.has_room(snapshot, new, old)? {
                 self.try_alike(new, old, shared, likeness);
             }
@@ -195,7 +195,7 @@ impl<'a> Pairs<'a> {
         Ok(())
     }
 
-    /// Whether neither is in a pair, nor anything above or below it.
+    /// Return true if neither directory is in a pair, nor any above or below it.
     fn may_pair(&self, new: usize, old: usize) -> bool {
         let mut line = self.gone.line(old);
         !line.any(|old| self.equal_of_old.contains_key(&old))
@@ -203,10 +203,10 @@ impl<'a> Pairs<'a> {
             && is_free(self.added, &self.alike, new)
     }
 
-    /// Whether all that was in the directory can be named at its new path.
+    /// Return true if every path in the directory is short enough at its new place.
     ///
-    /// Only what is in both snapshots certainly can; the rest is not decoded for this, and taken to
-    /// be as long as two lines.
+    /// Only names in both snapshots are certain to fit; the others are not decoded, and taken to be
+    /// as long as two lines.
     fn has_room<R: ObjectReader>(
         &self,
         snapshot: &Snapshot<R>,
@@ -264,7 +264,7 @@ impl<'a> Pairs<'a> {
         self.alike_of_old.insert(old, new);
     }
 
-    /// Whether two directories lie in two others at the same place.
+    /// Return true if two directories are at the same place in two others.
     fn is_same_place(&self, tops: (usize, usize), below: (usize, usize)) -> bool {
         let rest = |forest: &'a Forest, top: usize, below: usize| {
             let path = |number: usize| Some(forest.nodes.get(number)?.tree.path.as_bytes());
@@ -289,7 +289,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// Whether neither a directory nor any above or below it is in `pairs`.
+/// Return true if neither the directory nor any above or below it is in `pairs`.
 fn is_free(forest: &Forest, pairs: &BTreeMap<usize, usize>, number: usize) -> bool {
     let below = pairs.range(forest.branch(number)).next();
     below.is_none()

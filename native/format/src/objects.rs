@@ -1,4 +1,4 @@
-//! Where objects come from, and where they go.
+//! Interfaces to read and write git objects.
 
 use crate::error::Result;
 use crate::git::object::Kind;
@@ -6,20 +6,20 @@ use crate::git::oid::Oid;
 
 /// A store of git objects.
 pub trait ObjectReader {
-    /// The content of an object; an error if it is missing or of another kind.
+    /// Return the content of an object; an error if it is missing or of another kind.
     ///
-    /// Refuses what is larger than `limits::OBJECT_BYTES` before inflating it: nothing behind
-    /// this interface can.
+    /// Refuses objects larger than `limits::OBJECT_BYTES` before inflating them: callers
+    /// cannot.
     fn read(&self, oid: &Oid, kind: Kind) -> Result<Vec<u8>>;
 }
 
-/// Takes git objects.
+/// A destination for git objects.
 pub trait ObjectWriter {
-    /// Keep an object; its id.
+    /// Store an object; returns its id.
     fn write(&mut self, kind: Kind, content: &[u8]) -> Result<Oid>;
 }
 
-/// Keeps nothing: only ids are wanted.
+/// A writer that only computes ids.
 #[derive(Debug, Clone, Copy)]
 pub struct Ids;
 

@@ -1,25 +1,25 @@
-//! The git tree of one directory that does not stand in its parent's manifest (FORMAT.md, "Trees").
+//! The git tree of a directory that is not inlined in its parent's manifest (FORMAT.md, "Trees").
 //!
-//! Takes the tree apart and reads nothing below it.
+//! Decodes the tree, and reads nothing below it.
 
 use crate::error::{Error, Result};
 use crate::git::oid::Oid;
 use crate::git::tree::decode_tree;
 use crate::path::{RelPath, at, check_name, quote, show};
 
-/// Where one piece of a manifest is to be found; equal pieces have equal ids.
+/// The ids of one piece of a manifest; equal pieces have equal ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Piece {
-    /// The text.
+    /// The id of the text.
     pub manifest: Oid,
-    /// Its digest column; none: no digests.
+    /// The id of the digest column, if there are digests.
     pub column: Option<Oid>,
 }
 
-/// What the git tree of a directory names.
+/// The items of the git tree of a directory.
 #[derive(Debug, Clone)]
 pub struct OwnDirectory {
-    /// Where it is.
+    /// The path.
     pub path: RelPath,
     /// The manifest, or its first piece if it is cut.
     pub manifest: Piece,
@@ -27,12 +27,12 @@ pub struct OwnDirectory {
     pub pieces: Option<Oid>,
     /// The tree of their digest columns.
     pub piece_digests: Option<Oid>,
-    /// Raw names of subdirectories with trees of their own, and their ids; sorted by name.
+    /// The raw names of subdirectories with trees of their own, and their ids; sorted by name.
     pub children: Vec<(Vec<u8>, Oid)>,
 }
 
 impl OwnDirectory {
-    /// The directory at `path` whose git tree is `data`.
+    /// Decode the git tree `data` of the directory at `path`.
     pub fn decode(path: RelPath, data: &[u8]) -> Result<Self> {
         let place = |error| at(&path, error);
         let mut children = Vec::new();
@@ -71,7 +71,7 @@ impl OwnDirectory {
         })
     }
 
-    /// The id of the subdirectory `name`, if it has a tree of its own.
+    /// Return the id of the subdirectory `name`, if it has a tree of its own.
     pub fn child(&self, name: &[u8]) -> Option<Oid> {
         let at = self
             .children

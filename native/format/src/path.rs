@@ -1,6 +1,6 @@
-//! Paths below a module, as raw bytes; and how they are shown to people.
+//! Paths below a module, as raw bytes, and their form for people.
 //!
-//! A `RelPath` in hand is safe: no empty, `.`, `..` or reserved component, no NUL, not absolute,
+//! A `RelPath` is valid: no empty, `.`, `..` or reserved component, no NUL, not absolute,
 //! within the limits.
 
 use std::cmp::Ordering;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 use crate::error::{Error, Result};
 use crate::limits::{NAME_BYTES, PATH_BYTES};
 
-/// Names, in any case, what programs put aside below a module: rsync's --delay-updates, and ours.
+/// A name, in any case, of folders for temporary files: of rsync's --delay-updates, and of huai.
 const RESERVED: &[u8] = b".~tmp~";
 
 /// A path relative to the module; empty for the module's own directory.
@@ -17,12 +17,12 @@ const RESERVED: &[u8] = b".~tmp~";
 pub struct RelPath(Vec<u8>);
 
 impl RelPath {
-    /// The module's own directory.
+    /// Return the module's own directory.
     pub fn root() -> Self {
         Self::default()
     }
 
-    /// Check `raw` once.
+    /// Check a raw path.
     pub fn parse(raw: &[u8]) -> Result<Self> {
         if raw.len() > PATH_BYTES {
             let rule = format!("a path of {} bytes exceeds {PATH_BYTES}", raw.len());
@@ -34,22 +34,22 @@ impl RelPath {
         Ok(Self(raw.to_vec()))
     }
 
-    /// A path that was checked before, by whoever hands it over.
+    /// Make a path that the caller has checked.
     pub fn trusted(raw: Vec<u8>) -> Self {
         Self(raw)
     }
 
-    /// What it is made of.
+    /// Return the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Whether it is the module's own directory.
+    /// Return true if it is the module's own directory.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// `name`, which is checked and may be several components, inside this directory.
+    /// Append `name`, which is checked and may have several components.
     #[must_use]
     pub fn join(&self, name: &[u8]) -> Self {
         let mut path = Vec::with_capacity(self.joined_length(name.len()));
@@ -61,24 +61,24 @@ impl RelPath {
         Self(path)
     }
 
-    /// `join`, unless that is too long for a path.
+    /// Append `name`, unless the path becomes too long.
     pub fn try_join(&self, name: &[u8]) -> Result<Self> {
         if self.joined_length(name.len()) > PATH_BYTES {
             let rule = format!("a path of more than {PATH_BYTES} bytes");
-            let shown = self.join(name);
-            let shown = shown.as_bytes().get(..200).unwrap_or(shown.as_bytes());
-            return Err(Error::new(rule).within(show(shown)));
+            let joined = self.join(name);
+            let joined = joined.as_bytes().get(..200).unwrap_or(joined.as_bytes());
+            return Err(Error::new(rule).within(show(joined)));
         }
         Ok(self.join(name))
     }
 
-    /// How long the path of something in this directory is, that has a name so long.
+    /// Return the length of a path in this directory with a name of `name` bytes.
     pub fn joined_length(&self, name: usize) -> usize {
         let slash = usize::from(!self.is_root());
         self.0.len().saturating_add(slash).saturating_add(name)
     }
 
-    /// The directories above, nearest first, the module's own last; none for that one.
+    /// Return the directories above, nearest first, the module's own last; none for that one.
     pub fn ancestors(&self) -> impl Iterator<Item = &[u8]> {
         let mut left = Some(self.as_bytes()).filter(|path| !path.is_empty());
         std::iter::from_fn(move || {
@@ -89,13 +89,13 @@ impl RelPath {
     }
 }
 
-/// The directory that holds `path`; empty for a top-level name.
+/// Return the directory that contains `path`; empty for a top-level name.
 pub fn parent(path: &[u8]) -> &[u8] {
     let slash = path.iter().rposition(|&byte| byte == b'/');
     slash.and_then(|at| path.get(..at)).unwrap_or_default()
 }
 
-/// The directory above the last name of a path, and that name.
+/// Split a path into its directory and its last component.
 pub fn split(path: &[u8]) -> (&[u8], &[u8]) {
     let above = parent(path);
     let rest = path.get(above.len()..).unwrap_or_default();
@@ -107,17 +107,17 @@ pub fn split(path: &[u8]) -> (&[u8], &[u8]) {
     (above, name.unwrap_or_default())
 }
 
-/// The last component of a path.
+/// Return the last component of a path.
 pub fn basename(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
 }
 
-/// Whether a name is rsync's and huai's own, whatever it is the name of.
+/// Return true if a name is reserved for rsync's and huai's temporary files.
 pub fn is_reserved(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(RESERVED)
 }
 
-/// Whether `name` can be one component of a path.
+/// Check that `name` can be a component of a path.
 pub fn check_name(name: &[u8]) -> Result<()> {
     if is_reserved(name) {
         let rule = format!(
@@ -142,39 +142,39 @@ pub fn check_name(name: &[u8]) -> Result<()> {
         )));
     }
     if name.contains(&0) || name.contains(&b'/') {
-        let shown = show(name.get(..80).unwrap_or(name));
-        return Err(Error::new(format!("a name holds NUL or '/': {shown}")));
+        let start = show(name.get(..80).unwrap_or(name));
+        return Err(Error::new(format!("a name holds NUL or '/': {start}")));
     }
     Ok(())
 }
 
-/// Compares by components, so that a directory stands right before what it holds.
+/// Compare paths by components, so that a directory precedes its entries.
 pub fn path_order(one: &[u8], other: &[u8]) -> Ordering {
-    // No name holds NUL, which sorts before any byte.
+    // No name has a NUL, which sorts before any other byte.
     let key = |&byte: &u8| if byte == b'/' { 0 } else { byte };
     one.iter().map(key).cmp(other.iter().map(key))
 }
 
-/// The same error, which is about `place`.
+/// Add `place` to an error.
 pub(crate) fn at(place: &RelPath, error: Error) -> Error {
     error.within(show(place.as_bytes()))
 }
 
-/// A path for people: undecodable bytes and control characters escaped.
+/// Format a path for people: undecodable bytes and control characters are escaped.
 pub fn show(path: &[u8]) -> String {
     if path.is_empty() {
         return ".".to_owned();
     }
-    let mut shown = String::with_capacity(path.len());
+    let mut text = String::with_capacity(path.len());
     for chunk in path.utf8_chunks() {
         for letter in chunk.valid().chars() {
-            show_char(letter, &mut shown);
+            show_char(letter, &mut text);
         }
         for byte in chunk.invalid() {
-            let _ = write!(shown, "\\x{byte:02x}");
+            let _ = write!(text, "\\x{byte:02x}");
         }
     }
-    shown
+    text
 }
 
 fn show_char(letter: char, shown: &mut String) {
@@ -191,22 +191,22 @@ fn show_char(letter: char, shown: &mut String) {
 }
 
 fn is_printable(letter: char) -> bool {
-    // As part of a string: a combining mark by itself would be escaped.
+    // As part of a string: a combining mark alone would be escaped.
     matches!(letter, '\'' | '"' | '\\')
         || String::from_iter(['a', letter]).escape_debug().count() == 2
 }
 
-/// `shown` in quotes.
-pub fn quote(shown: &str) -> String {
-    let shown = shown.replace('\\', "\\\\");
-    if shown.contains('\'') && !shown.contains('"') {
-        format!("\"{shown}\"")
+/// Put `shown` in quotes.
+pub fn quote(escaped: &str) -> String {
+    let escaped = escaped.replace('\\', "\\\\");
+    if escaped.contains('\'') && !escaped.contains('"') {
+        format!("\"{escaped}\"")
     } else {
-        format!("'{}'", shown.replace('\'', "\\'"))
+        format!("'{}'", escaped.replace('\'', "\\'"))
     }
 }
 
-/// Bytes of a line for people, in quotes; whatever is not ASCII is escaped.
+/// Format bytes of a line for people, in quotes; bytes that are not ASCII are escaped.
 pub fn quote_bytes(raw: &[u8]) -> String {
     let mark = if raw.contains(&b'\'') && !raw.contains(&b'"') {
         '"'

@@ -1,45 +1,45 @@
-//! Which paths a pattern of rsync's --exclude and --filter matches, as its exclude.c has it:
+//! Matches paths with patterns of rsync's --exclude and --filter, as in its exclude.c:
 //!
 //! - without a slash or `**`: the last component
 //! - with a slash in front: the whole path
 //! - with `**`: the path from its start or from after any slash
 //! - with any other slash: as many of the last components as the pattern has
 //! - with a slash at the end: directories only
-//! - `dir/***`: `dir`, if it is a directory, and all below it
+//! - `dir/***`: `dir`, if it is a directory, and everything below it
 
 use crate::wildmatch::Glob;
 
-/// A pattern.
+/// A pattern of a filter rule.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     place: Place,
     glob: Glob,
     directories: bool,
-    /// It is `dir/***`, of which `glob` has `dir`.
+    /// True for `dir/***`; then `glob` is `dir`.
     with_all_below: bool,
-    /// What all paths that match begin with, in so far as that is plain.
+    /// The literal start of all paths that match, as far as known.
     head: Vec<u8>,
 }
 
-/// Which part of a path has to match.
+/// The part of a path that has to match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// The last component.
     Name,
-    /// All of it.
+    /// The whole path.
     Whole,
-    /// All of it with a slash in front.
+    /// The whole path with a slash in front.
     FromSlash,
-    /// The rest after any slash, or all of it.
+    /// The rest after any slash, or the whole path.
     AfterAnySlash,
-    /// The last components: one more than it has slashes.
+    /// The last components: one more than this number of slashes.
     Last(usize),
-    /// It cannot match.
+    /// The pattern cannot match.
     Nothing,
 }
 
 impl Pattern {
-    /// Like rsync, refuses none.
+    /// Parse a pattern; like rsync, accepts any text.
     #[must_use]
     pub fn new(text: &[u8]) -> Self {
         let shorter = text
@@ -69,7 +69,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it looks at names alone, or at no path that begins with one of `directories`.
+    /// Return true if it matches names only, or no path below one of `directories`.
     pub(crate) fn is_blind_below(&self, directories: [&[u8]; 2]) -> bool {
         self.place == Place::Name
             || directories.iter().all(|directory| {
@@ -78,17 +78,17 @@ impl Pattern {
             })
     }
 
-    /// Returns true if it matches the entry `name` of the directory at `above`.
+    /// Return true if it matches the entry `name` of the directory at `above`.
     #[must_use]
     pub fn matches_entry(&self, above: &[u8], name: &[u8], directory: bool) -> bool {
         if self.place == Place::Name || above.is_empty() {
             return self.matches(name, directory);
         }
-        // Most patterns that scans have are of one entry at the top.
+        // Most patterns of scans match one entry at the top.
         self.may_match_below(above) && self.matches(&[above, b"/", name].concat(), directory)
     }
 
-    /// False: it matches no path below `directory`.
+    /// Return false if it matches no path below `directory`.
     fn may_match_below(&self, directory: &[u8]) -> bool {
         let most = self.head.len().min(directory.len());
         self.head.get(..most) == directory.get(..most)
@@ -133,7 +133,7 @@ impl Pattern {
     }
 }
 
-/// `text` is without the slash at its end, `glob` also without the one in front.
+/// Return the part to match; `text` has no slash at its end, `glob` also none in front.
 fn place(text: &[u8], glob: &Glob) -> Place {
     let slashes = slashes(text).count();
     let deep = text.windows(2).any(|pair| pair == b"**");
@@ -183,9 +183,9 @@ mod tests {
             for (paths, expected) in [(matching, true), (others, false)] {
                 for path in paths.split_ascii_whitespace() {
                     let plain = path.trim_end_matches('/');
-                    let found = Pattern::new(pattern.as_bytes())
+                    let is_match = Pattern::new(pattern.as_bytes())
                         .matches(plain.as_bytes(), plain.len() < path.len());
-                    assert_eq!(found, expected, "{pattern} {path}");
+                    assert_eq!(is_match, expected, "{pattern} {path}");
                 }
             }
         }

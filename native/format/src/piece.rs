@@ -1,7 +1,7 @@
-//! The radix tree that holds the pieces of a cut manifest (FORMAT.md, "Pieces").
+//! Reads the radix tree of the pieces of a cut manifest (FORMAT.md, "Pieces").
 //!
-//! Knows names and ids only, never what a piece says.  A tree is refused unless it is the one
-//! that a writer makes; that also bounds what a hostile one can cost, because no part of it can
+//! Uses names and ids only, never the content of a piece.  A tree is refused unless a writer would
+//! make the same one.  That also bounds the cost of a hostile tree, because no part of it can
 //! be used under two names.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use crate::limits::{FANOUT, KEY_DIGITS};
 use crate::objects::ObjectReader;
 use crate::path::{RelPath, at, quote, show};
 
-/// Ends the name of a digest column: by the end of its path git tells it from the piece it is of.
+/// The end of the name of a digest column, by which git tells it from its piece.
 pub(crate) const COLUMN_SUFFIX: &[u8] = b".d";
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -24,10 +24,10 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 /// The name of a piece in its tree.
 pub type Key = [u8; KEY_DIGITS];
 
-/// Ids by key.
-pub type Found = BTreeMap<Key, Oid>;
+/// The ids of pieces by key.
+pub type PieceIds = BTreeMap<Key, Oid>;
 
-/// The key of the piece that begins with `start`.
+/// Return the key of the piece that begins with `start`.
 pub fn piece_key(start: &[u8]) -> Key {
     let hash = Sha256::digest(start);
     std::array::from_fn(|place| {
@@ -39,14 +39,14 @@ pub fn piece_key(start: &[u8]) -> Key {
     })
 }
 
-/// What the items of a tree of pieces name.
+/// An item of a tree of pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Item {
     Piece(Key, Oid),
     Digit(u8, Oid),
 }
 
-/// The tree `p` or `q` of one directory and where to read it.
+/// The tree `p` or `q` of one directory, with its reader.
 pub struct PieceTree<'a, R> {
     reader: &'a R,
     tree: Option<Oid>,
@@ -55,7 +55,7 @@ pub struct PieceTree<'a, R> {
 }
 
 impl<'a, R: ObjectReader> PieceTree<'a, R> {
-    /// The texts; `tree` may be none: no pieces at all.
+    /// Read the tree of texts; `None` is an empty tree.
     pub fn texts(reader: &'a R, tree: Option<Oid>, place: &'a RelPath) -> Self {
         let suffix = b"";
         Self {
@@ -66,7 +66,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
         }
     }
 
-    /// The digest columns.
+    /// Read the tree of digest columns.
     pub fn columns(reader: &'a R, tree: Option<Oid>, place: &'a RelPath) -> Self {
         let suffix = COLUMN_SUFFIX;
         Self {
@@ -77,71 +77,72 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
         }
     }
 
-    /// All pieces.
-    pub fn all(&self) -> Result<Found> {
-        let mut found = Found::new();
+    /// Return all pieces.
+    pub fn all(&self) -> Result<PieceIds> {
+        let mut pieces = PieceIds::new();
         if let Some(tree) = self.tree {
-            self.collect(tree, &[], &mut found)?;
+            self.collect(tree, &[], &mut pieces)?;
         }
-        Ok(found)
+        Ok(pieces)
     }
 
-    /// The ids of `keys`, as far as they exist; reads only the trees on the way to them.
-    pub fn look_up(&self, keys: &BTreeSet<Key>) -> Result<Found> {
-        let mut found = Found::new();
+    /// Return the ids of those `keys` that exist; reads only the trees on the way to them.
+    pub fn look_up(&self, keys: &BTreeSet<Key>) -> Result<PieceIds> {
+        let mut pieces = PieceIds::new();
         if keys.len() > FANOUT {
-            found = self.all()?;
-            found.retain(|key, _| keys.contains(key));
-            return Ok(found);
+            pieces = self.all()?;
+            pieces.retain(|key, _| keys.contains(key));
+            return Ok(pieces);
         }
-        let wanted: Vec<Key> = keys.iter().copied().collect();
-        let mut pending: Vec<(Option<Oid>, Vec<u8>, Vec<Key>)> = vec![(self.tree, vec![], wanted)];
-        while let Some((tree, prefix, wanted)) = pending.pop() {
-            let Some(tree) = tree.filter(|_| !wanted.is_empty()) else {
+        let sorted_keys: Vec<Key> = keys.iter().copied().collect();
+        let mut pending: Vec<(Option<Oid>, Vec<u8>, Vec<Key>)> =
+            vec![(self.tree, vec![], sorted_keys)];
+        while let Some((tree, prefix, sorted_keys)) = pending.pop() {
+            let Some(tree) = tree.filter(|_| !sorted_keys.is_empty()) else {
                 continue;
             };
             for item in self.node(tree, &prefix)? {
                 match item {
-                    Item::Piece(key, oid) if wanted.contains(&key) => {
-                        found.insert(key, oid);
+                    Item::Piece(key, oid) if sorted_keys.contains(&key) => {
+                        pieces.insert(key, oid);
                     }
                     Item::Piece(..) => {}
                     Item::Digit(digit, oid) => {
                         let inside = longer(&prefix, digit);
-                        let below = wanted.iter().filter(|key| key.starts_with(&inside));
+                        let below = sorted_keys.iter().filter(|key| key.starts_with(&inside));
                         let below = below.copied().collect();
                         pending.push((Some(oid), inside, below));
                     }
                 }
             }
         }
-        Ok(found)
+        Ok(pieces)
     }
 
-    /// The items of one tree: pieces only, or trees only; at least one.
+    /// Read the items of one tree: all pieces or all trees, and at least one.
     fn node(&self, tree: Oid, prefix: &[u8]) -> Result<Vec<Item>> {
         let place = |error: Error| at(self.place, error);
         let data = self.reader.read(&tree, Kind::Tree)?;
         let items = decode_tree(&data).map_err(place)?;
         let split = items.first().is_some_and(|item| item.is_tree) && prefix.len() < KEY_DIGITS;
         let parse = |item: &TreeItem<'_>| {
-            let found = if split {
+            let parsed = if split {
                 digit(item)
             } else {
                 self.piece(item, prefix)
             };
-            found.ok_or_else(|| {
+            parsed.ok_or_else(|| {
                 let name = quote(&show(item.name.get(..80).unwrap_or(item.name)));
                 place(Error::new(format!("an unknown piece {name}")))
             })
         };
-        let found: Vec<Item> = items.iter().map(parse).collect::<Result<_>>()?;
-        if found.is_empty() || (!split && found.len() > FANOUT) {
+        let parsed: Vec<Item> = items.iter().map(parse).collect::<Result<_>>()?;
+        if parsed.is_empty() || (!split && parsed.len() > FANOUT) {
             return Err(place(Error::new(
                 "a tree of pieces that is empty or too large",
             )));
         }
-        Ok(found)
+        Ok(parsed)
     }
 
     fn piece(&self, item: &TreeItem<'_>, prefix: &[u8]) -> Option<Item> {
@@ -150,8 +151,8 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
         good.then_some(Item::Piece(*key, item.oid))
     }
 
-    /// All pieces at or below an item.
-    fn below(&self, item: Option<&Item>, prefix: &[u8], found: &mut Found) -> Result<()> {
+    /// Collect all pieces at or below an item.
+    fn below(&self, item: Option<&Item>, prefix: &[u8], found: &mut PieceIds) -> Result<()> {
         match item {
             None => Ok(()),
             Some(Item::Piece(key, oid)) => {
@@ -162,8 +163,8 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
         }
     }
 
-    /// All pieces in `tree`, which stands at `prefix`.
-    fn collect(&self, tree: Oid, prefix: &[u8], found: &mut Found) -> Result<()> {
+    /// Collect all pieces in `tree`, which is at `prefix`.
+    fn collect(&self, tree: Oid, prefix: &[u8], found: &mut PieceIds) -> Result<()> {
         let mut open = vec![self.open(tree, prefix, found)?];
         while let Some(level) = open.last_mut() {
             match level.items.next() {
@@ -189,7 +190,7 @@ impl<'a, R: ObjectReader> PieceTree<'a, R> {
         Ok(())
     }
 
-    fn open(&self, tree: Oid, prefix: &[u8], found: &Found) -> Result<Level> {
+    fn open(&self, tree: Oid, prefix: &[u8], found: &PieceIds) -> Result<Level> {
         Ok(Level {
             items: self.node(tree, prefix)?.into_iter(),
             prefix: prefix.to_vec(),
@@ -207,12 +208,12 @@ struct Level {
     is_split: bool,
 }
 
-/// The pieces of each side that the other has not; reads no tree that both have.
+/// Return the pieces of each side that the other lacks; reads no tree that both have.
 pub fn unequal<R: ObjectReader>(
     old: &PieceTree<'_, R>,
     new: &PieceTree<'_, R>,
-) -> Result<(Found, Found)> {
-    let (mut gone, mut added) = (Found::new(), Found::new());
+) -> Result<(PieceIds, PieceIds)> {
+    let (mut gone, mut added) = (PieceIds::new(), PieceIds::new());
     let mut pending: Vec<(Vec<u8>, Oid, Oid)> = Vec::new();
     if let (Some(before), Some(after)) = (old.tree, new.tree) {
         pending.push((vec![], before, after));

@@ -1,6 +1,6 @@
-//! Writing the radix tree that holds the pieces of a cut manifest (FORMAT.md, "Pieces").
+//! Writes the radix tree of the pieces of a cut manifest (FORMAT.md, "Pieces").
 //!
-//! Knows names and ids only, never what a piece says; `piece` reads it.
+//! Uses names and ids only, never the content of a piece; `piece` reads it.
 
 use crate::error::Result;
 use crate::git::object::Kind;
@@ -8,11 +8,11 @@ use crate::git::oid::Oid;
 use crate::git::tree::{TreeItem, encode_tree};
 use crate::limits::FANOUT;
 use crate::objects::ObjectWriter;
-use crate::piece::{Found, Key};
+use crate::piece::{Key, PieceIds};
 
-/// Writes the tree of pieces, each named by its key and `suffix`; its id.
+/// Write the tree of pieces, each named by its key and `suffix`; returns its id.
 pub(crate) fn write_pieces(
-    pieces: &Found,
+    pieces: &PieceIds,
     suffix: &[u8],
     writer: &mut impl ObjectWriter,
 ) -> Result<Oid> {
@@ -20,8 +20,8 @@ pub(crate) fn write_pieces(
     write_level(&pieces, 0, suffix, writer)
 }
 
-/// The same for those that have `depth` digits in common: split by the next one where they are
-/// many.  No deeper than a key is long.
+/// Write the tree of pieces that share their first `depth` digits: split by the next digit if
+/// there are many, and no deeper than a key is long.
 fn write_level(
     pieces: &[(&Key, &Oid)],
     depth: usize,
@@ -38,8 +38,8 @@ fn write_level(
             names.push((name.into_iter().collect(), oid));
         }
     } else {
-        let whole = |(key, oid): &(&Key, &Oid)| ([key.as_slice(), suffix].concat(), **oid);
-        names.extend(pieces.iter().map(whole));
+        let named_item = |(key, oid): &(&Key, &Oid)| ([key.as_slice(), suffix].concat(), **oid);
+        names.extend(pieces.iter().map(named_item));
     }
     let items = names.iter().map(|(name, oid)| TreeItem {
         name,

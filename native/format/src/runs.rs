@@ -1,6 +1,6 @@
 //! The unequal parts of one directory's manifest on both sides of a comparison.
 //!
-//! A piece that both sides have covers the same names on both, and so does what lies between two
+//! A piece that both sides have covers the same names on both, and so does the range between two
 //! starts that both sides have: only a few pieces are held at a time, and equal ones are not read.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,22 +14,22 @@ use crate::manifest::{InlineDirectory, Listing, Manifest};
 use crate::objects::ObjectReader;
 use crate::own_directory::{OwnDirectory, Piece};
 use crate::path::{RelPath, at, quote, show};
-use crate::piece::{Found, PieceTree, unequal};
+use crate::piece::{PieceIds, PieceTree, unequal};
 use crate::snapshot::{PieceName, Snapshot, Start};
 
 type Pieces = BTreeMap<PieceName, Piece>;
 type Pair = (Option<PieceName>, Option<PieceName>);
 
-/// One of the two snapshots, and what may still be read of it.
+/// One of the two snapshots, and its remaining limit.
 #[derive(Debug)]
-pub struct Side<R> {
-    /// Its objects.
+pub struct ComparedSide<R> {
+    /// The snapshot.
     pub snapshot: Snapshot<R>,
-    /// What may still be met.
+    /// The entries that may still be read.
     pub limit: EntryLimit,
 }
 
-impl<R: ObjectReader> Side<R> {
+impl<R: ObjectReader> ComparedSide<R> {
     /// Read one piece, and count it.
     fn manifest(&mut self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Manifest> {
         let text = self.snapshot.text(name, piece, place)?;
@@ -48,9 +48,9 @@ impl<R: ObjectReader> Side<R> {
 /// Neighbouring pieces of one side.
 #[derive(Debug)]
 pub struct PieceRun {
-    /// The directory, as far as it lies in these pieces.
+    /// The part of the directory that is in these pieces.
     pub own: Listing,
-    /// Subdirectories in them, by raw name.
+    /// The subdirectories in these pieces, by raw name.
     pub inline: BTreeMap<Vec<u8>, InlineDirectory>,
 }
 
@@ -82,7 +82,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Those of one directory; reads trees, and of pieces only their starts.
+    /// Find the runs of one directory; reads trees, and of pieces only their starts.
     pub fn new<R: ObjectReader>(
         old: (&Snapshot<R>, &OwnDirectory),
         new: (&Snapshot<R>, &OwnDirectory),
@@ -96,11 +96,11 @@ impl Runs {
         })
     }
 
-    /// The next ones.
+    /// Return the next run of both sides.
     pub fn next<R: ObjectReader>(
         &mut self,
-        old: &mut Side<R>,
-        new: &mut Side<R>,
+        old: &mut ComparedSide<R>,
+        new: &mut ComparedSide<R>,
         path: &RelPath,
     ) -> Result<Option<(PieceRun, PieceRun)>> {
         let Some(mut pair) = self.pairs.next() else {
@@ -114,7 +114,7 @@ impl Runs {
             if let Some((name, piece)) = pair.1.and_then(|name| self.added.remove_entry(&name)) {
                 after.push(new.manifest(name, &piece, path)?);
             }
-            // Where both sides begin a piece, another run begins.
+            // Another run begins where a piece begins on both sides.
             let one_sided = |pair: &Pair| pair.0.is_none() || pair.1.is_none();
             let Some(next) = self.pairs.next_if(one_sided) else {
                 break;
@@ -126,7 +126,7 @@ impl Runs {
     }
 }
 
-/// Names of pieces that begin at one place, in the order of these.
+/// Return the pieces sorted by their starts, paired where both sides begin a piece.
 fn by_start<R: ObjectReader>(
     old: &(&Snapshot<R>, &OwnDirectory),
     gone: &Pieces,
@@ -156,33 +156,37 @@ fn by_start<R: ObjectReader>(
     Ok(starts.into_values().collect())
 }
 
-/// The pieces of each side that the other has not.
+/// Return the pieces of each side that the other lacks.
 fn unequal_pieces<R: ObjectReader>(
     old: (&Snapshot<R>, &OwnDirectory),
     new: (&Snapshot<R>, &OwnDirectory),
 ) -> Result<(Pieces, Pieces)> {
     let (here, there) = (Trees::of(old), Trees::of(new));
-    let (mut gone, mut added) = unequal(&here.texts, &there.texts)?;
+    let (mut removed, mut added) = unequal(&here.texts, &there.texts)?;
     let (gone_columns, added_columns) = unequal(&here.columns, &there.columns)?;
     let columns: BTreeSet<_> = gone_columns
         .keys()
         .chain(added_columns.keys())
         .copied()
         .collect();
-    let known = |key: &_| gone.contains_key(key) || added.contains_key(key);
-    let column_only = columns.iter().copied().filter(|key| !known(key)).collect();
-    gone.extend(here.texts.look_up(&column_only)?);
+    let is_unequal = |key: &_| removed.contains_key(key) || added.contains_key(key);
+    let column_only = columns
+        .iter()
+        .copied()
+        .filter(|key| !is_unequal(key))
+        .collect();
+    removed.extend(here.texts.look_up(&column_only)?);
     added.extend(there.texts.look_up(&column_only)?);
-    let mut gone = here.pieces(&gone, gone_columns, &columns)?;
+    let mut removed = here.pieces(&removed, gone_columns, &columns)?;
     let mut added = there.pieces(&added, added_columns, &columns)?;
     if old.1.manifest != new.1.manifest {
-        gone.insert(None, old.1.manifest);
+        removed.insert(None, old.1.manifest);
         added.insert(None, new.1.manifest);
     }
-    Ok((gone, added))
+    Ok((removed, added))
 }
 
-/// The two trees of pieces that one directory has.
+/// The two trees of pieces of one directory.
 struct Trees<'a, R> {
     texts: PieceTree<'a, R>,
     columns: PieceTree<'a, R>,
@@ -199,11 +203,11 @@ impl<'a, R: ObjectReader> Trees<'a, R> {
         }
     }
 
-    /// Pieces from texts and columns; those not `known` to differ are looked up.
+    /// Join texts and columns to pieces; those not `known` to differ are looked up.
     fn pieces(
         &self,
-        texts: &Found,
-        mut columns: Found,
+        texts: &PieceIds,
+        mut columns: PieceIds,
         known: &BTreeSet<crate::piece::Key>,
     ) -> Result<Pieces> {
         let unknown = texts

@@ -1,7 +1,7 @@
-//! A part of a snapshot as a tree gets it: what filters let through, with what modes.
+//! The part of a snapshot that filters select, with the modes that the local tree gets.
 //!
 //! An entry depends on the rules and on itself alone, so a hardlink whose leader is left out is a
-//! file of its own.  Manifests of directories that are left out are not read.
+//! separate file.  Manifests of excluded directories are not read.
 
 use std::collections::VecDeque;
 
@@ -14,59 +14,59 @@ use crate::objects::ObjectReader;
 use crate::path::RelPath;
 use crate::snapshot::Snapshot;
 
-/// Which mode is made of a stated one: the bits of `kept` stay, those of `set` are added.
+/// A change of modes: the bits of `kept` stay, those of `set` are added.
 #[derive(Debug, Clone, Copy)]
 pub struct ModeRule {
-    /// Bits that stay as they are stated.
+    /// The bits that stay as stated.
     pub kept: u16,
-    /// Bits that are always there.
+    /// The bits that are always set.
     pub set: u16,
 }
 
-/// What is done about modes.
+/// The changes of modes by type.
 #[derive(Debug, Clone, Copy)]
 pub struct Modes {
-    /// Of files.
+    /// The rule for files.
     pub file: ModeRule,
-    /// Of directories.
+    /// The rule for directories.
     pub directory: ModeRule,
-    /// What is there keeps its own.
+    /// True if existing entries keep their mode.
     pub local: bool,
 }
 
 impl Modes {
-    /// The mode that `entry` has to have; none: any is right.
+    /// Return the mode that `entry` must have; `None` if any is right.
     pub fn of(&self, entry: &Entry<'_>) -> Option<u16> {
         let rule = match entry.body {
             Body::File { .. } => self.file,
             Body::Directory => self.directory,
-            // Linux gives every symlink the same one.
+            // Linux gives every symlink the same mode.
             Body::Symlink { .. } => return None,
         };
         (!self.local).then_some(entry.mode & rule.kept | rule.set)
     }
 }
 
-/// Where the listings of a selection come from.
+/// The source of the listings of a selection.
 #[derive(Debug)]
-pub enum Source {
-    /// They are read one after the other.
+pub enum ListingSource {
+    /// A walk that reads them one by one.
     Walk(Walk),
-    /// They were read before.
+    /// Listings that were read before.
     Read(VecDeque<Listing>),
 }
 
-/// What is selected of a snapshot.
+/// The selected part of a snapshot.
 #[derive(Debug)]
 pub struct Selection<R> {
     snapshot: Snapshot<R>,
-    source: Source,
+    source: ListingSource,
     selectors: Vec<Selector>,
 }
 
 impl<R: ObjectReader> Selection<R> {
-    /// What all of `selectors` reach.
-    pub fn new(snapshot: Snapshot<R>, source: Source, selectors: Vec<Selector>) -> Self {
+    /// Select the entries that all `selectors` reach.
+    pub fn new(snapshot: Snapshot<R>, source: ListingSource, selectors: Vec<Selector>) -> Self {
         Self {
             snapshot,
             source,
@@ -74,7 +74,7 @@ impl<R: ObjectReader> Selection<R> {
         }
     }
 
-    /// The next directory, with leaves that may not be selected.
+    /// Return the next directory, with leaves that may not be selected.
     pub fn next_directory(&mut self) -> Result<Option<Listing>> {
         let selectors = &mut self.selectors;
         let mut reached = |path: &RelPath| {
@@ -82,8 +82,8 @@ impl<R: ObjectReader> Selection<R> {
             selectors.all(|each| each.reaches(path.as_bytes(), true))
         };
         match &mut self.source {
-            Source::Walk(walk) => walk.next_of(&self.snapshot, reached),
-            Source::Read(listings) => {
+            ListingSource::Walk(walk) => walk.next_of(&self.snapshot, reached),
+            ListingSource::Read(listings) => {
                 while let Some(listing) = listings.pop_front() {
                     if reached(&listing.path) {
                         return Ok(Some(listing));
@@ -94,8 +94,8 @@ impl<R: ObjectReader> Selection<R> {
         }
     }
 
-    /// A leaf of the last directory as the tree gets it, but for its mode; none if it is not
-    /// selected.
+    /// Return a leaf of the last directory as the local tree gets it, apart from its mode, if it
+    /// is selected.
     pub fn admitted<'a>(&mut self, directory: &RelPath, entry: Entry<'a>) -> Option<Entry<'a>> {
         let mut selectors = self.selectors.iter_mut();
         selectors.try_fold(entry, |entry, each| each.admitted(directory, entry))

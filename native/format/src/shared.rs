@@ -1,9 +1,9 @@
-//! A part of a text that others hold parts of as well.
+//! A part of a text, which stays in memory as long as any part of it is used.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Bytes that are held as long as anybody has a part of them.
+/// Reference-counted bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Shared {
     whole: Arc<Vec<u8>>,
@@ -12,7 +12,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The bytes of this part that stand at `from` and before `to`; none if it has no such.
+    /// Return the bytes from `from` up to `to`; empty if there are none.
     #[must_use]
     pub fn part(&self, from: usize, to: usize) -> Self {
         let begin = self.from.saturating_add(from).min(self.to);

@@ -1,6 +1,6 @@
-//! SSH keys and signatures (OpenSSH's PROTOCOL.key and PROTOCOL.sshsig), Ed25519 with SHA-512 alone.
+//! SSH keys and signatures (OpenSSH's PROTOCOL.key and PROTOCOL.sshsig), Ed25519 with SHA-512 only.
 //!
-//! The only file that knows the crate.  Says who signed, never whether that is somebody to trust.
+//! Only this file uses the crate.  Finds the signer, and does not decide if it is trusted.
 
 use std::fmt;
 
@@ -11,15 +11,15 @@ use ssh_key::{HashAlg, LineEnding, PrivateKey, PublicKey, SshSig};
 use crate::error::{Error, Result};
 use crate::limits::{KEY_BYTES, SIGNATURE_BYTES};
 
-/// How many bytes a private key is made from.
+/// The bytes of the seed of a private key.
 pub const SEED_BYTES: usize = 32;
 
 /// A public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key(Ed25519PublicKey);
+pub struct Ed25519Key(Ed25519PublicKey);
 
-impl Key {
-    /// A line of an `authorized_keys` file without options; a comment may follow the key.
+impl Ed25519Key {
+    /// Parse a line of an `authorized_keys` file without options; a comment may follow the key.
     pub fn parse(line: &str) -> Result<Self> {
         if line.len() > KEY_BYTES {
             return Err(Error::new("a public key that is too long"));
@@ -40,8 +40,8 @@ impl Key {
     }
 }
 
-impl fmt::Display for Key {
-    /// As `parse` takes it, without a comment.
+impl fmt::Display for Ed25519Key {
+    /// Format the key for `parse`, without a comment.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = PublicKey::from(self.0)
             .to_openssh()
@@ -50,17 +50,16 @@ impl fmt::Display for Key {
     }
 }
 
-/// Who signed `message`; an error for what is no signature, or not of this message.
+/// Return the signer of `message`; an error for a malformed signature or one of another message.
 ///
-/// There is one spelling of each signature, the one that ssh-keygen writes; a line end after it
-/// may be missing.
-pub fn verify(namespace: &str, message: &[u8], armored: &[u8]) -> Result<Key> {
+/// Each signature has one spelling, that of ssh-keygen; the final line end may be missing.
+pub fn verify(namespace: &str, message: &[u8], armored: &[u8]) -> Result<Ed25519Key> {
     if armored.len() > SIGNATURE_BYTES {
         return Err(Error::new("a signature that is too long"));
     }
     let signature = SshSig::from_pem(armored)
         .map_err(|error| Error::new(format!("not a signature of OpenSSH: {error}")))?;
-    let key = Key::of(signature.public_key())?;
+    let key = Ed25519Key::of(signature.public_key())?;
     if signature.hash_alg() != HashAlg::Sha512 || signature.version() != SshSig::VERSION {
         return Err(Error::new("a signature that is not made with SHA-512"));
     }
@@ -76,22 +75,22 @@ pub fn verify(namespace: &str, message: &[u8], armored: &[u8]) -> Result<Key> {
     Ok(key)
 }
 
-/// A private key, not encrypted.
+/// An unencrypted private key.
 pub struct Signer(PrivateKey);
 
 impl Signer {
-    /// A key file of ssh-keygen.
+    /// Parse a key file of ssh-keygen.
     pub fn parse(file: &[u8]) -> Result<Self> {
         let key = PrivateKey::from_openssh(file)
             .map_err(|error| Error::new(format!("not a private key of OpenSSH: {error}")))?;
         if key.is_encrypted() {
             return Err(Error::new("a private key with a passphrase"));
         }
-        Key::of(key.public_key().key_data())?;
+        Ed25519Key::of(key.public_key().key_data())?;
         Ok(Self(key))
     }
 
-    /// The key that these random bytes make.
+    /// Make a key from random bytes.
     pub fn new(seed: &[u8; SEED_BYTES], comment: &str) -> Result<Self> {
         let pair = KeypairData::Ed25519(Ed25519Keypair::from_seed(seed));
         let key = PrivateKey::new(pair, comment)
@@ -99,7 +98,7 @@ impl Signer {
         Ok(Self(key))
     }
 
-    /// Its file.
+    /// Encode the key file.
     pub fn encode(&self) -> Result<String> {
         let file = self
             .0
@@ -108,12 +107,12 @@ impl Signer {
         Ok(file.to_string())
     }
 
-    /// The key that proves what this one signs.
-    pub fn public(&self) -> Result<Key> {
-        Key::of(self.0.public_key().key_data())
+    /// Return the public key.
+    pub fn public(&self) -> Result<Ed25519Key> {
+        Ed25519Key::of(self.0.public_key().key_data())
     }
 
-    /// A signature of `message`, as `verify` takes it.
+    /// Sign `message` for `verify`.
     pub fn sign(&self, namespace: &str, message: &[u8]) -> Result<String> {
         let signature = self
             .0
@@ -142,7 +141,9 @@ mod tests {
         let key = verify("git", b"message", armored.as_bytes()).unwrap();
         assert_eq!(key, signer.public().unwrap());
         assert_eq!(
-            Key::parse(&format!("{key} a comment")).unwrap().to_string(),
+            Ed25519Key::parse(&format!("{key} a comment"))
+                .unwrap()
+                .to_string(),
             key.to_string()
         );
         assert!(verify("git", b"massage", armored.as_bytes()).is_err());
@@ -164,8 +165,8 @@ mod tests {
     #[test]
     fn other_kinds_of_keys_are_refused() {
         let rsa = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAwEAAQ==";
-        assert!(Key::parse(rsa).is_err());
-        assert!(Key::parse("").is_err());
-        assert!(Key::parse(&"x".repeat(KEY_BYTES + 1)).is_err());
+        assert!(Ed25519Key::parse(rsa).is_err());
+        assert!(Ed25519Key::parse("").is_err());
+        assert!(Ed25519Key::parse(&"x".repeat(KEY_BYTES + 1)).is_err());
     }
 }

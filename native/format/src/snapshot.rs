@@ -1,15 +1,15 @@
-//! Reading a snapshot: own directories and the pieces of their manifests.
+//! Reads a snapshot: own directories and the pieces of their manifests.
 //!
-//! Reads objects through an `ObjectReader` and nothing else; what it gives has been checked,
-//! except for what is checked where a line is decoded, and for rules that only a whole directory
-//! can show when just a part of it was read (FORMAT.md, "What a reader must check").
+//! Reads objects through an `ObjectReader` and nothing else.  The results have been checked,
+//! except for rules that are checked when a line is decoded, and for rules about a whole directory
+//! of which only a part was read (FORMAT.md, "What a reader must check").
 
 use crate::error::{Error, Result};
 use crate::escape::{escape, unescape};
 use crate::git::object::Kind;
 use crate::git::oid::Oid;
 use crate::limits::{DIGEST_BYTES, MANIFEST_BYTES, MANIFEST_LINES};
-use crate::manifest::{Block, InlineDirectory, Manifest, piece_start};
+use crate::manifest::{InlineDirectory, Manifest, ManifestBlock, piece_start};
 use crate::objects::ObjectReader;
 use crate::own_directory::{OwnDirectory, Piece};
 use crate::path::{RelPath, at, show};
@@ -18,56 +18,56 @@ use crate::shared::Shared;
 
 const COLUMN_BYTES: usize = MANIFEST_LINES * DIGEST_BYTES;
 
-/// A piece in its directory: the first one has no key.
+/// The key of a piece in its directory; `None` for the first one.
 pub type PieceName = Option<Key>;
 
-/// Where a piece begins: pieces sort by it.
+/// The start of a piece, by which pieces sort.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Start {
-    /// With the directory's own line.
+    /// The directory's own line.
     Own,
-    /// With a leaf of this name.
+    /// A leaf with this name.
     Leaf(Vec<u8>),
-    /// With a subdirectory of this name; NUL stands for a slash.
+    /// A subdirectory with this name; NUL stands for a slash.
     Directory(Vec<u8>),
 }
 
-/// A piece and where it begins.
+/// A piece and its start.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Located {
-    /// By which pieces are sorted.
+    /// The start, by which pieces sort.
     pub start: Start,
-    /// In the tree of pieces.
+    /// The name in the tree of pieces.
     pub name: PieceName,
-    /// What it is.
+    /// The ids.
     pub piece: Piece,
 }
 
-/// The text of a manifest or piece, and its digest column (empty: no digests).
+/// The text of a manifest or piece, and its digest column.
 #[derive(Debug, Clone)]
 pub struct Text {
-    /// Lines.
+    /// The lines.
     pub text: Shared,
-    /// Digests.
+    /// The digests; may be empty.
     pub column: Shared,
 }
 
 /// The metadata of a module at one commit.
 #[derive(Debug)]
 pub struct Snapshot<R> {
-    /// Where its objects are.
+    /// The source of its objects.
     pub reader: R,
     /// The id of the root directory's own tree.
     pub tree: Oid,
 }
 
 impl<R: ObjectReader> Snapshot<R> {
-    /// Take the tree of `path` apart, without reading any manifest.
+    /// Decode the tree of `path` without reading manifests.
     pub fn own_directory(&self, path: RelPath, tree: Oid) -> Result<OwnDirectory> {
         OwnDirectory::decode(path, &self.reader.read(&tree, Kind::Tree)?)
     }
 
-    /// Read one piece; checks that it is named after its start.
+    /// Read one piece, checking that its key is that of its start.
     pub fn text(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Text> {
         let text = self.manifest_text(name, piece, place)?;
         let mut column = Vec::new();
@@ -87,21 +87,21 @@ impl<R: ObjectReader> Snapshot<R> {
         })
     }
 
-    /// The same, taken apart.
+    /// Read and split one piece.
     pub fn manifest(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Manifest> {
         let Text { text, column } = self.text(name, piece, place)?;
         Manifest::decode(&text, &column).map_err(|error| at(place, error))
     }
 
-    /// Where a piece begins.
+    /// Read the start of a piece.
     pub fn start(&self, name: PieceName, piece: &Piece, place: &RelPath) -> Result<Start> {
         let text = self.manifest_text(name, piece, place)?;
         start_of(&text, place)
     }
 
-    /// All pieces, in the order of what they hold.
+    /// Return all pieces, sorted by start.
     ///
-    /// The keys are hashes and tell no order, so each piece is read once for its start.
+    /// Keys are hashes without order, so each piece is read once for its start.
     pub fn pieces(&self, directory: &OwnDirectory) -> Result<Vec<Located>> {
         let mut located = Vec::new();
         self.each_piece(directory, |piece, _| {
@@ -112,7 +112,7 @@ impl<R: ObjectReader> Snapshot<R> {
         Ok(located)
     }
 
-    /// All pieces in any order, with the text of each but the first one.
+    /// Call a function with each piece in any order, and with its text unless it is the first one.
     pub(crate) fn each_piece(
         &self,
         directory: &OwnDirectory,
@@ -142,14 +142,14 @@ impl<R: ObjectReader> Snapshot<R> {
         Ok(())
     }
 
-    /// The ids of all pieces, of which none is read.
+    /// Return the ids of all pieces, without reading them.
     pub fn manifests(&self, directory: &OwnDirectory) -> Result<Vec<Oid>> {
         let texts = PieceTree::texts(&self.reader, directory.pieces, &directory.path).all()?;
         let first = std::iter::once(directory.manifest.manifest);
         Ok(first.chain(texts.into_values()).collect())
     }
 
-    /// The subdirectory `name`, if it stands in the manifest of a directory with these pieces.
+    /// Return the inlined subdirectory `name` of a directory with these pieces.
     pub fn inline_directory(
         &self,
         path: &RelPath,
@@ -161,7 +161,7 @@ impl<R: ObjectReader> Snapshot<R> {
         Ok(inline.find(|each| each.name == name))
     }
 
-    /// The line of the leaf at `rest`, seen from a directory with these pieces, and its digest.
+    /// Return the line and digest of the leaf at `rest`, relative to a directory with these pieces.
     pub fn leaf(
         &self,
         path: &RelPath,
@@ -174,21 +174,21 @@ impl<R: ObjectReader> Snapshot<R> {
         let block = match slash.and_then(|at| rest.get(..at)) {
             None => {
                 let manifest = self.holding(path, pieces, &Start::Leaf(name.to_vec()))?;
-                manifest.map(|found| found.own)
+                manifest.map(|leaf| leaf.own)
             }
             Some(above) => self.inline_block(path, pieces, above)?,
         };
-        let found = block.map(|block| block.leaf(name)).transpose();
-        found.map(Option::flatten).map_err(|error| at(path, error))
+        let leaf = block.map(|block| block.leaf(name)).transpose();
+        leaf.map(Option::flatten).map_err(|error| at(path, error))
     }
 
-    /// The directory at `rest`, if it stands in the manifest of a directory with these pieces.
+    /// Return the inlined directory at `rest`, relative to a directory with these pieces.
     fn inline_block(
         &self,
         path: &RelPath,
         pieces: &[Located],
         rest: &[u8],
-    ) -> Result<Option<Block>> {
+    ) -> Result<Option<ManifestBlock>> {
         let name = rest.split(|&byte| byte == b'/').next().unwrap_or_default();
         let inline = self.inline_directory(path, pieces, name)?;
         let relative = escape(rest);
@@ -196,7 +196,7 @@ impl<R: ObjectReader> Snapshot<R> {
         Ok(blocks.find(|block| *block.relative == *relative))
     }
 
-    /// The one piece in which `start` would stand.
+    /// Return the piece that contains `start` if any does.
     fn holding(
         &self,
         path: &RelPath,
@@ -204,9 +204,9 @@ impl<R: ObjectReader> Snapshot<R> {
         start: &Start,
     ) -> Result<Option<Manifest>> {
         let after = pieces.partition_point(|piece| piece.start <= *start);
-        let found = pieces.get(..after).and_then(<[Located]>::last);
-        found
-            .map(|found| self.manifest(found.name, &found.piece, path))
+        let holder = pieces.get(..after).and_then(<[Located]>::last);
+        holder
+            .map(|holder| self.manifest(holder.name, &holder.piece, path))
             .transpose()
     }
 
@@ -222,20 +222,20 @@ impl<R: ObjectReader> Snapshot<R> {
     }
 }
 
-/// Where the piece with this text begins.
+/// Return the start of a piece with this text.
 fn start_of(text: &[u8], place: &RelPath) -> Result<Start> {
     let start = piece_start(text)?;
     if start.is_empty() {
         return Ok(Start::Own);
     }
-    let found = match start.strip_suffix(b"/") {
+    let parsed = match start.strip_suffix(b"/") {
         None => unescape(start).map(|name| Start::Leaf(name.into_owned())),
         Some(name) => unescape(name).map(|name| {
             let key = name.iter().map(|&byte| if byte == b'/' { 0 } else { byte });
             Start::Directory(key.collect())
         }),
     };
-    found.map_err(|error| at(place, error))
+    parsed.map_err(|error| at(place, error))
 }
 
 fn check_key(name: PieceName, start: &[u8]) -> Result<()> {
@@ -244,8 +244,8 @@ fn check_key(name: PieceName, start: &[u8]) -> Result<()> {
         None => Err(Error::new("a directory without its own line")),
         Some(key) if !start.is_empty() && key == piece_key(start) => Ok(()),
         Some(_) => {
-            let shown = show(start.get(..200).unwrap_or(start));
-            Err(Error::new("a piece is not named after its start").within(shown))
+            let first_name = show(start.get(..200).unwrap_or(start));
+            Err(Error::new("a piece is not named after its start").within(first_name))
         }
     }
 }

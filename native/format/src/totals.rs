@@ -1,28 +1,28 @@
-//! What the lines of a directory are together.
+//! Counts the leaves of a directory.
 
 use crate::cut::is_file;
 use crate::find::split_before;
 
-/// Of files and symlinks.
+/// The number of leaves, and their size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Regular files.
     pub files: u64,
     /// Symlinks.
     pub symlinks: u64,
-    /// Of the content of files.
+    /// The bytes of all files.
     pub bytes: u64,
 }
 
 impl Totals {
-    /// Counts these as well.
+    /// Add other totals.
     pub fn add(&mut self, more: Self) {
         self.files = self.files.saturating_add(more.files);
         self.symlinks = self.symlinks.saturating_add(more.symlinks);
         self.bytes = self.bytes.saturating_add(more.bytes);
     }
 
-    /// Of lines that a scan wrote.
+    /// Count lines that a scan wrote.
     pub fn of(leaves: &[u8]) -> Self {
         let mut totals = Self::default();
         for line in leaves.split_inclusive(|&byte| byte == b'\n') {
@@ -39,7 +39,7 @@ impl Totals {
     }
 }
 
-/// The number that `text` begins with.
+/// Parse the number with which `text` begins.
 fn decimal(text: &[u8]) -> u64 {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold(0, |number: u64, &digit| {
@@ -55,8 +55,8 @@ mod tests {
     #[test]
     fn files_symlinks_and_bytes_are_counted() {
         let leaves = b"a\t12\t5\tm600\nb\t>12\t5\n\\x0a9\t30\t-7.5\th../a\n";
-        let found = Totals::of(leaves);
-        assert_eq!((found.files, found.symlinks, found.bytes), (2, 1, 42));
+        let totals = Totals::of(leaves);
+        assert_eq!((totals.files, totals.symlinks, totals.bytes), (2, 1, 42));
         assert_eq!(Totals::of(b""), Totals::default());
     }
 }

@@ -1,4 +1,4 @@
-//! The files of a snapshot that have no digest: how many there are, and the newest of them.
+//! Files of a snapshot without a digest: their number, and the newest ones.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,32 +11,32 @@ use crate::line::Leaves;
 use crate::manifest::Listing;
 use crate::path::RelPath;
 
-/// A file without a digest; of two the newer one is the greater.
+/// A file without a digest; the newer of two is the greater.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct File {
-    /// Nanoseconds since the epoch.
+pub struct UndigestedFile {
+    /// The time in nanoseconds since the epoch.
     pub mtime: i64,
-    /// From the root.
+    /// The path from the root.
     pub path: RelPath,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
 }
 
-/// Takes listings, and keeps as many files as it is told to.
+/// A collector of the newest files without a digest.
 #[derive(Debug)]
 pub struct Undigested {
     most: usize,
     before: Option<(i64, RelPath)>,
-    /// The oldest first.
-    newest: BinaryHeap<Reverse<File>>,
-    /// All that have none.
+    /// The newest files, as a heap with the oldest on top.
+    newest: BinaryHeap<Reverse<UndigestedFile>>,
+    /// The number of all files without a digest.
     pub files: u64,
-    /// Of their content.
+    /// The bytes of all of them.
     pub bytes: u64,
 }
 
 impl Undigested {
-    /// The `most` newest, or of those that come after the one with this time and path.
+    /// Keep the `most` newest, or those that come after the file with this time and path.
     pub fn new(most: usize, before: Option<(i64, RelPath)>) -> Self {
         Self {
             most,
@@ -47,7 +47,7 @@ impl Undigested {
         }
     }
 
-    /// One directory more.
+    /// Add a directory.
     pub fn gather(&mut self, listing: &Listing) -> Result<()> {
         if !lacks(&listing.digests) {
             return Ok(());
@@ -66,8 +66,8 @@ impl Undigested {
         Ok(())
     }
 
-    /// Those that were kept, the newest first.
-    pub fn newest(self) -> Vec<File> {
+    /// Return the kept files, newest first.
+    pub fn newest(self) -> Vec<UndigestedFile> {
         let sorted = self.newest.into_sorted_vec();
         sorted.into_iter().map(|Reverse(file)| file).collect()
     }
@@ -78,7 +78,7 @@ impl Undigested {
         if is_full && oldest.is_none_or(|Reverse(file)| leaf.mtime < file.mtime) {
             return;
         }
-        let file = File {
+        let file = UndigestedFile {
             mtime: leaf.mtime,
             path: directory.join(&leaf.name),
             size,
@@ -94,7 +94,7 @@ impl Undigested {
     }
 }
 
-/// Whether a column leaves a digest out; one that is empty may belong to no file at all.
+/// Return true if a digest is missing in a column; an empty column may belong to no file at all.
 pub(crate) fn lacks(column: &[u8]) -> bool {
     column.is_empty() || column.chunks(DIGEST_BYTES).any(is_zero)
 }
@@ -113,17 +113,19 @@ mod tests {
         }
     }
 
-    fn found(most: usize, before: Option<(i64, &[u8])>) -> Undigested {
+    fn gathered(most: usize, before: Option<(i64, &[u8])>) -> Undigested {
         let before = before.map(|(mtime, path)| (mtime, RelPath::trusted(path.to_vec())));
-        let mut found = Undigested::new(most, before);
+        let mut undigested = Undigested::new(most, before);
         let digests = [[0; 32], [1; 32], [0; 32]].concat();
-        let there = b"a\t1\t5\nb\t2\t9\nc\t>1\t9\nd\t4\t7\n";
-        found.gather(&listing(b"", there, &digests)).unwrap();
-        found.gather(&listing(b"x", b"e\t8\t5\n", b"")).unwrap();
-        found
+        let leaves = b"a\t1\t5\nb\t2\t9\nc\t>1\t9\nd\t4\t7\n";
+        undigested.gather(&listing(b"", leaves, &digests)).unwrap();
+        undigested
+            .gather(&listing(b"x", b"e\t8\t5\n", b""))
+            .unwrap();
+        undigested
             .gather(&listing(b"y", b"f\t16\t6\n", &[1; 32]))
             .unwrap();
-        found
+        undigested
     }
 
     fn paths(found: Undigested) -> Vec<Vec<u8>> {
@@ -133,28 +135,28 @@ mod tests {
 
     #[test]
     fn what_has_no_digest_is_counted_and_the_newest_come_first() {
-        let all = found(9, None);
+        let all = gathered(9, None);
         assert_eq!((all.files, all.bytes), (3, 13));
         assert_eq!(paths(all), [&b"d"[..], b"x/e", b"a"]);
     }
 
     #[test]
     fn no_more_are_kept_than_are_wanted() {
-        let two = found(2, None);
+        let two = gathered(2, None);
         assert_eq!((two.files, two.newest.len()), (3, 2));
         assert_eq!(paths(two), [&b"d"[..], b"x/e"]);
-        assert!(paths(found(0, None)).is_empty());
+        assert!(paths(gathered(0, None)).is_empty());
     }
 
     #[test]
     fn the_next_ones_are_those_before_the_last() {
-        assert_eq!(paths(found(9, Some((5_000_000_000, b"x/e")))), [b"a"]);
-        assert!(paths(found(9, Some((5_000_000_000, b"a")))).is_empty());
+        assert_eq!(paths(gathered(9, Some((5_000_000_000, b"x/e")))), [b"a"]);
+        assert!(paths(gathered(9, Some((5_000_000_000, b"a")))).is_empty());
     }
 
     #[test]
     fn a_line_that_is_none_is_refused() {
-        let mut found = Undigested::new(1, None);
-        assert!(found.gather(&listing(b"", b"?", b"")).is_err());
+        let mut undigested = Undigested::new(1, None);
+        assert!(undigested.gather(&listing(b"", b"?", b"")).is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! Globs of rsync (lib/wildmatch.c) on bytes.
 //!
 //! `*` stops at a slash, `**` does not, `?` and classes match no slash, and an incomplete glob
-//! matches nothing.  After a star only the nearest place that fits is tried, where a farther one
-//! gives no other result: so no text takes exponential time.
+//! matches nothing.  After a star only the nearest matching place is tried, where a farther one
+//! cannot change the result: so no text takes exponential time.
 
 /// One element of a glob.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ enum Token {
     Byte(u8),
     /// Any byte but a slash.
     One,
-    /// Any byte of a set, which has no slash.
+    /// Any byte of a set without a slash.
     Class(Class),
     /// Any bytes but slashes.
     Star,
@@ -23,17 +23,17 @@ enum Token {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Class([u64; 4]);
 
-/// A glob, taken apart.
+/// A parsed glob.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Glob {
     tokens: Vec<Token>,
-    /// What each text that matches begins with, and what it ends with.
+    /// The literal start and end of all texts that match.
     head: Vec<u8>,
     tail: Vec<u8>,
 }
 
 impl Glob {
-    /// None: it matches nothing.
+    /// Parse a glob; `None` if it matches nothing.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let mut tokens = Vec::new();
         let mut rest = text;
@@ -45,12 +45,12 @@ impl Glob {
         Some(Self::of(tokens))
     }
 
-    /// A text in which no byte is special.
+    /// Make a glob from a text without special bytes.
     pub(crate) fn literal(text: &[u8]) -> Self {
         Self::of(text.iter().map(|&byte| Token::Byte(byte)).collect())
     }
 
-    /// A text in which only `?` and `*` are special.
+    /// Make a glob from a text in which only `?` and `*` are special.
     pub(crate) fn of_stars(text: &[u8]) -> Self {
         let token = |&byte: &u8| match byte {
             b'?' => Token::One,
@@ -60,12 +60,12 @@ impl Glob {
         Self::of(text.iter().map(token).collect())
     }
 
-    /// The only text that matches, if there is only one.
+    /// Return the only text that matches, if there is only one.
     pub(crate) fn text(&self) -> Option<&[u8]> {
         (self.head.len() == self.tokens.len()).then_some(&*self.head)
     }
 
-    /// Whether it matches each text without a slash.
+    /// Return true if it matches every text without a slash.
     pub(crate) fn matches_any_name(&self) -> bool {
         *self.tokens == [Token::Star]
     }
@@ -84,13 +84,13 @@ impl Glob {
         }
     }
 
-    /// How many slashes it has outside of classes.
+    /// Return the number of slashes outside of classes.
     pub(crate) fn slashes(&self) -> usize {
         let slash = Token::Byte(b'/');
         self.tokens.iter().filter(|token| **token == slash).count()
     }
 
-    /// The glob before a slash and two stars at its end.
+    /// Return the glob before a slash and two stars at its end.
     pub(crate) fn before_all(&self) -> Option<Self> {
         match &*self.tokens {
             [before @ .., Token::Byte(b'/'), Token::TwoStars] => Some(Self::of(before.to_vec())),
@@ -98,7 +98,7 @@ impl Glob {
         }
     }
 
-    /// Whether all of `text` matches.
+    /// Return true if all of `text` matches.
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
         text.starts_with(&self.head) && text.ends_with(&self.tail) && walk(&self.tokens, text)
     }
@@ -106,7 +106,7 @@ impl Glob {
 
 fn walk(tokens: &[Token], text: &[u8]) -> bool {
     let (mut pattern, mut rest) = (tokens, text);
-    // Where to go on if what follows the last star does not match: one byte further.
+    // The place to continue if the rest after the last star does not match: one byte further.
     let mut star: Option<(&[Token], &[u8])> = None;
     let mut two_stars = star;
     loop {
@@ -167,7 +167,7 @@ impl Class {
     }
 }
 
-/// The token that `rest` begins with, and what follows it.
+/// Parse the token with which `rest` begins; returns the rest after it.
 fn token(rest: &[u8]) -> Option<(Token, &[u8])> {
     Some(match rest {
         [b'\\'] | [] => return None,
@@ -185,26 +185,26 @@ fn token(rest: &[u8]) -> Option<(Token, &[u8])> {
     })
 }
 
-/// A class from behind its bracket, and what follows it.
+/// Parse a class after its bracket; returns the rest after it.
 fn class(inside: &[u8]) -> Option<(Class, &[u8])> {
     let (negated, start) = match inside {
         [b'!' | b'^', after @ ..] => (true, after),
         _ => (false, inside),
     };
-    let mut named = Class::default();
+    let mut class_by_name = Class::default();
     let mut previous = None;
     let mut rest = start;
     while rest.len() == start.len() || *rest.first()? != b']' {
-        rest = member(rest, &mut previous, &mut named)?;
+        rest = member(rest, &mut previous, &mut class_by_name)?;
     }
-    let mut found = Class::default();
+    let mut class = Class::default();
     (1..=u8::MAX)
-        .filter(|&byte| byte != b'/' && named.holds(byte) != negated)
-        .for_each(|byte| found.add(byte));
-    Some((found, rest.get(1..)?))
+        .filter(|&byte| byte != b'/' && class_by_name.holds(byte) != negated)
+        .for_each(|byte| class.add(byte));
+    Some((class, rest.get(1..)?))
 }
 
-/// Adds one part of a class; what follows it.  `previous`: with which byte a range may begin.
+/// Parse one part of a class; returns the rest after it.  `previous` is the first byte of a range.
 fn member<'a>(rest: &'a [u8], previous: &mut Option<u8>, to: &mut Class) -> Option<&'a [u8]> {
     let first = previous.take();
     let (byte, after) = match (rest, first) {
@@ -263,7 +263,7 @@ mod tests {
 
     use super::{Glob, Token};
 
-    /// The definition, with every place of every star.
+    /// Match by definition, trying every place of every star.
     fn means(tokens: &[Token], text: &[u8]) -> bool {
         match (tokens, text) {
             ([], []) => true,
@@ -319,8 +319,8 @@ mod tests {
         ] {
             for (text, expected) in [(holds, true), (lacks, false)] {
                 for letter in text.chars() {
-                    let found = matches(glob, &letter.to_string());
-                    assert_eq!(found, expected, "{glob} {letter}");
+                    let is_match = matches(glob, &letter.to_string());
+                    assert_eq!(is_match, expected, "{glob} {letter}");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Amending a snapshot gives the tree that a whole listing gives, whatever changes.
+//! Checks that amending a snapshot gives the tree of a complete listing.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -19,7 +19,7 @@ use model::{Change, Objects, planted};
 
 fn change() -> impl Strategy<Value = Change> {
     let n = || 0..100_000_usize;
-    // Most of what happens happens in the large directory itself, which is the second one.
+    // Most changes are in the large directory, which is the second one.
     let place = || prop_oneof![Just(1_usize), n()];
     prop_oneof![
         (place(), n(), any::<u32>()).prop_map(|(a, b, c)| Change::Write(a, b % 6000, c % 1000)),
@@ -75,9 +75,9 @@ fn what_does_not_change_is_not_written() {
     let tree = model.tree(&objects);
     let all = objects.written.take();
     let touched = model.change(Change::Remove(1, 2000)).into_iter().collect();
-    let found = amended(&objects, tree, &model.amendments(&touched));
+    let result = amended(&objects, tree, &model.amendments(&touched));
     assert!(objects.written.take() * 5 < all);
-    assert_eq!(found.tree, model.tree(&objects));
+    assert_eq!(result.tree, model.tree(&objects));
 }
 
 #[test]
@@ -85,17 +85,17 @@ fn a_name_that_was_never_there_is_told() {
     let objects = Objects::default();
     let mut model = planted(2);
     let tree = model.tree(&objects);
-    let gone = model.leaf(1, 300).unwrap();
+    let removed = model.leaf(1, 300).unwrap();
     model
         .directories
-        .get_mut(parent(&gone))
+        .get_mut(parent(&removed))
         .unwrap()
-        .remove(basename(&gone));
+        .remove(basename(&removed));
     let never = b"big/never".to_vec();
-    let touched = BTreeSet::from([gone, never.clone()]);
-    let found = amended(&objects, tree, &model.amendments(&touched));
-    assert_eq!(found.unknown, BTreeSet::from([never]));
-    assert_eq!(found.tree, model.tree(&objects));
+    let touched = BTreeSet::from([removed, never.clone()]);
+    let result = amended(&objects, tree, &model.amendments(&touched));
+    assert_eq!(result.unknown, BTreeSet::from([never]));
+    assert_eq!(result.tree, model.tree(&objects));
 }
 
 #[test]
@@ -107,9 +107,9 @@ fn an_object_that_is_missing_is_asked_for_once() {
         tree: model.tree(&objects),
     };
     let touched = model.change(Change::Remove(1, 2000)).into_iter().collect();
-    let mut held = objects.held.take();
-    held.retain(|_, (kind, _)| *kind == Kind::Tree);
-    objects.held.replace(held);
+    let mut stored = objects.held.take();
+    stored.retain(|_, (kind, _)| *kind == Kind::Tree);
+    objects.held.replace(stored);
     let failed = amend(
         &snapshot,
         1 << 20,

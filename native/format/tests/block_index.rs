@@ -1,4 +1,4 @@
-//! Block indices against BLAKE3 of the whole file.
+//! Compares block indices with BLAKE3 of the whole file.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

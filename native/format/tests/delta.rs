@@ -1,4 +1,4 @@
-//! Deltas: those that are made here, and the wrong ones.
+//! Checks deltas: valid ones of this crate, and invalid ones.
 
 use huai_format::git::delta::Delta;
 use huai_format::git::deltify::deltify;
@@ -8,46 +8,46 @@ fn base() -> Vec<u8> {
     (0..300).flat_map(|_| 0..=u8::MAX).collect()
 }
 
-/// A size at the head of a delta.
+/// Encode a size at the head of a delta.
 fn size(mut value: u64) -> Vec<u8> {
-    let mut found = Vec::new();
+    let mut encoded = Vec::new();
     while value > 0x7f {
-        found.push(value.to_le_bytes()[0] | 0x80);
+        encoded.push(value.to_le_bytes()[0] | 0x80);
         value >>= 7;
     }
-    found.push(value.to_le_bytes()[0]);
-    found
+    encoded.push(value.to_le_bytes()[0]);
+    encoded
 }
 
-/// A delta for the base that claims to make `after` bytes.
+/// Make a delta for the base that claims to make `after` bytes.
 fn delta(after: u64, steps: &[&[u8]]) -> Vec<u8> {
     [&size(76_800), &size(after), &steps.concat()[..]].concat()
 }
 
-/// Bytes of the base, in the long form.
+/// Encode a copy of bytes of the base, in the long form.
 fn copy(offset: u32, length: u32) -> Vec<u8> {
     let length = length.to_le_bytes();
     [&[0xff][..], &offset.to_le_bytes(), &length[..3]].concat()
 }
 
 fn applied(delta: &[u8]) -> Result<Vec<u8>, String> {
-    let mut made = b"what was there before".to_vec();
+    let mut result = b"what was there before".to_vec();
     Delta::parse(delta)
-        .and_then(|delta| delta.apply(&base(), &mut made))
+        .and_then(|delta| delta.apply(&base(), &mut result))
         .map_err(|error| error.to_string())?;
-    Ok(made)
+    Ok(result)
 }
 
 #[test]
 fn copies_and_inserts() {
     let steps: [&[u8]; 3] = [&copy(256, 5), b"\x03new", &copy(0, 5)];
-    let made = applied(&delta(13, &steps)).unwrap();
-    assert_eq!(made, b"\0\x01\x02\x03\x04new\0\x01\x02\x03\x04");
+    let result = applied(&delta(13, &steps)).unwrap();
+    assert_eq!(result, b"\0\x01\x02\x03\x04new\0\x01\x02\x03\x04");
 }
 
 #[test]
 fn the_short_forms_of_a_copy() {
-    // A byte of the offset or of the size that is 0 is left out; a size of 0 is 64 KiB.
+    // A zero byte of the offset or size is left out; a size of 0 is 64 KiB.
     assert_eq!(applied(&delta(2, &[b"\x91\x05\x02"])).unwrap(), b"\x05\x06");
     assert_eq!(
         applied(&delta(65_536, &[b"\x80"])).unwrap(),
@@ -61,12 +61,12 @@ fn the_short_forms_of_a_copy() {
 
 #[test]
 fn nothing_from_nothing() {
-    let mut made = Vec::new();
+    let mut result = Vec::new();
     Delta::parse(b"\0\0")
         .unwrap()
-        .apply(b"", &mut made)
+        .apply(b"", &mut result)
         .unwrap();
-    assert!(made.is_empty());
+    assert!(result.is_empty());
 }
 
 #[test]
@@ -88,25 +88,25 @@ fn a_wrong_delta_is_refused() {
         ([&[0xff; 12][..], b"\x01"].concat(), "impossible length"),
     ];
     for (delta, reason) in cases {
-        let said = applied(&delta).unwrap_err();
-        assert!(said.contains(reason), "{said}: {reason}");
+        let message = applied(&delta).unwrap_err();
+        assert!(message.contains(reason), "{message}: {reason}");
     }
 }
 
 #[test]
 fn a_delta_that_goes_on_for_ever_is_stopped_at_its_size() {
-    // 64 KiB for each byte: 64 GiB if they were all followed.
-    let said = applied(&delta(1000, &[&vec![0x80; 1 << 20]])).unwrap_err();
-    assert!(said.contains("another size than it says"), "{said}");
+    // 64 KiB for each byte: 64 GiB if all were applied.
+    let message = applied(&delta(1000, &[&vec![0x80; 1 << 20]])).unwrap_err();
+    assert!(message.contains("another size than it says"), "{message}");
 }
 
-/// How long the delta between the two is.
-fn made(base: &[u8], target: &[u8]) -> usize {
+/// Return the length of the delta between two texts, which is applied.
+fn delta_length(base: &[u8], target: &[u8]) -> usize {
     let delta = deltify(base, target);
-    let mut made = Vec::new();
-    let applied = Delta::parse(&delta).and_then(|delta| delta.apply(base, &mut made));
+    let mut result = Vec::new();
+    let applied = Delta::parse(&delta).and_then(|delta| delta.apply(base, &mut result));
     assert!(applied.is_ok());
-    assert_eq!(made, target);
+    assert_eq!(result, target);
     delta.len()
 }
 
@@ -120,30 +120,30 @@ fn lines(numbers: std::ops::Range<u32>) -> Vec<u8> {
 #[test]
 fn what_is_the_same_is_copied() {
     let base = lines(0..1000);
-    assert!(made(&base, &base) < 16);
+    assert!(delta_length(&base, &base) < 16);
     let mut other = base.clone();
     other[5001] ^= 1;
-    assert!(made(&base, &other) < 24);
+    assert!(delta_length(&base, &other) < 24);
     other.drain(77..99);
-    assert!(made(&base, &other) < 40);
+    assert!(delta_length(&base, &other) < 40);
     other.splice(9000..9000, *b"between two of them");
-    assert!(made(&base, &other) < 80);
+    assert!(delta_length(&base, &other) < 80);
 }
 
 #[test]
 fn nothing_in_common_and_nothing_at_all() {
     let (one, other) = (lines(0..100), lines(500..600));
-    assert!(made(&one, &other) < other.len() * 2);
-    made(&one, b"");
-    made(b"", &one);
-    made(b"", b"");
+    assert!(delta_length(&one, &other) < other.len() * 2);
+    delta_length(&one, b"");
+    delta_length(b"", &one);
+    delta_length(b"", b"");
 }
 
 #[test]
 fn long_copies_are_cut() {
     let base = vec![7; 0x30005];
-    made(&base, &base);
-    made(&base, &base[..0x10000]);
+    delta_length(&base, &base);
+    delta_length(&base, &base[..0x10000]);
     let far = lines(0..2_000_000 / 20);
-    made(&far, &far[1_000_003..]);
+    delta_length(&far, &far[1_000_003..]);
 }

@@ -1,10 +1,10 @@
-//! An index gives the places that it was made of, and never another object's.
+//! Checks that an index returns the entries it was made of, and never those of another object.
 
-use huai_format::git::index::{Index, Place, encode};
+use huai_format::git::index::{Index, IndexEntry, encode};
 use huai_format::git::oid::{OID_BYTES, Oid};
 use proptest::prelude::*;
 
-/// Ids that share their beginnings now and then.
+/// Make ids that sometimes share their beginnings.
 fn oid() -> impl Strategy<Value = Oid> {
     (prop::sample::select(vec![0, 1, 127, 255]), any::<[u8; 2]>()).prop_map(|(first, rest)| {
         let mut bytes = [7; OID_BYTES];
@@ -14,12 +14,12 @@ fn oid() -> impl Strategy<Value = Oid> {
     })
 }
 
-fn places() -> impl Strategy<Value = Vec<Place>> {
+fn places() -> impl Strategy<Value = Vec<IndexEntry>> {
     let offset = prop_oneof![0..1_u64 << 20, (1_u64 << 31) - 1..1 << 40];
     prop::collection::btree_map(oid(), offset, 0..60).prop_map(|places| {
         let numbered = places.into_iter().zip(1_u32..);
-        // No two records have one sum.
-        let of = |((oid, offset), number): ((Oid, u64), u32)| Place {
+        // No two records have the same checksum.
+        let of = |((oid, offset), number): ((Oid, u64), u32)| IndexEntry {
             oid,
             offset,
             crc: number.wrapping_mul(0x9E37_79B1),
@@ -38,15 +38,15 @@ proptest! {
             prop_assert_eq!(index.find(&place.oid).unwrap(), Some(*place));
             prop_assert_eq!(index.oid(number).unwrap(), place.oid);
         }
-        let known = places.iter().find(|place| place.oid == other);
-        prop_assert_eq!(index.find(&other).unwrap(), known.copied());
+        let expected = places.iter().find(|place| place.oid == other);
+        prop_assert_eq!(index.find(&other).unwrap(), expected.copied());
         let order = index.order().unwrap();
         for (number, place) in places.iter().enumerate() {
             let later = places.iter().map(|other| other.offset);
             let next = later.filter(|offset| *offset > place.offset).min();
             prop_assert_eq!(order.end(place.offset), next);
-            let found = order.number(place.offset).unwrap();
-            prop_assert_eq!(places[found].offset, places[number].offset);
+            let number_of = order.number(place.offset).unwrap();
+            prop_assert_eq!(places[number_of].offset, places[number].offset);
         }
     }
 
@@ -65,7 +65,7 @@ proptest! {
         prop_assert!(index.check().is_err());
         for place in &places {
             if let Ok(Some(found)) = index.find(&place.oid) {
-                // Right, or the record at that place does not have this sum.
+                // Either right, or the record at that offset has another checksum.
                 let of_another = places.iter().filter(|other| other.oid != place.oid);
                 let mut of_another = of_another.map(|other| (other.offset, other.crc));
                 prop_assert!(!of_another.any(|other| other == (found.offset, found.crc)));
@@ -77,7 +77,7 @@ proptest! {
     fn a_cut_one_is_refused(places in places(), at: prop::sample::Index) {
         let bytes = encode(places, &[9; OID_BYTES]).unwrap();
         let cut = at.index(bytes.len());
-        let found = Index::open(&bytes[..cut]);
-        prop_assert!(found.is_err() || found.unwrap().check().is_err());
+        let result = Index::open(&bytes[..cut]);
+        prop_assert!(result.is_err() || result.unwrap().check().is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Lines of leaves and directories: what is canonical, and what is refused in which words.
+//! Checks the canonical form of lines of leaves and directories, and the messages of refusals.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -7,12 +7,12 @@ use huai_format::error::Error;
 use huai_format::line::{Leaves, decode_directory, has_leaf};
 use huai_format::path::RelPath;
 
-fn here() -> RelPath {
+fn directory() -> RelPath {
     RelPath::parse(b"pool/main").unwrap()
 }
 
 fn decode(text: &[u8], digests: &[u8]) -> Result<Vec<Entry<'static>>, Error> {
-    let directory = here();
+    let directory = directory();
     Leaves::new(&directory, text, digests)
         .map(|entry| entry.map(Entry::into_owned))
         .collect()
@@ -24,9 +24,9 @@ fn refusal(text: &[u8]) -> String {
 
 #[test]
 fn defaults_are_filled_in() {
-    let found = decode(b"a\t5\t1\nl\t>t\t-2.5\tm0\tu#1\tgstaff\tzx\n", b"").unwrap();
-    let [file, link] = &found[..] else {
-        panic!("{found:?}")
+    let entries = decode(b"a\t5\t1\nl\t>t\t-2.5\tm0\tu#1\tgstaff\tzx\n", b"").unwrap();
+    let [file, link] = &entries[..] else {
+        panic!("{entries:?}")
     };
     assert_eq!(
         (&*file.name, file.mtime, file.mode),
@@ -48,8 +48,8 @@ fn defaults_are_filled_in() {
 #[test]
 fn a_digest_belongs_to_a_file() {
     let column = [[1; 32], [0; 32]].concat();
-    let found = decode(b"a\t0\t0\nb\t>t\t0\nc\t0\t0\n", &column).unwrap();
-    let digests = found.iter().map(|entry| match entry.body {
+    let entries = decode(b"a\t0\t0\nb\t>t\t0\nc\t0\t0\n", &column).unwrap();
+    let digests = entries.iter().map(|entry| match entry.body {
         Body::File { digest, .. } => digest,
         _ => None,
     });
@@ -121,8 +121,8 @@ fn each_entry_has_one_spelling() {
         (b"a\t>t\t0\thb\n", "a symlink cannot be a hardlink"),
     ];
     for (text, rule) in refused {
-        let said = refusal(text);
-        assert!(said.contains(rule), "{said} for {}", text.escape_ascii());
+        let error = refusal(text);
+        assert!(error.contains(rule), "{error} for {}", text.escape_ascii());
     }
 }
 
@@ -143,14 +143,14 @@ fn a_leader_is_named_in_one_way() {
             other => panic!("{other:?}"),
         }
     };
-    let found: &[(&[u8], &[u8])] = &[
+    let leaders: &[(&[u8], &[u8])] = &[
         (b"a", b"pool/main/a"),
         (b"../a", b"pool/a"),
         (b"../../a", b"a"),
         (b"../../a/z", b"a/z"),
         (b"../lib/z", b"pool/lib/z"),
     ];
-    for (relative, leader) in found {
+    for (relative, leader) in leaders {
         assert_eq!(link(relative), Ok(leader.to_vec()));
     }
     for relative in [
@@ -187,12 +187,12 @@ fn lengths_are_bounded() {
     );
     let deep = RelPath::parse(&[[b'd'; 255]; 15].join(&b'/')).unwrap();
     let line = [&[b'n'; 255][..], b"\t0\t0\n"].concat();
-    let found = Leaves::new(&deep, &line, b"").next().unwrap();
-    assert!(found.is_ok());
+    let at_limit = Leaves::new(&deep, &line, b"").next().unwrap();
+    assert!(at_limit.is_ok());
     let deeper = deep.join(b"d");
-    let found = Leaves::new(&deeper, &line, b"").next().unwrap();
+    let at_limit = Leaves::new(&deeper, &line, b"").next().unwrap();
     assert!(
-        found
+        at_limit
             .unwrap_err()
             .to_string()
             .contains("a path of more than 4095 bytes")
@@ -201,15 +201,18 @@ fn lengths_are_bounded() {
 
 #[test]
 fn attributes_of_a_directory_are_canonical_too() {
-    assert_eq!(decode_directory(&here(), b"1\tm0\tzx").unwrap().mode, 0);
+    assert_eq!(
+        decode_directory(&directory(), b"1\tm0\tzx").unwrap().mode,
+        0
+    );
     let refused: [&[u8]; 8] = [
         b"", b"1\n", b"1\tm755", b"1\tha", b"x", b"1\t", b"1.50", b"1\tZ",
     ];
     for attributes in refused {
-        let said = decode_directory(&here(), attributes)
+        let message = decode_directory(&directory(), attributes)
             .unwrap_err()
             .to_string();
-        assert!(said.starts_with("pool/main: "), "{said}");
+        assert!(message.starts_with("pool/main: "), "{message}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Any bytes give a value or an error of ours, within the budget.
+//! Checks that any bytes give a value or an error of this crate, within the budget.
 
 use huai_format::budget::Budget;
 use huai_format::error::{Error, Result};
@@ -7,7 +7,7 @@ use huai_format::git::delta::Delta;
 use huai_format::git::inflate::Inflater;
 use huai_format::git::object::{Kind, Object};
 use huai_format::git::oid::{Checksum, Oid};
-use huai_format::git::resolve::{Bases, Outcome, Room, resolve};
+use huai_format::git::resolve::{Bases, Resolution, Room, resolve};
 use huai_format::git::window::Window;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
@@ -16,9 +16,9 @@ use proptest::prelude::*;
 const TEXT: &[u8] = b"a line of text, and another one";
 const WORK: u64 = 1 << 22;
 
-struct Here;
+struct OneBase;
 
-impl Bases for Here {
+impl Bases for OneBase {
     fn find(&mut self, oid: &Oid) -> Result<Option<Object>> {
         let content = TEXT.to_vec();
         let kind = Kind::Blob;
@@ -26,7 +26,7 @@ impl Bases for Here {
     }
 }
 
-/// A pack with the right checksum.
+/// Make a pack with the right checksum.
 fn pack(records: &[Vec<u8>]) -> Vec<u8> {
     let count = records.len().to_be_bytes();
     let mut pack = [b"PACK\0\0\0\x02", &count[4..]].concat();
@@ -37,16 +37,16 @@ fn pack(records: &[Vec<u8>]) -> Vec<u8> {
     pack
 }
 
-/// A record whose size is below 2048; `base` stands between the header and the data.
+/// Make a record with a size below 2048; `base` is between the header and the data.
 fn record(code: u8, data: &[u8], base: &[u8]) -> Vec<u8> {
     let [low, high, ..] = data.len().to_le_bytes();
     let head = [0x80 | code << 4 | low & 15, high << 4 | low >> 4];
     [&head, base, &compress_to_vec_zlib(data, 6)].concat()
 }
 
-fn resolved(pack: &[u8], room: Room) -> Result<Outcome> {
+fn resolved(pack: &[u8], room: Room) -> Result<Resolution> {
     let go_on = || false;
-    resolve(pack, &mut Here, room, &mut Budget::new(WORK, &go_on))
+    resolve(pack, &mut OneBase, room, &mut Budget::new(WORK, &go_on))
 }
 
 proptest! {
@@ -73,22 +73,22 @@ proptest! {
     #[test]
     fn any_steps(base: Vec<u8>, steps: Vec<u8>, after in 0..100_u8) {
         let head = [base.len().to_le_bytes()[0] & 0x7f, after];
-        let mut made = Vec::new();
+        let mut result = Vec::new();
         for delta in [steps.clone(), [&head[..], &steps].concat()] {
             if let Ok(delta) = Delta::parse(&delta) {
-                let whole = delta.apply(&base, &mut made).is_ok();
-                prop_assert!(!whole || made.len() == delta.size());
-                prop_assert!(made.len() <= delta.size());
+                let is_ok = delta.apply(&base, &mut result).is_ok();
+                prop_assert!(!is_ok || result.len() == delta.size());
+                prop_assert!(result.len() <= delta.size());
             }
         }
     }
 
     #[test]
     fn a_damaged_pack_is_refused(content: Vec<u8>, at: prop::sample::Index, bit in 0..8_u8) {
-        let kept = &content[..content.len().min(2000)];
-        let mut pack = pack(&[record(2, kept, b"")]);
+        let start = &content[..content.len().min(2000)];
+        let mut pack = pack(&[record(2, start, b"")]);
         let room = Room { held: 1 << 20, naming: 1 << 20 };
-        prop_assert!(matches!(resolved(&pack, room), Ok(Outcome::Whole(_))));
+        prop_assert!(matches!(resolved(&pack, room), Ok(Resolution::Whole(_))));
         let at = at.index(pack.len());
         pack[at] ^= 1 << bit;
         let refused = matches!(resolved(&pack, room), Err(Error::Malformed { .. }));
@@ -104,8 +104,8 @@ proptest! {
         let mut packed = Vec::new();
         for content in [&text, &noise, &[&text[..], &noise].concat()] {
             deflater.deflate(content, &mut packed).unwrap();
-            let made = decompress_to_vec_zlib_with_limit(&packed, content.len());
-            prop_assert_eq!(made.as_ref().ok(), Some(content));
+            let inflated = decompress_to_vec_zlib_with_limit(&packed, content.len());
+            prop_assert_eq!(inflated.as_ref().ok(), Some(content));
         }
         for content in [&text, &noise] {
             deflater.deflate(content, &mut packed).unwrap();

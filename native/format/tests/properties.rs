@@ -1,4 +1,4 @@
-//! What holds for any bytes: a value or a refusal, and nothing else.
+//! Checks that any bytes are accepted or refused.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -6,7 +6,7 @@ use huai_format::cursor::Cursor;
 use huai_format::escape::{escape, unescape};
 use huai_format::git::delta::Delta;
 use huai_format::git::deltify::deltify;
-use huai_format::git::object::{Form, Kind, Made, put_header, take_header};
+use huai_format::git::object::{Form, Kind, PackedForm, put_header, take_header};
 use huai_format::git::oid::Oid;
 use huai_format::git::tree::decode_tree;
 use huai_format::limits::OBJECT_BYTES;
@@ -18,13 +18,13 @@ use huai_format::shared::Shared;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Bytes that are lines more often than by chance.
+/// Make bytes that are lines more often than by chance.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let letter = proptest::sample::select(b"ab\t\t\n\n0019./->\\xmughz\x00\x7f\xff".to_vec());
     vec(letter, 0..80)
 }
 
-/// Lines of files, of which each but the last is canonical, and its name grows.
+/// Make lines of files: all but the last are canonical, and names grow.
 fn lines() -> impl Strategy<Value = Vec<u8>> {
     (vec((0..3_u8, any::<u16>()), 0..40), text()).prop_map(|(kinds, rest)| {
         let mut lines = Vec::new();
@@ -41,7 +41,7 @@ fn lines() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Two texts that have much in common: the second is made of parts of the first.
+/// Make two similar texts: the second consists of parts of the first.
 fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let part = (any::<usize>(), 0..400_usize, vec(any::<u8>(), 0..40));
     (vec(0..4_u8, 0..3000), vec(part, 0..8)).prop_map(|(base, parts)| {
@@ -59,9 +59,9 @@ proptest! {
     #[test]
     fn a_delta_makes_what_it_was_made_from((base, other) in related()) {
         let delta = deltify(&base, &other);
-        let mut made = Vec::new();
-        Delta::parse(&delta).unwrap().apply(&base, &mut made).unwrap();
-        prop_assert_eq!(made, other);
+        let mut result = Vec::new();
+        Delta::parse(&delta).unwrap().apply(&base, &mut result).unwrap();
+        prop_assert_eq!(result, other);
     }
 
     #[test]
@@ -72,7 +72,7 @@ proptest! {
     ) {
         let base = base.map(Oid::new);
         let mut header = Vec::new();
-        put_header(base.map_or(Made::Whole(kind), Made::From), size, &mut header);
+        put_header(base.map_or(PackedForm::Whole(kind), PackedForm::From), size, &mut header);
         let mut cursor = Cursor::new(&header);
         let (form, told) = take_header(&mut cursor).unwrap();
         prop_assert_eq!(form, base.map_or(Form::Whole(kind), Form::OnName));
@@ -108,7 +108,7 @@ proptest! {
     fn a_bookmark_goes_on_where_it_was_set(text in lines(), at in 0..50_usize) {
         let root = RelPath::root();
         let column = vec![7; 32 * text.split(|&byte| byte == b'\n').count()];
-        let whole: Vec<String> = Leaves::new(&root, &text, &column).map(|e| format!("{e:?}")).collect();
+        let all_leaves: Vec<String> = Leaves::new(&root, &text, &column).map(|e| format!("{e:?}")).collect();
         let mut first = Leaves::new(&root, &text, &column);
         let mut parts: Vec<String> = first.by_ref().take(at).map(|e| format!("{e:?}")).collect();
         let failed = parts.len() < at;
@@ -117,7 +117,7 @@ proptest! {
             let rest = Leaves::resume(&root, &text, &column, &bookmark);
             parts.extend(rest.map(|e| format!("{e:?}")));
         }
-        prop_assert_eq!(whole, parts);
+        prop_assert_eq!(all_leaves, parts);
     }
 
     #[test]

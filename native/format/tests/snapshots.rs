@@ -1,4 +1,4 @@
-//! Snapshots put together by hand: what moves, what a limit allows, what a reader says.
+//! Checks small snapshots: moves, limits, and errors of the reader.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -19,7 +19,7 @@ use huai_format::path::RelPath;
 use huai_format::piece::piece_key;
 use huai_format::snapshot::Snapshot;
 
-/// Objects in memory; an id is a number.
+/// Objects in memory, with numbers as ids.
 #[derive(Default)]
 struct Objects {
     held: RefCell<HashMap<Oid, (Kind, Vec<u8>)>>,
@@ -37,7 +37,7 @@ impl ObjectReader for &Objects {
 }
 
 impl Objects {
-    fn put(&self, kind: Kind, data: &[u8]) -> Oid {
+    fn add(&self, kind: Kind, data: &[u8]) -> Oid {
         let oid = Oid::of(kind, data).unwrap();
         self.held.borrow_mut().insert(oid, (kind, data.to_vec()));
         oid
@@ -51,16 +51,16 @@ impl Objects {
             let mode: &[u8] = if *is_tree { b"40000 " } else { b"100644 " };
             [mode, name, b"\0", oid.as_bytes()].concat()
         });
-        self.put(Kind::Tree, &lines.collect::<Vec<_>>().concat())
+        self.add(Kind::Tree, &lines.collect::<Vec<_>>().concat())
     }
 
-    /// An own directory with one manifest and these below.
+    /// Make an own directory with one manifest and these subdirectories.
     fn own(&self, text: &str, children: &[(&str, Oid)]) -> Oid {
         let names: Vec<Vec<u8>> = children
             .iter()
             .map(|(name, _)| format!("={name}").into_bytes())
             .collect();
-        let blob = self.put(Kind::Blob, format!("./\t0\n{text}").as_bytes());
+        let blob = self.add(Kind::Blob, format!("./\t0\n{text}").as_bytes());
         let mut items: Vec<(&[u8], Oid, bool)> = vec![(b"m", blob, false)];
         items.extend(
             names
@@ -76,14 +76,14 @@ impl Objects {
     }
 }
 
-/// Words for what was found.
+/// The differences, each as a word.
 #[derive(Default)]
-struct Said {
+struct DiffWords {
     words: Vec<String>,
     most: usize,
 }
 
-impl Sink for Said {
+impl Sink for DiffWords {
     fn is_full(&self) -> bool {
         self.words.len() >= self.most
     }
@@ -120,12 +120,12 @@ fn compare_limited(
     let mut comparison = Comparison::new(sides.0, sides.1);
     let mut words = Vec::new();
     loop {
-        let mut said = Said {
+        let mut collected = DiffWords {
             words: vec![],
             most,
         };
-        let done = comparison.advance(&mut said)?;
-        words.extend(said.words);
+        let done = comparison.advance(&mut collected)?;
+        words.extend(collected.words);
         if done {
             return Ok(words);
         }
@@ -133,10 +133,10 @@ fn compare_limited(
 }
 
 fn compare(objects: &Objects, old: Oid, new: Oid) -> Vec<String> {
-    let whole = compare_limited(objects, (old, 1000), (new, 1000), usize::MAX).unwrap();
+    let all_at_once = compare_limited(objects, (old, 1000), (new, 1000), usize::MAX).unwrap();
     let singly = compare_limited(objects, (old, 1000), (new, 1000), 1).unwrap();
-    assert_eq!(whole, singly);
-    whole
+    assert_eq!(all_at_once, singly);
+    all_at_once
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_directory_that_came_back_elsewhere_is_moved() {
     );
 }
 
-/// So many lines, of which none is in what begins with another letter.
+/// Make `count` lines with names that begin with `letter`.
 fn lines(letter: char, count: usize) -> String {
     let line = |number| format!("{letter}{number:04}\t{number}\t0\n");
     (0..count).map(line).collect::<Vec<_>>().concat()
@@ -197,14 +197,14 @@ fn a_directory_that_changed_on_the_way_is_compared_where_it_is_now() {
     );
     let moved = objects.own(&changed, &[("i", inner), ("p", other)]);
     let new = objects.own("", &[("z", objects.own("", &[("b", moved)]))]);
-    let mut found = compare(&objects, old, new);
-    assert_eq!(found[..4], ["+z", "a to z/b", "~z/b/f0003", "-z/b/f0005"]);
-    found.drain(..4);
-    found.sort();
+    let mut words = compare(&objects, old, new);
+    assert_eq!(words[..4], ["+z", "a to z/b", "~z/b/f0003", "-z/b/f0005"]);
+    words.drain(..4);
+    words.sort();
     let (gone, come) = (["-z/b/o", "-z/b/o/o0000"], ["+z/b/p", "+z/b/p/o0000"]);
-    assert_eq!(found.len(), 2 * 131);
+    assert_eq!(words.len(), 2 * 131);
     for each in gone.iter().chain(&come) {
-        assert!(found.contains(&(*each).to_string()), "{found:?}");
+        assert!(words.contains(&(*each).to_string()), "{words:?}");
     }
 }
 
@@ -218,7 +218,7 @@ fn what_could_not_be_named_at_the_new_path_keeps_a_directory_from_moving() {
     };
     let long = "x".repeat(250);
     let text = lines('f', 20);
-    // Of 4,095 bytes: 15 times 251 and 326.
+    // The sum is 4,095 bytes: 15 times 251, and 326.
     let old = deep(&format!("{text}{long}\t1\t0\n"), 15);
     let old = objects.own("", &[("a", old)]);
     let new = |name: &str| objects.own("", &[(name, deep(&text, 15))]);
@@ -254,17 +254,17 @@ fn what_is_most_alike_moves() {
         &[("a", own(&lines('f', 20))), ("b", own(&lines('f', 18)))],
     );
     let new = objects.own("", &[("c", own(&lines('f', 19)))]);
-    let found = compare(&objects, old, new);
-    assert_eq!(found[..2], ["a to c", "-c/f0019"]);
-    assert_eq!(found.len(), 2 + 19);
-    // An equal one first.
+    let words = compare(&objects, old, new);
+    assert_eq!(words[..2], ["a to c", "-c/f0019"]);
+    assert_eq!(words.len(), 2 + 19);
+    // Equal directories come first.
     let new = objects.own(
         "",
         &[("c", own(&lines('f', 19))), ("d", own(&lines('f', 20)))],
     );
-    let mut found = compare(&objects, old, new);
-    found.sort();
-    assert_eq!(found, ["+c/f0018", "a to d", "b to c"]);
+    let mut words = compare(&objects, old, new);
+    words.sort();
+    assert_eq!(words, ["+c/f0018", "a to d", "b to c"]);
 }
 
 #[test]
@@ -284,9 +284,9 @@ fn a_directory_gives_way_to_parts_that_move_elsewhere() {
         "",
         &[("n", top(&lines('z', 2), "abc")), ("o", top("", "de"))],
     );
-    let mut found = compare(&objects, old, new);
-    found.sort();
-    let words = [
+    let mut words = compare(&objects, old, new);
+    words.sort();
+    let expected = [
         "+n",
         "+n/z0000",
         "+n/z0001",
@@ -297,17 +297,17 @@ fn a_directory_gives_way_to_parts_that_move_elsewhere() {
     ];
     let moves = ["a to n/a", "b to n/b", "c to n/c", "d to o/d", "e to o/e"];
     let moves = moves.map(|each| format!("old/{each}"));
-    assert_eq!(found[..7], words);
-    assert_eq!(found[7..], moves);
+    assert_eq!(words[..7], expected);
+    assert_eq!(words[7..], moves);
     // All but a small one stay together: they move as one.
     let new = objects.own(
         "",
         &[("n", top(&lines('z', 200), "abcd")), ("o", top("", "e"))],
     );
     let old = objects.own("", &[("old", top(&lines('z', 190), "abcde"))]);
-    let found = compare(&objects, old, new);
-    assert!(found.contains(&"old to n".to_string()), "{found:?}");
-    assert!(found.contains(&"-n/e/e0000".to_string()), "{found:?}");
+    let words = compare(&objects, old, new);
+    assert!(words.contains(&"old to n".to_string()), "{words:?}");
+    assert!(words.contains(&"-n/e/e0000".to_string()), "{words:?}");
 }
 
 #[test]
@@ -317,15 +317,15 @@ fn a_hardlink_that_leads_out_of_a_directory_that_moves_is_seen_from_there() {
     let own = |text: &str| objects.own(text, &[]);
     let at =
         |directory: Oid| objects.own("a\t1\t0\n", &[("p", objects.own("", &[("d", directory)]))]);
-    // Seen from the new place it would lead out of the module.
+    // Relative to the new path it would lead out of the module.
     let old = at(own(&text("../../a", 1)));
     let new = objects.own("a\t1\t0\n", &[("n", own(&text("../a", 1)))]);
-    let found = compare(&objects, old, new);
-    assert_eq!(found, ["p/d to n", "-p"]);
+    let words = compare(&objects, old, new);
+    assert_eq!(words, ["p/d to n", "-p"]);
     let new = objects.own("a\t1\t0\n", &[("n", own(&text("f0000", 1)))]);
-    let mut found = compare(&objects, old, new);
-    found.sort();
-    assert_eq!(found, ["-p", "p/d to n", "~n/z"]);
+    let mut words = compare(&objects, old, new);
+    words.sort();
+    assert_eq!(words, ["-p", "p/d to n", "~n/z"]);
 }
 
 #[test]
@@ -338,19 +338,19 @@ fn a_few_trees_that_name_each_other_many_times_end_at_the_limit() {
     }
     let rule = ": the snapshot has more than 500 entries";
     for (old, new) in [((calm, 10), (tree, 500)), ((tree, 500), (calm, 10))] {
-        let said = compare_limited(&objects, old, new, usize::MAX)
+        let message = compare_limited(&objects, old, new, usize::MAX)
             .unwrap_err()
             .to_string();
-        assert!(said.ends_with(rule), "{said}");
+        assert!(message.ends_with(rule), "{message}");
     }
     let snapshot = objects.at(tree);
     let mut walk = Walk::new(&snapshot, EntryLimit::new(500));
-    let said = loop {
+    let message = loop {
         if let Err(error) = walk.next(&snapshot) {
             break error.to_string();
         }
     };
-    assert!(said.ends_with(rule), "{said}");
+    assert!(message.ends_with(rule), "{message}");
     assert!(*objects.read.borrow() < 10_000);
 }
 
@@ -360,12 +360,12 @@ fn a_limit_is_used_up_to_the_last_entry() {
     let mut limit = EntryLimit::new(3);
     limit.spend(3, &here).unwrap();
     limit.spend(0, &here).unwrap();
-    let said = limit.spend(1, &there).unwrap_err().to_string();
-    assert_eq!(said, "there: the snapshot has more than 3 entries");
+    let entries_error = limit.spend(1, &there).unwrap_err().to_string();
+    assert_eq!(entries_error, "there: the snapshot has more than 3 entries");
     limit.spend_bytes((64 << 20) + 3 * 1024, &here).unwrap();
-    let said = limit.spend_bytes(1, &there).unwrap_err().to_string();
+    let entries_error = limit.spend_bytes(1, &there).unwrap_err().to_string();
     assert_eq!(
-        said,
+        entries_error,
         "there: the manifests of 3 entries are longer than they can be"
     );
 }
@@ -376,19 +376,19 @@ fn pieces_are_read_in_the_order_of_what_they_hold() {
     let texts: [&[u8]; 4] = [b"b\t1\t0\n", b"m\t1\t0\n", b"x/\t0\n", b"z/\t0\nq\t1\t0\n"];
     let starts: [&[u8]; 4] = [b"b", b"m", b"x/", b"z/"];
     let keys = starts.map(piece_key);
-    let blobs = texts.map(|text| objects.put(Kind::Blob, text));
+    let blobs = texts.map(|text| objects.add(Kind::Blob, text));
     let items: Vec<(&[u8], Oid, bool)> = keys
         .iter()
         .zip(blobs)
         .map(|(key, oid)| (&key[..], oid, false))
         .collect();
-    let first = objects.put(Kind::Blob, b"./\t0\na\t1\t0\n");
+    let first = objects.add(Kind::Blob, b"./\t0\na\t1\t0\n");
     let root = objects.tree(&[(b"m", first, false), (b"p", objects.tree(&items), true)]);
     let snapshot = objects.at(root);
     let mut walk = Walk::new(&snapshot, EntryLimit::new(8));
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     while let Some(listing) = walk.next(&snapshot).unwrap() {
-        found.push((listing.path.as_bytes().to_vec(), listing.leaves.to_vec()));
+        names.push((listing.path.as_bytes().to_vec(), listing.leaves.to_vec()));
     }
     let expected: [(&[u8], &[u8]); 3] = [
         (b"", b"a\t1\t0\nb\t1\t0\nm\t1\t0\n"),
@@ -396,12 +396,12 @@ fn pieces_are_read_in_the_order_of_what_they_hold() {
         (b"z", b"q\t1\t0\n"),
     ];
     assert_eq!(
-        found,
+        names,
         expected.map(|(path, leaves)| (path.to_vec(), leaves.to_vec()))
     );
     let empty = objects.own("", &[]);
-    let gone = compare(&objects, root, empty);
-    assert_eq!(gone, ["-a", "-b", "-m", "-x", "-z", "-z/q"]);
+    let removals = compare(&objects, root, empty);
+    assert_eq!(removals, ["-a", "-b", "-m", "-x", "-z", "-z/q"]);
 }
 
 #[test]

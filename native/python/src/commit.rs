@@ -9,16 +9,16 @@ use huai_format::lookup::Lookup;
 use huai_format::path::RelPath;
 use huai_format::totals::Totals;
 use huai_tree::commit::{
-    Digesting, Failure, Found, Mounts, Policy, Problem, Read, Remarks, Result, Whole, WholeOptions,
-    read_whole,
+    CommitProblem, Digesting, Failure, ListedPaths, Mounts, Policy, Read, Remarks, Result,
+    WholeCommit, WholeOptions, read_whole,
 };
 use huai_tree::digests::{Digests, ListedDigests};
 use huai_tree::hashing::contents::Contents;
-use huai_tree::scan::directory::Options;
+use huai_tree::scan::directory::ScanOptions;
 use huai_tree::scan::whole_tree::Scan;
 use huai_tree::sys::error::Errno;
 use huai_tree::sys::stop::Stop;
-use huai_tree::walk::owners::Kind;
+use huai_tree::walk::owners::OwnerKind;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -94,7 +94,7 @@ impl TreeReader {
         explain: Py<PyAny>,
     ) -> PyResult<Self> {
         let (patterns, threads, one_file_system, check_readable) = scan;
-        let options = Options {
+        let options = ScanOptions {
             patterns: parsed(patterns),
             one_file_system,
             owners: owners.is_some(),
@@ -159,7 +159,7 @@ impl TreeReader {
                 )
             })
         })?;
-        let Whole {
+        let WholeCommit {
             totals,
             directories,
             skipped,
@@ -199,7 +199,7 @@ impl TreeReader {
         let (changes, names_links, record) = named;
         let touched = changes.get().touched().clone();
         let (listed, read) = self.call(py, |calls, stop| {
-            let check = |found: &Found| match &*found.foreign() {
+            let check = |found: &ListedPaths| match &*found.foreign() {
                 [] => Ok(()),
                 foreign => {
                     let check =
@@ -244,7 +244,7 @@ impl TreeReader {
         let into = into.get();
         let touched = changes.get().touched().clone();
         let (unread, read) = self.call(py, |calls, stop| {
-            let list = (&*touched, record, |_: &Found| Ok(()));
+            let list = (&*touched, record, |_: &ListedPaths| Ok(()));
             let (found, read, digests) = self.look(list, None, calls, stop)?;
             *self.unkept.lock() = digests;
             let mut into = into.0.lock();
@@ -299,7 +299,12 @@ impl TreeReader {
         )
     }
 
-    fn owner(&self, kind: Kind, id: u32, calls: &Calls) -> std::result::Result<Vec<u8>, Errno> {
+    fn owner(
+        &self,
+        kind: OwnerKind,
+        id: u32,
+        calls: &Calls,
+    ) -> std::result::Result<Vec<u8>, Errno> {
         let owners = self.owners.as_ref();
         owners.map_or_else(|| Ok(Vec::new()), |owners| owners.name(kind, id, calls))
     }
@@ -308,13 +313,13 @@ impl TreeReader {
     /// kept yet.
     fn look(
         &self,
-        (touched, record, check): (&[Touched], &[u8], impl FnOnce(&Found) -> Result<()>),
+        (touched, record, check): (&[Touched], &[u8], impl FnOnce(&ListedPaths) -> Result<()>),
         past: Option<&mut Lookup<Reader>>,
         calls: &Calls,
         stop: &Stop,
-    ) -> Result<(Found, Read, Option<ListedDigests>)> {
+    ) -> Result<(ListedPaths, Read, Option<ListedDigests>)> {
         let look_up = |kind, id| self.owner(kind, id, calls);
-        let mut found = Found::look(&self.scan.lock(), touched, record, &look_up, stop)?;
+        let mut found = ListedPaths::look(&self.scan.lock(), touched, record, &look_up, stop)?;
         check(&found)?;
         let (digests, read) = self.digesting(calls, stop, |how| {
             let Some((folder, digesting)) = how else {
@@ -366,8 +371,8 @@ fn counts(totals: Totals, directories: u64) -> Counts {
     (totals.files, directories, totals.symlinks, totals.bytes)
 }
 
-fn told(problems: Vec<Problem>, remarks: Remarks, read: Read) -> Told {
-    let problem = |it: Problem| (it.path, number(it.reason), it.outcome as u8);
+fn told(problems: Vec<CommitProblem>, remarks: Remarks, read: Read) -> Told {
+    let problem = |it: CommitProblem| (it.path, number(it.reason), it.outcome as u8);
     let remarks = remarks.found.into_iter();
     (
         problems.into_iter().map(problem).collect(),

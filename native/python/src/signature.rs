@@ -1,6 +1,6 @@
 //! SSH keys and signatures.
 
-use huai_format::signature::{self, Key, SEED_BYTES, Signer};
+use huai_format::signature::{self, Ed25519Key, SEED_BYTES, Signer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::sys::errors::refuse;
 /// A public key in its one spelling, without a comment.
 #[pyfunction]
 pub(crate) fn parse_public_key(line: &str) -> PyResult<String> {
-    Ok(Key::parse(line).map_err(refuse)?.to_string())
+    Ok(Ed25519Key::parse(line).map_err(refuse)?.to_string())
 }
 
 /// The public key of whoever signed `message`.

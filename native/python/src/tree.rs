@@ -7,7 +7,8 @@ use huai_tree::candidates as table;
 use huai_tree::candidates::survey::{Numbers, Refused};
 use huai_tree::candidates::unhashed::Hashing;
 use huai_tree::publish::{
-    self, Failure as RowFailure, Held, Move, Options, Reason, Row, Staged, Whole,
+    self, DirectoryMove, FailureReason, OperationFailure, RowResult, Staged, StagedDirectory,
+    TreeOptions, WholeDirectory,
 };
 use huai_tree::stage::copy::Reuse;
 use huai_tree::sys::error::{Errno, Error};
@@ -72,7 +73,7 @@ impl Tree {
         umask: u32,
         owners: Option<(Py<PyAny>, Py<PyAny>)>,
     ) -> PyResult<Self> {
-        let options = Options {
+        let options = TreeOptions {
             loosens,
             umask,
             owners: owners.is_some(),
@@ -209,12 +210,12 @@ impl Tree {
         let forwards = forwards.symlinks(&self.numbers(py, &forwards)?);
         let forwards = forwards.into_iter().map(|link| (link.path.clone(), link));
         let mut forwards: HashMap<_, _> = forwards.collect();
-        let operation = |(old, new)| Move {
+        let operation = |(old, new)| DirectoryMove {
             forward: forwards.remove(&old),
             old,
             new,
         };
-        let items: Vec<Move> = moves.into_iter().map(operation).collect();
+        let items: Vec<DirectoryMove> = moves.into_iter().map(operation).collect();
         self.row(py, &items, publish::Tree::move_directories)
     }
 
@@ -286,16 +287,16 @@ impl Tree {
         }
     }
 
-    fn whole(&self, py: Python<'_>, fields: WholeFields) -> PyResult<Whole> {
+    fn whole(&self, py: Python<'_>, fields: WholeFields) -> PyResult<WholeDirectory> {
         let (folder, name, path, (directories, held), others, links, symlinks) = fields;
         let directories = directories.directories(&self.numbers(py, &directories)?);
         let directories = directories.into_iter().zip(held);
         let other = |(folder, name, path)| (Staged { folder, name }, path);
-        Ok(Whole {
+        Ok(WholeDirectory {
             staged: Staged { folder, name },
             path,
             directories: directories
-                .map(|(directory, (names, settled))| Held {
+                .map(|(directory, (names, settled))| StagedDirectory {
                     directory,
                     names,
                     settled,
@@ -336,7 +337,7 @@ impl Tree {
         &self,
         py: Python<'py>,
         items: &[T],
-        work: impl FnOnce(&mut publish::Tree, &[T], &Stop) -> Row + Send,
+        work: impl FnOnce(&mut publish::Tree, &[T], &Stop) -> RowResult + Send,
     ) -> PyResult<Outcome<'py>> {
         let row = wait(py, |stop| self.opened(|tree| Ok(work(tree, items, stop))))?;
         row.map(|row| outcome(py, row))
@@ -356,8 +357,8 @@ pub(crate) fn rename_noreplace(
 }
 
 /// What became of a row, for Python.
-fn outcome(py: Python<'_>, row: Row) -> Outcome<'_> {
-    let failure = row.failure.map(|RowFailure { path, reason }| {
+fn outcome(py: Python<'_>, row: RowResult) -> Outcome<'_> {
+    let failure = row.failure.map(|OperationFailure { path, reason }| {
         let (word, errno, other) = told(&reason);
         let other = other.map(|path| PyBytes::new(py, path));
         (PyBytes::new(py, &path), word, errno, other)
@@ -366,19 +367,19 @@ fn outcome(py: Python<'_>, row: Row) -> Outcome<'_> {
 }
 
 /// As `_native.pyi` lists them.
-fn told(reason: &Reason) -> (&'static str, i32, Option<&[u8]>) {
+fn told(reason: &FailureReason) -> (&'static str, i32, Option<&[u8]>) {
     match reason {
-        Reason::Errno(errno) => ("errno", errno.raw_os_error(), None),
-        Reason::Reserved => ("reserved", 0, None),
-        Reason::NotEmpty => ("not empty", 0, None),
-        Reason::NotRegular => ("not a file", 0, None),
-        Reason::NotSymlink => ("not a symlink", 0, None),
-        Reason::NoDirectory => ("no directory", 0, None),
-        Reason::Occupied => ("occupied", 0, None),
-        Reason::NoLeader => ("no leader", 0, None),
-        Reason::LeaderMissing(leader) => ("leader missing", 0, Some(leader)),
-        Reason::LeaderDiffers(leader) => ("leader differs", 0, Some(leader)),
-        Reason::NotWhole => ("not whole", 0, None),
-        Reason::NotKept(errno) => ("not kept", errno.raw_os_error(), None),
+        FailureReason::Errno(errno) => ("errno", errno.raw_os_error(), None),
+        FailureReason::Reserved => ("reserved", 0, None),
+        FailureReason::NotEmpty => ("not empty", 0, None),
+        FailureReason::NotRegular => ("not a file", 0, None),
+        FailureReason::NotSymlink => ("not a symlink", 0, None),
+        FailureReason::NoDirectory => ("no directory", 0, None),
+        FailureReason::Occupied => ("occupied", 0, None),
+        FailureReason::NoLeader => ("no leader", 0, None),
+        FailureReason::LeaderMissing(leader) => ("leader missing", 0, Some(leader)),
+        FailureReason::LeaderDiffers(leader) => ("leader differs", 0, Some(leader)),
+        FailureReason::NotWhole => ("not whole", 0, None),
+        FailureReason::NotKept(errno) => ("not kept", errno.raw_os_error(), None),
     }
 }

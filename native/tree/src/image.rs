@@ -1,14 +1,14 @@
-//! The file of an image, written by place.
+//! The file of an image, written at offsets.
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use huai_format::erofs::Put;
+use huai_format::erofs::ImageSink;
 use huai_format::error::{Error as FormatError, Result as Made};
 
 use crate::sys::change;
 use crate::sys::error::{Error, Result};
 
-/// A file of our own.
+/// A private file.
 #[derive(Debug)]
 pub struct ImageFile {
     file: OwnedFd,
@@ -16,7 +16,7 @@ pub struct ImageFile {
 }
 
 impl ImageFile {
-    /// The empty one at `path`.
+    /// Open the empty file at `path`.
     pub fn open(path: &[u8]) -> Result<Self> {
         let file = change::open_file(path).map_err(|errno| Error::new("open", path, errno))?;
         let path = path.to_vec();
@@ -24,8 +24,8 @@ impl ImageFile {
     }
 }
 
-impl Put for ImageFile {
-    fn put(&mut self, at: u64, bytes: &[u8]) -> Made<()> {
+impl ImageSink for ImageFile {
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> Made<()> {
         change::write_at(self.file.as_fd(), at, bytes)
             .map_err(|errno| FormatError::Lent(Box::new(Error::new("write", &self.path, errno))))
     }

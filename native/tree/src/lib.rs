@@ -1,7 +1,7 @@
-//! What touches a disk: file trees, read and changed by handle, never through a symlink.
+//! Reads and changes file trees by handles, never through a symlink.
 //!
-//! Knows no Python.  Threads live within one call.  A group of modules uses those above it here,
-//! never those below.
+//! Does not use Python.  Threads live within one call.  A group of modules uses those above it
+//! here, never those below.
 
 #[cfg(test)]
 mod steps;

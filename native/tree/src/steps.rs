@@ -1,4 +1,4 @@
-//! Steps of an algorithm, counted by tests: how they grow says more than a time.
+//! Counts the steps of an algorithm in tests: their growth is more reliable than a time.
 
 use std::cell::Cell;
 

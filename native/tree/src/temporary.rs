@@ -1,4 +1,4 @@
-//! Folders of tests.
+//! Temporary folders for tests.
 
 #![allow(
     clippy::disallowed_methods,
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// An empty folder, removed at the end.
+/// An empty folder, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
 
@@ -65,7 +65,7 @@ impl Folder {
         file.unwrap().set_times(times).unwrap();
     }
 
-    /// The time of the last access to the file at `path`.
+    /// Return the time of the last access to the file at `path`.
     pub(crate) fn accessed(&self, path: &str) -> SystemTime {
         let metadata = std::fs::metadata(self.0.join(path)).unwrap();
         metadata.accessed().unwrap()

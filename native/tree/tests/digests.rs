@@ -1,4 +1,4 @@
-//! The digests that are kept: right, private, and not used where they are damaged.
+//! Checks the stored digests: right, private, and ignored where damaged.
 
 #![allow(
     clippy::disallowed_methods,
@@ -25,13 +25,13 @@ use temporary::Folder;
 const DIGEST: Digest = [1; 32];
 const OTHER: Digest = [2; 32];
 const BIRTH: i64 = 11;
-/// Files and bytes of a full block of the table.
+/// The files of a full block of the table.
 const BLOCK: usize = 4096;
 const BLOCK_BYTES: usize = BLOCK * 112;
 
-/// A file as a scan saw it.
+/// A scanned file.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Seen {
+struct ScannedFile {
     device: u64,
     inode: u64,
     size: i64,
@@ -44,11 +44,11 @@ struct Seen {
     folder: u64,
     name: u32,
     file_system: u64,
-    /// The device of its directory, where it is another one.
+    /// The device of its directory, if it is another one.
     directory_device: Option<u64>,
 }
 
-const ONE: Seen = Seen {
+const ONE: ScannedFile = ScannedFile {
     device: 1,
     inode: 2,
     size: 3,
@@ -63,13 +63,13 @@ const ONE: Seen = Seen {
     file_system: 0,
     directory_device: None,
 };
-const MOUNTED: Seen = Seen {
+const MOUNTED: ScannedFile = ScannedFile {
     file_system: (1 << 63) + 5,
     ..ONE
 };
 
-impl Seen {
-    /// A directory that holds this one file, behind a symlink's line.
+impl ScannedFile {
+    /// Make a directory with only this file, after a symlink's line.
     fn directory(&self) -> Directory {
         let before = &b"link\t>target\t1\n"[..];
         let name = if self.name == 0 {
@@ -100,18 +100,18 @@ impl Seen {
     }
 }
 
-/// What a table says: nothing, a digest, or one that holds for a time of birth.
+/// The known digest of a file: none, a valid one, or one that depends on the time of birth.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Answer {
+enum KnownDigest {
     Unknown,
     Known(Digest),
     IfBorn(i64, Digest),
 }
-use Answer::{IfBorn, Known, Unknown};
+use KnownDigest::{IfBorn, Known, Unknown};
 
-struct Kept(Folder);
+struct TableFolder(Folder);
 
-impl Kept {
+impl TableFolder {
     fn new() -> Self {
         Self(Folder::new())
     }
@@ -124,24 +124,24 @@ impl Kept {
         Digests::open(self.0.path()).unwrap()
     }
 
-    /// What is known of files.
-    fn ask(&self, files: &[Seen]) -> Vec<Answer> {
+    /// Look up files.
+    fn ask(&self, files: &[ScannedFile]) -> Vec<KnownDigest> {
         self.ask_and(files, None)
     }
 
-    /// The same; all of them are kept with a digest, as a whole commit does.
-    fn keep(&self, files: &[Seen], digest: Digest) -> Vec<Answer> {
+    /// Look up files, and store all with a digest, as a whole commit does.
+    fn keep(&self, files: &[ScannedFile], digest: Digest) -> Vec<KnownDigest> {
         self.ask_and(files, Some(digest))
     }
 
-    fn ask_and(&self, files: &[Seen], digest: Option<Digest>) -> Vec<Answer> {
+    fn ask_and(&self, files: &[ScannedFile], digest: Option<Digest>) -> Vec<KnownDigest> {
         let mut digests = self.open();
-        let directories: Vec<_> = files.iter().map(Seen::directory).collect();
+        let directories: Vec<_> = files.iter().map(ScannedFile::directory).collect();
         let doubts = digests
             .look_up(&directories.iter().collect::<Vec<_>>())
             .unwrap();
-        let found = vec![digest.map(|digest| (Some(BIRTH), digest)); doubts.len()];
-        let columns = digests.settle(&found).unwrap();
+        let results = vec![digest.map(|digest| (Some(BIRTH), digest)); doubts.len()];
+        let columns = digests.settle(&results).unwrap();
         if digest.is_some() {
             digests.finish().unwrap();
         }
@@ -157,19 +157,19 @@ impl Kept {
     }
 }
 
-/// Reads files, and keeps what was found without coming to an end.
-fn read(digests: &mut Digests, files: &[Seen], digest: Digest) {
-    let directories: Vec<_> = files.iter().map(Seen::directory).collect();
+/// Hash files, and store the results without finishing.
+fn read(digests: &mut Digests, files: &[ScannedFile], digest: Digest) {
+    let directories: Vec<_> = files.iter().map(ScannedFile::directory).collect();
     let doubts = digests
         .look_up(&directories.iter().collect::<Vec<_>>())
         .unwrap();
-    let found = vec![Some((Some(BIRTH), digest)); doubts.len()];
-    digests.settle(&found).unwrap();
+    let results = vec![Some((Some(BIRTH), digest)); doubts.len()];
+    digests.settle(&results).unwrap();
 }
 
-/// More than two blocks.
-fn many() -> Vec<Seen> {
-    let file = |number| Seen {
+/// Make more files than two blocks hold.
+fn many() -> Vec<ScannedFile> {
+    let file = |number| ScannedFile {
         inode: u64::from(number),
         name: number,
         ..ONE
@@ -179,7 +179,7 @@ fn many() -> Vec<Seen> {
 
 #[test]
 fn what_was_kept_is_known() {
-    let folder = Kept::new();
+    let folder = TableFolder::new();
     assert_eq!(folder.ask(&[ONE]), [Unknown]);
     assert!(!folder.table().exists());
     assert_eq!(folder.keep(&[ONE], DIGEST), [Unknown]);
@@ -190,18 +190,18 @@ fn what_was_kept_is_known() {
 
 #[test]
 fn an_attribute_that_changed_explains_a_new_ctime_and_nothing_else() {
-    let others = [
-        Seen { links: 99, ..ONE },
-        Seen { mode: 99, ..ONE },
-        Seen { user: 99, ..ONE },
-        Seen { group: 99, ..ONE },
-        Seen { folder: 99, ..ONE },
-        Seen { name: 99, ..ONE },
+    let variants = [
+        ScannedFile { links: 99, ..ONE },
+        ScannedFile { mode: 99, ..ONE },
+        ScannedFile { user: 99, ..ONE },
+        ScannedFile { group: 99, ..ONE },
+        ScannedFile { folder: 99, ..ONE },
+        ScannedFile { name: 99, ..ONE },
     ];
-    for other in others {
-        let folder = Kept::new();
+    for other in variants {
+        let folder = TableFolder::new();
         folder.keep(&[ONE], DIGEST);
-        let changed = Seen { ctime: 6, ..other };
+        let changed = ScannedFile { ctime: 6, ..other };
         assert_eq!(folder.ask(&[changed]), [IfBorn(BIRTH, DIGEST)]);
         assert_eq!(
             folder.ask(&[other]),
@@ -209,36 +209,36 @@ fn an_attribute_that_changed_explains_a_new_ctime_and_nothing_else() {
             "another name of the file"
         );
         for file in [other, changed] {
-            assert_eq!(folder.ask(&[Seen { size: 6, ..file }]), [Unknown]);
-            assert_eq!(folder.ask(&[Seen { mtime: 6, ..file }]), [Unknown]);
-            assert_eq!(folder.ask(&[Seen { inode: 6, ..file }]), [Unknown]);
-            assert_eq!(folder.ask(&[Seen { device: 6, ..file }]), [Unknown]);
+            assert_eq!(folder.ask(&[ScannedFile { size: 6, ..file }]), [Unknown]);
+            assert_eq!(folder.ask(&[ScannedFile { mtime: 6, ..file }]), [Unknown]);
+            assert_eq!(folder.ask(&[ScannedFile { inode: 6, ..file }]), [Unknown]);
+            assert_eq!(folder.ask(&[ScannedFile { device: 6, ..file }]), [Unknown]);
         }
     }
 }
 
 #[test]
 fn any_other_identity_is_another_file() {
-    let folder = Kept::new();
+    let folder = TableFolder::new();
     folder.keep(&[ONE], DIGEST);
-    let others = [
-        Seen { device: 99, ..ONE },
-        Seen { inode: 99, ..ONE },
-        Seen { size: 99, ..ONE },
-        Seen { mtime: 99, ..ONE },
-        Seen { ctime: 99, ..ONE },
+    let variants = [
+        ScannedFile { device: 99, ..ONE },
+        ScannedFile { inode: 99, ..ONE },
+        ScannedFile { size: 99, ..ONE },
+        ScannedFile { mtime: 99, ..ONE },
+        ScannedFile { ctime: 99, ..ONE },
     ];
-    for other in others {
+    for other in variants {
         assert_eq!(folder.ask(&[other]), [Unknown]);
     }
 }
 
 #[test]
 fn a_file_system_that_is_mounted_again_is_the_same() {
-    let folder = Kept::new();
+    let folder = TableFolder::new();
     folder.keep(&[MOUNTED], DIGEST);
     let before = folder.table().metadata().unwrap();
-    let again = Seen {
+    let again = ScannedFile {
         device: 6,
         ..MOUNTED
     };
@@ -246,7 +246,7 @@ fn a_file_system_that_is_mounted_again_is_the_same() {
     let after = folder.table().metadata().unwrap();
     let same = (before.ino(), before.mtime_nsec()) == (after.ino(), after.mtime_nsec());
     assert!(same, "the table is as it would be written");
-    let chmod = Seen {
+    let chmod = ScannedFile {
         mode: 0o600,
         ctime: 6,
         ..again
@@ -254,7 +254,7 @@ fn a_file_system_that_is_mounted_again_is_the_same() {
     assert_eq!(folder.ask(&[chmod]), [IfBorn(BIRTH, DIGEST)]);
     for file_system in [MOUNTED.file_system + 1, 0] {
         assert_eq!(
-            folder.ask(&[Seen {
+            folder.ask(&[ScannedFile {
                 file_system,
                 ..MOUNTED
             }]),
@@ -266,23 +266,23 @@ fn a_file_system_that_is_mounted_again_is_the_same() {
 #[test]
 fn a_file_on_another_device_than_its_directory_keeps_its_device_number() {
     // As in an overlay of several file systems.
-    let folder = Kept::new();
-    let lower = Seen {
+    let folder = TableFolder::new();
+    let lower = ScannedFile {
         directory_device: Some(9),
         ..MOUNTED
     };
     folder.keep(&[lower], DIGEST);
     assert_eq!(
-        folder.ask(&[Seen {
+        folder.ask(&[ScannedFile {
             file_system: 0,
             ..lower
         }]),
         [Known(DIGEST)]
     );
-    assert_eq!(folder.ask(&[Seen { device: 6, ..lower }]), [Unknown]);
+    assert_eq!(folder.ask(&[ScannedFile { device: 6, ..lower }]), [Unknown]);
 }
 
-/// A table of a version that kept device numbers: of device 40, inodes 2 and 3 (with two names).
+/// A table of a version that stored device numbers: of device 40, inodes 2 and 3 (with two names).
 const EARLIER: &str = "68756169206469676573747320310a0002000000ca1e6e0c280000000000000002000000\
     0000000003000000000000000400000000000000050000000000000001000000a4010000000000000000000007000000\
     00000000067e235e000000000b000000000000000101010101010101010101010101010101010101010101010101010101\
@@ -296,16 +296,16 @@ fn earlier() -> Vec<u8> {
     digits.chunks_exact(2).map(byte).collect()
 }
 
-/// The files of that table.
-fn earlier_files() -> [Seen; 2] {
-    let file = Seen {
+/// Return the files of that table.
+fn earlier_files() -> [ScannedFile; 2] {
+    let file = ScannedFile {
         device: 40,
         ..MOUNTED
     };
     let links = 2;
     [
         file,
-        Seen {
+        ScannedFile {
             inode: 3,
             links,
             ..file
@@ -316,34 +316,34 @@ fn earlier_files() -> [Seen; 2] {
 #[test]
 fn a_table_of_an_earlier_version_is_used() {
     for name in ["digests", "digests.left", "digests.new"] {
-        let folder = Kept::new();
+        let folder = TableFolder::new();
         folder.0.write(name, &earlier());
         let files = earlier_files();
-        let chmod = files.map(|file| Seen {
+        let chmod = files.map(|file| ScannedFile {
             mode: 0o600,
             ctime: 6,
             ..file
         });
         assert_eq!(folder.ask(&chmod), [IfBorn(BIRTH, DIGEST); 2]);
         assert_eq!(folder.keep(&files, OTHER), [Known(DIGEST); 2]);
-        let again = files.map(|file| Seen { device: 6, ..file });
+        let again = files.map(|file| ScannedFile { device: 6, ..file });
         assert_eq!(
             folder.ask(&again),
             [Known(DIGEST); 2],
             "with the number that stays"
         );
     }
-    let folder = Kept::new();
+    let folder = TableFolder::new();
     folder.0.write("digests", &earlier());
-    let elsewhere = earlier_files().map(|file| Seen { device: 41, ..file });
+    let elsewhere = earlier_files().map(|file| ScannedFile { device: 41, ..file });
     assert_eq!(folder.ask(&elsewhere), [Unknown; 2]);
 }
 
 #[test]
 fn a_killed_commit_after_an_update_loses_nothing() {
-    let folder = Kept::new();
+    let folder = TableFolder::new();
     folder.0.write("digests.left", &earlier());
-    let new = Seen {
+    let new = ScannedFile {
         inode: 99,
         ..MOUNTED
     };
@@ -357,14 +357,14 @@ fn a_killed_commit_after_an_update_loses_nothing() {
 
 #[test]
 fn a_file_without_a_time_of_birth_is_read_again_when_its_ctime_changed() {
-    let folder = Kept::new();
+    let folder = TableFolder::new();
     let mut digests = folder.open();
     digests.look_up(&[&ONE.directory()]).unwrap();
     digests.settle(&[Some((None, DIGEST))]).unwrap();
     digests.finish().unwrap();
     assert_eq!(folder.ask(&[ONE]), [Known(DIGEST)]);
     assert_eq!(
-        folder.ask(&[Seen {
+        folder.ask(&[ScannedFile {
             mode: 0o600,
             ctime: 6,
             ..ONE
@@ -373,9 +373,9 @@ fn a_file_without_a_time_of_birth_is_read_again_when_its_ctime_changed() {
     );
 }
 
-/// Two names of one file.
-fn names() -> [Seen; 2] {
-    [0, 1].map(|name| Seen {
+/// Make two names of one file.
+fn names() -> [ScannedFile; 2] {
+    [0, 1].map(|name| ScannedFile {
         links: 2,
         name,
         ..ONE
@@ -384,10 +384,10 @@ fn names() -> [Seen; 2] {
 
 #[test]
 fn of_several_names_the_first_that_is_met_explains_a_new_ctime() {
-    // The others may have turned like snapshots, and each have the place of another.
-    let folder = Kept::new();
+    // The others may have been swapped like snapshots.
+    let folder = TableFolder::new();
     folder.keep(&names(), DIGEST);
-    let mut now = names().map(|file| Seen { ctime: 6, ..file });
+    let mut now = names().map(|file| ScannedFile { ctime: 6, ..file });
     assert_eq!(folder.ask(&now), [Unknown, Unknown], "edited in place");
     now.reverse();
     assert_eq!(folder.ask(&now), [IfBorn(BIRTH, DIGEST), Unknown]);
@@ -395,10 +395,10 @@ fn of_several_names_the_first_that_is_met_explains_a_new_ctime() {
 
 #[test]
 fn a_later_name_is_never_explained_by_itself() {
-    // The first could not be read, because the file changed meanwhile.
-    let folder = Kept::new();
+    // The first could not be hashed, because the file changed meanwhile.
+    let folder = TableFolder::new();
     folder.keep(&names(), DIGEST);
-    let [first, second] = names().map(|file| Seen { ctime: 6, ..file }.directory());
+    let [first, second] = names().map(|file| ScannedFile { ctime: 6, ..file }.directory());
     let mut digests = folder.open();
     assert_eq!(digests.look_up(&[&first]).unwrap().len(), 1);
     digests.settle(&[None]).unwrap();
@@ -411,7 +411,7 @@ fn a_later_name_is_never_explained_by_itself() {
 
 #[test]
 fn a_second_name_has_the_digest_that_was_read_for_the_first() {
-    let folder = Kept::new();
+    let folder = TableFolder::new();
     let [first, second] = names().map(|file| file.directory());
     let mut digests = folder.open();
     assert_eq!(digests.look_up(&[&first]).unwrap().len(), 1);
@@ -424,7 +424,7 @@ fn a_second_name_has_the_digest_that_was_read_for_the_first() {
 #[test]
 fn extreme_numbers() {
     let (top, bottom) = (i64::MAX, i64::MIN);
-    let all = Seen {
+    let all = ScannedFile {
         device: u64::MAX,
         inode: u64::MAX,
         size: top,
@@ -435,14 +435,14 @@ fn extreme_numbers() {
     };
     let files = [
         all,
-        Seen {
+        ScannedFile {
             inode: 1 << 63,
             size: 0,
             mtime: top,
             ctime: top,
             ..all
         },
-        Seen {
+        ScannedFile {
             device: 1 << 63,
             size: 1,
             mtime: 0,
@@ -450,20 +450,20 @@ fn extreme_numbers() {
             ..all
         },
     ];
-    let folder = Kept::new();
+    let folder = TableFolder::new();
     folder.keep(&files, DIGEST);
     assert_eq!(folder.ask(&files), [Known(DIGEST); 3]);
 }
 
 #[test]
 fn files_that_came_went_or_moved_are_found() {
-    let (folder, files) = (Kept::new(), many());
+    let (folder, files) = (TableFolder::new(), many());
     folder.keep(&files, DIGEST);
-    let new = Seen {
+    let new = ScannedFile {
         inode: 99_999,
         ..ONE
     };
-    let moved = Seen {
+    let moved = ScannedFile {
         folder: 8,
         ..files[5000]
     };
@@ -475,11 +475,11 @@ fn files_that_came_went_or_moved_are_found() {
         &[moved],
     ];
     let now = [&parts.concat()[..], &files[9500..]].concat();
-    let mut known = vec![Known(DIGEST); now.len()];
-    known[10] = Unknown;
-    assert_eq!(folder.keep(&now, OTHER), known);
-    known[10] = Known(OTHER);
-    assert_eq!(folder.ask(&now), known);
+    let mut expected = vec![Known(DIGEST); now.len()];
+    expected[10] = Unknown;
+    assert_eq!(folder.keep(&now, OTHER), expected);
+    expected[10] = Known(OTHER);
+    assert_eq!(folder.ask(&now), expected);
     assert_eq!(
         folder.ask(&files[10..20]),
         [Unknown; 10],
@@ -489,7 +489,7 @@ fn files_that_came_went_or_moved_are_found() {
 
 #[test]
 fn the_same_files_are_not_written_again() {
-    let (folder, files) = (Kept::new(), many());
+    let (folder, files) = (TableFolder::new(), many());
     folder.keep(&files, DIGEST);
     let inode = || folder.table().metadata().unwrap().ino();
     let before = inode();
@@ -501,8 +501,8 @@ fn the_same_files_are_not_written_again() {
 
 #[test]
 fn what_a_killed_commit_found_out_is_not_lost() {
-    // Reading all content may take days, and be cut more than once.
-    let (folder, files) = (Kept::new(), many());
+    // Hashing all content may take days, and be interrupted more than once.
+    let (folder, files) = (TableFolder::new(), many());
     for files in files.chunks(5000) {
         read(&mut folder.open(), files, DIGEST); // only whole blocks are written
     }
@@ -511,9 +511,9 @@ fn what_a_killed_commit_found_out_is_not_lost() {
     let mut digests = folder.open();
     read(&mut digests, &files[BLOCK..5000], DIGEST);
     digests.flush().unwrap();
-    let known = 5000 + BLOCK;
+    let count = 5000 + BLOCK;
     let mut expected = vec![Known(DIGEST); files.len()];
-    expected[known..].fill(Unknown);
+    expected[count..].fill(Unknown);
     assert_eq!(folder.keep(&files, OTHER), expected);
     assert_eq!(
         std::fs::read_dir(folder.table().parent().unwrap())
@@ -521,7 +521,7 @@ fn what_a_killed_commit_found_out_is_not_lost() {
             .count(),
         1
     );
-    expected[known..].fill(Known(OTHER));
+    expected[count..].fill(Known(OTHER));
     assert_eq!(folder.ask(&files), expected);
 }
 
@@ -536,7 +536,7 @@ fn damaged_ones_are_made_again() {
         |table| table[16..].fill(0),
     ];
     for damage in damages {
-        let folder = Kept::new();
+        let folder = TableFolder::new();
         folder.keep(&files, DIGEST);
         let mut table = folder.0.read("digests");
         damage(&mut table);
@@ -548,7 +548,7 @@ fn damaged_ones_are_made_again() {
 
 #[test]
 fn a_damaged_block_costs_its_files_and_a_cut_the_rest() {
-    let (folder, files) = (Kept::new(), many());
+    let (folder, files) = (TableFolder::new(), many());
     folder.keep(&files, DIGEST);
     let table = folder.0.read("digests");
     let mut damaged = table.clone();
@@ -566,7 +566,7 @@ fn a_damaged_block_costs_its_files_and_a_cut_the_rest() {
 
 #[test]
 fn a_place_that_cannot_be_used() {
-    let folder = Kept::new();
+    let folder = TableFolder::new();
     let absent = [folder.0.path(), b"/absent"].concat();
     assert_eq!(Digests::open(&absent).unwrap_err().errno, Errno::NOENT);
     folder.0.make_directory("digests");

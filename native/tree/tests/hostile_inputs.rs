@@ -1,4 +1,4 @@
-//! The inputs that the fuzzers kept, each again.
+//! Repeats the inputs that the fuzzers collected.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! What is to be amended, and what came out of it.
+//! The input of `amend` and its result.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use crate::error::Result;
 use crate::git::oid::Oid;
 use crate::totals::Totals;
 
-/// What is said of a directory that is there.
+/// The new state of one directory, as far as known.
 #[derive(Debug, Clone, Default)]
 pub struct Amendment {
-    /// From the root.
+    /// The path from the root.
     pub path: Vec<u8>,
     /// Its own attributes, as in a listing.
     pub attributes: Vec<u8>,
@@ -18,18 +18,18 @@ pub struct Amendment {
     pub leaves: Vec<u8>,
     /// 32 bytes for each file of these, zeros where absent, or none at all.
     pub digests: Vec<u8>,
-    /// Names of directories.
+    /// The names of subdirectories.
     pub directories: BTreeSet<Vec<u8>>,
-    /// Names at which nothing is.
+    /// Names that no longer exist.
     pub gone: BTreeSet<Vec<u8>>,
-    /// Names of which nothing is known: what the snapshot has there stays.
+    /// Names in an unknown state: their entries in the snapshot stay.
     pub unsure: BTreeSet<Vec<u8>>,
-    /// Nothing else is there.
+    /// True if the directory has no further entries.
     pub is_whole: bool,
 }
 
 impl Amendment {
-    /// Everything in the directory of which something is said.
+    /// Return all names that are listed as leaves, directories, gone or unsure.
     pub(super) fn names(&self) -> Result<BTreeSet<Vec<u8>>> {
         let mut names = names(&self.leaves)?;
         for more in [&self.directories, &self.gone, &self.unsure] {
@@ -38,7 +38,7 @@ impl Amendment {
         Ok(names)
     }
 
-    /// Whether a directory of the snapshot is none any more.
+    /// Return true if a directory of the snapshot no longer is one.
     pub(super) fn ends(&self, name: &[u8], leaves: &BTreeSet<Vec<u8>>) -> bool {
         if self.directories.contains(name) || self.unsure.contains(name) {
             return false;
@@ -47,21 +47,21 @@ impl Amendment {
     }
 }
 
-/// What came out of it.
+/// The result of `amend`.
 #[derive(Debug)]
 pub struct Amended {
     /// The id of the root's tree.
     pub tree: Oid,
-    /// What is there now and was not counted, or was counted otherwise.
+    /// The entries that are new, or that count differently now.
     pub added: Totals,
-    /// Directories of these.
+    /// The number of new directories.
     pub added_directories: u64,
-    /// What is not there any more, or was counted otherwise.
+    /// The entries that are gone, or that counted differently before.
     pub removed: Totals,
-    /// Directories of these.
+    /// The number of removed directories.
     pub removed_directories: u64,
-    /// Paths at which nothing is, and nothing was.
+    /// Paths in `gone` that the snapshot does not have either.
     pub unknown: BTreeSet<Vec<u8>>,
-    /// The directories that are none any more; what was below them is not named.
+    /// Directories that no longer are ones; paths below them are not listed.
     pub ended: BTreeSet<Vec<u8>>,
 }

@@ -1,4 +1,4 @@
-//! Reading the leaves of a listing one after the other, with their digests.
+//! Reads the leaves of a listing one by one, with their digests.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use crate::escape::unescape;
 use crate::find::split_before;
 use crate::limits::DIGEST_BYTES;
 
-/// A leaf on its way.
+/// The next leaf of a listing.
 pub(super) struct Leaf<'a> {
-    /// Raw.
+    /// Unescaped.
     pub(super) name: Vec<u8>,
     pub(super) line: &'a [u8],
     pub(super) digest: Option<&'a [u8]>,
 }
 
-/// Leaves one after the other.
+/// A reader of sorted leaves.
 pub(super) struct LeafReader<'a> {
     text: &'a [u8],
     digests: std::slice::ChunksExact<'a, u8>,
@@ -50,8 +50,8 @@ impl<'a> LeafReader<'a> {
         Ok(())
     }
 
-    pub(super) fn take_if(&mut self, wanted: bool) -> Result<Option<Leaf<'a>>> {
-        if !wanted {
+    pub(super) fn take_if(&mut self, is_wanted: bool) -> Result<Option<Leaf<'a>>> {
+        if !is_wanted {
             return Ok(None);
         }
         let leaf = self.leaf.take();
@@ -60,7 +60,7 @@ impl<'a> LeafReader<'a> {
     }
 }
 
-/// The raw names of leaves.
+/// Return the unescaped names of leaves.
 pub(super) fn names(leaves: &[u8]) -> Result<BTreeSet<Vec<u8>>> {
     let lines = leaves
         .split(|&byte| byte == b'\n')

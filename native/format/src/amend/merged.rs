@@ -1,4 +1,4 @@
-//! The leaves of a directory: those of the snapshot with what an amendment says of them.
+//! The leaves of a directory: those of the snapshot, merged with an amendment.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -12,16 +12,17 @@ use crate::find::split_before;
 use crate::limits::DIGEST_BYTES;
 use crate::manifest;
 
-/// The leaves of a directory as they are now.
+/// The new leaves of a directory.
 pub(super) struct Merged {
     pub(super) lines: Vec<u8>,
     pub(super) digests: Vec<u8>,
-    /// Names that are gone, and that the snapshot has as leaves.
+    /// The names in `gone` that the snapshot has as leaves.
     pub(super) found: BTreeSet<Vec<u8>>,
 }
 
 impl Merged {
-    /// Of those that were and those that are `after`, up to the name `until` if there is one.
+    /// Merge the leaves of the snapshot with those of the amendment behind the name `after`, up to
+    /// and with the name `until` if there is one.
     pub(super) fn of(
         past: &manifest::Listing,
         after: &mut LeafReader<'_>,
@@ -57,22 +58,22 @@ impl Merged {
         let name = old.as_ref().or(new.as_ref()).map(|leaf| leaf.name.clone());
         let name = name.unwrap_or_default();
         if amendment.unsure.contains(&name) {
-            // What it is linked to may be something else by now.
+            // Its leader may have changed.
             if let Some(old) = old {
-                self.put(&without_link(old.line), old.digest);
+                self.push(&without_link(old.line), old.digest);
             }
         } else if let Some(new) = new {
-            self.put(new.line, new.digest);
+            self.push(new.line, new.digest);
         } else if let Some(old) = old {
             if amendment.gone.contains(&name) {
                 self.found.insert(name);
             } else if !amendment.is_whole && !amendment.directories.contains(&name) {
-                self.put(old.line, old.digest);
+                self.push(old.line, old.digest);
             }
         }
     }
 
-    fn put(&mut self, line: &[u8], digest: Option<&[u8]>) {
+    fn push(&mut self, line: &[u8], digest: Option<&[u8]>) {
         self.lines.extend_from_slice(line);
         if is_file(split_before(line, b'\t').1) {
             let digest = digest.unwrap_or(&[0; DIGEST_BYTES]);
@@ -81,7 +82,7 @@ impl Merged {
     }
 }
 
-/// A line without its hardlink field.
+/// Return a line without its hardlink field.
 fn without_link(line: &[u8]) -> Vec<u8> {
     let mut fields = line
         .strip_suffix(b"\n")
@@ -89,8 +90,8 @@ fn without_link(line: &[u8]) -> Vec<u8> {
         .split(|&byte| byte == b'\t');
     let first: Vec<_> = fields.by_ref().take(3).collect();
     let rest = fields.filter(|field| !field.starts_with(b"h"));
-    let kept: Vec<_> = first.into_iter().chain(rest).collect();
-    let mut line = kept.join(&b'\t');
+    let remaining: Vec<_> = first.into_iter().chain(rest).collect();
+    let mut line = remaining.join(&b'\t');
     line.push(b'\n');
     line
 }

@@ -1,9 +1,9 @@
-//! The tree of a snapshot with some of its directories amended (FORMAT.md, "Layout").
+//! Amends directories of a snapshot (FORMAT.md, "Layout").
 //!
-//! Goes through the own directories in which something changes, one beside the other with what is
-//! to be changed; whatever own directory lies beside is taken over by its id, and not read, and so
-//! is each piece of a long manifest in which nothing changes (`sparse`).  The layout makes the new
-//! trees as from a whole listing, so equal trees get equal ids, whatever way led to them.
+//! Walks the own directories that change, together with their amendments.  All other own
+//! directories are taken over by their ids and not read, and so is each unchanged piece of a long
+//! manifest (`sparse`).  The layout makes the new trees as from a complete listing, so equal trees
+//! get equal ids however they were made.
 
 mod amendment;
 mod leaves;
@@ -21,10 +21,10 @@ use crate::snapshot::Snapshot;
 
 pub use amendment::{Amended, Amendment};
 use new_tree::NewTree;
-use past::Past;
+use past::SnapshotReader;
 
-/// The tree of `snapshot` with `amendments`, which are in tree order, each directory's after that
-/// of the one above it; `limit`: how many entries the snapshot may have.
+/// Amend `snapshot` with `amendments`, which are in tree order, and return the new tree.
+/// `limit` is the largest number of entries that the snapshot may have.
 pub fn amend<R: ObjectReader>(
     snapshot: &Snapshot<R>,
     limit: u64,
@@ -32,13 +32,13 @@ pub fn amend<R: ObjectReader>(
     writer: &mut impl ObjectWriter,
 ) -> Result<Amended> {
     match amend_by(snapshot, limit, amendments, true, writer) {
-        // Names made for it can keep pieces from being told apart: then all of them are read.
+        // Crafted names can give two pieces the same key: then all pieces are read.
         Err(Error::SameKey) => amend_by(snapshot, limit, amendments, false, writer),
         other => other,
     }
 }
 
-/// The same; `is_sparse`: without reading pieces in which nothing changes.
+/// Amend a snapshot; with `is_sparse`, unchanged pieces are not read.
 fn amend_by<R: ObjectReader>(
     snapshot: &Snapshot<R>,
     limit: u64,
@@ -50,7 +50,7 @@ fn amend_by<R: ObjectReader>(
     if amendments.is_empty() {
         return Ok(new.result);
     }
-    let mut past = Past::new(snapshot, limit, is_sparse);
+    let mut past = SnapshotReader::new(snapshot, limit, is_sparse);
     loop {
         let next = amendments.get(new.next);
         match (past.peek()?, next) {

@@ -1,16 +1,16 @@
-//! The tree that amendments make of a snapshot, and what changed in it.
+//! The new tree of an amended snapshot, and the counts of what changed.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::amend::amendment::{Amended, Amendment};
 use crate::amend::leaves::{LeafReader, names};
 use crate::amend::merged::Merged;
-use crate::amend::past::Past;
+use crate::amend::past::SnapshotReader;
 use crate::amend::sparse::{Sparse, Step};
 use crate::entry_limit::EntryLimit;
 use crate::error::{Error, Result};
 use crate::git::oid::Oid;
-use crate::layout::{Layout, Listing};
+use crate::layout::{Layout, ListingText};
 use crate::level::Walk;
 use crate::manifest;
 use crate::objects::{ObjectReader, ObjectWriter};
@@ -18,18 +18,18 @@ use crate::path::{RelPath, basename, parent};
 use crate::snapshot::Located;
 use crate::totals::Totals;
 
-/// Takes the directories of the snapshot, and the amendments, in tree order.
+/// A builder that takes the directories of the snapshot and the amendments in tree order.
 pub(super) struct NewTree<'a> {
     amendments: &'a [Amendment],
-    /// The first that has not come yet.
+    /// The place of the next amendment.
     pub(super) next: usize,
     by_path: HashMap<&'a [u8], usize>,
     layout: Layout,
-    /// The names of leaves that amendments have, of those in which a directory may have ended.
+    /// The names of leaves by amendment, for amendments in which a directory may have ended.
     leaves: HashMap<usize, BTreeSet<Vec<u8>>>,
-    /// The directory that ended last.
+    /// The last directory that ended.
     ended: Option<RelPath>,
-    /// A directory of which more leaves may come, and those that it has now.
+    /// A directory that may get more leaves, and its new leaves so far.
     open: Option<(&'a Amendment, LeafReader<'a>)>,
     pub(super) result: Amended,
 }
@@ -59,10 +59,10 @@ impl<'a> NewTree<'a> {
         }
     }
 
-    /// The next directory of the snapshot is not amended itself.
+    /// Take over the next directory of the snapshot, which has no amendment.
     pub(super) fn pass<R: ObjectReader>(
         &mut self,
-        past: &mut Past<'_, R>,
+        past: &mut SnapshotReader<'_, R>,
         writer: &mut impl ObjectWriter,
     ) -> Result<()> {
         match past.next.take() {
@@ -89,10 +89,10 @@ impl<'a> NewTree<'a> {
         Ok(())
     }
 
-    /// Nothing changes in this piece of the directory that was amended last and is read.
+    /// Keep a piece of the current directory, which does not change.
     fn keep<R: ObjectReader>(
         &mut self,
-        past: &Past<'_, R>,
+        past: &SnapshotReader<'_, R>,
         located: &Located,
         writer: &mut impl ObjectWriter,
     ) -> Result<()> {
@@ -103,10 +103,10 @@ impl<'a> NewTree<'a> {
         self.layout.keep(path, key, located.piece, writer)
     }
 
-    /// More leaves of the directory that was amended last.
+    /// Add more leaves to the current directory.
     fn go_on<R: ObjectReader>(
         &mut self,
-        past: &Past<'_, R>,
+        past: &SnapshotReader<'_, R>,
         listing: &manifest::Listing,
         writer: &mut impl ObjectWriter,
     ) -> Result<()> {
@@ -125,7 +125,7 @@ impl<'a> NewTree<'a> {
         if merged.lines.is_empty() {
             return Ok(());
         }
-        let more = Listing {
+        let more = ListingText {
             path: listing.path.as_bytes(),
             attributes: b"",
             leaves: &merged.lines,
@@ -134,8 +134,8 @@ impl<'a> NewTree<'a> {
         self.layout.add(&more, writer)
     }
 
-    /// The next directory of the snapshot is no directory any more.
-    fn remove<R: ObjectReader>(&mut self, past: &mut Past<'_, R>) -> Result<()> {
+    /// Remove the next directory of the snapshot, which no longer is one.
+    fn remove<R: ObjectReader>(&mut self, past: &mut SnapshotReader<'_, R>) -> Result<()> {
         match past.next.take() {
             Some(Step::Own(path, tree)) => {
                 let limit = EntryLimit::new(past.entries);
@@ -150,10 +150,10 @@ impl<'a> NewTree<'a> {
         Ok(())
     }
 
-    /// The next directory of the snapshot is the one that is amended next.
+    /// Apply the next amendment to the next directory of the snapshot.
     pub(super) fn change<R: ObjectReader>(
         &mut self,
-        past: &mut Past<'_, R>,
+        past: &mut SnapshotReader<'_, R>,
         amendment: &'a Amendment,
         writer: &mut impl ObjectWriter,
     ) -> Result<()> {
@@ -173,7 +173,7 @@ impl<'a> NewTree<'a> {
             }
         }
         self.count_out(&listing.leaves, 0);
-        self.put(amendment, &merged, writer)?;
+        self.write_listing(amendment, &merged, writer)?;
         if sparse.is_some() {
             self.open = Some((amendment, leaves));
             self.layout.cut(writer)?;
@@ -181,7 +181,7 @@ impl<'a> NewTree<'a> {
         Ok(())
     }
 
-    /// A directory that the snapshot does not have.
+    /// Add a directory that the snapshot does not have.
     pub(super) fn make(
         &mut self,
         amendment: &'a Amendment,
@@ -200,16 +200,16 @@ impl<'a> NewTree<'a> {
             self.result.unknown.insert(path.as_bytes().to_vec());
         }
         self.result.added_directories = self.result.added_directories.saturating_add(1);
-        self.put(amendment, &merged, writer)
+        self.write_listing(amendment, &merged, writer)
     }
 
-    fn put(
+    fn write_listing(
         &mut self,
         amendment: &'a Amendment,
         merged: &Merged,
         writer: &mut impl ObjectWriter,
     ) -> Result<()> {
-        let listing = Listing {
+        let listing = ListingText {
             path: &amendment.path,
             attributes: &amendment.attributes,
             leaves: &merged.lines,
@@ -221,7 +221,7 @@ impl<'a> NewTree<'a> {
         self.layout.add(&listing, writer)
     }
 
-    /// Whether the directory at `path` of the snapshot is none any more.
+    /// Return true if the directory at `path` of the snapshot no longer is one.
     fn has_ended(&mut self, path: &RelPath) -> bool {
         if let Some(top) = &self.ended {
             if is_below(path.as_bytes(), top.as_bytes()) {
@@ -260,8 +260,8 @@ impl<'a> NewTree<'a> {
     }
 }
 
-fn borrowed(listing: &manifest::Listing) -> Listing<'_> {
-    Listing {
+fn borrowed(listing: &manifest::Listing) -> ListingText<'_> {
+    ListingText {
         path: listing.path.as_bytes(),
         attributes: &listing.attributes,
         leaves: &listing.leaves,
@@ -269,7 +269,7 @@ fn borrowed(listing: &manifest::Listing) -> Listing<'_> {
     }
 }
 
-/// Whether `path` is `top` or lies below it.
+/// Return true if `path` is `top` or is below it.
 fn is_below(path: &[u8], top: &[u8]) -> bool {
     let rest = path.strip_prefix(top);
     top.is_empty() || rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))

@@ -1,4 +1,4 @@
-//! The snapshot that is amended, read from the front to the end.
+//! Reads the snapshot that is amended, from front to end.
 
 use crate::amend::amendment::Amendment;
 use crate::amend::sparse::{Reading, Sparse, Step};
@@ -10,8 +10,8 @@ use crate::objects::ObjectReader;
 use crate::path::RelPath;
 use crate::snapshot::Snapshot;
 
-/// The snapshot, from the front to the end; own directories are opened when it is asked for.
-pub(super) struct Past<'a, R> {
+/// A reader of the snapshot in tree order; own directories are opened on demand.
+pub(super) struct SnapshotReader<'a, R> {
     pub(super) snapshot: &'a Snapshot<R>,
     limit: EntryLimit,
     pub(super) entries: u64,
@@ -20,7 +20,7 @@ pub(super) struct Past<'a, R> {
     pub(super) next: Option<Step>,
 }
 
-impl<'a, R: ObjectReader> Past<'a, R> {
+impl<'a, R: ObjectReader> SnapshotReader<'a, R> {
     pub(super) fn new(snapshot: &'a Snapshot<R>, entries: u64, is_sparse: bool) -> Self {
         Self {
             snapshot,
@@ -32,7 +32,7 @@ impl<'a, R: ObjectReader> Past<'a, R> {
         }
     }
 
-    /// Where the next directory is.
+    /// Return the path of the next directory.
     pub(super) fn peek(&mut self) -> Result<Option<&RelPath>> {
         while self.next.is_none() {
             let Some(level) = self.levels.last_mut() else {
@@ -49,8 +49,8 @@ impl<'a, R: ObjectReader> Past<'a, R> {
         }))
     }
 
-    /// The listing of the next directory, which is opened if it has a tree of its own; all of it,
-    /// or with an amendment, which is to be carried out there, the begin of it.
+    /// Return the listing of the next directory, opening it if it has a tree of its own.  With an
+    /// amendment to apply there, only the beginning of the listing may be returned.
     pub(super) fn listing(
         &mut self,
         amendment: Option<&Amendment>,
@@ -77,7 +77,7 @@ impl<'a, R: ObjectReader> Past<'a, R> {
         }
     }
 
-    /// The directory that is being read, if not all of it is.
+    /// Return the directory that is being read, if it is read in parts.
     pub(super) fn sparse(&self) -> Option<&Sparse> {
         match self.levels.last() {
             Some(Reading::Sparse(sparse)) => Some(sparse),

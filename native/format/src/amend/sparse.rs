@@ -1,8 +1,8 @@
-//! An own directory of which only those pieces are read in which something changes.
+//! An own directory of which only the changing pieces are read.
 //!
-//! Where a piece begins follows from the name there (FORMAT.md, "Cutting"), so one in which nothing
-//! changes stays as it is, behind one that changes too: unless it began only because the one before
-//! it was full.  Each piece is looked at for its start; of those that stay no line is taken apart.
+//! The start of a piece follows from a name (FORMAT.md, "Cutting"), so an unchanged piece stays
+//! even after a changing one, unless it began only because its predecessor was full.  Each piece
+//! is read for its start; the lines of unchanged pieces are not decoded.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::iter::Peekable;
@@ -16,35 +16,35 @@ use crate::find::split_before;
 use crate::git::oid::Oid;
 use crate::level::{self, Level, join};
 use crate::limits::SINGLE_LINES;
-use crate::manifest::{Block, InlineDirectory, Listing, piece_start};
+use crate::manifest::{InlineDirectory, Listing, ManifestBlock, piece_start};
 use crate::objects::ObjectReader;
 use crate::path::RelPath;
 use crate::snapshot::{Located, Snapshot, Start};
 
-/// What comes next in an own directory.
+/// The next part of an own directory.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// A directory that stands in its manifest; the own one first, or the begin of it.
+    /// A directory in its manifest; the own directory, or the beginning of it, comes first.
     Listing(Listing),
     /// More leaves of the own directory, before its subdirectories.
     Leaves(Listing),
-    /// A subdirectory with a tree of its own.
+    /// A subdirectory with a tree of its own, and its id.
     Own(RelPath, Oid),
-    /// A piece of the directory that stays, and where its first unit stands.
+    /// An unchanged piece of the directory, and the place of its first unit.
     Piece(RelPath, Located),
 }
 
-/// An own directory, read from the front to the end.
+/// An own directory, read from front to end.
 #[derive(Debug)]
 pub(super) enum Reading {
-    /// All of it.
+    /// A reader of all pieces.
     Whole(Level),
-    /// Without the pieces that stay.
+    /// A reader of the changing pieces only.
     Sparse(Sparse),
 }
 
 impl Reading {
-    /// What comes next, if anything does; all of it in tree order.
+    /// Return the next part in tree order, if there is one.
     pub(super) fn next<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,
@@ -60,22 +60,22 @@ impl Reading {
     }
 }
 
-/// One that is longer than what changes in it.
+/// A reader of an own directory that is longer than its amendment.
 #[derive(Debug)]
 pub(super) struct Sparse {
     path: RelPath,
-    /// Each with whether something changes in it.
+    /// The pieces, and whether each changes.
     pieces: Peekable<IntoIter<(Located, bool)>>,
     inline: VecDeque<InlineDirectory>,
-    blocks: IntoIter<Block>,
+    blocks: IntoIter<ManifestBlock>,
     children: Peekable<IntoIter<(Vec<u8>, Oid)>>,
     is_begun: bool,
-    /// Where the leaves end that were read last; none: there are no more behind them.
+    /// The end of the leaves that were read last; `None` if no leaves follow.
     until: Option<Vec<u8>>,
 }
 
 impl Sparse {
-    /// The one at `path`, whose tree is `tree`; none if it has to be read whole.
+    /// Open the directory at `path` with the git tree `tree`; `None` if all of it has to be read.
     pub(super) fn open<R: ObjectReader>(
         snapshot: &Snapshot<R>,
         path: &RelPath,
@@ -90,23 +90,23 @@ impl Sparse {
         if directory.pieces.is_none() {
             return Ok(None);
         }
-        let mut found = Vec::new();
+        let mut outlines = Vec::new();
         snapshot.each_piece(&directory, |located, text| {
-            found.push(Outline::of(located, text)?);
+            outlines.push(Outline::of(located, text)?);
             Ok(())
         })?;
-        found.sort_by(|one, other| one.located.cmp(&other.located));
-        let changing = changing(&found, &amendment.names()?);
-        let kept = found
+        outlines.sort_by(|one, other| one.located.cmp(&other.located));
+        let changing = changing(&outlines, &amendment.names()?);
+        let unchanged = outlines
             .iter()
             .zip(&changing)
             .filter(|(_, changes)| !**changes);
-        let lines: usize = kept.map(|(outline, _)| outline.lines).sum();
+        let lines: usize = unchanged.map(|(outline, _)| outline.lines).sum();
         if lines <= SINGLE_LINES {
             return Ok(None); // it may be too short to be cut from now on
         }
         limit.spend_trees(directory.children.len(), path)?;
-        let pieces: Vec<_> = found
+        let pieces: Vec<_> = outlines
             .into_iter()
             .map(|outline| outline.located)
             .zip(changing)
@@ -122,12 +122,12 @@ impl Sparse {
         }))
     }
 
-    /// Where it is.
+    /// Return the path of the directory.
     pub(super) fn path(&self) -> &RelPath {
         &self.path
     }
 
-    /// Where the leaves end that came last; none: there are no more behind them.
+    /// Return the end of the leaves that were read last; `None` if no leaves follow.
     pub(super) fn until(&self) -> Option<&[u8]> {
         self.until.as_deref()
     }
@@ -164,9 +164,9 @@ impl Sparse {
             (inline, _) => inline.is_some(),
         };
         if is_inline {
-            let found = self.inline.pop_front();
-            let mut blocks = found
-                .map(|found| found.blocks)
+            let directory = self.inline.pop_front();
+            let mut blocks = directory
+                .map(|directory| directory.blocks)
                 .unwrap_or_default()
                 .into_iter();
             let first = blocks.next().map(|block| block.listing(&self.path));
@@ -177,7 +177,7 @@ impl Sparse {
         Ok(child.map(|(name, oid)| Step::Own(self.path.join(&name), oid)))
     }
 
-    /// Whether a subdirectory with a tree of its own comes before the next piece.
+    /// Return true if a subdirectory with a tree of its own comes before the next piece.
     fn child_is_next(&mut self) -> bool {
         match (self.pieces.peek(), self.children.peek()) {
             (Some((located, _)), Some((child, _))) => match &located.start {
@@ -188,7 +188,7 @@ impl Sparse {
         }
     }
 
-    /// Reads a piece; its leaves, if it has any.
+    /// Read a piece, and return its leaves if it has any.
     fn read<R: ObjectReader>(
         &mut self,
         snapshot: &Snapshot<R>,
@@ -219,11 +219,11 @@ impl Sparse {
     }
 }
 
-/// What has to be known of a piece to leave it as it is.
+/// The facts that decide if a piece may stay unread.
 struct Outline {
     located: Located,
     lines: usize,
-    /// Whether its first unit begins a piece whatever is before it.
+    /// True if its first unit begins a piece after any predecessor.
     is_sure: bool,
 }
 
@@ -241,7 +241,7 @@ impl Outline {
     }
 }
 
-/// How many lines the first unit of a piece has.
+/// Return the number of lines of the first unit of a piece.
 fn lines_of_first(text: &[u8]) -> Result<usize> {
     let start = piece_start(text)?;
     if !start.ends_with(b"/") {
@@ -255,7 +255,7 @@ fn lines_of_first(text: &[u8]) -> Result<usize> {
     Ok(lines.take_while(|line| !is_other(line)).count())
 }
 
-/// In which of the pieces, which are sorted, something changes if these names do.
+/// Return for each of the sorted pieces whether it changes when these names do.
 fn changing(pieces: &[Outline], names: &BTreeSet<Vec<u8>>) -> Vec<bool> {
     let mut changing: Vec<bool> = vec![false; pieces.len()];
     let mut mark = |place: usize| {

@@ -1,33 +1,33 @@
-//! Lists of paths that changed: what rsync said, or paths one by one.
+//! Lists of changed paths: output of rsync, or paths one by one.
 //!
-//! Takes bytes as they come and holds one line at most.  Nothing is an error: what names no path
-//! below the module is told apart and counted, for a list is never all that is known of a tree.
-//! Where a line can be read in several ways (`a -> b` is a symlink or a name), each path is taken: it
-//! is looked at, and what is not there changes nothing.
+//! Takes bytes as they come and holds one line at most.  Nothing is an error: a line without a path
+//! of the module is kept apart and counted, because a list is never the only source of changes.
+//! If a line has several readings (`a -> b` is a symlink or a name), each path is taken: all are
+//! looked at, and a path that does not exist changes nothing.
 
 mod rsync;
 
 use crate::find::position;
 use crate::path::{RelPath, check_name, path_order};
-use rsync::{Said, is_message, read_line, unescape_octal};
+use rsync::{RsyncLine, is_message, read_line, unescape_octal};
 
-/// Longer lines hold no path: every byte of one may be spelt with five, beside a symlink's target.
+/// The longest line with a path: each byte may take five when escaped, plus a symlink's target.
 const LINE_BYTES: usize = 1 << 16;
-/// How many of the lines that name nothing are shown.
+/// The number of refused lines that are kept.
 const SHOWN: usize = 20;
-/// And so many bytes of each.
+/// The bytes of each refused line that are kept.
 const SHOWN_BYTES: usize = 200;
-/// What means everything below a directory.
+/// The name that means everything below a directory.
 const ALL_BELOW: &[u8] = b"**";
 
-/// How the paths are spelt.
+/// The way in which paths are spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
-    /// Seen from the bytes: each line as what it looks like.
+    /// Detect it from the bytes, line by line.
     Auto,
-    /// A path on each line, and nothing but paths.
+    /// One path on each line.
     Lines,
-    /// Paths that are ended by NUL.
+    /// Paths that end with NUL.
     Nul,
     /// Lines of `rsync --itemize-changes`, or of its log file; all others are messages.
     Itemized,
@@ -36,7 +36,7 @@ pub enum Spelling {
 }
 
 impl Spelling {
-    /// By its name on the command line.
+    /// Parse the name that the command line uses.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "auto" => Self::Auto,
@@ -49,18 +49,18 @@ impl Spelling {
     }
 }
 
-/// A path that a list names.
+/// A path in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Touched {
-    /// From the module's root.
+    /// The path from the module's root.
     pub path: RelPath,
-    /// With everything below.
+    /// True if everything below has changed as well.
     pub all_below: bool,
-    /// It is one way of several to read a line: if nothing is there, nothing is amiss.
+    /// True if the line has other readings: then the path may be missing.
     pub perhaps: bool,
 }
 
-/// Why a line names no path of the module.
+/// The reason why a line has no path of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// It leads out of the module.
@@ -69,19 +69,19 @@ pub enum Refusal {
     NoPath,
 }
 
-/// What lists name.
+/// The paths of one or more lists.
 #[derive(Debug)]
 pub struct ChangeList {
     spelling: Spelling,
-    /// Where the module is, as lists spell it.
+    /// The path of the module, as lists spell it.
     root: Vec<u8>,
-    /// None: nothing was seen yet.
+    /// The byte between paths; `None` before the first byte.
     separator: Option<u8>,
-    /// The begin of a line.
+    /// The beginning of a line.
     line: Vec<u8>,
-    /// The line is too long, and its rest goes by.
+    /// True if the line is too long: its rest is skipped.
     is_too_long: bool,
-    /// The source has lines that rsync wrote: it ends each of them.
+    /// True if rsync wrote the source: then each line ends with a newline.
     is_log: bool,
     touched: Vec<Touched>,
     refused: Vec<(Vec<u8>, Refusal)>,
@@ -90,7 +90,7 @@ pub struct ChangeList {
 }
 
 impl ChangeList {
-    /// Of a module at `root`, an absolute path.
+    /// Make an empty list for the module at `root`, an absolute path.
     pub fn new(root: &[u8]) -> Self {
         Self {
             spelling: Spelling::Auto,
@@ -106,7 +106,7 @@ impl ChangeList {
         }
     }
 
-    /// A source begins, whose paths are spelt so.
+    /// Begin a source with this spelling.
     pub fn begin(&mut self, spelling: Spelling) {
         self.spelling = spelling;
         self.is_log = spelling == Spelling::Itemized;
@@ -117,7 +117,7 @@ impl ChangeList {
         };
     }
 
-    /// The next bytes of the source; from the first of them is seen what ends a path.
+    /// Add the next bytes; the first call detects the byte that ends paths.
     pub fn feed(&mut self, data: &[u8]) {
         let separator = *self
             .separator
@@ -132,14 +132,14 @@ impl ChangeList {
         self.hold(rest);
     }
 
-    /// The source has come to its end.
+    /// End the source.
     pub fn end(&mut self) {
         if !self.line.is_empty() || self.is_too_long {
             self.end_line(false);
         }
     }
 
-    /// What was named, each path once, a directory before what it holds.
+    /// Return each path once, directories before their entries.
     pub fn into_touched(mut self) -> Vec<Touched> {
         let order =
             |one: &Touched, other: &Touched| path_order(one.path.as_bytes(), other.path.as_bytes());
@@ -155,12 +155,12 @@ impl ChangeList {
         self.touched
     }
 
-    /// How many lines name no path of the module, and the first of them.
+    /// Return the number of lines without a path of the module, and the first of them.
     pub fn refused(&self) -> (u64, &[(Vec<u8>, Refusal)]) {
         (self.refusals, &self.refused)
     }
 
-    /// Whether the last line of some log is not whole.
+    /// Return true if the last line of some log is incomplete.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -168,8 +168,8 @@ impl ChangeList {
     fn hold(&mut self, part: &[u8]) {
         if self.line.len().saturating_add(part.len()) > LINE_BYTES {
             let room = SHOWN_BYTES.saturating_sub(self.line.len());
-            let shown = part.get(..room.min(part.len())).unwrap_or_default();
-            self.line.extend_from_slice(shown);
+            let start = part.get(..room.min(part.len())).unwrap_or_default();
+            self.line.extend_from_slice(start);
             self.line.truncate(SHOWN_BYTES);
             self.is_too_long = true;
         } else if !self.is_too_long {
@@ -182,39 +182,39 @@ impl ChangeList {
         if std::mem::take(&mut self.is_too_long) {
             self.refuse(&line, Refusal::NoPath);
         } else if !line.is_empty() {
-            self.take(&line, is_whole);
+            self.read_line(&line, is_whole);
         }
         self.line = line;
         self.line.clear();
     }
 
-    fn take(&mut self, line: &[u8], is_whole: bool) {
+    fn read_line(&mut self, line: &[u8], is_whole: bool) {
         if self.separator == Some(0) || self.spelling == Spelling::Lines {
             return self.add_path(line, false);
         }
         let (line, is_logged) = rsync::without_prefix(line);
-        let said = match self.spelling {
-            Spelling::Names => Said::Other,
+        let line_kind = match self.spelling {
+            Spelling::Names => RsyncLine::Other,
             _ => read_line(line),
         };
-        self.is_log |= is_logged || !matches!(said, Said::Other);
+        self.is_log |= is_logged || !matches!(line_kind, RsyncLine::Other);
         let is_cut = !is_whole && self.is_log;
         self.is_cut |= is_cut;
-        match said {
-            Said::Unchanged => {}
-            Said::Names(names) => {
+        match line_kind {
+            RsyncLine::Unchanged => {}
+            RsyncLine::Names(names) => {
                 let perhaps = names.len() > 1 || !is_whole;
                 for name in names {
                     self.add(&unescape_octal(name), perhaps);
                 }
             }
-            Said::Other if self.spelling == Spelling::Itemized => {}
-            Said::Other if is_logged && self.spelling == Spelling::Auto => {}
-            Said::Other => self.take_name(line, is_cut),
+            RsyncLine::Other if self.spelling == Spelling::Itemized => {}
+            RsyncLine::Other if is_logged && self.spelling == Spelling::Auto => {}
+            RsyncLine::Other => self.take_name(line, is_cut),
         }
     }
 
-    /// A line that may be a path, or what `rsync --verbose` says of one.
+    /// Take a line that is a path, or output of `rsync --verbose`.
     fn take_name(&mut self, line: &[u8], is_cut: bool) {
         let mut names = rsync::names_of(line);
         if let Some(deleted) = line.strip_prefix(b"deleting ") {
@@ -237,21 +237,21 @@ impl ChangeList {
         }
     }
 
-    /// A path as somebody wrote it down.
+    /// Add a path as a person wrote it.
     fn add_path(&mut self, path: &[u8], perhaps: bool) {
         match path.strip_suffix(ALL_BELOW) {
             Some(above) if above.is_empty() || above.ends_with(b"/") => {
-                self.put(above, true, perhaps);
+                self.add_spelled(above, true, perhaps);
             }
-            _ => self.put(path, false, perhaps),
+            _ => self.add_spelled(path, false, perhaps),
         }
     }
 
     fn add(&mut self, path: &[u8], perhaps: bool) {
-        self.put(path, false, perhaps);
+        self.add_spelled(path, false, perhaps);
     }
 
-    fn put(&mut self, spelt: &[u8], all_below: bool, perhaps: bool) {
+    fn add_spelled(&mut self, spelt: &[u8], all_below: bool, perhaps: bool) {
         match self.below_root(spelt) {
             Ok(path) => self.touched.push(Touched {
                 path,
@@ -279,7 +279,7 @@ impl ChangeList {
                 b".." => return Err(Refusal::Outside),
                 _ => {}
             }
-            // Reserved names are no part of a snapshot: they are looked for like any other.
+            // Reserved names are not part of a snapshot, but are looked up like any other.
             if check_name(name).is_err() && !crate::path::is_reserved(name) {
                 return Err(Refusal::NoPath);
             }
@@ -297,8 +297,8 @@ impl ChangeList {
     fn refuse(&mut self, line: &[u8], refusal: Refusal) {
         self.refusals = self.refusals.saturating_add(1);
         if self.refused.len() < SHOWN {
-            let shown = line.get(..SHOWN_BYTES).unwrap_or(line);
-            self.refused.push((shown.to_vec(), refusal));
+            let start = line.get(..SHOWN_BYTES).unwrap_or(line);
+            self.refused.push((start.to_vec(), refusal));
         }
     }
 }

@@ -1,38 +1,38 @@
-//! What rsync says of a path in one line: itemized (rsync(1), `--itemize-changes`), in its log file,
+//! The output of rsync for one path: itemized (rsync(1), `--itemize-changes`), in its log file,
 //! or with `--verbose`.
 
 use std::borrow::Cow;
 
 use crate::find::split_before;
 
-/// What a code begins with: how the path is updated, and what it is.
+/// The first letters of a code: the kind of update, and the type of the entry.
 const UPDATES: &[u8] = b"<>ch.";
 const KINDS: &[u8] = b"fdLDS";
-/// The letters of attributes; blanks: nothing differs.
+/// The letters of attributes; a blank means no difference.
 const ATTRIBUTES: &[u8] = b".+? cstTpoguaxzbn";
-/// How many attributes versions of rsync write, the newest first.
+/// The number of attributes that versions of rsync write, newest first.
 const COUNTS: [usize; 3] = [9, 8, 7];
-/// What deletions have instead of a code, padded to the length of one.
+/// The mark of deletions in place of a code, padded to the same length.
 const DELETING: &[u8] = b"*deleting   ";
-/// The same where codes are two letters shorter; some are one letter shorter.
+/// The same mark where codes are two letters shorter; some are one letter shorter.
 const DELETING_OLD: &[u8] = b"*deleting ";
 
 const SYMLINK: &[u8] = b" -> ";
 const HARDLINK: &[u8] = b" => ";
-/// Ways to read a line that are tried, beside all of it.
+/// The most readings of a line that are tried, besides the whole line.
 const WAYS: usize = 64;
 
-/// A line.
-pub(super) enum Said<'a> {
-    /// These changed; several: one of them.
+/// The content of a line.
+pub(super) enum RsyncLine<'a> {
+    /// The changed path; with several readings, one of them is right.
     Names(Vec<&'a [u8]>),
-    /// Nothing differs there (`-ii`).
+    /// A path without a difference (`-ii`).
     Unchanged,
-    /// Something else.
+    /// Any other line.
     Other,
 }
 
-/// A line without date, time and process, and whether it had them: `YYYY/MM/DD HH:MM:SS [PID] `.
+/// Strip `YYYY/MM/DD HH:MM:SS [PID] `; the boolean is true if it was there.
 pub(super) fn without_prefix(line: &[u8]) -> (&[u8], bool) {
     let pattern = b"dddd/dd/dd dd:dd:dd [";
     let Some((head, rest)) = line.split_at_checked(pattern.len()) else {
@@ -50,21 +50,21 @@ pub(super) fn without_prefix(line: &[u8]) -> (&[u8], bool) {
     }
 }
 
-/// An itemized line.
-pub(super) fn read_line(line: &[u8]) -> Said<'_> {
+/// Read an itemized line.
+pub(super) fn read_line(line: &[u8]) -> RsyncLine<'_> {
     if let Some(name) = line.strip_prefix(DELETING).filter(|name| !name.is_empty()) {
-        return Said::Names(vec![name]);
+        return RsyncLine::Names(vec![name]);
     }
     if let Some(name) = line.strip_prefix(DELETING_OLD) {
         let names = [Some(name), name.strip_prefix(b" ")];
         let names = names.into_iter().flatten().filter(|name| !name.is_empty());
-        return Said::Names(names.collect());
+        return RsyncLine::Names(names.collect());
     }
     let [update, kind, rest @ ..] = line else {
-        return Said::Other;
+        return RsyncLine::Other;
     };
     if !UPDATES.contains(update) || !KINDS.contains(kind) {
-        return Said::Other;
+        return RsyncLine::Other;
     }
     for count in COUNTS {
         let Some((attributes, rest)) = rest.split_at_checked(count) else {
@@ -77,17 +77,18 @@ pub(super) fn read_line(line: &[u8]) -> Said<'_> {
             continue;
         }
         if *update == b'.' && attributes.iter().all(|byte| *byte == b' ') {
-            return Said::Unchanged;
+            return RsyncLine::Unchanged;
         }
-        return Said::Names(match (update, kind) {
+        return RsyncLine::Names(match (update, kind) {
             (b'h', _) | (_, b'L') => names_of(name),
             _ => vec![name],
         });
     }
-    Said::Other
+    RsyncLine::Other
 }
 
-/// What a name may be that rsync wrote where a symlink's target or a hardlink's leader can follow:
+/// Return the possible names where a symlink's target or a hardlink's leader may follow,
+/// beginning with all of the text.
 /// all of it first.
 pub(super) fn names_of(text: &[u8]) -> Vec<&[u8]> {
     let mut names = vec![text];
@@ -100,7 +101,7 @@ pub(super) fn names_of(text: &[u8]) -> Vec<&[u8]> {
     names
 }
 
-/// A name with the bytes that rsync spells `\#ooo`.
+/// Replace the bytes that rsync spells `\#ooo`.
 pub(super) fn unescape_octal(name: &[u8]) -> Cow<'_, [u8]> {
     if !name.windows(2).any(|pair| pair == b"\\#") {
         return Cow::Borrowed(name);
@@ -131,7 +132,7 @@ fn is_byte([first, second, third]: [u8; 3]) -> bool {
     (b'0'..=b'3').contains(&first) && octal(second) && octal(third)
 }
 
-/// Whether rsync talks of something else than one path: then nothing is amiss if there is none.
+/// Return true for a message of rsync that is not about one path.
 pub(super) fn is_message(line: &[u8]) -> bool {
     const BEGINS: [&[u8]; 24] = [
         b"sending incremental file list",
@@ -162,14 +163,14 @@ pub(super) fn is_message(line: &[u8]) -> bool {
     BEGINS.iter().any(|begin| line.starts_with(begin)) || line.ends_with(b" is uptodate")
 }
 
-/// Each way to part a text at `arrow`: what stands before, as often as the arrow stands in it.
+/// Return the text before each occurrence of `arrow`.
 fn before_each<'a>(text: &'a [u8], arrow: &[u8]) -> Vec<&'a [u8]> {
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     let Some((&last, _)) = arrow.split_last() else {
-        return found;
+        return names;
     };
     let mut end: usize = 0;
-    while found.len() < WAYS {
+    while names.len() < WAYS {
         let (before, rest) = split_before(text.get(end..).unwrap_or_default(), last);
         if rest.is_empty() {
             break;
@@ -177,8 +178,8 @@ fn before_each<'a>(text: &'a [u8], arrow: &[u8]) -> Vec<&'a [u8]> {
         end = end.saturating_add(before.len()).saturating_add(1);
         let head = text.get(..end).unwrap_or_default();
         if let Some(name) = head.strip_suffix(arrow).filter(|name| !name.is_empty()) {
-            found.push(name);
+            names.push(name);
         }
     }
-    found
+    names
 }

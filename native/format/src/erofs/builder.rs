@@ -1,13 +1,13 @@
-//! Building an image from listings: every entry once, a directory after all that it holds.
+//! Builds an image from listings: every entry once, a directory after all its entries.
 //!
 //! Inodes are written as entries come.  Memory holds one open directory per level, with its names,
-//! and the hardlink groups.  The inode numbers of `.` and `..` are patched in when the directory and
-//! its parent have been placed.
+//! and the hardlink groups.  The inode numbers of `.` and `..` are patched in when the directory
+//! and its parent have been placed.
 
 use std::collections::HashMap;
 
 use crate::entry::{Body, Entry};
-use crate::erofs::blocks::{Blocks, Put, offset};
+use crate::erofs::blocks::{Blocks, ImageSink, offset};
 use crate::erofs::children::{Child, Children, DirectoryBlock, Filling, merge};
 use crate::erofs::ondisk::{
     Attributes, BLOCK, Data, INODE_BYTES, ROOT, ROOT_NID, SLOT, Type, superblock,
@@ -16,41 +16,41 @@ use crate::error::{Error, Result};
 use crate::line::{Leaves, decode_directory};
 use crate::path::{RelPath, basename, parent, show};
 
-/// Knows the numbers that owners have here.
+/// A lookup of the numeric ids of owners on this machine.
 pub trait Owners {
-    /// Of a user and a group.
+    /// Return the ids of a user and a group.
     fn pair(&mut self, owner: &[u8], group: &[u8]) -> Result<(u32, u32)>;
 }
 
-/// A directory whose subdirectories still come.
+/// A directory whose subdirectories are still coming.
 struct Open {
     path: RelPath,
     attributes: Attributes,
     leaves: Children,
     subdirectories: Children,
-    /// Where in the image its subdirectories name it.
+    /// The offsets at which its subdirectories refer to it.
     upwards: Vec<u64>,
 }
 
-/// A directory in its image; places are offsets.
+/// A directory in its image; positions are offsets.
 #[derive(Default)]
 struct Placed {
     first: u64,
     blocks: u64,
-    /// Where the number of `.` stands.
+    /// The offset of the number of `.`.
     own: u64,
-    /// Where the number of `..` stands.
+    /// The offset of the number of `..`.
     above: u64,
 }
 
-/// Takes listings in tree order, the root first.
+/// A builder that takes listings in tree order, the root first.
 pub struct ImageBuilder<P> {
     blocks: Blocks<P>,
     numbers: HashMap<(Vec<u8>, Vec<u8>), (u32, u32)>,
-    /// The owner and the group of the last entry, and their numbers: most have the same.
+    /// The last owner and group, and their ids: most entries have the same.
     last: (Vec<u8>, Vec<u8>),
     pair: (u32, u32),
-    /// How many names each hardlink group has, by its first one.
+    /// The number of names of each hardlink group, by its leader.
     links: HashMap<RelPath, u32>,
     leaders: HashMap<RelPath, u64>,
     open: Vec<Open>,
@@ -58,8 +58,8 @@ pub struct ImageBuilder<P> {
     entries: u64,
 }
 
-impl<P: Put> ImageBuilder<P> {
-    /// Into an empty file.
+impl<P: ImageSink> ImageBuilder<P> {
+    /// Begin with an empty file.
     pub fn new(to: P) -> Self {
         Self {
             blocks: Blocks::new(to),
@@ -74,13 +74,13 @@ impl<P: Put> ImageBuilder<P> {
         }
     }
 
-    /// Paths that were placed so far.
+    /// Return the number of paths so far.
     pub fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// Count the names of the hardlink groups of a directory: all are counted before the first one
-    /// is added.
+    /// Count the names of hardlink groups in a directory; all directories are counted before the
+    /// first one is added.
     pub fn count_links(&mut self, path: &[u8], leaves: &[u8]) -> Result<()> {
         let path = RelPath::trusted(path.to_vec());
         for entry in Leaves::new(&path, leaves, b"") {
@@ -95,7 +95,7 @@ impl<P: Put> ImageBuilder<P> {
         Ok(())
     }
 
-    /// The next directory with its leaves; closes those that it does not lie in.
+    /// Add the next directory with its leaves; closes directories that it is not in.
     pub fn add(
         &mut self,
         path: &[u8],
@@ -132,7 +132,7 @@ impl<P: Put> ImageBuilder<P> {
         Ok(())
     }
 
-    /// Write all that is still open; the number of blocks, or none if these are too many.
+    /// Write everything that is still open; returns the number of blocks, or `None` if too many.
     pub fn finish(&mut self, uuid: &[u8; 16]) -> Result<Option<u32>> {
         while !self.open.is_empty() {
             self.close()?;
@@ -172,7 +172,7 @@ impl<P: Put> ImageBuilder<P> {
                 let path = (!self.links.is_empty()).then(|| directory.join(&entry.name));
                 let names = path.as_ref().and_then(|path| self.links.get(path));
                 attributes.links = names.copied().unwrap_or(1);
-                let nid = self.put(&attributes.file(*size))?;
+                let nid = self.place_inode(&attributes.file(*size))?;
                 if let Some(path) = path.filter(|_| attributes.links > 1) {
                     self.leaders.insert(path, nid);
                 }
@@ -186,19 +186,19 @@ impl<P: Put> ImageBuilder<P> {
         let size = target.len() as u64;
         if INODE_BYTES.saturating_add(target.len()) <= BLOCK {
             let inode = attributes.inode(Data::Inline, size, 0);
-            return self.put(&[&inode, target].concat());
+            return self.place_inode(&[&inode, target].concat());
         }
         let block = self.blocks.put_blocks(target)?;
-        self.put(&attributes.inode(Data::Plain, size, number(block)))
+        self.place_inode(&attributes.inode(Data::Plain, size, number(block)))
     }
 
-    /// Place an inode; its number.
-    fn put(&mut self, record: &[u8]) -> Result<u64> {
+    /// Place an inode; returns its number.
+    fn place_inode(&mut self, record: &[u8]) -> Result<u64> {
         self.inodes = self.inodes.saturating_add(1);
         Ok(nid(self.blocks.put_record(record)?))
     }
 
-    /// Write the innermost directory, and name it in the one above.
+    /// Write the innermost directory, and add it to its parent.
     fn close(&mut self) -> Result<()> {
         let Some(mut directory) = self.open.pop() else {
             return Ok(());
@@ -246,9 +246,13 @@ impl<P: Put> ImageBuilder<P> {
     }
 }
 
-/// Write a directory: its entries in blocks of their own, the last one behind the inode where it
-/// fits.  `.` and `..` lead to the root, until they are patched.
-fn place<P: Put>(blocks: &mut Blocks<P>, open: &Open, is_root: bool) -> Result<(Placed, u64)> {
+/// Write a directory: its entries in blocks of their own, the last one after the inode if it
+/// fits.  `.` and `..` refer to the root until they are patched.
+fn place<P: ImageSink>(
+    blocks: &mut Blocks<P>,
+    open: &Open,
+    is_root: bool,
+) -> Result<(Placed, u64)> {
     let dots = [&b"."[..], b".."].map(|name| Child {
         name,
         nid: ROOT_NID,
@@ -259,11 +263,11 @@ fn place<P: Put>(blocks: &mut Blocks<P>, open: &Open, is_root: bool) -> Result<(
     let mut filling = Filling::default();
     for child in merge(leaves, open.subdirectories.iter()) {
         if !filling.has_room(&child) {
-            placed.add(&filling.take(), blocks)?;
+            placed.add(&filling.finish_block(), blocks)?;
         }
         filling.add(&child);
     }
-    let last = filling.take();
+    let last = filling.finish_block();
     let filled = offset(placed.blocks).saturating_add(last.data.len() as u64);
     let begin = if is_root { ROOT } else { 0 };
     let end = begin
@@ -290,8 +294,8 @@ fn place<P: Put>(blocks: &mut Blocks<P>, open: &Open, is_root: bool) -> Result<(
 }
 
 impl Placed {
-    /// The blocks of one directory are placed together, so they are consecutive.
-    fn add<P: Put>(&mut self, block: &DirectoryBlock, blocks: &mut Blocks<P>) -> Result<()> {
+    /// Add a block; the blocks of one directory are placed together, so they are consecutive.
+    fn add<P: ImageSink>(&mut self, block: &DirectoryBlock, blocks: &mut Blocks<P>) -> Result<()> {
         let number = blocks.put_blocks(&block.data)?;
         if self.blocks == 0 {
             self.first = number;
@@ -301,7 +305,7 @@ impl Placed {
         Ok(())
     }
 
-    /// Remember where `.` and `..` stand, if they are in this block.
+    /// Note the offsets of `.` and `..` if they are in this block.
     fn note(&mut self, block: &DirectoryBlock, at: u64) {
         let place = |within: usize| at.saturating_add(within as u64);
         self.own = block.own.map_or(self.own, place);
@@ -309,12 +313,12 @@ impl Placed {
     }
 }
 
-/// The number of the inode at an offset.
+/// Return the number of the inode at an offset.
 fn nid(at: u64) -> u64 {
     at.checked_div(SLOT as u64).unwrap_or_default()
 }
 
-/// The number of a block in an inode; an image with more blocks is not finished.
+/// Return the number of a block as an inode stores it; an image with more blocks is not finished.
 fn number(block: u64) -> u32 {
     u32::try_from(block).unwrap_or(u32::MAX)
 }

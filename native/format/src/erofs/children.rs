@@ -1,4 +1,4 @@
-//! The names in a directory, held compactly, and the blocks of directory entries made of them.
+//! The names in a directory, held compactly, and the blocks of directory entries made from them.
 //!
 //! Names are sorted by their bytes over the whole directory, with `.` and `..` among them: the
 //! kernel uses a binary search.
@@ -6,7 +6,7 @@
 use crate::bug::fit;
 use crate::erofs::ondisk::{BLOCK, DIRENT_BYTES, Type};
 
-/// One name.
+/// An entry of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Child<'a> {
     pub(crate) name: &'a [u8],
@@ -17,7 +17,7 @@ pub(crate) struct Child<'a> {
 /// A sorted list of names; each takes about 10 bytes more than the name.
 #[derive(Debug, Default)]
 pub(crate) struct Children {
-    /// Each ended by NUL.
+    /// The names, each ended by NUL.
     names: Vec<u8>,
     entries: Vec<(u64, Type)>,
 }
@@ -27,7 +27,7 @@ impl Children {
         self.entries.len()
     }
 
-    /// Add a name that comes after all others.
+    /// Add a name that sorts after all others.
     pub(crate) fn add(&mut self, name: &[u8], nid: u64, kind: Type) {
         self.names.extend_from_slice(name);
         self.names.push(0);
@@ -44,7 +44,7 @@ impl Children {
     }
 }
 
-/// Two sorted sequences as one.
+/// Merge two sorted sequences.
 pub(crate) fn merge<'a>(
     one: impl Iterator<Item = Child<'a>>,
     other: impl Iterator<Item = Child<'a>>,
@@ -57,20 +57,20 @@ pub(crate) fn merge<'a>(
     })
 }
 
-/// A block of entries, without its padding.
+/// A block of entries, without padding.
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryBlock {
     pub(crate) data: Vec<u8>,
-    /// Where in this block the inode number of `.` is, if it is in it.
+    /// The offset of the inode number of `.`, if it is in this block.
     pub(crate) own: Option<usize>,
-    /// The same of `..`.
+    /// The offset of the inode number of `..`, if it is in this block.
     pub(crate) above: Option<usize>,
 }
 
 /// A block that is being filled.
 #[derive(Debug, Default)]
 pub(crate) struct Filling {
-    /// Inode, type and length of each name.
+    /// The inode, type and name length of each entry.
     entries: Vec<(u64, Type, usize)>,
     names: Vec<u8>,
     own: Option<usize>,
@@ -78,7 +78,7 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    /// Whether one more name still fits.
+    /// Return true if one more name fits.
     pub(crate) fn has_room(&self, child: &Child<'_>) -> bool {
         let entries = self.entries.len().saturating_add(1);
         let size = entries
@@ -99,8 +99,8 @@ impl Filling {
         self.names.extend_from_slice(child.name);
     }
 
-    /// The block; the next name begins another.
-    pub(crate) fn take(&mut self) -> DirectoryBlock {
+    /// End the block; the next name begins another.
+    pub(crate) fn finish_block(&mut self) -> DirectoryBlock {
         let mut data = Vec::with_capacity(BLOCK);
         let mut offset = self.entries.len().saturating_mul(DIRENT_BYTES);
         for (nid, kind, length) in self.entries.drain(..) {
@@ -152,7 +152,7 @@ mod tests {
             assert!(filling.has_room(&child));
             filling.add(&child);
         }
-        let block = filling.take();
+        let block = filling.finish_block();
         assert_eq!((block.own, block.above), (Some(24), Some(36)));
         assert_eq!(block.data.len(), 6 * DIRENT_BYTES + 8);
     }
@@ -173,7 +173,7 @@ mod tests {
                 kind: Type::Regular,
             };
             if !filling.has_room(&child) {
-                sizes.push(filling.take().data.len());
+                sizes.push(filling.finish_block().data.len());
             }
             filling.add(&child);
         }

@@ -5,5 +5,5 @@ pub mod builder;
 mod children;
 mod ondisk;
 
-pub use blocks::Put;
+pub use blocks::ImageSink;
 pub use builder::{ImageBuilder, Owners};

@@ -5,31 +5,31 @@
 
 use crate::bug::fit;
 
-/// Bytes; the one size that all kernels with 4 KiB pages support.
+/// The block size in bytes; the only one that all kernels with 4 KiB pages support.
 pub(crate) const BLOCK: usize = 4096;
-/// Inodes begin at multiples of it; an inode's number (nid) is its offset divided by it.
+/// The alignment of inodes; the number of an inode (nid) is its offset divided by it.
 pub(crate) const SLOT: usize = 32;
-/// The root's inode comes right after the superblock.
+/// The number of the root's inode, right after the superblock.
 pub(crate) const ROOT_NID: u64 = 36;
-/// Where that is.
+/// The offset of the root's inode.
 pub(crate) const ROOT: usize = 36 * SLOT;
 pub(crate) const INODE_BYTES: usize = 64;
 pub(crate) const DIRENT_BYTES: usize = 12;
 
 const SUPERBLOCK: usize = 1024;
 const MAGIC: u32 = 0xE0F5_E1E2;
-/// A checksum, and the times of inodes are those of their data.
+/// The features: a checksum, and times of inodes.
 const FEATURES: u32 = 3;
 const CHUNKED_FILE: u32 = 4;
 const BLOCK_BITS: u8 = 12;
-/// The largest there is: chunks of 8 TiB.
+/// The chunk size: 8 TiB, the largest one.
 const CHUNK_BITS: u32 = 31;
 const CHUNK_BYTES: u64 = (BLOCK as u64) << CHUNK_BITS;
 const HOLE: [u8; 4] = [0xff; 4];
 const NANOSECONDS: i64 = 1_000_000_000;
 const POLYNOMIAL: u32 = 0x82F6_3B78;
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Type {
     Regular,
@@ -38,7 +38,7 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// In a directory.
+    /// Return the code in directory entries.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Regular => 1,
@@ -47,7 +47,7 @@ impl Type {
         }
     }
 
-    /// In a mode.
+    /// Return the bits in a mode.
     fn bits(self) -> u16 {
         match self {
             Self::Regular => 0o100_000,
@@ -57,18 +57,18 @@ impl Type {
     }
 }
 
-/// Where the data of an inode stand.
+/// The layout of an inode's data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Data {
     /// In blocks of its own.
     Plain = 1,
-    /// The last, unfilled block right behind the inode, the others in blocks of its own.
+    /// The last, partial block right after the inode, the others in blocks of its own.
     Inline = 5,
-    /// A list of chunks behind the inode.
+    /// A list of chunks after the inode.
     Chunks = 9,
 }
 
-/// What all inodes have.
+/// The attributes of any inode.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attributes {
     pub(crate) kind: Type,
@@ -81,7 +81,7 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// Its inode; `first` is the first block of the data, or the size of its chunks.
+    /// Encode the inode; `first` is the first block of the data, or the size of its chunks.
     pub(crate) fn inode(&self, data: Data, size: u64, first: u32) -> Vec<u8> {
         let seconds = self.mtime.div_euclid(NANOSECONDS);
         let rest = fit::<_, u32>(self.mtime.rem_euclid(NANOSECONDS));
@@ -100,7 +100,7 @@ impl Attributes {
         inode
     }
 
-    /// A regular file that is one hole, with its list of chunks: 4 bytes for each 8 TiB begun.
+    /// Encode a regular file that is one hole, with a list of chunks: 4 bytes for each 8 TiB begun.
     ///
     /// Every size up to 2^63 - 1 can be expressed.
     pub(crate) fn file(&self, size: u64) -> Vec<u8> {
@@ -115,7 +115,7 @@ impl Attributes {
     }
 }
 
-/// `first` with the superblock in its place; the checksum covers all behind it.
+/// Write the superblock into `first`; its checksum covers everything after it.
 pub(crate) fn superblock(first: &[u8], blocks: u32, inodes: u64, uuid: &[u8; 16]) -> Vec<u8> {
     let packed = |checksum: u32| {
         let mut block = Vec::new();
@@ -124,7 +124,7 @@ pub(crate) fn superblock(first: &[u8], blocks: u32, inodes: u64, uuid: &[u8; 16]
         }
         block.extend([BLOCK_BITS, 0, 36, 0]);
         block.extend(inodes.to_le_bytes());
-        // The time of the build: none, so that equal trees give equal images.
+        // The build time stays 0, so that equal trees give equal images.
         block.extend([0; 12]);
         block.extend(blocks.to_le_bytes());
         block.extend([0; 8]);
@@ -141,7 +141,7 @@ pub(crate) fn superblock(first: &[u8], blocks: u32, inodes: u64, uuid: &[u8; 16]
     [before, &packed(checksum), behind].concat()
 }
 
-/// The Castagnoli CRC from all ones, not inverted at the end: what the kernel compares.
+/// Return the Castagnoli CRC from all ones, not inverted at the end, as the kernel compares it.
 fn crc32c(data: &[u8]) -> u32 {
     let mut value = u32::MAX;
     for byte in data {
@@ -184,7 +184,7 @@ mod tests {
         let first = vec![7; BLOCK];
         let block = superblock(&first, 1, 1, &[1; 16]);
         assert_eq!(block.len(), BLOCK);
-        let kept: Vec<_> = block.iter().filter(|byte| **byte == 7).collect();
-        assert_eq!(kept.len(), BLOCK - 128);
+        let payload: Vec<_> = block.iter().filter(|byte| **byte == 7).collect();
+        assert_eq!(payload.len(), BLOCK - 128);
     }
 }

@@ -1,12 +1,12 @@
-//! Days and times of the proleptic Gregorian calendar, in UTC.
+//! Converts times to the proleptic Gregorian calendar, in UTC.
 
 const DAY: i64 = 86_400;
-/// Days of 400 years, after which the calendar repeats itself.
+/// The days of 400 years, after which the calendar repeats.
 const ERA: i64 = 146_097;
-/// Days from 1 March of the year 0 to 1970.
+/// The days from 1 March of the year 0 to 1 January 1970.
 const EPOCH: i64 = 719_468;
 
-/// A moment.
+/// A date and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) year: i64,
@@ -18,9 +18,9 @@ pub(super) struct Moment {
     pub(super) minute: i64,
 }
 
-/// The moment that many seconds after the epoch, or before it.
+/// Return the date and time at `seconds` from the epoch, which may be negative.
 ///
-/// Years begin with March here, so that the day that is not in each comes last.
+/// Years begin with March here, so that the leap day comes last.
 pub(super) fn moment(seconds: i64) -> Moment {
     let days = seconds.div_euclid(DAY).saturating_add(EPOCH);
     let (era, day) = (days.div_euclid(ERA), days.rem_euclid(ERA));
@@ -58,22 +58,22 @@ fn minus(one: i64, other: i64) -> i64 {
 mod tests {
     use super::*;
 
-    fn shown(seconds: i64) -> (i64, i64, i64, i64, i64) {
-        let found = moment(seconds);
-        (found.year, found.month, found.day, found.hour, found.minute)
+    fn fields(seconds: i64) -> (i64, i64, i64, i64, i64) {
+        let date = moment(seconds);
+        (date.year, date.month, date.day, date.hour, date.minute)
     }
 
     #[test]
     fn days_before_and_after_the_epoch_are_named() {
-        assert_eq!(shown(0), (1970, 0, 1, 0, 0));
-        assert_eq!(shown(-1), (1969, 11, 31, 23, 59));
-        assert_eq!(shown(951_782_400), (2000, 1, 29, 0, 0));
-        assert_eq!(shown(951_868_799), (2000, 1, 29, 23, 59));
-        assert_eq!(shown(951_868_800), (2000, 2, 1, 0, 0));
-        assert_eq!(shown(-2_203_891_200), (1900, 2, 1, 0, 0));
-        assert_eq!(shown(4_107_542_399), (2100, 1, 28, 23, 59));
-        assert_eq!(shown(4_107_542_400), (2100, 2, 1, 0, 0));
-        assert_eq!(shown(-9_223_372_037), (1677, 8, 21, 0, 12));
-        assert_eq!(shown(9_223_372_036), (2262, 3, 11, 23, 47));
+        assert_eq!(fields(0), (1970, 0, 1, 0, 0));
+        assert_eq!(fields(-1), (1969, 11, 31, 23, 59));
+        assert_eq!(fields(951_782_400), (2000, 1, 29, 0, 0));
+        assert_eq!(fields(951_868_799), (2000, 1, 29, 23, 59));
+        assert_eq!(fields(951_868_800), (2000, 2, 1, 0, 0));
+        assert_eq!(fields(-2_203_891_200), (1900, 2, 1, 0, 0));
+        assert_eq!(fields(4_107_542_399), (2100, 1, 28, 23, 59));
+        assert_eq!(fields(4_107_542_400), (2100, 2, 1, 0, 0));
+        assert_eq!(fields(-9_223_372_037), (1677, 8, 21, 0, 12));
+        assert_eq!(fields(9_223_372_036), (2262, 3, 11, 23, 47));
     }
 }

@@ -1,8 +1,8 @@
 //! The file lists of Fedora's mirrors, as `create-filelist` of quick-fedora-mirror writes them.
 //!
-//! What only the group may read is marked, what not even the group may read is left out, with all
-//! below it.  The same goes for what no line can hold, or no reader takes: control characters, and
-//! names that are no UTF-8.
+//! Entries that only the group can read are marked; unreadable ones are left out with everything
+//! below.  Names that no line can hold or no reader accepts are left out too: those with control
+//! characters, and those that are not UTF-8.
 
 use std::io::Write;
 
@@ -15,32 +15,32 @@ use crate::path::{RelPath, basename};
 
 const GROUP_READS: u16 = 0o040;
 const OTHERS_READ: u16 = 0o004;
-/// What NFS calls a file that was deleted while it is open.
+/// The prefix that NFS gives to a deleted file that is still open.
 const DELETED_OVER_NFS: &[u8] = b".nfs";
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, Clone)]
 pub enum Rows {
     /// Time, type, size and path.
     Times,
-    /// The path alone, if it ends with one of these; with anything if there are none.
+    /// The path alone, if it ends with one of these suffixes; an empty list allows any.
     Names(Vec<Vec<u8>>),
 }
 
-/// Makes the lines of a list, of directories in tree order.
+/// A formatter of the lines of a list, from directories in tree order.
 #[derive(Debug)]
 pub struct FileList {
     rows: Rows,
     exported: Exported,
-    /// Beneath which nothing is listed.
+    /// The directory below which nothing is listed.
     hidden: Option<Vec<u8>>,
-    /// Beneath which others get nothing.
+    /// The directory below which others have no access.
     restricted: Option<Vec<u8>>,
     left_out: u64,
 }
 
 impl FileList {
-    /// Of everything that is not `exported`.
+    /// List everything but `exported`.
     pub fn new(rows: Rows, exported: Exported) -> Self {
         Self {
             rows,
@@ -51,13 +51,13 @@ impl FileList {
         }
     }
 
-    /// How many names no line can hold; a directory counts once.
+    /// Return the number of names that no line can hold; a directory counts once.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Add the lines of the next directory to `out`.
-    pub fn put(&mut self, listing: &Listing, out: &mut Vec<u8>) -> Result<()> {
+    /// Append the lines of the next directory to `out`.
+    pub fn put_listing(&mut self, listing: &Listing, out: &mut Vec<u8>) -> Result<()> {
         let path = &listing.path;
         if !path.is_root() && !self.enter(listing, out)? {
             return Ok(());
@@ -71,7 +71,7 @@ impl FileList {
         Ok(())
     }
 
-    /// A directory that is not the root; whether anything in it is listed.
+    /// Enter a directory other than the root; returns true if its entries are listed.
     fn enter(&mut self, listing: &Listing, out: &mut Vec<u8>) -> Result<bool> {
         let path = listing.path.as_bytes();
         let is_outside = |directory: &mut Vec<u8>| !is_within(path, directory);
@@ -103,7 +103,7 @@ impl FileList {
         fits
     }
 
-    /// The line of an entry; that of a directory has no name, it is at `path`.
+    /// Append the line of an entry; a directory has no name and the path `path`.
     fn row(&self, path: &RelPath, entry: &Entry<'_>, out: &mut Vec<u8>) {
         match &self.rows {
             Rows::Times => {
@@ -117,9 +117,9 @@ impl FileList {
                     Some(_) => "*",
                     None => "",
                 };
-                // A first copy takes what is not older than 0.
+                // A first copy uses times from 0 on.
                 let time = seconds(entry.mtime).max(0);
-                // A vector takes all that is written to it.
+                // Writing to a vector cannot fail.
                 let _ = write!(out, "{time}\t{kind}{mark}\t{size}\t");
             }
             Rows::Names(endings) => {

@@ -1,8 +1,8 @@
 //! The output of `ls -lR`, in the C locale and in UTC.
 //!
-//! The line of a directory stands above those of its files, so all directories are gathered first
-//! (some tens of bytes for each), with the number of names of each hardlink group.  Metadata have no
-//! number of blocks: a file is taken to fill blocks of 4 KiB, and a directory to be one.  A control
+//! The line of a directory precedes those of its files, so all directories are gathered first
+//! (some tens of bytes each), with the number of names of each hardlink group.  Metadata have no
+//! block counts: a file is taken to fill blocks of 4 KiB, a directory to be one block.  A control
 //! character is shown as `?`, as `ls` does on a terminal.
 
 use std::collections::HashMap;
@@ -18,24 +18,24 @@ use crate::path::{RelPath, basename};
 
 const BLOCK: u64 = 4_096;
 const KIBIBYTES: u64 = 4;
-/// Bytes from which on a symlink's target has a block of its own, on ext4.
+/// The length in bytes from which a symlink's target has a block of its own, on ext4.
 const LONG_TARGET: usize = 60;
-/// Half of a year, as `ls` reckons it: what is older is shown with its year.
+/// Half a year in seconds, as in `ls`: older times are shown with the year.
 const RECENT: i64 = 31_556_952 / 2;
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// All directories of a snapshot, gathered in tree order.
+/// All directories of a snapshot, in tree order.
 #[derive(Debug, Default)]
 pub struct Directories {
     gathered: Vec<Gathered>,
-    /// Their last components, one after the other.
+    /// Their last components, concatenated.
     names: Vec<u8>,
-    /// Places of those that the last one is in.
+    /// The positions of the directories that contain the last one.
     open: Vec<(usize, Vec<u8>)>,
     owners: Vec<Vec<u8>>,
-    /// Names of each hardlink group but the first, by that.
+    /// The further names of each hardlink group, by its leader.
     links: HashMap<Vec<u8>, u64>,
 }
 
@@ -46,14 +46,14 @@ struct Gathered {
     mode: u16,
     owner: usize,
     group: usize,
-    /// Subdirectories.
+    /// The number of subdirectories.
     children: u64,
-    /// Where the first directory that is not below this one stands.
+    /// The position of the first directory that is not below this one.
     after: usize,
 }
 
 impl Directories {
-    /// Take in the next directory.
+    /// Add the next directory.
     pub fn gather(&mut self, listing: &Listing) -> Result<()> {
         let path = listing.path.as_bytes();
         let entry = decode_directory(&listing.path, &listing.attributes)?;
@@ -102,30 +102,30 @@ impl Directories {
         }
     }
 
-    /// The number of an owner; there are few.
+    /// Return the number of an owner; there are few.
     fn number(&mut self, owner: &[u8]) -> usize {
-        let found = self.owners.iter().position(|each| each == owner);
-        found.unwrap_or_else(|| {
+        let position = self.owners.iter().position(|each| each == owner);
+        position.unwrap_or_else(|| {
             self.owners.push(owner.to_vec());
             self.owners.len().saturating_sub(1)
         })
     }
 
-    /// Names, places and records of what is directly in the directory at `place`.
+    /// Return name, position and record of the subdirectories of the directory at `place`.
     fn children(&self, place: usize) -> impl Iterator<Item = (&[u8], &Gathered)> {
         let end = self.gathered.get(place).map_or(0, |each| each.after);
         let mut next = place.saturating_add(1);
         std::iter::from_fn(move || {
-            let found = self.gathered.get(next).filter(|_| next < end)?;
+            let gathered = self.gathered.get(next).filter(|_| next < end)?;
             let before = next.checked_sub(1).and_then(|at| self.gathered.get(at));
             let begin = before.map_or(0, |each| each.name_end);
-            next = found.after;
-            Some((self.names.get(begin..found.name_end)?, found))
+            next = gathered.after;
+            Some((self.names.get(begin..gathered.name_end)?, gathered))
         })
     }
 }
 
-/// Makes the text, of directories in tree order.
+/// A formatter of the text, from directories in tree order.
 #[derive(Debug)]
 pub struct Ls {
     directories: Directories,
@@ -133,7 +133,7 @@ pub struct Ls {
     place: usize,
 }
 
-/// One line, its fields not yet in columns.
+/// One line before its alignment.
 struct Row<'a> {
     name: &'a [u8],
     kind: char,
@@ -148,7 +148,7 @@ struct Row<'a> {
 }
 
 impl Ls {
-    /// Of everything that is not `exported`; times are shown as at its time.
+    /// Format everything but `exported`, with times relative to the time of `exported`.
     pub fn new(mut directories: Directories, exported: Exported) -> Self {
         while !directories.open.is_empty() {
             directories.close();
@@ -160,8 +160,8 @@ impl Ls {
         }
     }
 
-    /// Add the text of the next directory to `out`.
-    pub fn put(&mut self, listing: &Listing, out: &mut Vec<u8>) -> Result<()> {
+    /// Append the text of the next directory to `out`.
+    pub fn put_listing(&mut self, listing: &Listing, out: &mut Vec<u8>) -> Result<()> {
         let path = listing.path.as_bytes();
         let place = self.place;
         self.place = place.saturating_add(1);
@@ -173,28 +173,28 @@ impl Ls {
         let begin: &[u8] = if path.is_empty() { b"." } else { b"\n./" };
         out.extend_from_slice(begin);
         put_shown(path, out);
-        // A vector takes all that is written to it.
+        // Writing to a vector cannot fail.
         let _ = writeln!(out, ":\ntotal {}", columns.blocks);
         self.rows(listing, place, |row| {
-            columns.put(row, self.exported.time, out);
+            columns.put_row(row, self.exported.time, out);
         })
     }
 
-    /// Each line of the directory at `place`, in the order of names.
+    /// Call `take` with each line of the directory at `place`, ordered by name.
     fn rows(&self, listing: &Listing, place: usize, mut take: impl FnMut(&Row<'_>)) -> Result<()> {
         let path = &listing.path;
-        let shown = |name: &[u8]| !name.starts_with(b".");
+        let is_visible = |name: &[u8]| !name.starts_with(b".");
         let mut below = self
             .directories
             .children(place)
-            .filter(|(name, _)| shown(name))
+            .filter(|(name, _)| is_visible(name))
             .peekable();
         for leaf in Leaves::new(path, &listing.leaves, b"") {
             let leaf = leaf?;
             while let Some((name, found)) = below.next_if(|(name, _)| *name < &*leaf.name) {
                 take(&self.directory(path, name, found));
             }
-            if shown(&leaf.name) && !self.exported.names(path, &leaf.name) {
+            if is_visible(&leaf.name) && !self.exported.names(path, &leaf.name) {
                 take(&self.leaf(path, &leaf));
             }
         }
@@ -210,8 +210,8 @@ impl Ls {
                 let own = (link.is_none() && !self.directories.links.is_empty())
                     .then(|| directory.join(&leaf.name));
                 let leader = link.as_ref().or(own.as_ref()).map(RelPath::as_bytes);
-                let others = leader.and_then(|path| self.directories.links.get(path));
-                let links = others.map_or(1, |others| others.saturating_add(1));
+                let further = leader.and_then(|path| self.directories.links.get(path));
+                let links = further.map_or(1, |further| further.saturating_add(1));
                 let blocks = size.div_ceil(BLOCK).saturating_mul(KIBIBYTES);
                 ('-', *size, links, blocks, None)
             }
@@ -240,7 +240,7 @@ impl Ls {
         }
     }
 
-    fn directory<'a>(&'a self, above: &RelPath, name: &'a [u8], found: &Gathered) -> Row<'a> {
+    fn directory<'a>(&'a self, above: &RelPath, name: &'a [u8], gathered: &Gathered) -> Row<'a> {
         let owner = |number: usize| {
             self.directories
                 .owners
@@ -252,15 +252,15 @@ impl Ls {
         Row {
             name,
             kind: 'd',
-            mode: found.mode,
-            links: found.children.saturating_add(2),
-            owner: owner(found.owner),
-            group: owner(found.group),
+            mode: gathered.mode,
+            links: gathered.children.saturating_add(2),
+            owner: owner(gathered.owner),
+            group: owner(gathered.group),
             size: BLOCK,
             mtime: if exports {
                 self.exported.time
             } else {
-                seconds(found.mtime)
+                seconds(gathered.mtime)
             },
             blocks: KIBIBYTES,
             target: None,
@@ -275,7 +275,7 @@ fn is_above(above: &[u8], path: &[u8]) -> bool {
             .is_some_and(|rest| rest.starts_with(b"/"))
 }
 
-/// How wide the columns of a directory are, and how many KiB its files take.
+/// The column widths of a directory, and the KiB that its files take.
 #[derive(Debug, Default)]
 struct Columns {
     links: usize,
@@ -294,7 +294,7 @@ impl Columns {
         self.blocks = self.blocks.saturating_add(row.blocks);
     }
 
-    fn put(&self, row: &Row<'_>, now: i64, out: &mut Vec<u8>) {
+    fn put_row(&self, row: &Row<'_>, now: i64, out: &mut Vec<u8>) {
         let (links, sizes) = (self.links, self.sizes);
         let _ = write!(
             out,
@@ -315,7 +315,7 @@ impl Columns {
     }
 }
 
-/// An owner as `ls` shows it, and whether it is a number.
+/// Return an owner as `ls` shows it, and true if it is a number.
 fn shown_owner(owner: &[u8]) -> (&[u8], bool) {
     owner
         .strip_prefix(b"#")
@@ -337,19 +337,15 @@ fn put_owner(owner: &[u8], width: usize, out: &mut Vec<u8>) {
 }
 
 fn put_time(time: i64, now: i64, out: &mut Vec<u8>) {
-    let found = moment(time);
-    let month = usize::try_from(found.month)
+    let date = moment(time);
+    let month = usize::try_from(date.month)
         .ok()
         .and_then(|at| MONTHS.get(at));
-    let (month, day) = (month.unwrap_or(&"???"), found.day);
+    let (month, day) = (month.unwrap_or(&"???"), date.day);
     let _ = if now.saturating_sub(RECENT) < time && time <= now {
-        write!(
-            out,
-            "{month} {day:2} {:02}:{:02} ",
-            found.hour, found.minute
-        )
+        write!(out, "{month} {day:2} {:02}:{:02} ", date.hour, date.minute)
     } else {
-        write!(out, "{month} {day:2}  {:04} ", found.year)
+        write!(out, "{month} {day:2}  {:04} ", date.year)
     };
 }
 
@@ -363,7 +359,7 @@ fn put_shown(text: &[u8], out: &mut Vec<u8>) {
     }));
 }
 
-/// `drwxr-sr-t`.
+/// Format a mode like `drwxr-sr-t`.
 fn permissions(kind: char, mode: u16) -> String {
     let bit = |mask: u16, set: char| if mode & mask == 0 { '-' } else { set };
     let special = |execute: u16, mask: u16, both: char, alone: char| match (

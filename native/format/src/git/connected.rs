@@ -1,6 +1,6 @@
-//! Whether all that a tree names, at however many removes, is here.
+//! Checks that everything that a tree names, directly or not, is in a store.
 //!
-//! Looks only at what differs from trees that are known to be complete, so that the cost is that of
+//! Looks only at differences from trees that are known to be complete, so the cost is that of the
 //! the change.
 
 use std::collections::{HashMap, HashSet};
@@ -11,39 +11,39 @@ use crate::git::oid::Oid;
 use crate::git::records::REPLY;
 use crate::git::tree::{TreeItem, decode_tree};
 
-/// Following a byte of a tree takes about as long as making so many by inflation.
+/// The work of following a byte of a tree, in inflated bytes.
 const NAMING_WORK: u64 = 16;
 
-/// What is here.
-pub trait Held {
-    /// The content of a tree; none if it is not here, or no tree.
+/// The objects in a store.
+pub trait LocalObjects {
+    /// Return the content of a tree, if the store has it and it is a tree.
     fn tree(&mut self, oid: &Oid) -> Result<Option<Vec<u8>>>;
 
-    /// Whether an object is here, of whatever kind.
+    /// Return true if the store has an object, whatever its kind.
     fn has(&mut self, oid: &Oid) -> Result<bool>;
 }
 
-/// What is not here.
+/// A missing object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
-    /// This tree.
+    /// A missing tree.
     Tree(Oid),
-    /// This object, which a tree names.
+    /// A missing object that a tree names.
     Object(Oid),
 }
 
-/// The first that is missing of what the tree `wanted` holds.
+/// Find the first object below the tree `wanted` that is missing.
 ///
-/// `complete` are trees of which everything is here.  Memory grows with the trees that are here,
-/// however often they are named.
+/// `complete` are trees without missing objects.  Memory grows with the number of different trees
+/// below `wanted`.
 pub fn find_missing(
     wanted: Oid,
     complete: &[Oid],
-    held: &mut dyn Held,
+    held: &mut dyn LocalObjects,
     budget: &mut Budget<'_>,
 ) -> Result<Option<Missing>> {
     // A tree that many others name is walked once, whatever it is compared with.
-    let mut seen = HashSet::from([wanted]);
+    let mut visited = HashSet::from([wanted]);
     let mut pending = vec![(wanted, complete.to_vec())];
     while let Some((tree, known)) = pending.pop() {
         if known.contains(&tree) {
@@ -70,19 +70,19 @@ pub fn find_missing(
             .map(|items| items.iter().map(|item| (item.name, item)).collect())
             .collect();
         for item in items {
-            if seen.contains(&item.oid) {
+            if visited.contains(&item.oid) {
                 continue;
             }
             let same = before.iter().filter_map(|items| items.get(item.name));
             if same.clone().any(|each| **each == item) {
                 continue;
             }
-            // Before it is noted: what is not here has no end.
+            // Checked before it is noted: the number of missing objects is not bounded.
             if !held.has(&item.oid)? {
                 return Ok(Some(Missing::Object(item.oid)));
             }
             if item.is_tree {
-                seen.insert(item.oid);
+                visited.insert(item.oid);
                 let trees: HashSet<Oid> = same
                     .filter(|each| each.is_tree)
                     .map(|each| each.oid)

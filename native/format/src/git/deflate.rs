@@ -1,4 +1,4 @@
-//! Packs the bytes of one object, as `inflate` unpacks them.
+//! Compresses objects; the opposite of `inflate`.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use crate::error::{Error, Result};
 use crate::git::inflate::reserve;
 
 const WINDOW_BITS: u8 = 15;
-/// Git's own, where nobody says otherwise.
+/// Git's default level.
 const LEVEL: i32 = 6;
 const QUICK: i32 = 1;
 const STORED: i32 = 0;
-/// Bytes that are looked at for whether they look random.
+/// The number of bytes that are sampled for randomness.
 const SAMPLE: usize = 256;
 /// So many random bytes have 162 values, seldom less than 140; text has less than 100.
 const RANDOM_VALUES: usize = 140;
 
-/// Is used for one object after the other, as `Inflater` is.
+/// A compressor that is reused for many objects, like `Inflater`.
 pub struct Deflater {
     usual: Deflate,
     stored: Deflate,
@@ -31,7 +31,7 @@ impl Default for Deflater {
 }
 
 impl Deflater {
-    /// For what is soon dropped again: quick beats small.
+    /// Make one for objects that are soon dropped: quick rather than small.
     pub fn quick() -> Self {
         Self::new(QUICK)
     }
@@ -43,10 +43,10 @@ impl Deflater {
         }
     }
 
-    /// Fill `to` with one stream that holds `content`.
+    /// Replace `to` with one stream of `content`.
     ///
-    /// Digests, most of the bytes of many repositories, get no smaller: looking for what repeats
-    /// itself there, and taking them out again, would be work for nothing.
+    /// Digests, most of the bytes of many repositories, cannot be compressed, so content that looks
+    /// random is stored.
     pub fn deflate(&mut self, content: &[u8], to: &mut Vec<u8>) -> Result<()> {
         let deflate = if looks_random(content) {
             &mut self.stored
@@ -68,7 +68,7 @@ impl Deflater {
     }
 }
 
-/// Whether bytes all over it have as many values as random ones.
+/// Return true if bytes sampled all over the content have as many values as random ones.
 fn looks_random(content: &[u8]) -> bool {
     let step = content.len() / SAMPLE;
     if step == 0 {

@@ -1,13 +1,13 @@
-//! Applies one of git's deltas to its base (gitformat-pack(5), "Deltified representation").
+//! Applies a git delta to its base (gitformat-pack(5), "Deltified representation").
 //!
-//! Rule: no more memory than the result's announced and limited size is spent.
+//! Rule: memory is bounded by the announced, limited size of the result.
 
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::git::inflate::reserve;
 use crate::git::object::{take_size, within_limit};
 
-/// Following a byte of a delta takes about as long as making so many by inflation.
+/// The work of following a byte of a delta, in inflated bytes.
 pub(crate) const STEP_WORK: u64 = 16;
 
 const COPY: u8 = 0x80;
@@ -15,7 +15,7 @@ const DEFAULT_COPY_BYTES: usize = 0x10000;
 const OFFSET_BYTES: u32 = 4;
 const LENGTH_BYTES: u32 = 3;
 
-/// A delta whose head is read.
+/// A delta with its header decoded.
 #[derive(Debug, Clone, Copy)]
 pub struct Delta<'a> {
     base: u64,
@@ -24,7 +24,7 @@ pub struct Delta<'a> {
 }
 
 impl<'a> Delta<'a> {
-    /// Read the head; the size of what is made is within the limit.
+    /// Decode the header; the size of the result is within the limit.
     pub fn parse(delta: &'a [u8]) -> Result<Self> {
         let mut steps = Cursor::new(delta);
         let base = take_size(&mut steps)?;
@@ -32,12 +32,12 @@ impl<'a> Delta<'a> {
         Ok(Self { base, size, steps })
     }
 
-    /// The size of what is made.
+    /// Return the size of the result in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Fill `to` with what is made of `base`.
+    /// Replace `to` with the result of the delta for `base`.
     pub fn apply(&self, base: &[u8], to: &mut Vec<u8>) -> Result<()> {
         if self.base != base.len() as u64 {
             return Err(Error::new("a delta for a base of another size"));
@@ -51,7 +51,7 @@ impl<'a> Delta<'a> {
             } else {
                 Some(usize::from(code))
                     .filter(|length| *length > 0)
-                    .and_then(|length| steps.take(length))
+                    .and_then(|length| steps.take_bytes(length))
                     .ok_or_else(|| Error::new("a delta with an impossible instruction"))?
             };
             if part.len() > self.size.saturating_sub(to.len()) {
@@ -66,7 +66,7 @@ impl<'a> Delta<'a> {
     }
 }
 
-/// The bytes of the base that an instruction copies.
+/// Return the bytes of the base that an instruction copies.
 fn copied<'a>(base: &'a [u8], code: u8, steps: &mut Cursor<'_>) -> Result<&'a [u8]> {
     let start = argument(code, OFFSET_BYTES, steps)?;
     let length = match argument(code >> OFFSET_BYTES, LENGTH_BYTES, steps)? {
@@ -78,7 +78,7 @@ fn copied<'a>(base: &'a [u8], code: u8, steps: &mut Cursor<'_>) -> Result<&'a [u
         .ok_or_else(|| Error::new("a delta that copies from behind its base"))
 }
 
-/// A number of which only the bytes that are not 0 are there: a bit of `present` for each.
+/// Decode a number of which only non-zero bytes are stored: a bit of `present` for each.
 fn argument(present: u8, bytes: u32, steps: &mut Cursor<'_>) -> Result<usize> {
     let mut value = 0_usize;
     for place in 0..bytes {

@@ -1,7 +1,7 @@
-//! Makes one of git's deltas: what to copy of a base, and what to insert (gitformat-pack(5)).
+//! Makes a git delta: the ranges to copy from a base, and the bytes to insert (gitformat-pack(5)).
 //!
-//! Finds what both have where a block of the base begins.  What was replaced by something of the
-//! same length, as most changes of a manifest are, is followed at any place.
+//! Matches are found where a block of the base begins.  Text that was replaced by other text of the
+//! same length, as in most changes of a manifest, is followed from any position.
 
 #![expect(
     clippy::indexing_slicing,
@@ -13,15 +13,15 @@ use crate::bug::fit;
 use crate::git::object::put_size;
 
 const BLOCK: usize = 16;
-/// A copy that is longer is made by several instructions, as git does it.
+/// The longest copy of one instruction, as in git.
 const COPY_BYTES: usize = 0x10000;
 const INSERT_BYTES: usize = 127;
 const COPY: u8 = 0x80;
-/// A slot of the table for each block, and as many that are free.
+/// The table has a slot for each block, and as many free ones.
 const SLOTS_A_BLOCK: usize = 2;
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The delta that makes `target` from `base`.
+/// Return the delta that makes `target` from `base`.
 pub fn deltify(base: &[u8], target: &[u8]) -> Vec<u8> {
     let blocks = Blocks::of(base);
     let mut delta = Vec::new();
@@ -31,20 +31,20 @@ pub fn deltify(base: &[u8], target: &[u8]) -> Vec<u8> {
     let mut at = 0_usize;
     while let Some(block) = block(target, at) {
         let ahead = at - done.target;
-        let found = blocks
+        let matched = blocks
             .at(done.base + ahead, block)
             .or_else(|| blocks.find(block));
-        let Some(found) = found else {
+        let Some(matched) = matched else {
             at += 1;
             continue;
         };
-        let back = common_end(head(base, found), part(target, done.target, at));
-        let ahead = common_start(tail(base, found), tail(target, at));
+        let back = common_end(head(base, matched), part(target, done.target, at));
+        let ahead = common_start(tail(base, matched), tail(target, at));
         let end = at + ahead;
         insert(part(target, done.target, at - back), &mut delta);
-        copy(found - back, back + ahead, &mut delta);
+        copy(matched - back, back + ahead, &mut delta);
         done = Place {
-            base: found + ahead,
+            base: matched + ahead,
             target: end,
         };
         at = end;
@@ -53,29 +53,29 @@ pub fn deltify(base: &[u8], target: &[u8]) -> Vec<u8> {
     delta
 }
 
-/// Up to where both were followed.
+/// The positions up to which both were followed.
 #[derive(Default)]
 struct Place {
     base: usize,
     target: usize,
 }
 
-/// Where the blocks of a base begin, by what stands in them.
+/// A table of the blocks of a base, by their bytes.
 struct Blocks<'a> {
     base: &'a [u8],
-    /// Numbers of blocks from 1 on; 0 is a free slot.
+    /// The numbers of blocks from 1 on; 0 is a free slot.
     slots: Vec<u32>,
 }
 
 impl<'a> Blocks<'a> {
     fn of(base: &'a [u8]) -> Self {
-        let whole = base.chunks_exact(BLOCK).filter_map(<[u8]>::first_chunk);
+        let full_blocks = base.chunks_exact(BLOCK).filter_map(<[u8]>::first_chunk);
         let count = base.len() / BLOCK;
         let count = count * SLOTS_A_BLOCK;
         let mut slots = vec![0; count.next_power_of_two()];
-        for (number, block) in (1..).zip(whole) {
+        for (number, block) in (1..).zip(full_blocks) {
             let slot = slot(block, slots.len());
-            // The first of several: what follows it is likely to be longer.
+            // Keep the first of several equal blocks: what follows it is likely to be longer.
             if let Some(free) = slots.get_mut(slot).filter(|slot| **slot == 0) {
                 *free = number;
             }
@@ -83,14 +83,14 @@ impl<'a> Blocks<'a> {
         Self { base, slots }
     }
 
-    /// A place of the base where these bytes stand.
+    /// Return a position in the base with these bytes.
     fn find(&self, wanted: &[u8; BLOCK]) -> Option<usize> {
         let number = self.slots.get(slot(wanted, self.slots.len()))?;
         let number = usize::try_from(number.checked_sub(1)?).ok()?;
         self.at(number.checked_mul(BLOCK)?, wanted)
     }
 
-    /// This place, if the bytes stand there.
+    /// Return `place` if the base has these bytes there.
     fn at(&self, place: usize, wanted: &[u8; BLOCK]) -> Option<usize> {
         (block(self.base, place)? == wanted).then_some(place)
     }
@@ -116,16 +116,16 @@ fn copy(mut from: usize, mut length: usize, delta: &mut Vec<u8>) {
         let now = length.min(COPY_BYTES);
         let code = delta.len();
         delta.push(COPY);
-        // The largest length is that of which no byte is there.
-        let told = if now == COPY_BYTES { 0 } else { now };
-        let present = put_argument(from, 4, delta) | put_argument(told, 3, delta).wrapping_shl(4);
+        // The largest length is stored without any byte.
+        let stored = if now == COPY_BYTES { 0 } else { now };
+        let present = put_argument(from, 4, delta) | put_argument(stored, 3, delta).wrapping_shl(4);
         delta[code] |= present;
         from += now;
         length -= now;
     }
 }
 
-/// The bytes of a number that are not 0; a bit for each of those.
+/// Append the non-zero bytes of a number; returns a bit for each of them.
 fn put_argument(value: usize, bytes: u32, delta: &mut Vec<u8>) -> u8 {
     let mut present = 0;
     for (place, byte) in (0..bytes).zip(value.to_le_bytes()) {

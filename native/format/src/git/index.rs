@@ -1,4 +1,4 @@
-//! Pack indices of version 2 (gitformat-pack(5)): made, checked, looked up.
+//! Pack indices of version 2 (gitformat-pack(5)): written, checked, searched.
 
 use std::ops::Range;
 
@@ -8,30 +8,30 @@ use crate::git::oid::{Checksum, OID_BYTES, Oid};
 use crate::git::window::Source;
 
 const MAGIC: [u8; 8] = *b"\xfftOc\0\0\0\x02";
-/// The values of a byte.
+/// The number of values of a byte.
 const BYTES: usize = 256;
-/// A number for each value of a byte comes first.
+/// The length of the header with the fan-out table: a number for each value of a byte.
 const HEAD: usize = MAGIC.len() + BYTES * 4;
-/// Where the table of ids begins.
+/// The offset of the table of ids.
 const OIDS: u64 = HEAD as u64;
-/// At the end: that of the pack, and that of the index.
+/// The length of the two checksums at the end: of the pack, and of the index.
 const CHECKSUMS: u64 = 2 * OID_BYTES as u64;
-/// The highest bit of an offset says that the offset stands in the table of large ones.
+/// The highest bit of an offset: the offset is in the table of large ones.
 const LARGE: u32 = 1 << 31;
 
-/// Where an object stands in its pack.
+/// An entry of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// Which object.
+pub struct IndexEntry {
+    /// The id of the object.
     pub oid: Oid,
-    /// Where its record begins.
+    /// The offset of its record in the pack.
     pub offset: u64,
     /// CRC-32 of the record.
     pub crc: u32,
 }
 
-/// The index of the pack that ends with `checksum`.
-pub fn encode(mut places: Vec<Place>, checksum: &[u8; OID_BYTES]) -> Result<Vec<u8>> {
+/// Encode the index of the pack with the checksum `checksum`.
+pub fn encode(mut places: Vec<IndexEntry>, checksum: &[u8; OID_BYTES]) -> Result<Vec<u8>> {
     places.sort_unstable_by_key(|place| place.oid);
     let mut index = Vec::from(MAGIC);
     for byte in 0..=u8::MAX {
@@ -64,18 +64,18 @@ pub fn encode(mut places: Vec<Place>, checksum: &[u8; OID_BYTES]) -> Result<Vec<
     Ok(index)
 }
 
-/// Of an index that is read as a whole where its checksum is computed.
+/// The bytes that are read at a time for the checksum.
 const BLOCK: usize = 64 << 10;
 
-/// An index that is read by place: of a large one, little is wanted at a time.
+/// An index that is read on demand, because few entries of a large one are wanted at a time.
 #[derive(Debug)]
 pub struct Index<S> {
     source: S,
-    /// How many ids begin with each byte or a lower one.
+    /// The number of ids that begin with each byte or a lower one.
     upto: Vec<usize>,
-    /// The ids that begin with each byte, once one of them was looked up.
+    /// The ids by their first byte, once one of them was searched.
     ids: Vec<Option<Vec<Oid>>>,
-    /// Where each table begins.
+    /// The offsets of the other tables.
     crcs: u64,
     offsets: u64,
     large: u64,
@@ -83,8 +83,8 @@ pub struct Index<S> {
 }
 
 impl<S: Source> Index<S> {
-    /// The index that `source` holds, whose tables fill it.  What they hold is checked where it is
-    /// read, as far as it shows; `check` reads everything.
+    /// Open an index; its tables must fill `source`.  Their content is checked as far as possible
+    /// when it is read; `check` reads all of it.
     pub fn open(source: S) -> Result<Self> {
         let size = source.size();
         if size < OIDS + CHECKSUMS {
@@ -95,7 +95,7 @@ impl<S: Source> Index<S> {
         Self::tables(source, &head).ok_or_else(damaged)
     }
 
-    /// Whether its checksum is right.
+    /// Return true if the checksum is right.
     pub fn check(&self) -> Result<()> {
         let end = self.source.size().saturating_sub(OID_BYTES as u64);
         let mut sum = Checksum::default();
@@ -106,16 +106,16 @@ impl<S: Source> Index<S> {
             sum.update(&block);
             at = at.saturating_add(block.len() as u64);
         }
-        let told = read(&self.source, end, OID_BYTES as u64)?;
-        if sum.finish() == *told {
+        let stored = read(&self.source, end, OID_BYTES as u64)?;
+        if sum.finish() == *stored {
             Ok(())
         } else {
             Err(damaged())
         }
     }
 
-    /// Where an object stands, if it is in the pack.
-    pub fn find(&mut self, oid: &Oid) -> Result<Option<Place>> {
+    /// Return the entry of an object, if it is in the pack.
+    pub fn find(&mut self, oid: &Oid) -> Result<Option<IndexEntry>> {
         let (before, ids) = self.ids(oid.first())?;
         match ids.binary_search(oid) {
             Ok(number) => self.place(before.saturating_add(number), *oid).map(Some),
@@ -123,14 +123,14 @@ impl<S: Source> Index<S> {
         }
     }
 
-    /// The id of the object with this number.
+    /// Return the id of the object with this number.
     pub fn oid(&self, number: usize) -> Result<Oid> {
         let at = entry(OIDS, number, OID_BYTES)?;
         Oid::parse(&read(&self.source, at, OID_BYTES as u64)?).ok_or_else(damaged)
     }
 
-    /// Where the records stand, one after the other.
-    pub fn order(&self) -> Result<Order> {
+    /// Return the records in pack order.
+    pub fn order(&self) -> Result<RecordOrder> {
         let table = read(
             &self.source,
             self.offsets,
@@ -142,10 +142,10 @@ impl<S: Source> Index<S> {
             records.push((self.offset(offset)?, records.len()));
         }
         records.sort_unstable();
-        Ok(Order(records))
+        Ok(RecordOrder(records))
     }
 
-    /// None if they do not fill the file.
+    /// Compute the offsets of the tables; `None` if they do not fill the file.
     fn tables(source: S, head: &[u8]) -> Option<Self> {
         let mut counts = Cursor::new(head.strip_prefix(&MAGIC)?);
         let counts = std::iter::from_fn(|| usize::try_from(counts.u32()?).ok());
@@ -168,7 +168,7 @@ impl<S: Source> Index<S> {
         })
     }
 
-    /// The ids that begin with `byte`, and how many stand before them.
+    /// Return the ids that begin with `byte`, and the number of ids before them.
     fn ids(&mut self, byte: u8) -> Result<(usize, &[Oid])> {
         let upto = |byte: usize| self.upto.get(byte).copied();
         let number = usize::from(byte);
@@ -185,14 +185,14 @@ impl<S: Source> Index<S> {
         Ok((before, ids))
     }
 
-    fn place(&self, number: usize, oid: Oid) -> Result<Place> {
+    fn place(&self, number: usize, oid: Oid) -> Result<IndexEntry> {
         let crc = read_number(&self.source, entry(self.crcs, number, 4)?)?;
         let offset = read_number(&self.source, entry(self.offsets, number, 4)?)?;
         let offset = self.offset(offset)?;
-        Ok(Place { oid, offset, crc })
+        Ok(IndexEntry { oid, offset, crc })
     }
 
-    /// The offset that a value of the table of offsets means.
+    /// Return the offset for a value of the table of offsets.
     fn offset(&self, value: u32) -> Result<u64> {
         let Some(large) = value.checked_sub(LARGE) else {
             return Ok(u64::from(value));
@@ -206,25 +206,25 @@ impl<S: Source> Index<S> {
     }
 }
 
-/// The records of a pack in the order in which they stand there.
+/// The records of a pack in pack order.
 #[derive(Debug)]
-pub struct Order(Vec<(u64, usize)>);
+pub struct RecordOrder(Vec<(u64, usize)>);
 
-impl Order {
-    /// Where the record ends that begins at `offset`; None for the last one.
+impl RecordOrder {
+    /// Return the end of the record at `offset`; `None` for the last one.
     pub fn end(&self, offset: u64) -> Option<u64> {
         let next = self.0.partition_point(|(start, _)| *start <= offset);
         self.0.get(next).map(|(start, _)| *start)
     }
 
-    /// Which object the record at `offset` is, by its number in the index.
+    /// Return the number in the index of the object at `offset`.
     pub fn number(&self, offset: u64) -> Option<usize> {
-        let found = self.0.binary_search_by_key(&offset, |(start, _)| *start);
-        self.0.get(found.ok()?).map(|(_, number)| *number)
+        let position = self.0.binary_search_by_key(&offset, |(start, _)| *start);
+        self.0.get(position.ok()?).map(|(_, number)| *number)
     }
 }
 
-/// The ids with these numbers, in their order; all of them begin with `byte`.
+/// Read the ids with these numbers, in order; all of them begin with `byte`.
 fn read_ids(source: &impl Source, numbers: Range<usize>, byte: u8) -> Result<Vec<Oid>> {
     let [start, end] = [numbers.start, numbers.end].map(|number| entry(OIDS, number, OID_BYTES));
     let (start, end) = (start?, end?);
@@ -249,7 +249,7 @@ fn read(source: &impl Source, at: u64, size: u64) -> Result<Vec<u8>> {
     Ok(room)
 }
 
-/// Where the value number `number` of a table stands.
+/// Return the offset of a value of a table.
 fn entry(table: u64, number: usize, size: usize) -> Result<u64> {
     let distance = (number as u64).checked_mul(size as u64);
     distance

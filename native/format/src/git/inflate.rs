@@ -1,5 +1,5 @@
-//! Unpacks the compressed bytes of one object.  Only this file, `deflate` and the
-//! CRC-32s know zlib.
+//! Decompresses objects.  Only this file, `deflate` and the
+//! CRC-32s use zlib.
 
 use zlib_rs::{Inflate, InflateFlush, Status};
 
@@ -8,12 +8,12 @@ use crate::error::{Error, Result};
 use crate::git::window::{Source, Window};
 
 const WINDOW_BITS: u8 = 15;
-/// What zlib may add to a short text that it cannot compress.
+/// The bytes that zlib may add to a short incompressible text.
 const SLACK_BYTES: u64 = 64;
-/// What is made room for at once; twice as much each time it turns out to be needed.
+/// The bytes that are allocated at first; doubled each time that more are needed.
 const FIRST_BYTES: usize = 1 << 20;
 
-/// Is used for one object after the other: setting it up takes longer than a small object.
+/// A decompressor that is reused: setting one up takes longer than a small object.
 pub struct Inflater(Inflate);
 
 impl Default for Inflater {
@@ -23,9 +23,9 @@ impl Default for Inflater {
 }
 
 impl Inflater {
-    /// Fill `to` with exactly `size` bytes; `from` stands behind their stream afterwards.
+    /// Replace `to` with exactly `size` bytes; `from` is at the end of their stream afterwards.
     ///
-    /// The caller has held `size` against a limit.
+    /// The caller has checked `size` against a limit.
     pub fn inflate<S: Source>(
         &mut self,
         from: &mut Window<S>,
@@ -34,31 +34,32 @@ impl Inflater {
     ) -> Result<()> {
         self.0.reset(true);
         from.want((size as u64).saturating_add(SLACK_BYTES))?;
-        // A byte more than is right: the end of the stream is looked for only with room to write.
+        // One byte more: zlib looks for the end of the stream only with room to write.
         let most = size.saturating_add(1);
         make_room(to, 0, most)?;
-        let mut made = 0_usize;
+        let mut written = 0_usize;
         loop {
-            let (read, wrote, ended) = self.step(from, to.get_mut(made..).unwrap_or_default())?;
-            made = made.saturating_add(wrote);
+            let (read, wrote, ended) =
+                self.step(from, to.get_mut(written..).unwrap_or_default())?;
+            written = written.saturating_add(wrote);
             if ended {
                 break;
             }
-            let grown = made == to.len() && made < most;
+            let grown = written == to.len() && written < most;
             if grown {
-                make_room(to, made, most)?;
+                make_room(to, written, most)?;
             } else if read == 0 && wrote == 0 {
                 return Err(another_size());
             }
         }
-        if made != size {
+        if written != size {
             return Err(another_size());
         }
         to.truncate(size);
         Ok(())
     }
 
-    /// One call of zlib: how much it read and wrote, and whether its stream has ended.
+    /// Call zlib once; returns the bytes read and written, and true at the end of the stream.
     fn step<S: Source>(
         &mut self,
         from: &mut Window<S>,
@@ -66,7 +67,7 @@ impl Inflater {
     ) -> Result<(usize, usize, bool)> {
         let before = (self.0.total_in(), self.0.total_out());
         let bytes = from.bytes()?;
-        // "Finish" spares a copy of the last 32 KiB wherever all of it fits at once.
+        // "Finish" avoids a copy of the last 32 KiB if everything fits at once.
         let status = self
             .0
             .decompress(bytes, room, InflateFlush::Finish)
@@ -92,10 +93,10 @@ fn make_room(to: &mut Vec<u8>, made: usize, most: usize) -> Result<()> {
     Ok(())
 }
 
-/// Make room for `size` bytes in all.
+/// Allocate `size` bytes in all.
 pub(crate) fn reserve(to: &mut Vec<u8>, size: usize) -> Result<()> {
     to.try_reserve_exact(size.saturating_sub(to.len()))
-        .map_err(|_| Error::new("an object for which there is no memory"))
+        .map_err(|_| Error::new("not enough memory for an object"))
 }
 
 fn another_size() -> Error {

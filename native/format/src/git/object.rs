@@ -1,4 +1,4 @@
-//! What an object is, and what stands before it in a pack.
+//! The kinds of objects, and the headers of their records in a pack.
 
 use crate::bug::fit;
 use crate::cursor::Cursor;
@@ -6,19 +6,19 @@ use crate::error::{Error, Result};
 use crate::git::oid::{Checksum, Oid};
 use crate::limits::OBJECT_BYTES;
 
-/// What an object is.  Others than these a mirror's metadata do not have.
+/// The kind of an object; metadata have no tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A snapshot's tree, its time and what is said of it.
+    /// A commit: a tree with a time and a message.
     Commit,
-    /// Names and the ids behind them.
+    /// A tree: names with their ids.
     Tree,
-    /// Bytes.
+    /// A blob: bytes.
     Blob,
 }
 
 impl Kind {
-    /// Git's word for it.
+    /// Return git's name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::Commit => "commit",
@@ -27,14 +27,14 @@ impl Kind {
         }
     }
 
-    /// A kind by git's word for it.
+    /// Parse git's name of a kind.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Commit, Self::Tree, Self::Blob]
             .into_iter()
             .find(|kind| kind.name() == name)
     }
 
-    /// Whether it names other objects.
+    /// Return true if objects of this kind name other objects.
     pub fn names_others(self) -> bool {
         self != Self::Blob
     }
@@ -60,20 +60,20 @@ impl Kind {
 /// An object with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
-    /// Inflated, without git's header.
+    /// The inflated bytes, without git's header.
     pub content: Vec<u8>,
 }
 
 impl Oid {
-    /// The id of an object; one that was made to share its id with another is refused.
+    /// Compute the id of an object; refuses content that was crafted to collide.
     pub fn of(kind: Kind, content: &[u8]) -> Result<Self> {
         Self::of_parts([head(kind, content).as_bytes(), content])
     }
 
-    /// The same for what is written here: whoever reads it looks for collisions, and looking for
-    /// them takes several times as long as the id.
+    /// Compute the id of content that is written here.  Readers look for collisions; doing so here
+    /// would take several times as long.
     pub fn of_own(kind: Kind, content: &[u8]) -> Self {
         let mut hash = Checksum::default();
         hash.update(head(kind, content).as_bytes());
@@ -82,19 +82,19 @@ impl Oid {
     }
 }
 
-/// What git hashes before the content of an object.
+/// Return the bytes that git hashes before the content of an object.
 fn head(kind: Kind, content: &[u8]) -> String {
     format!("{} {}\0", kind.name(), content.len())
 }
 
-/// What a record says that it holds.
+/// The form of a record, as its header states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A whole object.
     Whole(Kind),
-    /// A delta, whose base begins so many bytes before it.
+    /// A delta against the record that begins this many bytes before.
     OnOffset(u64),
-    /// A delta, whose base is named.
+    /// A delta against the object with this id.
     OnName(Oid),
 }
 
@@ -103,7 +103,7 @@ const ON_NAME: u8 = 7;
 const MORE: u8 = 0x80;
 const LAST_SHIFT: u32 = 60;
 
-/// What a record holds, and its inflated size, which is within the limit.
+/// Decode the header of a record: its form, and its inflated size, which is within the limit.
 pub fn take_header(from: &mut Cursor<'_>) -> Result<(Form, usize)> {
     let mut byte = from.byte().ok_or_else(no_end)?;
     let code = byte >> 4 & 7;
@@ -118,27 +118,27 @@ pub fn take_header(from: &mut Cursor<'_>) -> Result<(Form, usize)> {
         ON_OFFSET => Form::OnOffset(take_distance(from)?),
         ON_NAME => Form::OnName(Oid::new(from.array().ok_or_else(no_end)?)),
         code => {
-            let other = || Error::new("something else than a commit, a tree or a blob");
+            let other = || Error::new("an object that is not a commit, a tree or a blob");
             Form::Whole(Kind::of(code).ok_or_else(other)?)
         }
     };
     Ok((form, within_limit(size)?))
 }
 
-/// What a record is made from, as it is written.
+/// The form of a record that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
-    /// Nothing: it is a whole object.
+pub enum PackedForm {
+    /// A whole object.
     Whole(Kind),
-    /// This object, which is a delta's base.
+    /// A delta against this object.
     From(Oid),
 }
 
-/// What stands before the compressed bytes of a record; `take_header` reads it.
-pub fn put_header(made: Made, size: u64, to: &mut Vec<u8>) {
+/// Append the header of a record; `take_header` decodes it.
+pub fn put_header(made: PackedForm, size: u64, to: &mut Vec<u8>) {
     let code = match made {
-        Made::Whole(kind) => kind.code(),
-        Made::From(_) => ON_NAME,
+        PackedForm::Whole(kind) => kind.code(),
+        PackedForm::From(_) => ON_NAME,
     };
     let first = low_bits(size, 15) | code.wrapping_shl(4);
     let rest = size >> 4;
@@ -148,12 +148,12 @@ pub fn put_header(made: Made, size: u64, to: &mut Vec<u8>) {
         to.push(first | MORE);
         put_size(rest, to);
     }
-    if let Made::From(base) = made {
+    if let PackedForm::From(base) = made {
         to.extend_from_slice(base.as_bytes());
     }
 }
 
-/// The opposite of `take_size`.
+/// Append a size; the opposite of `take_size`.
 pub fn put_size(mut size: u64, to: &mut Vec<u8>) {
     while size >= u64::from(MORE) {
         to.push(low_bits(size, !MORE) | MORE);
@@ -166,7 +166,7 @@ fn low_bits(value: u64, mask: u8) -> u8 {
     fit(value & u64::from(mask))
 }
 
-/// How far before a record its base begins; as good as endless if that is more than a number holds.
+/// Decode the distance from a record back to its base; saturates.
 fn take_distance(from: &mut Cursor<'_>) -> Result<u64> {
     let mut byte = from.byte().ok_or_else(no_end)?;
     let mut distance = u64::from(byte & !MORE);
@@ -180,7 +180,7 @@ fn take_distance(from: &mut Cursor<'_>) -> Result<u64> {
     Ok(distance)
 }
 
-/// A little-endian number of seven bits a byte, as at the head of a delta.
+/// Decode a little-endian number of seven bits per byte, as at the head of a delta.
 pub fn take_size(from: &mut Cursor<'_>) -> Result<u64> {
     let early = || Error::new("a delta that ends early");
     let mut size = 0;
@@ -196,7 +196,7 @@ pub fn take_size(from: &mut Cursor<'_>) -> Result<u64> {
     }
 }
 
-/// The size of an object, if it is within the limit.
+/// Convert the size of an object, if it is within the limit.
 pub fn within_limit(size: u64) -> Result<usize> {
     usize::try_from(size)
         .ok()
@@ -208,7 +208,7 @@ pub fn within_limit(size: u64) -> Result<usize> {
         })
 }
 
-/// Seven bits of a number; `None` if it has no place for them.
+/// Return seven bits of a number at their position; `None` if they do not fit.
 fn shifted(byte: u8, shift: u32) -> Option<u64> {
     let bits = u64::from(byte & !MORE);
     if shift > LAST_SHIFT || bits > u64::MAX.checked_shr(shift)? {

@@ -1,4 +1,4 @@
-//! The ids of git's objects: SHA-1 that notices a collision.  The only file that knows the crate.
+//! Ids of git objects: SHA-1 with collision detection.  Only this file uses the crate.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use sha1_checked::{Builder, CollisionResult, Digest, Sha1};
 
 use crate::error::{Error, Result};
 
-/// How many bytes an id has.
+/// The length of an id in bytes.
 pub const OID_BYTES: usize = 20;
 
 /// The id of an object.
@@ -14,28 +14,28 @@ pub const OID_BYTES: usize = 20;
 pub struct Oid([u8; OID_BYTES]);
 
 impl Oid {
-    /// An id by its bytes; any twenty are one.
+    /// Make an id from its bytes.
     pub fn new(bytes: [u8; OID_BYTES]) -> Self {
         Self(bytes)
     }
 
-    /// The id by its bytes, if they are twenty.
+    /// Make an id from its bytes, if there are twenty.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
-    /// The bytes.
+    /// Return the bytes.
     pub fn as_bytes(&self) -> &[u8; OID_BYTES] {
         &self.0
     }
 
-    /// The first byte, by which indices are cut.
+    /// Return the first byte, by which indices are divided.
     pub fn first(&self) -> u8 {
         let [first, ..] = self.0;
         first
     }
 
-    /// The SHA-1 of these parts one after the other; one that was made to share it is refused.
+    /// Return the SHA-1 of concatenated parts; refuses content that was crafted to collide.
     pub(super) fn of_parts(parts: [&[u8]; 2]) -> Result<Self> {
         let mut hash = Sha1::new();
         for part in parts {
@@ -49,7 +49,7 @@ fn sole(hash: Sha1) -> Result<[u8; OID_BYTES]> {
     match hash.try_finalize() {
         CollisionResult::Ok(found) => Ok(found.into()),
         CollisionResult::Mitigated(_) | CollisionResult::Collision(_) => Err(Error::new(
-            "an object that was made to share its SHA-1 with another one",
+            "an object that was crafted to share its SHA-1 with another one",
         )),
     }
 }
@@ -60,8 +60,8 @@ impl fmt::Display for Oid {
     }
 }
 
-/// SHA-1 that looks for no collision.  At the end of a pack or an index it proves no more than that
-/// it came whole.
+/// SHA-1 without collision detection.  At the end of a pack or an index it only proves a complete
+/// transfer.
 pub struct Checksum(Sha1);
 
 impl Default for Checksum {
@@ -76,7 +76,7 @@ impl Checksum {
         self.0.update(bytes);
     }
 
-    /// Of all that was added.
+    /// Return the checksum of all bytes.
     pub fn finish(self) -> [u8; OID_BYTES] {
         self.0.finalize().into()
     }

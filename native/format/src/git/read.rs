@@ -1,45 +1,45 @@
-//! Reads one object of a pack that is complete, with its index.
+//! Reads single objects of a complete pack by its index.
 //!
-//! What is here was checked when it came; what decays on the disk later fails the checksum of its
-//! compressed bytes.  Rule: all the same, no size is believed before it is held against a limit.
+//! The pack was checked when it arrived; later decay on the disk fails the checksums of compressed
+//! bytes.  Rule: even so, each size is checked against a limit before it is used.
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::git::delta::{Delta, STEP_WORK};
-use crate::git::index::{Index, Order, Place};
+use crate::git::index::{Index, IndexEntry, RecordOrder};
 use crate::git::inflate::Inflater;
-use crate::git::object::{Form, Made, Object};
+use crate::git::object::{Form, Object, PackedForm};
 use crate::git::oid::OID_BYTES;
 use crate::git::window::{Source, Window};
 use crate::limits::{READ_DELTAS, READ_DEPTH, READ_WORK};
 
-/// Work for each object of an ordinary chain, in sizes of what the chain gives.
+/// The work per object of an ordinary chain, in sizes of its result.
 const LINK_WORK: u64 = 4;
-/// Bytes that any object is worth at least.
+/// The bytes that any object is worth at least.
 const SMALL: usize = 1 << 14;
 
-/// Reads objects of one pack.
+/// A reader of the objects of one pack.
 pub struct PackReader<S> {
     window: Window<S>,
     inflater: Inflater,
     end: u64,
-    /// The order of the records, once somebody had to know where one ends.
-    order: Option<Order>,
+    /// The records in pack order, once the end of one was needed.
+    order: Option<RecordOrder>,
 }
 
-/// An object as it lies in a pack, in front of which stands what `put_header` writes.
+/// An object in its packed form, without the header that `put_header` writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packed {
-    /// What it is made from.
-    pub made: Made,
-    /// Inflated.
+    /// The form of the record.
+    pub form: PackedForm,
+    /// The inflated size in bytes.
     pub size: usize,
-    /// Compressed.
+    /// The compressed bytes.
     pub data: Vec<u8>,
 }
 
 impl<S: Source> PackReader<S> {
-    /// Of the pack that `source` holds.
+    /// Read the pack in `source`.
     pub fn new(source: S) -> Self {
         let end = source.size().saturating_sub(OID_BYTES as u64);
         Self {
@@ -50,12 +50,12 @@ impl<S: Source> PackReader<S> {
         }
     }
 
-    /// The object at `place`, which `index` gave.
+    /// Read the object of an entry of `index`.
     ///
-    /// `spare` is what this and later reads may still cost beyond what they are worth.
+    /// `spare` is the work that this and later reads may cost beyond the worth of their objects.
     pub fn read(
         &mut self,
-        place: &Place,
+        place: &IndexEntry,
         index: &mut Index<impl Source>,
         spare: &mut u64,
     ) -> Result<Object> {
@@ -63,13 +63,13 @@ impl<S: Source> PackReader<S> {
             .map_err(|error| error.within(place.oid))
     }
 
-    /// The object at `place` without taking it out, if its bytes are what they were.
-    pub fn packed(&mut self, place: &Place, index: &mut Index<impl Source>) -> Result<Packed> {
+    /// Return the compressed bytes of an object after checking their CRC-32.
+    pub fn packed(&mut self, place: &IndexEntry, index: &mut Index<impl Source>) -> Result<Packed> {
         self.copy(place, index)
             .map_err(|error| error.within(place.oid))
     }
 
-    fn copy(&mut self, place: &Place, index: &mut Index<impl Source>) -> Result<Packed> {
+    fn copy(&mut self, place: &IndexEntry, index: &mut Index<impl Source>) -> Result<Packed> {
         let order = match &mut self.order {
             Some(order) => order,
             none => none.insert(index.order()?),
@@ -90,22 +90,22 @@ impl<S: Source> PackReader<S> {
         if self.window.crc() != place.crc {
             return Err(Error::new("packed bytes are damaged"));
         }
-        let made = match form {
-            Form::Whole(kind) => Made::Whole(kind),
-            Form::OnName(oid) => Made::From(oid),
+        let form = match form {
+            Form::Whole(kind) => PackedForm::Whole(kind),
+            Form::OnName(oid) => PackedForm::From(oid),
             Form::OnOffset(distance) => {
                 let base = place.offset.checked_sub(distance);
                 let base = base.and_then(|base| order.number(base));
                 let base = base.ok_or_else(|| Error::new("a delta without its base"))?;
-                Made::From(index.oid(base)?)
+                PackedForm::From(index.oid(base)?)
             }
         };
-        Ok(Packed { made, size, data })
+        Ok(Packed { form, size, data })
     }
 
     fn unfold(
         &mut self,
-        place: &Place,
+        place: &IndexEntry,
         index: &mut Index<impl Source>,
         spare: &mut u64,
     ) -> Result<Object> {
@@ -137,16 +137,16 @@ impl<S: Source> PackReader<S> {
                 return Err(Error::new(rule));
             }
         };
-        let mut made = Vec::new();
+        let mut result = Vec::new();
         for delta in deltas.iter().rev() {
             work.spend((delta.len() as u64).saturating_mul(STEP_WORK))?;
             let delta = Delta::parse(delta)?;
             work.spend(delta.size() as u64)?;
-            delta.apply(&object.content, &mut made)?;
-            std::mem::swap(&mut object.content, &mut made);
+            delta.apply(&object.content, &mut result)?;
+            std::mem::swap(&mut object.content, &mut result);
         }
-        // A chain of objects as large as what it gives costs as much; a hostile pack makes large
-        // ones for each small one.
+        // A chain of objects as large as its result costs as much; a hostile pack uses
+        // large objects for each small one.
         let worth = (object.content.len().max(SMALL) as u64)
             .saturating_mul(LINK_WORK)
             .saturating_mul((deltas.len() as u64).saturating_add(1));

@@ -1,6 +1,6 @@
-//! Takes a pack apart into records: whole objects, and deltas that name their base.
+//! Splits a pack into records: whole objects, and deltas with their bases.
 //!
-//! Rule: nothing in a pack is believed; sizes are checked against limits before, and against the
+//! Rule: nothing in a pack is trusted; sizes are checked against limits before, and against the
 //! data after inflating.
 
 use crate::budget::Budget;
@@ -13,48 +13,48 @@ use crate::git::window::{Source, Window};
 use crate::limits::PACK_OBJECTS;
 
 const MAGIC: [u8; 8] = *b"PACK\0\0\0\x02";
-/// What stands before the first record.
+/// The length of a pack's header.
 pub const HEADER_BYTES: u64 = 12;
 const CHECKSUM_BYTES: u64 = OID_BYTES as u64;
-/// No record is shorter: a byte of header, and zlib's shortest stream.
+/// The shortest record: a byte of header, and zlib's shortest stream.
 const RECORD_BYTES: u64 = 9;
-/// The place of an error that is about the pack as a whole.
+/// The place of an error about the pack as a whole.
 pub(crate) const REPLY: &str = "the upstream's reply";
 
-/// The first bytes of a pack of so many objects.
+/// Return the header of a pack with this number of objects.
 pub fn header(objects: u32) -> Vec<u8> {
     [MAGIC.as_slice(), &objects.to_be_bytes()].concat()
 }
 
-/// What a record is made from.
+/// The base of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
-    /// Nothing: it is a whole object.
+    /// No base: a whole object.
     Whole(Kind),
-    /// An earlier record, by its number.
+    /// An earlier record, by number.
     Record(usize),
-    /// An object, by its id.
+    /// An object, by id.
     Named(Oid),
 }
 
-/// One object of a pack, as it stands there.
+/// A record of a pack; positions are offsets in the pack.
 #[derive(Debug, Clone, Copy)]
 pub struct Record {
-    /// Where it begins.
+    /// The start of the record.
     pub offset: u64,
-    /// Where the compressed bytes begin.
+    /// The start of its compressed bytes.
     data: u64,
-    /// Where the next one begins.
+    /// The start of the next record.
     end: u64,
-    /// Inflated; of the delta itself if it is one.
+    /// The inflated size; for a delta, that of the delta itself.
     pub size: usize,
-    /// CRC-32 of all its bytes in the pack.
+    /// The CRC-32 of all its bytes.
     pub crc: u32,
-    /// What it is made from.
+    /// The base.
     pub base: Base,
 }
 
-/// The records of a pack, read from first to last, and then once more by number.
+/// The records of a pack, read from first to last, and then again by number.
 pub struct Records<S> {
     window: Window<S>,
     inflater: Inflater,
@@ -64,7 +64,7 @@ pub struct Records<S> {
 }
 
 impl<S: Source> Records<S> {
-    /// Of a pack whose header and checksum are right.
+    /// Open a pack after checking its header and checksum.
     pub fn open(source: S, budget: &mut Budget<'_>) -> Result<Self> {
         let end = source.size().saturating_sub(CHECKSUM_BYTES);
         let mut window = Window::new(source);
@@ -79,17 +79,17 @@ impl<S: Source> Records<S> {
         })
     }
 
-    /// The records read so far.
-    pub fn found(&self) -> &[Record] {
+    /// Return the records read so far.
+    pub fn records(&self) -> &[Record] {
         &self.found
     }
 
-    /// How many there are in all.
+    /// Return the number of all records.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The next record, with its bytes in `content`; they fill the pack to the last byte.
+    /// Read the next record, with its inflated bytes in `content`; the last one must end the pack.
     pub fn next(
         &mut self,
         budget: &mut Budget<'_>,
@@ -126,7 +126,7 @@ impl<S: Source> Records<S> {
         Ok(Some(record))
     }
 
-    /// Once more what `next` gave with `record`.
+    /// Inflate `record` again.
     pub fn inflate(
         &mut self,
         record: &Record,
@@ -142,7 +142,7 @@ impl<S: Source> Records<S> {
             .map_err(|error| error.within(place(record.data)))
     }
 
-    /// What the record at `offset` is made from, and its size; the window stands behind its head.
+    /// Decode the header of the record at `offset`; the window is after it then.
     fn head(&mut self, offset: u64) -> Result<(Base, usize)> {
         let (form, size) = self.window.take_header()?;
         let base = match form {
@@ -162,11 +162,11 @@ impl<S: Source> Records<S> {
     }
 }
 
-/// How many records there are, in a pack whose header and checksum are right.
+/// Check the header and checksum of a pack; returns the number of records.
 fn check<S: Source>(window: &mut Window<S>, end: u64, budget: &Budget<'_>) -> Result<usize> {
     let room = end
         .checked_sub(HEADER_BYTES)
-        .ok_or_else(|| Error::new("no pack, or less than one"))?;
+        .ok_or_else(|| Error::new("not a complete pack"))?;
     window.seek(0, end);
     let mut head = Cursor::new(window.bytes()?);
     let magic = head.array();
@@ -189,15 +189,15 @@ fn check<S: Source>(window: &mut Window<S>, end: u64, budget: &Budget<'_>) -> Re
         let size = bytes.len();
         window.consume(size);
     }
-    let mut told = [0; OID_BYTES];
-    window.source().read_at(end, &mut told)?;
-    if checksum.finish() != told {
+    let mut stored = [0; OID_BYTES];
+    window.source().read_at(end, &mut stored)?;
+    if checksum.finish() != stored {
         return Err(Error::new("the pack's checksum is wrong"));
     }
     Ok(count as usize)
 }
 
-/// The place of an error that is about one record.
+/// Return the place of an error about one record.
 pub(crate) fn place(offset: u64) -> String {
     format!("byte {offset} of the pack")
 }

@@ -1,40 +1,40 @@
-//! Finds out the id of every object in a pack: deltas are applied, each of them once.
+//! Computes the id of every object in a pack; each delta is applied once.
 //!
-//! Goes from bases to what is made from them, so that the time is proportional to what is in the
-//! pack, and needs memory only for the bases on the way to the object at work.  Rule: whatever is
-//! made is counted as work first.
+//! Walks from bases to their deltas, so that the time is proportional to the size of the
+//! pack, and memory holds only the bases on the way to the current object.  Rule: work is counted
+//! before it is done.
 
 use std::collections::BTreeMap;
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::git::delta::{Delta, STEP_WORK};
-use crate::git::index::Place;
+use crate::git::index::IndexEntry;
 use crate::git::object::{Kind, Object};
 use crate::git::oid::Oid;
 use crate::git::records::{Base, REPLY, Record, Records, place};
 use crate::git::window::Source;
 use crate::limits::CHAIN_DEPTH;
 
-/// What an object in memory takes beside its content.
+/// The bytes of an object in memory besides its content.
 const OBJECT_OVERHEAD: u64 = 200;
 
-/// The objects that deltas may be based on without being in the pack.
+/// The source of bases outside of the pack.
 pub trait Bases {
-    /// An object by its id, if it is here; the same one may be asked for again.
+    /// Return an object by its id; may be called for the same one again.
     fn find(&mut self, oid: &Oid) -> Result<Option<Object>>;
 }
 
-/// What is held in memory at most.
+/// The limits of memory, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
-    /// Bytes of bases and of deltas each, not counting one at work; beyond, they are made again.
+    /// Bytes of bases, and of deltas, besides the current ones; beyond, they are computed again.
     pub held: u64,
     /// Bytes of trees and commits, which are kept; beyond, the pack is refused.
     pub naming: u64,
 }
 
-/// A pack of which every object is known.
+/// A pack with the id of every object.
 #[derive(Debug, Default)]
 pub struct Resolved {
     records: Vec<Record>,
@@ -46,36 +46,36 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// The objects outside of the pack that its deltas are made from, sorted.
+    /// Return the bases outside of the pack, sorted.
     pub fn bases(&self) -> &[Oid] {
         &self.bases
     }
 
-    /// How many objects there are.
+    /// Return the number of objects.
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether there is none.
+    /// Return true if the pack is empty.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// Whether an object is in the pack.
+    /// Return true if an object is in the pack.
     pub fn contains(&self, oid: &Oid) -> bool {
         self.number(oid).is_some()
     }
 
-    /// A tree or a commit of the pack.
+    /// Return a tree or a commit of the pack.
     pub fn find(&self, oid: &Oid) -> Option<&Object> {
         self.naming.get(self.number(oid)?)?.as_ref()
     }
 
-    /// Where each object stands, sorted by id.
-    pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
+    /// Return the index entry of each object, sorted by id.
+    pub fn places(&self) -> impl Iterator<Item = IndexEntry> + '_ {
         self.order.iter().filter_map(|number| {
             let record = self.records.get(*number)?;
-            Some(Place {
+            Some(IndexEntry {
                 oid: *self.ids.get(*number)?,
                 offset: record.offset,
                 crc: record.crc,
@@ -84,20 +84,20 @@ impl Resolved {
     }
 
     fn number(&self, oid: &Oid) -> Option<usize> {
-        let found = self
+        let position = self
             .order
             .binary_search_by_key(&Some(oid), |number| self.ids.get(*number))
             .ok()?;
-        self.order.get(found).copied()
+        self.order.get(position).copied()
     }
 }
 
-/// What a pack turned out to be.
+/// The result of `resolve`.
 #[derive(Debug)]
-pub enum Outcome {
-    /// Everything in it is known.
+pub enum Resolution {
+    /// Every object has an id.
     Whole(Resolved),
-    /// The record at this place is a delta against an object that is not here.
+    /// The record at this offset is a delta against a missing object.
     Missing(u64),
 }
 
@@ -107,7 +107,7 @@ pub fn resolve<S: Source>(
     bases: &mut dyn Bases,
     room: Room,
     budget: &mut Budget<'_>,
-) -> Result<Outcome> {
+) -> Result<Resolution> {
     let records = Records::open(source, budget)?;
     let mut resolver = Resolver {
         records,
@@ -126,7 +126,7 @@ pub fn resolve<S: Source>(
     resolver.finish()
 }
 
-/// The deltas that wait for their base, as lists: the first of each, and the next of each.
+/// Deltas that wait for their base, as linked lists: the first of each, and the next of each.
 #[derive(Default)]
 struct Waiting {
     on_record: Vec<Option<usize>>,
@@ -135,7 +135,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Note the next record.
+    /// Add the next record.
     fn add(&mut self, number: usize, base: &Base) {
         let next = match base {
             Base::Whole(_) => None,
@@ -149,20 +149,20 @@ impl Waiting {
         self.next.push(next);
     }
 
-    /// Whether anything is made from a record.
+    /// Return true if deltas against a record wait.
     fn has(&self, oid: &Oid, number: usize) -> bool {
         self.on_name.contains_key(oid) || self.on_record.get(number).is_some_and(Option::is_some)
     }
 
-    /// What is made from an object that is known now.
-    fn take(&mut self, oid: &Oid, number: Option<usize>) -> [Option<usize>; 2] {
+    /// Remove the deltas against an object from the lists and return them.
+    fn remove(&mut self, oid: &Oid, number: Option<usize>) -> [Option<usize>; 2] {
         let on_record = number
             .and_then(|number| self.on_record.get_mut(number))
             .and_then(Option::take);
         [self.on_name.remove(oid), on_record]
     }
 
-    /// The first of two lists, which goes from its list.
+    /// Return the first delta of two lists, and remove it.
     fn pop(&self, lists: &mut [Option<usize>; 2]) -> Option<usize> {
         let list = lists.iter_mut().find(|list| list.is_some())?;
         let number = list.take()?;
@@ -170,7 +170,7 @@ impl Waiting {
         Some(number)
     }
 
-    /// Any that nothing was found for.
+    /// Return any delta whose base was not found.
     fn left(&self) -> Option<usize> {
         let on_record = self.on_record.iter().find_map(|first| *first);
         on_record.or_else(|| self.on_name.values().next().copied())
@@ -185,15 +185,15 @@ struct Deltas {
 }
 
 impl Deltas {
-    /// Note the next record; `delta` is None for one that is none.
+    /// Add the next record; `delta` is `None` for a whole object.
     fn add(&mut self, delta: Option<&[u8]>, room: u64) {
         let start = self.bytes.len();
-        let kept = delta.filter(|delta| {
+        let fitting = delta.filter(|delta| {
             let size = start.saturating_add(delta.len());
             size as u64 <= room && self.bytes.try_reserve(delta.len()).is_ok()
         });
-        self.bytes.extend_from_slice(kept.unwrap_or_default());
-        self.starts.push(kept.map(|_| start));
+        self.bytes.extend_from_slice(fitting.unwrap_or_default());
+        self.starts.push(fitting.map(|_| start));
     }
 
     fn get(&self, number: usize, size: usize) -> Option<&[u8]> {
@@ -202,23 +202,23 @@ impl Deltas {
     }
 }
 
-/// Where an object on the way came from.
+/// The origin of an object on the stack.
 enum Origin {
     Record(usize),
-    /// It was here already.
+    /// It is outside of the pack.
     Here(Oid),
 }
 
-/// An object on the way from a whole one to the one at work.
+/// An object on the way from a whole object to the current one.
 struct Step {
     origin: Origin,
-    /// None if it was forgotten.
+    /// `None` if it was dropped.
     content: Option<Vec<u8>>,
     waiting: [Option<usize>; 2],
 }
 
 impl Step {
-    fn held(&self) -> u64 {
+    fn held_bytes(&self) -> u64 {
         self.content
             .as_ref()
             .map_or(0, |content| content.len() as u64)
@@ -236,12 +236,12 @@ struct Resolver<'a, 'b, S> {
     bases: &'a mut dyn Bases,
     room: Room,
     budget: &'a mut Budget<'b>,
-    /// By the number of the record; None as long as its base is not known.
+    /// The ids by the number of the record; `None` until the base is known.
     ids: Vec<Option<Oid>>,
     naming: Vec<Option<Object>>,
     deltas: Deltas,
     waiting: Waiting,
-    /// The bases that were here.
+    /// The bases outside of the pack that were used.
     used: Vec<Oid>,
     held: u64,
 }
@@ -270,7 +270,7 @@ impl<S: Source> Resolver<'_, '_, S> {
             let Some(oid) = self.ids.get(number).copied().flatten() else {
                 continue;
             };
-            let Some(record) = self.records.found().get(number).copied() else {
+            let Some(record) = self.records.records().get(number).copied() else {
                 continue;
             };
             let Base::Whole(kind) = record.base else {
@@ -282,9 +282,9 @@ impl<S: Source> Resolver<'_, '_, S> {
                 self.descend(&oid, Origin::Record(number), Object { kind, content })?;
             }
         }
-        let named: Vec<Oid> = self.waiting.on_name.keys().copied().collect();
-        for oid in named {
-            // One that an earlier round came by is not missing any more.
+        let bases: Vec<Oid> = self.waiting.on_name.keys().copied().collect();
+        for oid in bases {
+            // Skip a base that an earlier round resolved.
             if !self.waiting.on_name.contains_key(&oid) {
                 continue;
             }
@@ -296,10 +296,10 @@ impl<S: Source> Resolver<'_, '_, S> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Outcome> {
-        let records = self.records.found();
+    fn finish(self) -> Result<Resolution> {
+        let records = self.records.records();
         if let Some(left) = self.waiting.left().and_then(|left| records.get(left)) {
-            return Ok(Outcome::Missing(left.offset));
+            return Ok(Resolution::Missing(left.offset));
         }
         let ids: Vec<Oid> = self.ids.into_iter().flatten().collect();
         let mut order: Vec<usize> = (0..ids.len()).collect();
@@ -311,7 +311,7 @@ impl<S: Source> Resolver<'_, '_, S> {
             }
             before = Some(oid);
         }
-        Ok(Outcome::Whole(Resolved {
+        Ok(Resolution::Whole(Resolved {
             records: records.to_vec(),
             ids,
             order,
@@ -320,7 +320,7 @@ impl<S: Source> Resolver<'_, '_, S> {
         }))
     }
 
-    /// The id of a record's object is known now.
+    /// Note the id of a record's object.
     fn note(&mut self, number: usize, kind: Kind, content: &[u8]) -> Result<Oid> {
         let oid = Oid::of(kind, content).map_err(|error| error.within(REPLY))?;
         if kind.names_others() {
@@ -339,7 +339,7 @@ impl<S: Source> Resolver<'_, '_, S> {
         Ok(oid)
     }
 
-    /// Make everything that is based on an object, at however many removes.
+    /// Resolve everything that is based on an object, directly or not.
     fn descend(&mut self, oid: &Oid, origin: Origin, object: Object) -> Result<()> {
         let Object { kind, content } = object;
         let number = match origin {
@@ -350,11 +350,11 @@ impl<S: Source> Resolver<'_, '_, S> {
         let mut stack = vec![Step {
             origin,
             content: Some(content),
-            waiting: self.waiting.take(oid, number),
+            waiting: self.waiting.remove(oid, number),
         }];
         while let Some(top) = stack.last_mut() {
             let Some(number) = self.waiting.pop(&mut top.waiting) else {
-                self.held = self.held.saturating_sub(top.held());
+                self.held = self.held.saturating_sub(top.held_bytes());
                 stack.pop();
                 continue;
             };
@@ -362,7 +362,7 @@ impl<S: Source> Resolver<'_, '_, S> {
             let content = self.make(&base, number)?;
             let oid = self.note(number, kind, &content)?;
             self.give_back(&mut stack, base);
-            let waiting = self.waiting.take(&oid, Some(number));
+            let waiting = self.waiting.remove(&oid, Some(number));
             if waiting != [None, None] {
                 self.held = self.held.saturating_add(content.len() as u64);
                 stack.push(Step {
@@ -376,7 +376,7 @@ impl<S: Source> Resolver<'_, '_, S> {
         Ok(())
     }
 
-    /// The newest base, taken from its step; made once more if it was forgotten.
+    /// Take the newest base from the stack; recomputed if it was dropped.
     fn content(&mut self, stack: &mut [Step]) -> Result<Vec<u8>> {
         if let Some(content) = stack.last_mut().and_then(|top| top.content.take()) {
             return Ok(content);
@@ -392,8 +392,8 @@ impl<S: Source> Resolver<'_, '_, S> {
         Ok(content)
     }
 
-    /// The newest base is needed again, or was the last one's: a long chain takes no more memory
-    /// than a short one.
+    /// Return the newest base to the stack if it is needed again; otherwise drop it, so that a long
+    /// chain takes no more memory than a short one.
     fn give_back(&mut self, stack: &mut [Step], base: Vec<u8>) {
         match stack.last_mut() {
             Some(top) if top.waiting != [None, None] => top.content = Some(base),
@@ -401,7 +401,7 @@ impl<S: Source> Resolver<'_, '_, S> {
         }
     }
 
-    /// Refuse endless chains; forget the bases that are needed last, if there are too many.
+    /// Refuse endless chains; drop the bases that are needed last, if there are too many.
     fn limit(&mut self, stack: &mut [Step]) -> Result<()> {
         if stack.len() > CHAIN_DEPTH {
             let rule = format!("a chain of more than {CHAIN_DEPTH} deltas");
@@ -419,38 +419,38 @@ impl<S: Source> Resolver<'_, '_, S> {
         Ok(())
     }
 
-    /// An object that was here before, once more.
+    /// Read an object outside of the pack again.
     fn again(&mut self, oid: &Oid) -> Result<Vec<u8>> {
-        let found = self
+        let object = self
             .bases
             .find(oid)?
-            .ok_or_else(|| Error::new("an object that cannot be read any more").within(oid))?;
-        self.spend(found.content.len() as u64)?;
-        Ok(found.content)
+            .ok_or_else(|| Error::new("an object that can no longer be read").within(oid))?;
+        self.spend(object.content.len() as u64)?;
+        Ok(object.content)
     }
 
-    /// What a record holds, made from `base` if it is a delta.
+    /// Inflate a record; a delta is applied to `base`.
     fn make(&mut self, base: &[u8], number: usize) -> Result<Vec<u8>> {
-        let record = self.records.found().get(number).copied();
+        let record = self.records.records().get(number).copied();
         let record = record.ok_or_else(|| Error::bug("a record that was not read"))?;
         let mut inflated = Vec::new();
-        let kept = self.deltas.get(number, record.size);
-        if kept.is_none() {
+        let delta_bytes = self.deltas.get(number, record.size);
+        if delta_bytes.is_none() {
             self.records.inflate(&record, self.budget, &mut inflated)?;
         }
         if matches!(record.base, Base::Whole(_)) {
             return Ok(inflated);
         }
-        let delta = kept.unwrap_or(&inflated);
+        let delta = delta_bytes.unwrap_or(&inflated);
         let within = |error: Error| error.within(place(record.offset));
         let reply = |error: Error| error.within(REPLY);
         let work = (delta.len() as u64).saturating_mul(STEP_WORK);
         self.budget.spend(work).map_err(reply)?;
         let delta = Delta::parse(delta).map_err(within)?;
         self.budget.spend(delta.size() as u64).map_err(reply)?;
-        let mut made = Vec::new();
-        delta.apply(base, &mut made).map_err(within)?;
-        Ok(made)
+        let mut result = Vec::new();
+        delta.apply(base, &mut result).map_err(within)?;
+        Ok(result)
     }
 
     fn spend(&mut self, work: u64) -> Result<()> {

@@ -1,7 +1,7 @@
-//! What goes to somebody who asks for a commit: all that it holds, or what another does not have.
+//! Makes the pack for a requested commit: all its objects, or those that the other side lacks.
 //!
-//! Whole objects go as they lie in their packs.  What took the place of something that the other
-//! side has goes as a delta against that, if it is shorter so.
+//! Whole objects are copied as they are packed.  An object that replaced one of the other side is
+//! sent as a delta against it if that is shorter.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -10,39 +10,39 @@ use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::git::deflate::Deflater;
 use crate::git::deltify::deltify;
-use crate::git::object::{Kind, Made, Object};
+use crate::git::object::{Kind, Object, PackedForm};
 use crate::git::oid::{OID_BYTES, Oid};
 use crate::git::read::Packed;
 use crate::git::tree::decode_tree;
-use crate::git::write::{PackOut, Put};
+use crate::git::write::{PackOut, PackSink};
 
-/// Where the objects are.
+/// A store of objects.
 pub trait Store {
-    /// An object, if it is here.
+    /// Return an object.
     fn find(&mut self, oid: &Oid) -> Result<Option<Arc<Object>>>;
 
-    /// How it lies in its pack, if it is here.
+    /// Return an object in its packed form.
     fn packed(&mut self, oid: &Oid) -> Result<Option<Packed>>;
 
-    /// Whether it came with the commit that is sent, and not before; a wrong "yes" sends too much.
+    /// Return true if the object is new in the sent commit; a wrong "yes" sends too much.
     fn is_fresh(&mut self, oid: &Oid) -> Result<bool>;
 }
 
-/// What is asked for.
+/// The commits to send.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
-    /// Commits as git has them, and the trees that they name; oldest first.
+pub struct SendRequest<'a> {
+    /// Commits in git's encoding, with their trees; oldest first.
     pub commits: &'a [(&'a [u8], Oid)],
-    /// A tree of which the other side has everything.
+    /// A tree that the other side has completely.
     pub known: Option<Oid>,
 }
 
-/// Hand the pack to `put`, piece by piece.
+/// Write the pack, calling `put` for each part.
 pub fn send(
-    wanted: Wanted<'_>,
+    wanted: SendRequest<'_>,
     store: &mut dyn Store,
     budget: &Budget<'_>,
-    put: &mut Put<'_>,
+    put: &mut PackSink<'_>,
 ) -> Result<()> {
     let mut selection = Selection::new(wanted.known);
     let mut items = Vec::new();
@@ -56,7 +56,7 @@ pub fn send(
     let mut data = Vec::new();
     for (commit, _) in wanted.commits {
         deflater.deflate(commit, &mut data)?;
-        out.record(Made::Whole(Kind::Commit), commit.len(), &data)?;
+        out.record(PackedForm::Whole(Kind::Commit), commit.len(), &data)?;
     }
     let mut sender = Sender {
         store,
@@ -66,25 +66,25 @@ pub fn send(
     };
     for item in items {
         budget.check()?;
-        sender.put(&item, &mut out)?;
+        sender.put_object(&item, &mut out)?;
     }
     out.end()
 }
 
-/// An object that has to be sent.
+/// An object to send.
 struct Item {
     oid: Oid,
-    /// What the other side has in its place.
+    /// The object that it replaces on the other side.
     base: Option<Oid>,
 }
 
-/// Finds out which objects have to be sent.
+/// The selection of objects to send.
 struct Selection {
     known: Option<Oid>,
-    /// Everything below `known`, once somebody had to know.
+    /// Everything below `known`, once it was needed.
     complete: Option<HashSet<Oid>>,
-    /// What was found so far.
-    seen: HashSet<Oid>,
+    /// The objects that were selected or skipped.
+    visited: HashSet<Oid>,
 }
 
 impl Selection {
@@ -92,12 +92,12 @@ impl Selection {
         Self {
             known,
             complete: None,
-            seen: HashSet::new(),
+            visited: HashSet::new(),
         }
     }
 
-    /// All below `tree`, itself included, that is not below `known`; what is at the same place in
-    /// both is not looked into.
+    /// Select everything below `tree`, including it, that is not below `known`; subtrees that are
+    /// equal at the same place are not read.
     fn select(
         &mut self,
         tree: Oid,
@@ -105,10 +105,10 @@ impl Selection {
         budget: &Budget<'_>,
     ) -> Result<Vec<Item>> {
         let base = self.known;
-        if base == Some(tree) || !self.seen.insert(tree) {
+        if base == Some(tree) || !self.visited.insert(tree) {
             return Ok(Vec::new());
         }
-        let mut found = vec![Item { oid: tree, base }];
+        let mut items = vec![Item { oid: tree, base }];
         let mut pending = vec![(tree, base)];
         while let Some((tree, base)) = pending.pop() {
             budget.check()?;
@@ -121,24 +121,24 @@ impl Selection {
             for item in decode_tree(&read_tree(&tree, store)?.content)? {
                 let base = before.get(&(item.name, item.is_tree)).copied();
                 let oid = item.oid;
-                if base == Some(oid) || self.seen.contains(&oid) {
+                if base == Some(oid) || self.visited.contains(&oid) {
                     continue;
                 }
-                // A blob that took another's place is next to never elsewhere, and is small.
+                // A blob that replaced another hardly ever exists elsewhere, and is small.
                 if (item.is_tree || base.is_none()) && self.has(&oid, store, budget)? {
                     continue;
                 }
-                self.seen.insert(oid);
-                found.push(Item { oid, base });
+                self.visited.insert(oid);
+                items.push(Item { oid, base });
                 if item.is_tree {
                     pending.push((oid, base));
                 }
             }
         }
-        Ok(found)
+        Ok(items)
     }
 
-    /// Whether the other side has an object, wherever in its tree.
+    /// Return true if the other side has an object anywhere in its tree.
     fn has(&mut self, oid: &Oid, store: &mut dyn Store, budget: &Budget<'_>) -> Result<bool> {
         let Some(known) = self.known else {
             return Ok(false);
@@ -155,46 +155,46 @@ impl Selection {
 }
 
 fn read_tree(oid: &Oid, store: &mut dyn Store) -> Result<Arc<Object>> {
-    let found = store.find(oid)?.filter(|found| found.kind == Kind::Tree);
-    found.ok_or_else(|| missing(oid))
+    let object = store.find(oid)?.filter(|object| object.kind == Kind::Tree);
+    object.ok_or_else(|| missing(oid))
 }
 
-/// Puts objects into a pack, each the shortest way that is quickly found.
+/// A writer of objects into a pack, each in the shortest form that is quickly found.
 struct Sender<'a> {
     store: &'a mut dyn Store,
     deflater: Deflater,
-    /// What the pack will hold, and what it holds by now.
+    /// The objects that the pack will have, and those that it has so far.
     members: HashSet<Oid>,
     sent: HashSet<Oid>,
 }
 
 impl Sender<'_> {
-    fn put(&mut self, item: &Item, out: &mut PackOut<'_, '_>) -> Result<()> {
+    fn put_object(&mut self, item: &Item, out: &mut PackOut<'_, '_>) -> Result<()> {
         let oid = &item.oid;
         let packed = self.store.packed(oid)?.ok_or_else(|| missing(oid))?;
         let mut data = Vec::new();
-        // What the pack itself holds is no base that the other side can be sure to have.
+        // Objects of the pack itself are not bases: the other side may lack them.
         if let Some(base) = item.base.filter(|base| !self.members.contains(base)) {
             let old = self.read(&base)?;
             let delta = deltify(&old.content, &self.read(oid)?.content);
             self.deflater.deflate(&delta, &mut data)?;
             if data.len().saturating_add(OID_BYTES) < packed.data.len() {
                 self.sent.insert(*oid);
-                return out.record(Made::From(base), delta.len(), &data);
+                return out.record(PackedForm::From(base), delta.len(), &data);
             }
         }
-        let kept = match packed.made {
-            Made::Whole(_) => true,
-            // Only what stands before it: so no two are made from each other.
-            Made::From(base) => self.sent.contains(&base),
+        let is_kept = match packed.form {
+            PackedForm::Whole(_) => true,
+            // Only earlier objects: so no two are based on each other.
+            PackedForm::From(base) => self.sent.contains(&base),
         };
         self.sent.insert(*oid);
-        if kept {
-            return out.record(packed.made, packed.size, &packed.data);
+        if is_kept {
+            return out.record(packed.form, packed.size, &packed.data);
         }
         let object = self.read(oid)?;
         self.deflater.deflate(&object.content, &mut data)?;
-        out.record(Made::Whole(object.kind), object.content.len(), &data)
+        out.record(PackedForm::Whole(object.kind), object.content.len(), &data)
     }
 
     fn read(&mut self, oid: &Oid) -> Result<Arc<Object>> {

@@ -1,4 +1,4 @@
-//! Git trees of blobs and trees, as the metadata have them (git-hash-object(1)).
+//! Git trees of blobs and subtrees, as the metadata use them (git-hash-object(1)).
 
 use std::cmp::Ordering;
 
@@ -11,25 +11,25 @@ use crate::limits::ITEM_BYTES;
 const TREE: &[u8] = b"40000";
 const BLOB: &[u8] = b"100644";
 
-/// One line of a git tree.
+/// An item of a git tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeItem<'a> {
-    /// Raw, one component.
+    /// The name; raw, one component.
     pub name: &'a [u8],
-    /// What it names.
+    /// The id of the subtree or blob.
     pub oid: Oid,
-    /// Whether that is a tree, else a blob.
+    /// True for a subtree, false for a blob.
     pub is_tree: bool,
 }
 
-/// A git tree of these items.
+/// Encode a git tree.
 pub fn encode_tree(mut items: Vec<TreeItem<'_>>) -> Vec<u8> {
     items.sort_unstable_by(git_order);
     let items = items.iter();
     encode_items(items.map(|item| (item.name, &item.oid.as_bytes()[..], item.is_tree)))
 }
 
-/// A git tree of names, ids and whether these are of trees, in git's order already.
+/// Encode items that are in git's order: name, id, and true for a subtree.
 pub(crate) fn encode_items<'a>(items: impl Iterator<Item = (&'a [u8], &'a [u8], bool)>) -> Vec<u8> {
     let mut data = Vec::new();
     for (name, id, is_tree) in items {
@@ -42,7 +42,7 @@ pub(crate) fn encode_items<'a>(items: impl Iterator<Item = (&'a [u8], &'a [u8], 
     data
 }
 
-/// The items of a git tree, in git's order.
+/// Decode the items of a git tree, in git's order.
 pub fn decode_tree(data: &[u8]) -> Result<Vec<TreeItem<'_>>> {
     let mut rest = Cursor::new(data);
     let mut items: Vec<TreeItem<'_>> = Vec::new();
@@ -52,7 +52,7 @@ pub fn decode_tree(data: &[u8]) -> Result<Vec<TreeItem<'_>>> {
         let grows = items
             .last()
             .is_none_or(|last| git_order(last, &item).is_lt());
-        // A blob and a tree may not share a name, though git would sort them apart.
+        // A blob and a subtree may not share a name, though git would sort them apart.
         if !grows || (item.is_tree && blobs.binary_search(&item.name).is_ok()) {
             return Err(Error::new(
                 "a git tree out of order or with a repeated name",
@@ -69,7 +69,7 @@ pub fn decode_tree(data: &[u8]) -> Result<Vec<TreeItem<'_>>> {
 fn take_item<'a>(from: &mut Cursor<'a>) -> Result<TreeItem<'a>> {
     let damaged = || Error::new("a damaged git tree");
     let end = position(from.rest(), 0).ok_or_else(damaged)?;
-    let line = from.take(end).ok_or_else(damaged)?;
+    let line = from.take_bytes(end).ok_or_else(damaged)?;
     from.byte();
     let oid = Oid::new(from.array().ok_or_else(damaged)?);
     let space = line
@@ -91,14 +91,14 @@ fn take_item<'a>(from: &mut Cursor<'a>) -> Result<TreeItem<'a>> {
         TREE => true,
         BLOB => false,
         _ => {
-            let rule = "a git tree holds something else than plain blobs and trees";
+            let rule = "a git tree with an item that is not a plain blob or tree";
             return Err(Error::new(rule));
         }
     };
     Ok(TreeItem { name, oid, is_tree })
 }
 
-/// Git sorts a subtree as if its name ended in a slash.
+/// Compare as git does: a subtree sorts as if its name ended in a slash.
 fn git_order(one: &TreeItem<'_>, other: &TreeItem<'_>) -> Ordering {
     let slash = |item: &TreeItem<'_>| item.is_tree.then_some(&b'/');
     let (ends, other_ends) = (slash(one), slash(other));

@@ -1,4 +1,4 @@
-//! Reads a pack from one place to another, with a bounded piece of it in memory.
+//! Reads ranges of a pack, with a bounded part of it in memory.
 
 use crate::bug::fit;
 use crate::crc::Crc32;
@@ -6,12 +6,12 @@ use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::git::object::{Form, take_header};
 
-/// Where the bytes of a pack or of an index come from.
+/// A source of the bytes of a pack or an index.
 pub trait Source {
-    /// How many there are.
+    /// Return the size in bytes.
     fn size(&self) -> u64;
 
-    /// Fills `room` with what stands at `offset`; a source that ends early is an error.
+    /// Fill `room` with the bytes at `offset`; a source that ends early is an error.
     fn read_at(&self, offset: u64, room: &mut [u8]) -> Result<()>;
 }
 
@@ -31,22 +31,22 @@ impl Source for [u8] {
     }
 
     fn read_at(&self, offset: u64, room: &mut [u8]) -> Result<()> {
-        let found = usize::try_from(offset)
+        let bytes = usize::try_from(offset)
             .ok()
             .and_then(|offset| self.get(offset..)?.get(..room.len()))
             .ok_or_else(|| Error::new("a pack that ends early"))?;
-        room.copy_from_slice(found);
+        room.copy_from_slice(bytes);
         Ok(())
     }
 }
 
-/// Of a single object; twice as much each time that reading goes on where it was.
+/// The bytes that are read first for an object; doubled each time that reading continues.
 const FIRST_PIECE_BYTES: u64 = 4 << 10;
 const PIECE_BYTES: u64 = 256 << 10;
-/// So many are there at once, unless the end comes first: no header is longer.
+/// The bytes that are available at once, except near the end: no header is longer.
 const HEAD_BYTES: u64 = 64;
 
-/// A place in a pack.
+/// A reading position in a pack.
 pub struct Window<S> {
     source: S,
     piece: Vec<u8>,
@@ -57,7 +57,7 @@ pub struct Window<S> {
 }
 
 impl<S: Source> Window<S> {
-    /// At the beginning; `seek` says where to read.
+    /// Begin without a position; `seek` sets it.
     pub fn new(source: S) -> Self {
         Self {
             source,
@@ -69,40 +69,40 @@ impl<S: Source> Window<S> {
         }
     }
 
-    /// Where the bytes come from.
+    /// Return the source.
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// Go to `at`, and read to `end` at most.
+    /// Move to `at`, and read up to `end`.
     pub fn seek(&mut self, at: u64, end: u64) {
         self.at = at;
         self.end = end.max(at);
         self.crc = Crc32::default();
     }
 
-    /// Where the next byte stands.
+    /// Return the offset of the next byte.
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// The CRC-32 of what was consumed since `seek`.
+    /// Return the CRC-32 of the bytes consumed since `seek`.
     pub fn crc(&self) -> u32 {
         self.crc.value()
     }
 
-    /// What comes next, 64 bytes or more; less only where the end is near, none at the end.
+    /// Return the next bytes: 64 or more; less only near the end, none at the end.
     pub fn bytes(&mut self) -> Result<&[u8]> {
         self.want(HEAD_BYTES)?;
-        Ok(self.held())
+        Ok(self.loaded())
     }
 
-    /// Have the next `size` bytes in one piece, as far as a piece goes: what comes in one piece
-    /// inflates quicker.
+    /// Load the next `size` bytes together, up to the size of a read: contiguous input inflates
+    /// quicker.
     pub fn want(&mut self, size: u64) -> Result<()> {
         let left = self.end.saturating_sub(self.at);
         let least = size.min(PIECE_BYTES).min(left);
-        if (self.held().len() as u64) >= least {
+        if (self.loaded().len() as u64) >= least {
             return Ok(());
         }
         let before = self.piece.len() as u64;
@@ -123,7 +123,7 @@ impl<S: Source> Window<S> {
             .inspect_err(|_| self.piece.clear())
     }
 
-    /// Go over the next `count` bytes, which `bytes` has shown.
+    /// Skip the next `count` bytes, which `bytes` returned.
     #[expect(
         clippy::indexing_slicing,
         clippy::arithmetic_side_effects,
@@ -131,22 +131,22 @@ impl<S: Source> Window<S> {
     )]
     pub fn consume(&mut self, count: usize) {
         let mut crc = std::mem::take(&mut self.crc);
-        crc.update(&self.held()[..count]);
+        crc.update(&self.loaded()[..count]);
         self.crc = crc;
         self.at += count as u64;
     }
 
-    /// What the record that begins here holds, and its inflated size; then its data are next.
+    /// Decode the header of the record that begins here; its data are next.
     pub fn take_header(&mut self) -> Result<(Form, usize)> {
         let bytes = self.bytes()?;
         let mut cursor = Cursor::new(bytes);
-        let found = take_header(&mut cursor)?;
+        let header = take_header(&mut cursor)?;
         let used = bytes.len().saturating_sub(cursor.rest().len());
         self.consume(used);
-        Ok(found)
+        Ok(header)
     }
 
-    fn held(&self) -> &[u8] {
+    fn loaded(&self) -> &[u8] {
         let left = self.end.saturating_sub(self.at);
         let rest = self
             .at

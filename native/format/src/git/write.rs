@@ -1,26 +1,26 @@
 //! Writes a pack, record by record.
 
 use crate::error::Result;
-use crate::git::object::{Made, put_header};
+use crate::git::object::{PackedForm, put_header};
 use crate::git::oid::Checksum;
 use crate::git::records::header;
 
-/// So many bytes are handed on at once.
+/// The bytes that are passed on at once.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Takes the bytes of a pack.
-pub type Put<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;
+/// A destination for the bytes of a pack.
+pub type PackSink<'a> = dyn FnMut(&[u8]) -> Result<()> + 'a;
 
-/// A pack on its way out.
+/// A pack that is being written.
 pub struct PackOut<'a, 'b> {
-    put: &'a mut Put<'b>,
+    put: &'a mut PackSink<'b>,
     held: Vec<u8>,
     checksum: Checksum,
 }
 
 impl<'a, 'b> PackOut<'a, 'b> {
-    /// Of `count` records.
-    pub fn begin(count: u32, put: &'a mut Put<'b>) -> Self {
+    /// Begin a pack of `count` records.
+    pub fn begin(count: u32, put: &'a mut PackSink<'b>) -> Self {
         Self {
             put,
             held: header(count),
@@ -28,8 +28,8 @@ impl<'a, 'b> PackOut<'a, 'b> {
         }
     }
 
-    /// The next record: what it is made from, its size when it is inflated, and the compressed bytes.
-    pub fn record(&mut self, made: Made, size: usize, data: &[u8]) -> Result<()> {
+    /// Write a record, given its form, its inflated size and its compressed bytes.
+    pub fn record(&mut self, made: PackedForm, size: usize, data: &[u8]) -> Result<()> {
         put_header(made, size as u64, &mut self.held);
         self.held.extend_from_slice(data);
         if self.held.len() >= PIECE_BYTES {
@@ -38,7 +38,7 @@ impl<'a, 'b> PackOut<'a, 'b> {
         Ok(())
     }
 
-    /// After the last record.
+    /// End the pack after the last record.
     pub fn end(mut self) -> Result<()> {
         self.flush()?;
         (self.put)(&self.checksum.finish())

@@ -1,56 +1,56 @@
-//! Whether some rule may match a path, wherever repositories are.
+//! A quick test if any rule may match a path, wherever repositories are.
 //!
-//! Most paths are matched by no rule at all, seen from no directory: then nothing has to be known
-//! of the repositories around them.
+//! Most paths match no rule seen from any directory: then the repositories around them are not
+//! needed.
 
 use std::collections::HashMap;
 
-use super::patterns::{Pattern, names};
+use super::patterns::{StagePattern, names};
 use crate::path::{basename, parent};
 
-/// Patterns, seen from any directory.
+/// A set of patterns, seen from any directory.
 #[derive(Debug, Default)]
 pub(super) struct Anywhere {
-    /// By their last name.
-    named: HashMap<Vec<u8>, Vec<Pattern>>,
-    /// Those about all that is below a directory.
-    below: Vec<Pattern>,
-    /// Those that end in another glob.
-    others: Vec<Pattern>,
-    /// The last directory, and whether one of `below` is about it.
+    /// The patterns by their last name.
+    named: HashMap<Vec<u8>, Vec<StagePattern>>,
+    /// The patterns for everything below a directory.
+    below: Vec<StagePattern>,
+    /// The patterns that end in another glob.
+    globs: Vec<StagePattern>,
+    /// The last directory, and true if a pattern of `below` matches it.
     last: Option<(Vec<u8>, bool)>,
 }
 
 impl Anywhere {
-    pub(super) fn add(&mut self, pattern: &Pattern) {
+    pub(super) fn add(&mut self, pattern: &StagePattern) {
         let pattern = pattern.seen_from_anywhere();
         if pattern.is_of_all_below() {
             self.below.push(pattern);
         } else if let Some(name) = pattern.last_name() {
             self.named.entry(name.to_vec()).or_default().push(pattern);
         } else {
-            self.others.push(pattern);
+            self.globs.push(pattern);
         }
     }
 
-    /// Whether one of them may match; `path` is not empty.
+    /// Return true if a pattern may match; `path` is not empty.
     pub(super) fn may_match(&mut self, path: &[u8], symlink: bool) -> bool {
         let components = names(path);
-        let any = |patterns: &[Pattern]| {
+        let any = |patterns: &[StagePattern]| {
             let mut patterns = patterns.iter();
             patterns.any(|pattern| pattern.matches(&components, symlink))
         };
-        let named = self.named.get(basename(path));
-        if named.is_some_and(|named| any(named)) || any(&self.others) {
+        let same_name = self.named.get(basename(path));
+        if same_name.is_some_and(|same_name| any(same_name)) || any(&self.globs) {
             return true;
         }
         let folder = parent(path);
         match &self.last {
-            Some((known, found)) if known == folder => *found,
+            Some((known, is_match)) if known == folder => *is_match,
             _ => {
-                let found = any(&self.below);
-                self.last = Some((folder.to_vec(), found));
-                found
+                let is_match = any(&self.below);
+                self.last = Some((folder.to_vec(), is_match));
+                is_match
             }
         }
     }

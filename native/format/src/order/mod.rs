@@ -1,14 +1,14 @@
-//! The order in which a tree is published: in which stage a path is, and which rule says so.
+//! The order of publishing a tree: the stage of each path, and the rule that sets it.
 //!
-//! The first of these that matches decides:
+//! The first match decides:
 //!
-//! 1. rules of volatile files, which are no symlinks;
-//! 2. the rules that somebody stated;
-//! 3. the rules of the repositories around the path, outermost first, seen from their tops;
+//! 1. rules of volatile files, which are not symlinks;
+//! 2. rules that an administrator stated;
+//! 3. rules of the repositories around the path, outermost first, relative to their tops;
 //! 4. outside of repositories, the generic rules.
 //!
-//! A repository is where it was assigned to be, and below that place none is looked for.  Elsewhere
-//! it is where the markers of a profile are.
+//! A repository is where one was assigned, and none is searched below that.  Elsewhere it is
+//! where the markers of a profile are.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,8 +18,8 @@ mod anywhere;
 mod names;
 mod patterns;
 
-pub use names::{Lookup, Marker};
-pub use patterns::{Pattern, first};
+pub use names::{Marker, NameLookup};
+pub use patterns::{StagePattern, first};
 
 use anywhere::Anywhere;
 
@@ -29,78 +29,78 @@ use crate::path::parent;
 
 /// A rule of the table.
 #[derive(Debug)]
-pub struct Rule {
-    /// Which paths it is about.
-    pub pattern: Pattern,
-    /// Where they are published.
+pub struct StageRule {
+    /// The paths that it matches.
+    pub pattern: StagePattern,
+    /// The stage of these paths.
     pub stage: u8,
 }
 
-/// How one kind of repository is laid out.
+/// The layout of one kind of repository.
 #[derive(Debug)]
 pub struct Profile {
-    /// Where all markers of one of these are, there is a top.
+    /// The markers of a top: all markers of one list must exist.
     pub tops: Vec<Vec<Marker>>,
-    /// Its rules, by their places in the table.
+    /// Its rules, by their positions in the table.
     pub rules: Range<usize>,
 }
 
-/// What decides.
+/// The rules and profiles.
 #[derive(Debug)]
 pub struct Table {
-    /// All of them.
-    pub rules: Vec<Rule>,
-    /// Those of volatile files, by their places.
+    /// All rules.
+    pub rules: Vec<StageRule>,
+    /// The positions of rules of volatile files.
     pub volatile: Range<usize>,
-    /// Those that somebody stated.
+    /// The positions of stated rules.
     pub stated: Range<usize>,
-    /// Those outside of repositories.
+    /// The positions of rules outside of repositories.
     pub generic: Range<usize>,
-    /// In the order in which they are tried.
+    /// The profiles, in the order in which they are tried.
     pub profiles: Vec<Profile>,
-    /// Tops that somebody stated, and the numbers of their profiles; none: no repository.
+    /// The assigned tops with the numbers of their profiles; `None` rules a repository out.
     pub assigned: HashMap<Vec<u8>, Option<usize>>,
 }
 
-/// A subtree that is laid out as a profile says.
+/// A subtree with the layout of a profile.
 #[derive(Debug)]
 pub struct Repository {
-    /// Where.
+    /// The path of the top.
     pub top: Vec<u8>,
-    /// Which.
+    /// The number of the profile.
     pub profile: usize,
-    /// Which of its tops is there; none: it was assigned.
+    /// The number of the list of markers that was found; `None` if it was assigned.
     pub found_by: Option<usize>,
 }
 
-/// Where a path is published, and why.
+/// The stage of a path, and the reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// 0 if no rule matches.
+    /// The stage; 0 if no rule matches.
     pub stage: u8,
-    /// The one that decided.
+    /// The position of the rule that decided.
     pub rule: Option<usize>,
-    /// The repository whose rule decided, else the innermost one around the path.
+    /// The repository whose rule decided, or the innermost one around the path.
     pub repository: Option<usize>,
 }
 
-/// Repositories around a directory, outermost first.
+/// The numbers of the repositories around a directory, outermost first.
 type Around = Arc<[usize]>;
 
 /// The stages of the paths of one snapshot.
 #[derive(Debug)]
 pub struct Order<R> {
     table: Table,
-    /// The rules, neither volatile nor stated, that put something into another stage than the first.
+    /// The profile and generic rules with a stage other than the first.
     late: Anywhere,
-    lookup: Lookup<R>,
+    lookup: NameLookup<R>,
     around: HashMap<Vec<u8>, Around>,
     repositories: Vec<Repository>,
 }
 
 impl<R: ObjectReader> Order<R> {
-    /// Reads nothing yet.
-    pub fn new(table: Table, lookup: Lookup<R>) -> Self {
+    /// Begin without reading.
+    pub fn new(table: Table, lookup: NameLookup<R>) -> Self {
         let mut late = Anywhere::default();
         let profiles = table.profiles.iter().map(|profile| &profile.rules);
         for range in profiles.chain([&table.generic]) {
@@ -117,19 +117,19 @@ impl<R: ObjectReader> Order<R> {
         }
     }
 
-    /// The snapshot's own names.
-    pub fn lookup(&mut self) -> &mut Lookup<R> {
+    /// Return the names of the snapshot.
+    pub fn lookup(&mut self) -> &mut NameLookup<R> {
         &mut self.lookup
     }
 
-    /// Those that were found so far.
+    /// Return the repositories found so far.
     pub fn repositories(&self) -> &[Repository] {
         &self.repositories
     }
 
-    /// In which stage a file or symlink is published: that of its `placement`.
+    /// Return the stage of a file or symlink, as in its `placement`.
     ///
-    /// Looks for repositories only if one of their rules may decide.
+    /// Searches for repositories only if one of their rules may decide.
     pub fn stage(&mut self, path: &[u8], symlink: bool) -> Result<u8> {
         if self.late.may_match(path, symlink) {
             return Ok(self.placement(path, symlink)?.stage);
@@ -138,7 +138,7 @@ impl<R: ObjectReader> Order<R> {
         Ok(rule.map_or(0, |rule| self.stage_of(rule)))
     }
 
-    /// Where a file or symlink is published.
+    /// Return the placement of a file or symlink.
     pub fn placement(&mut self, path: &[u8], symlink: bool) -> Result<Placement> {
         let inside = self.around(parent(path))?;
         let innermost = inside.last().copied();
@@ -146,11 +146,11 @@ impl<R: ObjectReader> Order<R> {
             return Ok(self.placed(rule, innermost));
         }
         for &number in &*inside {
-            let found = self.repositories.get(number).and_then(|repository| {
+            let decision = self.repositories.get(number).and_then(|repository| {
                 let profile = self.table.profiles.get(repository.profile)?;
                 self.first(&profile.rules, below(&repository.top, path), symlink)
             });
-            if let Some(rule) = found {
+            if let Some(rule) = decision {
                 return Ok(self.placed(rule, Some(number)));
             }
         }
@@ -164,7 +164,7 @@ impl<R: ObjectReader> Order<R> {
         })
     }
 
-    /// The rule that decides wherever repositories are.
+    /// Return the rule that decides independently of repositories.
     fn rule_anywhere(&self, path: &[u8], symlink: bool) -> Option<usize> {
         let Table {
             volatile, stated, ..
@@ -175,8 +175,8 @@ impl<R: ObjectReader> Order<R> {
     }
 
     fn first(&self, rules: &Range<usize>, path: &[u8], symlink: bool) -> Option<usize> {
-        let found = self.table.rules.get(rules.clone())?;
-        let place = first(found.iter().map(|rule| &rule.pattern), path, symlink)?;
+        let candidates = self.table.rules.get(rules.clone())?;
+        let place = first(candidates.iter().map(|rule| &rule.pattern), path, symlink)?;
         rules.start.checked_add(place)
     }
 
@@ -192,28 +192,28 @@ impl<R: ObjectReader> Order<R> {
         }
     }
 
-    /// The repositories that `folder` is in, outermost first.
+    /// Return the repositories that contain `folder`, outermost first.
     pub fn around(&mut self, folder: &[u8]) -> Result<Around> {
         let mut missing = Vec::new();
-        let mut known = None;
+        let mut cached = None;
         let mut path = Some(folder);
         while let Some(here) = path {
-            known = self.around.get(here).cloned();
-            if known.is_some() {
+            cached = self.around.get(here).cloned();
+            if cached.is_some() {
                 break;
             }
             missing.push(here);
             path = (!here.is_empty()).then(|| parent(here));
         }
-        let mut found = known.unwrap_or_default();
+        let mut around = cached.unwrap_or_default();
         for path in missing.into_iter().rev() {
-            found = self.entered(path, found)?;
-            self.around.insert(path.to_vec(), Arc::clone(&found));
+            around = self.entered(path, around)?;
+            self.around.insert(path.to_vec(), Arc::clone(&around));
         }
-        Ok(found)
+        Ok(around)
     }
 
-    /// The repositories around the content of `path`; `outer` are those around `path`.
+    /// Return the repositories around the content of `path`; `outer` are those around `path`.
     fn entered(&mut self, path: &[u8], outer: Around) -> Result<Around> {
         if let Some(profile) = self.table.assigned.get(path) {
             let profile = *profile;
@@ -235,17 +235,17 @@ impl<R: ObjectReader> Order<R> {
 
     fn is_below_assigned(&self, path: &[u8]) -> bool {
         let assigned = &self.table.assigned;
-        let mut here = path;
-        while !assigned.is_empty() && !here.is_empty() {
-            here = parent(here);
-            if assigned.contains_key(here) {
+        let mut current = path;
+        while !assigned.is_empty() && !current.is_empty() {
+            current = parent(current);
+            if assigned.contains_key(current) {
                 return true;
             }
         }
         false
     }
 
-    /// The number of the top of a profile that `path` is.
+    /// Return the number of the list of markers by which `path` is a top of a profile.
     fn top_of(&mut self, path: &[u8], profile: usize) -> Result<Option<usize>> {
         let Self { table, lookup, .. } = self;
         let tops = table.profiles.get(profile).map(|profile| &profile.tops);
@@ -271,7 +271,7 @@ impl<R: ObjectReader> Order<R> {
     }
 }
 
-/// `path` relative to `top`, a directory above it.
+/// Return `path` relative to `top`, a directory above it.
 fn below<'a>(top: &[u8], path: &'a [u8]) -> &'a [u8] {
     if top.is_empty() {
         return path;

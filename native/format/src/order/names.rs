@@ -1,7 +1,7 @@
-//! The names in single directories of a snapshot, and the markers by which a directory is known.
+//! The names in single directories of a snapshot, and the markers that identify repositories.
 //!
-//! Reads each own directory once, with all that is inlined in it, and keeps the last few: paths are
-//! asked for in tree order, so neighbours follow each other.
+//! Reads each own directory once, with the directories inlined in it, and keeps the last few: paths
+//! come in tree order, so neighbours follow each other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::wildmatch::Glob;
 
-/// How many own directories are kept with all names.
+/// The number of own directories whose names are kept.
 const READ: usize = 32;
-/// Bytes of manifests whose names are kept, unless the last one alone has more.
+/// The bytes of manifests whose names are kept, unless the last one alone has more.
 const READ_BYTES: usize = 16 << 20;
 
-/// What stands somewhere in directories of one kind.
+/// A pattern for an entry that directories of one kind have.
 #[derive(Debug, Clone)]
 pub struct Marker {
     directories: Vec<Glob>,
-    /// A file or symlink; none: the last directory is the marker.
+    /// The name of a file or symlink; `None` if the last directory is the marker.
     leaf: Option<Glob>,
 }
 
 impl Marker {
-    /// `a/b` names a leaf, `a/` a directory; `?` and `*` are special.
+    /// Parse `a/b` as a leaf or `a/` as a directory; `?` and `*` are special.
     pub fn new(text: &[u8]) -> Self {
         let (above, leaf) = text.split_at(text.len().saturating_sub(basename(text).len()));
         let above = above
@@ -50,9 +50,9 @@ impl Marker {
 /// The names in one directory.
 #[derive(Debug, Default)]
 struct Inside {
-    /// Lines of files and symlinks; several parts, if the manifest is cut.
+    /// The lines of files and symlinks; several parts if the manifest is cut.
     leaves: Vec<Shared>,
-    /// Names of subdirectories; sorted.
+    /// The names of subdirectories; sorted.
     folders: Vec<Vec<u8>>,
 }
 
@@ -87,7 +87,7 @@ impl Inside {
     }
 }
 
-/// Whether a line begins with a name, as it is escaped, that matches.
+/// Return true if a line begins with a name, as escaped, that matches.
 fn is_among(lines: &[u8], glob: &Glob) -> bool {
     let mut rest = lines;
     while !rest.is_empty() {
@@ -100,11 +100,11 @@ fn is_among(lines: &[u8], glob: &Glob) -> bool {
     false
 }
 
-/// By directory.
+/// The names by directory.
 #[derive(Debug, Default)]
 struct Names {
     inside: HashMap<Vec<u8>, Inside>,
-    /// Of the manifests that the lines stand in.
+    /// The bytes of the manifests that the lines refer to.
     bytes: usize,
 }
 
@@ -114,15 +114,15 @@ impl Names {
     }
 }
 
-/// Answers about the directories of one snapshot.
+/// A lookup of names in one snapshot.
 #[derive(Debug)]
-pub struct Lookup<R> {
+pub struct NameLookup<R> {
     own: lookup::Lookup<R>,
     read: Recent<Names>,
 }
 
-impl<R: ObjectReader> Lookup<R> {
-    /// Reads nothing yet; `limit`: how many entries the snapshot may have.
+impl<R: ObjectReader> NameLookup<R> {
+    /// Begin without reading; `limit` is the largest number of entries of the snapshot.
     pub fn new(snapshot: Snapshot<R>, limit: u64) -> Self {
         Self {
             own: lookup::Lookup::new(snapshot, limit),
@@ -130,35 +130,35 @@ impl<R: ObjectReader> Lookup<R> {
         }
     }
 
-    /// Whether a directory stands at `path`.
+    /// Return true if there is a directory at `path`.
     pub fn is_directory(&mut self, path: &[u8]) -> Result<bool> {
         let has = |inside: &Inside| Ok(inside.has_folder(basename(path)));
         Ok(path.is_empty() || self.inside(parent(path), has)?)
     }
 
-    /// Whether anything stands at `path`.
+    /// Return true if there is an entry at `path`.
     pub fn has_entry(&mut self, path: &[u8]) -> Result<bool> {
         let has = |inside: &Inside| inside.has_leaf(basename(path));
         Ok(self.is_directory(path)? || self.inside(parent(path), has)?)
     }
 
-    /// Whether `marker` stands in `folder`.
+    /// Return true if `folder` has `marker`.
     pub(super) fn has_marker(&mut self, folder: &[u8], marker: &Marker) -> Result<bool> {
-        let mut found = vec![folder.to_vec()];
+        let mut folders = vec![folder.to_vec()];
         for glob in &marker.directories {
             let mut below = Vec::new();
-            for folder in &found {
+            for folder in &folders {
                 self.inside(folder, |inside| {
                     below.extend(inside.folders_like(glob).map(|name| join(folder, name)));
                     Ok(true)
                 })?;
             }
-            found = below;
+            folders = below;
         }
         let Some(glob) = &marker.leaf else {
-            return Ok(!found.is_empty());
+            return Ok(!folders.is_empty());
         };
-        for folder in found {
+        for folder in folders {
             if self.inside(&folder, |inside| inside.has_leaf_like(glob))? {
                 return Ok(true);
             }
@@ -166,7 +166,7 @@ impl<R: ObjectReader> Lookup<R> {
         Ok(false)
     }
 
-    /// What `look` says of the names in a directory; false if there is no such directory.
+    /// Return the result of `look` for the names in a directory; false if it does not exist.
     fn inside(
         &mut self,
         folder: &[u8],
@@ -191,8 +191,9 @@ impl<R: ObjectReader> Lookup<R> {
         let mut limit = EntryLimit::new(self.own.limit());
         limit.spend_trees(own.children.len(), &own.path)?;
         let mut names = Names::default();
-        let here = names.entry(own.path.as_bytes());
-        here.folders
+        let names_here = names.entry(own.path.as_bytes());
+        names_here
+            .folders
             .extend(own.children.iter().map(|(name, _)| name.clone()));
         let snapshot = self.own.snapshot();
         for oid in snapshot.manifests(own)? {
@@ -202,8 +203,8 @@ impl<R: ObjectReader> Lookup<R> {
             let manifest = manifest.map_err(|error| at(&own.path, error))?;
             limit.spend(manifest.entries(), &own.path)?;
             limit.spend_bytes(manifest.size(), &own.path)?;
-            let here = names.entry(own.path.as_bytes());
-            here.leaves.push(manifest.own.leaves);
+            let names_here = names.entry(own.path.as_bytes());
+            names_here.leaves.push(manifest.own.leaves);
             for block in manifest.inline.iter().flat_map(|each| &each.blocks) {
                 let listing = block.listing(&own.path)?;
                 let path = listing.path.as_bytes();
@@ -220,46 +221,46 @@ impl<R: ObjectReader> Lookup<R> {
     }
 }
 
-/// What was made last, by path.
+/// A cache of the last values, by path.
 #[derive(Debug)]
 struct Recent<T> {
     most: usize,
-    kept: Vec<(Vec<u8>, Arc<T>)>,
+    entries: Vec<(Vec<u8>, Arc<T>)>,
 }
 
 impl<T> Recent<T> {
     fn new(most: usize) -> Self {
-        let kept = Vec::new();
-        Self { most, kept }
+        let entries = Vec::new();
+        Self { most, entries }
     }
 
     fn get(&mut self, path: &[u8]) -> Option<Arc<T>> {
-        let place = self.kept.iter().rposition(|(known, _)| known == path)?;
-        let found = self.kept.remove(place);
-        let known = Arc::clone(&found.1);
-        self.kept.push(found);
-        Some(known)
+        let place = self.entries.iter().rposition(|(value, _)| value == path)?;
+        let entry = self.entries.remove(place);
+        let value = Arc::clone(&entry.1);
+        self.entries.push(entry);
+        Some(value)
     }
 
-    /// Let go of the oldest until the others weigh no more than `most`.
+    /// Drop the oldest until the others weigh no more than `most`.
     fn make_room(&mut self, weight: impl Fn(&T) -> usize, most: usize) {
-        let mut all: usize = self.kept.iter().map(|(_, kept)| weight(kept)).sum();
-        let oldest = self.kept.iter().take_while(|(_, kept)| {
+        let mut all: usize = self.entries.iter().map(|(_, kept)| weight(kept)).sum();
+        let oldest = self.entries.iter().take_while(|(_, kept)| {
             let goes = all > most;
             all = all.saturating_sub(weight(kept));
             goes
         });
         let count = oldest.count();
-        self.kept.drain(..count);
+        self.entries.drain(..count);
     }
 
-    fn keep(&mut self, path: &[u8], made: T) -> Arc<T> {
-        if self.kept.len() >= self.most {
-            self.kept.remove(0);
+    fn keep(&mut self, path: &[u8], shared: T) -> Arc<T> {
+        if self.entries.len() >= self.most {
+            self.entries.remove(0);
         }
-        let made = Arc::new(made);
-        self.kept.push((path.to_vec(), Arc::clone(&made)));
-        made
+        let shared = Arc::new(shared);
+        self.entries.push((path.to_vec(), Arc::clone(&shared)));
+        shared
     }
 }
 

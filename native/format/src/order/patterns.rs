@@ -1,18 +1,18 @@
-//! Which paths the pattern of a publish rule matches (FORMAT.md, "Publish rules").
+//! Matches paths with the patterns of publish rules (FORMAT.md, "Publish rules").
 //!
 //! A pattern has one glob for each component of a path, and `**` for any number of directories.
-//! Rule to keep: no pattern takes more than quadratic time, whoever wrote it.
+//! Rule to keep: no pattern takes more than quadratic time.
 
 use crate::wildmatch::Glob;
 
-/// A pattern, taken apart.
+/// A parsed pattern.
 #[derive(Debug, Clone)]
-pub struct Pattern {
+pub struct StagePattern {
     parts: Vec<Part>,
     symlinks: bool,
 }
 
-/// What one or more components of a path have to be.
+/// A pattern for one or more components of a path.
 #[derive(Debug, Clone)]
 enum Part {
     Name(Glob),
@@ -20,9 +20,9 @@ enum Part {
     AnyDepth,
 }
 
-impl Pattern {
-    /// Of components in which `?` and `*` are special, or that are `**`; with `symlinks` it is
-    /// about symlinks only.
+impl StagePattern {
+    /// Make a pattern from components in which `?` and `*` are special, or that are `**`; with
+    /// `symlinks` it matches symlinks only.
     pub fn new<'a>(components: impl IntoIterator<Item = &'a [u8]>, symlinks: bool) -> Self {
         let mut parts: Vec<Part> = Vec::new();
         for component in components {
@@ -33,13 +33,13 @@ impl Pattern {
             }
         }
         if matches!(parts.last(), Some(Part::AnyDepth)) {
-            // Everything below, but not the directory itself.
+            // Everything below, except the directory itself.
             parts.push(Part::Name(Glob::of_stars(b"*")));
         }
         Self { parts, symlinks }
     }
 
-    /// The same, seen from any directory.
+    /// Return the same pattern, seen from any directory.
     pub(super) fn seen_from_anywhere(&self) -> Self {
         let mut parts = self.parts.clone();
         if !matches!(parts.first(), Some(Part::AnyDepth)) {
@@ -48,14 +48,14 @@ impl Pattern {
         Self { parts, ..*self }
     }
 
-    /// Whether it is about files and symlinks alike, and the last name of a path is nothing to it.
+    /// Return true if it matches both files and symlinks, whatever the last name of a path.
     pub(super) fn is_of_all_below(&self) -> bool {
         let is_any = |glob: &Glob| glob.matches_any_name();
         let below = matches!(&*self.parts, [.., Part::AnyDepth, Part::Name(glob)] if is_any(glob));
         below && !self.symlinks
     }
 
-    /// The last name of all paths that match, if they have only one.
+    /// Return the last name of all matching paths, if there is only one.
     pub(super) fn last_name(&self) -> Option<&[u8]> {
         match self.parts.last() {
             Some(Part::Name(glob)) => glob.text(),
@@ -63,7 +63,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it matches a path, whose components are `names`.
+    /// Return true if it matches a path with the components `names`.
     pub(super) fn matches(&self, names: &[&[u8]], symlink: bool) -> bool {
         (symlink || !self.symlinks) && fits(&self.parts, names)
     }
@@ -77,7 +77,7 @@ fn fits(parts: &[Part], names: &[&[u8]]) -> bool {
         }
     }
     let (mut pattern, mut rest) = (parts, names);
-    // Where to go on if what follows the last `**` does not match: one directory further.
+    // The place to continue if the rest after the last `**` does not match: one directory further.
     let mut deeper: Option<(&[Part], &[&[u8]])> = None;
     loop {
         match (pattern, rest) {
@@ -101,9 +101,9 @@ fn fits(parts: &[Part], names: &[&[u8]]) -> bool {
     }
 }
 
-/// The place of the first of `patterns` that matches `path`, which is not empty.
+/// Return the position of the first pattern that matches `path`, which is not empty.
 pub fn first<'a>(
-    patterns: impl IntoIterator<Item = &'a Pattern>,
+    patterns: impl IntoIterator<Item = &'a StagePattern>,
     path: &[u8],
     symlink: bool,
 ) -> Option<usize> {
@@ -112,18 +112,19 @@ pub fn first<'a>(
     patterns.position(|pattern| pattern.matches(&names, symlink))
 }
 
-/// The components of a path that is not empty.
+/// Split a non-empty path into components.
 pub(super) fn names(path: &[u8]) -> Vec<&[u8]> {
     path.split(|&byte| byte == b'/').collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Pattern, first};
+    use super::{StagePattern, first};
 
     fn matches(pattern: &str, path: &str, symlink: bool) -> bool {
         let text = pattern.trim_end_matches('@');
-        let pattern = Pattern::new(text.as_bytes().split(|&byte| byte == b'/'), text != pattern);
+        let pattern =
+            StagePattern::new(text.as_bytes().split(|&byte| byte == b'/'), text != pattern);
         first([&pattern], path.as_bytes(), symlink).is_some()
     }
 
@@ -141,8 +142,8 @@ mod tests {
         ] {
             for (paths, expected) in [(matching, true), (others, false)] {
                 for path in paths.split_ascii_whitespace() {
-                    let found = matches(pattern, path, false);
-                    assert_eq!(found, expected, "{pattern} {path}");
+                    let is_match = matches(pattern, path, false);
+                    assert_eq!(is_match, expected, "{pattern} {path}");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The inputs that the fuzzers kept: an archive for each target.
+//! The inputs that the fuzzers collected: an archive for each target.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::disallowed_methods, reason = "the inputs are files")]
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use miniz_oxide::inflate::decompress_to_vec;
 
-/// Bytes of what gzip writes before and behind a file without a name.
+/// The bytes of a gzip header, or of tar's, without a file name.
 const HEAD: usize = 10;
 const TAIL: usize = 8;
-/// Bytes of a header of tar(5), which the content fills up to a multiple of.
+/// The block size of tar(5): content is padded to a multiple of it.
 const BLOCK: usize = 512;
 
-/// Calls `take` with each input of the target `name`.
+/// Call `take` with each input of the target `name`.
 pub(crate) fn repeat(name: &str, take: fn(&[u8])) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
     let packed = std::fs::read(corpus.join(name).with_extension("tar.gz")).unwrap();

@@ -1,4 +1,4 @@
-//! Changes of a tree: amending its snapshot gives the tree that a whole listing gives.
+//! Checks changes of a tree: amending its snapshot gives the tree of a complete listing.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use huai_format::snapshot::Snapshot;
 
 use super::model::{Change, Objects, planted};
 
-/// Changes of one input, and those that are amended at once.
+/// The most changes of one input, and of one amendment.
 const CHANGES: usize = 24;
 const AT_ONCE: usize = 8;
 
-/// The kind of a tree, then changes of six bytes each.
+/// Read the kind of a tree, then changes of six bytes each.
 pub(crate) fn amending(data: &[u8]) {
     let Some((kind, steps)) = data.split_first() else {
         return;

@@ -1,15 +1,15 @@
-//! Filter rules and paths: what is selected or foretold is what the rules decide.
+//! Checks that selections and predictions of a filter follow its rules.
 
 use std::sync::Arc;
 
 use huai_format::filter::{Filter, Rule, Selector, Side};
 use huai_format::path::RelPath;
 
-/// More than a person writes; what a rule costs grows with each.
+/// More rules than a person writes; the cost of a rule grows with their number.
 const RULES: usize = 64;
 const PATHS: usize = 64;
 
-/// Rules, a line each, and paths; a slash at its end makes a path a directory.
+/// Read rules, one per line, and paths; a slash at its end makes a path a directory.
 pub(crate) fn filter(text: &[u8], paths: &[u8]) {
     let rules: Vec<_> = lines(text).take(RULES).map(rule).collect();
     let included: Vec<_> = rules.iter().map(|(_, include)| *include).collect();
@@ -30,7 +30,7 @@ pub(crate) fn filter(text: &[u8], paths: &[u8]) {
     }
 }
 
-/// `inside` is decided alike in two directories that are mirrored and that the filter says are
+/// Check that `inside` is decided alike in two mirrored directories that the filter calls
 /// alike.
 fn alike(selector: &mut Selector, above: [&[u8]; 2], inside: &(Vec<u8>, bool)) {
     let mirrored = above.iter().all(|above| selector.reaches(above, true));
@@ -48,7 +48,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|line| !line.is_empty())
 }
 
-/// What the first byte says, and the pattern behind it; and whether it includes.
+/// Parse the kind of a rule from the first byte, and its pattern; true if it includes.
 fn rule(line: &[u8]) -> (Rule, bool) {
     let (first, pattern) = line.split_first().unwrap_or((&0, b""));
     let side = match first >> 2 & 3 {

@@ -1,46 +1,46 @@
-//! Records of listing hashes as a crash leaves them: what is sound is right, and the rest is lost.
+//! Checks records of listing hashes after a crash: sound ones are right, and the rest is dropped.
 
 use huai_format::error::Result;
 use huai_format::git::object::Kind;
 use huai_format::git::oid::Oid;
 use huai_format::git::tree::{TreeItem, encode_tree};
-use huai_format::listing_hash::{HASH_BYTES, Known, RECORD_BYTES};
+use huai_format::listing_hash::{HASH_BYTES, ListingHashes, RECORD_BYTES};
 use huai_format::objects::ObjectWriter;
 
 use super::model::Objects;
 
-/// The number of trees and blobs, then what a crash did to the records of their hashes, four bytes
-/// each; the same bytes as records.
+/// Read the number of trees and blobs, then damage to the records of their hashes, four bytes
+/// each; read the same bytes as records too.
 pub(crate) fn listing_hashes(data: &[u8]) {
-    let sound = Known::read(data).sound();
+    let sound = ListingHashes::read(data).sound();
     assert!(sound <= data.len() && sound % RECORD_BYTES == 0);
     let Some((count, damages)) = data.split_first() else {
         return;
     };
     let objects = Objects::default();
     let tree = tree_of(count % 16, &objects).unwrap();
-    let mut whole = Known::default();
-    let hash = hash_of(&mut whole, tree, &objects);
-    let mut records = whole.added().to_vec();
+    let mut complete = ListingHashes::default();
+    let hash = hash_of(&mut complete, tree, &objects);
+    let mut records = complete.added().to_vec();
     for damage in damages.chunks_exact(4).take(8) {
         hurt(&mut records, damage);
     }
-    let mut known = Known::read(&records);
-    assert_eq!(hash_of(&mut known, tree, &objects), hash);
-    // What is appended behind the sound records is found by the next run.
-    records.truncate(known.sound());
-    records.extend_from_slice(known.added());
-    let mut known = Known::read(&records);
-    assert_eq!(known.sound(), records.len());
-    assert_eq!(hash_of(&mut known, tree, &objects), hash);
-    assert!(known.added().is_empty());
+    let mut stored = ListingHashes::read(&records);
+    assert_eq!(hash_of(&mut stored, tree, &objects), hash);
+    // Records appended after the sound ones are found by the next run.
+    records.truncate(stored.sound());
+    records.extend_from_slice(stored.added());
+    let mut stored = ListingHashes::read(&records);
+    assert_eq!(stored.sound(), records.len());
+    assert_eq!(hash_of(&mut stored, tree, &objects), hash);
+    assert!(stored.added().is_empty());
 }
 
-fn hash_of(known: &mut Known, tree: Oid, objects: &Objects) -> [u8; HASH_BYTES] {
+fn hash_of(known: &mut ListingHashes, tree: Oid, objects: &Objects) -> [u8; HASH_BYTES] {
     known.of_tree(tree, &objects, &|| false).unwrap()
 }
 
-/// Trees in each other, each with a blob.
+/// Make nested trees, each with a blob.
 fn tree_of(count: u8, mut objects: &Objects) -> Result<Oid> {
     let mut below = objects.write(Kind::Tree, b"")?;
     for number in 0..count {
@@ -52,7 +52,7 @@ fn tree_of(count: u8, mut objects: &Objects) -> Result<Oid> {
     Ok(below)
 }
 
-/// Cuts the records, or leaves zeros where some of them are to be.
+/// Cut the records, or overwrite some of them with zeros.
 fn hurt(records: &mut Vec<u8>, damage: &[u8]) {
     let number = |at: usize| usize::from(u16::from_le_bytes([damage[at], damage[at + 1]]));
     let place = number(0) % (records.len() + 1);

@@ -1,7 +1,7 @@
-//! What is done with hostile bytes: any give a value or an error of ours, within the budget, and
-//! what is accepted holds what its type promises.
+//! Checks of parsers with hostile bytes: any input gives a value or an error of this crate within
+//! the budget, and an accepted value holds what its type promises.
 //!
-//! Shared by the fuzzers (`native/fuzz`) and by the test that repeats their inputs.
+//! Used by the fuzzers (`native/fuzz`) and by the test that repeats their inputs.
 
 mod amending;
 mod filters;
@@ -24,7 +24,7 @@ use huai_format::git::index::Index;
 use huai_format::git::inflate::Inflater;
 use huai_format::git::object::{Kind, Object};
 use huai_format::git::oid::{Checksum, OID_BYTES, Oid};
-use huai_format::git::resolve::{Bases, Outcome, Room, resolve};
+use huai_format::git::resolve::{Bases, Resolution, Room, resolve};
 use huai_format::git::tree::decode_tree;
 use huai_format::git::window::Window;
 use huai_format::hardlink::check_hardlinks;
@@ -35,17 +35,17 @@ use huai_format::manifest::{Manifest, piece_start};
 use huai_format::objects::ObjectReader;
 use huai_format::path::{RelPath, check_name, is_reserved, path_order};
 use huai_format::shared::Shared;
-use huai_format::signature::{self, Key, Signer};
+use huai_format::signature::{self, Ed25519Key, Signer};
 use huai_format::snapshot::Snapshot;
 
 const ENTRIES: u64 = 10_000;
 const WORK: u64 = 1 << 22;
 const MADE: usize = 1 << 20;
 
-/// A target, and what it does with one input.
+/// The name of a target, and its function for one input.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
-/// Every one; `native/fuzz` has a program for each.
+/// All targets; `native/fuzz` has a program for each.
 pub(crate) const TARGETS: [Target; 15] = [
     ("amend", amending::amending),
     ("block_index", block_index),
@@ -64,7 +64,7 @@ pub(crate) const TARGETS: [Target; 15] = [
     ("tree", tree),
 ];
 
-/// The part before the first blank line, and the rest.
+/// Split at the first blank line.
 fn halves(data: &[u8]) -> (&[u8], &[u8]) {
     let middle = data.windows(2).position(|pair| pair == b"\n\n");
     match middle {
@@ -73,7 +73,7 @@ fn halves(data: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// A size, a digest, and what may be the index of that file; and of the file that has this index.
+/// Read a size, a digest, and a possible index of that file; also the digest that matches.
 pub(crate) fn block_index(data: &[u8]) {
     let Some((size, rest)) = data.split_first_chunk::<8>() else {
         return;
@@ -96,7 +96,7 @@ pub(crate) fn block_index(data: &[u8]) {
     }
 }
 
-/// A list of changed paths: its spelling, the size of the pieces in which it comes, and the list.
+/// Read a list of changed paths: its spelling, the size of its parts, and the list.
 pub(crate) fn changes(data: &[u8]) {
     let Some(([spelling, piece], list)) = data.split_first_chunk::<2>() else {
         return;
@@ -106,7 +106,7 @@ pub(crate) fn changes(data: &[u8]) {
     let read = |piece: usize| {
         let mut read = ChangeList::new(b"/srv/mirror/");
         read.begin(spelling);
-        // What ends a path is seen from the first piece.
+        // The byte that ends a path is detected in the first part.
         let (first, rest) = list.split_at(list.len().min(64));
         read.feed(first);
         rest.chunks(piece).for_each(|part| read.feed(part));
@@ -130,25 +130,25 @@ pub(crate) fn changes(data: &[u8]) {
     }));
 }
 
-/// Rules of a filter, and paths that they decide about.
+/// Read rules of a filter, and paths.
 pub(crate) fn filter(data: &[u8]) {
     let (rules, paths) = halves(data);
     filters::filter(rules, paths);
 }
 
-/// Publish rules, and paths of files that they decide about.
+/// Read publish rules, and paths of files.
 fn order(data: &[u8]) {
     let (rules, paths) = halves(data);
     orders::order(rules, paths);
 }
 
-/// Lines of leaves and their digests; the same lines as those of a directory itself.
+/// Read lines of leaves and their digests; the same lines are also read as those of a directory.
 pub(crate) fn line(data: &[u8]) {
     let (text, digests) = halves(data);
-    let here = RelPath::root();
-    let _ = decode_directory(&here, text);
+    let root = RelPath::root();
+    let _ = decode_directory(&root, text);
     let _ = has_leaf(text, digests);
-    let Ok(entries) = Leaves::new(&here, text, digests).collect::<Result<Vec<_>>>() else {
+    let Ok(entries) = Leaves::new(&root, text, digests).collect::<Result<Vec<_>>>() else {
         return;
     };
     for entry in &entries {
@@ -158,7 +158,7 @@ pub(crate) fn line(data: &[u8]) {
     assert!(entries.is_sorted_by(|one, other| one.name < other.name));
 }
 
-/// A manifest and its digest column.
+/// Read a manifest and its digest column.
 pub(crate) fn manifest(data: &[u8]) {
     let (text, digests) = halves(data);
     let _ = piece_start(text);
@@ -169,35 +169,35 @@ pub(crate) fn manifest(data: &[u8]) {
     }
 }
 
-/// A message and what may be its signature; the same bytes as keys.
+/// Read a message and a possible signature; the same bytes are also read as keys.
 pub(crate) fn signature(data: &[u8]) {
     let (message, armored) = halves(data);
     if let Ok(key) = signature::verify("git", message, armored) {
         assert!(signature::verify("git", &[message, b"."].concat(), armored).is_err());
         assert!(signature::verify("file", message, armored).is_err());
-        assert_eq!(Key::parse(&key.to_string()).unwrap(), key);
+        assert_eq!(Ed25519Key::parse(&key.to_string()).unwrap(), key);
     }
     if let Some(key) = std::str::from_utf8(data)
         .ok()
-        .and_then(|it| Key::parse(it).ok())
+        .and_then(|it| Ed25519Key::parse(it).ok())
     {
-        assert_eq!(Key::parse(&key.to_string()).unwrap(), key);
+        assert_eq!(Ed25519Key::parse(&key.to_string()).unwrap(), key);
     }
     if let Ok(signer) = Signer::parse(data) {
-        let made = signer.sign("git", data).unwrap();
-        let key = signature::verify("git", data, made.as_bytes()).unwrap();
+        let armored_signature = signer.sign("git", data).unwrap();
+        let key = signature::verify("git", data, armored_signature.as_bytes()).unwrap();
         assert_eq!(key, signer.public().unwrap());
     }
 }
 
-/// A git tree.
+/// Read a git tree.
 pub(crate) fn tree(data: &[u8]) {
     let Ok(items) = decode_tree(data) else { return };
     let size: usize = items.iter().map(|item| item.name.len()).sum();
     assert!(size + items.len() * OID_BYTES <= data.len());
 }
 
-/// A delta, and the base that it is for: what stands after the delta's size, a byte.
+/// Read a delta, and its base, whose length is a byte after the delta's size.
 pub(crate) fn delta(data: &[u8]) {
     let Some((&size, rest)) = data.split_first() else {
         return;
@@ -209,13 +209,13 @@ pub(crate) fn delta(data: &[u8]) {
     if delta.size() > MADE {
         return;
     }
-    let mut made = Vec::new();
-    let whole = delta.apply(base, &mut made).is_ok();
-    assert!(made.len() <= delta.size());
-    assert!(!whole || made.len() == delta.size());
+    let mut result = Vec::new();
+    let is_ok = delta.apply(base, &mut result).is_ok();
+    assert!(result.len() <= delta.size());
+    assert!(!is_ok || result.len() == delta.size());
 }
 
-/// A zlib stream of the size that its first two bytes say.
+/// Read a zlib stream of the size in its first two bytes.
 pub(crate) fn inflate(data: &[u8]) {
     let Some((size, packed)) = data.split_first_chunk::<2>() else {
         return;
@@ -223,17 +223,17 @@ pub(crate) fn inflate(data: &[u8]) {
     let size = usize::from(u16::from_le_bytes(*size));
     let mut window = Window::new(packed);
     window.seek(0, packed.len() as u64);
-    let mut made = Vec::new();
+    let mut result = Vec::new();
     if Inflater::default()
-        .inflate(&mut window, size, &mut made)
+        .inflate(&mut window, size, &mut result)
         .is_ok()
     {
-        assert_eq!(made.len(), size);
+        assert_eq!(result.len(), size);
         assert!(window.at() <= packed.len() as u64);
     }
 }
 
-/// The records of a pack; its checksum is made right, as a hostile sender would.
+/// Read the records of a pack; its checksum is corrected, as a hostile sender would.
 pub(crate) fn pack(data: &[u8]) {
     let pack = sealed(data);
     let room = Room {
@@ -241,8 +241,13 @@ pub(crate) fn pack(data: &[u8]) {
         naming: 1 << 16,
     };
     let go_on = || false;
-    let resolved = resolve(&pack[..], &mut Here, room, &mut Budget::new(WORK, &go_on));
-    if let Ok(Outcome::Whole(objects)) = resolved {
+    let resolved = resolve(
+        &pack[..],
+        &mut OneBase,
+        room,
+        &mut Budget::new(WORK, &go_on),
+    );
+    if let Ok(Resolution::Whole(objects)) = resolved {
         for place in objects.places() {
             assert!(objects.contains(&place.oid));
             assert!(place.offset < data.len() as u64);
@@ -250,26 +255,26 @@ pub(crate) fn pack(data: &[u8]) {
     }
 }
 
-/// With the checksum that belongs at the end.
+/// Append the correct checksum.
 fn sealed(data: &[u8]) -> Vec<u8> {
     let mut sum = Checksum::default();
     sum.update(data);
     [data, &sum.finish()].concat()
 }
 
-/// What a thin pack may be based on.
+/// The base of thin packs.
 const BASE: &[u8] = b"a line of text, and another one";
 
-struct Here;
+struct OneBase;
 
-impl Bases for Here {
+impl Bases for OneBase {
     fn find(&mut self, oid: &Oid) -> Result<Option<Object>> {
         let (kind, content) = (Kind::Blob, BASE.to_vec());
         Ok((*oid == Oid::of(kind, BASE)?).then_some(Object { kind, content }))
     }
 }
 
-/// The index of a pack.
+/// Read the index of a pack.
 pub(crate) fn index(data: &[u8]) {
     let Ok(mut index) = Index::open(data) else {
         return;
@@ -282,8 +287,8 @@ pub(crate) fn index(data: &[u8]) {
     let _ = (index.check(), index.order());
 }
 
-/// Two snapshots over the same objects, each after its size in two bytes; an id stands for the
-/// object with the number of its first byte.
+/// Read two snapshots over the same objects, each after its size in two bytes; the first byte of
+/// an id is the number of its object.
 pub(crate) fn snapshot(data: &[u8]) {
     let objects = Numbered::cut(data);
     let root = |number: u8| Oid::new([number; OID_BYTES]);
@@ -300,9 +305,9 @@ pub(crate) fn snapshot(data: &[u8]) {
     }
     let _ = check_hardlinks(&at(0), ENTRIES);
     let mut comparison = Comparison::new((at(0), ENTRIES), (at(1), ENTRIES));
-    let mut seen = Seen::default();
-    while let Ok(false) = comparison.advance(&mut seen) {
-        seen.full = false;
+    let mut paths = MetPaths::default();
+    while let Ok(false) = comparison.advance(&mut paths) {
+        paths.full = false;
     }
 }
 
@@ -326,17 +331,19 @@ impl Numbered {
 
 impl ObjectReader for &Numbered {
     fn read(&self, oid: &Oid, _: Kind) -> Result<Vec<u8>> {
-        let found = self.0.get(&oid.first());
-        found.cloned().ok_or_else(|| Error::Lent("not here".into()))
+        let object = self.0.get(&oid.first());
+        object
+            .cloned()
+            .ok_or_else(|| Error::Lent("not here".into()))
     }
 }
 
 #[derive(Default)]
-struct Seen {
+struct MetPaths {
     full: bool,
 }
 
-impl Sink for Seen {
+impl Sink for MetPaths {
     fn is_full(&self) -> bool {
         self.full
     }

@@ -1,11 +1,13 @@
-//! Publish rules: a pattern matches as its definition says, and the short way to a stage gives the
-//! stage of the placement.
+//! Checks publish rules: a pattern matches by its definition, and `stage` gives the stage of
+//! `placement`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-use huai_format::layout::{Layout, Listing};
-use huai_format::order::{Lookup, Marker, Order, Pattern, Profile, Rule, Table, first};
+use huai_format::layout::{Layout, ListingText};
+use huai_format::order::{
+    Marker, NameLookup, Order, Profile, StagePattern, StageRule, Table, first,
+};
 use huai_format::path::{RelPath, basename, parent, path_order};
 use huai_format::snapshot::Snapshot;
 
@@ -13,10 +15,10 @@ use super::model::Objects;
 
 const RULES: usize = 24;
 const PATHS: usize = 32;
-/// Bytes of a pattern or path: what the definition costs grows with its components.
+/// The longest pattern or path: the cost of the definition grows with its components.
 const LONG: usize = 40;
 
-/// A line: what its first byte says, and the text behind it.
+/// A line: the kind in its first byte, and its text.
 struct Line<'a> {
     group: u8,
     stage: u8,
@@ -24,7 +26,7 @@ struct Line<'a> {
     text: &'a [u8],
 }
 
-/// Rules, a line each, and paths of files.
+/// Read rules, one per line, and paths of files.
 pub(crate) fn order(rules: &[u8], paths: &[u8]) {
     let mut lines: Vec<_> = lines(rules).take(RULES).map(line).collect();
     lines.sort_by_key(|line| line.group);
@@ -41,7 +43,7 @@ pub(crate) fn order(rules: &[u8], paths: &[u8]) {
             reader: &objects,
             tree,
         };
-        Order::new(table(&lines), Lookup::new(snapshot, 1 << 20))
+        Order::new(table(&lines), NameLookup::new(snapshot, 1 << 20))
     };
     let (mut quick, mut whole) = (order(), order());
     for path in &paths {
@@ -59,7 +61,7 @@ pub(crate) fn order(rules: &[u8], paths: &[u8]) {
     }
 }
 
-/// The groups: volatile, stated, generic, and two profiles; then markers, and tops that are stated.
+/// The kinds of lines: volatile, stated, generic, two profiles, markers, assigned tops.
 const PLACES: u8 = 5;
 const MARKERS: Range<u8> = 5..7;
 
@@ -104,18 +106,18 @@ fn table(lines: &[Line<'_>]) -> Table {
     }
 }
 
-fn rule(line: &Line<'_>) -> Rule {
-    Rule {
+fn rule(line: &Line<'_>) -> StageRule {
+    StageRule {
         pattern: pattern(line),
         stage: line.stage,
     }
 }
 
-fn pattern(line: &Line<'_>) -> Pattern {
-    Pattern::new(line.text.split(|&byte| byte == b'/'), line.symlinks)
+fn pattern(line: &Line<'_>) -> StagePattern {
+    StagePattern::new(line.text.split(|&byte| byte == b'/'), line.symlinks)
 }
 
-/// A snapshot in which these are files, but for those that others are below.
+/// Make a snapshot of these files, except those with others below them.
 fn tree_of(paths: &BTreeSet<Vec<u8>>, mut objects: &Objects) -> huai_format::git::oid::Oid {
     let mut listings: BTreeMap<Vec<u8>, BTreeSet<&[u8]>> =
         BTreeMap::from([(vec![], BTreeSet::new())]);
@@ -140,7 +142,7 @@ fn tree_of(paths: &BTreeSet<Vec<u8>>, mut objects: &Objects) -> huai_format::git
             .flat_map(|name| [&name[..], b"\t1\t1\n"].concat())
             .collect();
         let digests = vec![0; names.len() * 32];
-        let listing = Listing {
+        let listing = ListingText {
             path,
             attributes: b"1",
             leaves: &leaves,
@@ -151,14 +153,14 @@ fn tree_of(paths: &BTreeSet<Vec<u8>>, mut objects: &Objects) -> huai_format::git
     layout.finish(&mut objects).unwrap()
 }
 
-/// A pattern matches what its definition says.
+/// Check that a pattern matches by its definition.
 fn as_defined(line: &Line<'_>, path: &[u8]) {
     let parts: Vec<_> = line.text.split(|&byte| byte == b'/').collect();
     let names: Vec<_> = path.split(|&byte| byte == b'/').collect();
     for symlink in [false, true] {
-        let found = first([&pattern(line)], path, symlink).is_some();
+        let is_match = first([&pattern(line)], path, symlink).is_some();
         let defined = (symlink || !line.symlinks) && fits(&parts, &names);
-        assert_eq!(found, defined, "{:?} {path:?}", line.text);
+        assert_eq!(is_match, defined, "{:?} {path:?}", line.text);
     }
 }
 
@@ -174,7 +176,7 @@ fn fits(parts: &[&[u8]], names: &[&[u8]]) -> bool {
     }
 }
 
-/// `*` stands for any bytes of a name, `?` for one.
+/// Match a glob in which `*` stands for any bytes of a name, and `?` for one.
 fn is_like(glob: &[u8], name: &[u8]) -> bool {
     let mut ends = vec![false; name.len() + 1];
     ends[0] = true;
@@ -198,7 +200,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|line| !line.is_empty())
 }
 
-/// One of names that are written without an escape.
+/// Parse a path whose names need no escape.
 fn path(line: &[u8]) -> Option<Vec<u8>> {
     let path = RelPath::parse(&line[..line.len().min(LONG)]).ok()?;
     let is_plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'"');

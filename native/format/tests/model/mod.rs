@@ -1,6 +1,6 @@
-//! A tree in memory, what may happen to it, and the objects that describe it.
+//! A tree in memory, the changes to it, and the objects that describe it.
 //!
-//! Shared by the test of amending and by the fuzzers.
+//! Used by the test of amending and by the fuzzers.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(dead_code, reason = "no test uses all of it")]
@@ -13,7 +13,7 @@ use huai_format::crc::crc32;
 use huai_format::error::{Error, Result};
 use huai_format::git::object::Kind;
 use huai_format::git::oid::Oid;
-use huai_format::layout::{Layout, Listing};
+use huai_format::layout::{Layout, ListingText};
 use huai_format::limits::PIECE_LINES;
 use huai_format::objects::{ObjectReader, ObjectWriter};
 use huai_format::path::{basename, parent, path_order};
@@ -21,7 +21,7 @@ use huai_format::totals::Totals;
 
 pub(crate) type Path = Vec<u8>;
 
-/// Objects in memory, how often one was written, and how often one was asked for that is not here.
+/// Objects in memory, with counts of repeated writes and of reads of missing objects.
 #[derive(Default)]
 pub(crate) struct Objects {
     pub(crate) held: RefCell<HashMap<Oid, (Kind, Vec<u8>)>>,
@@ -51,13 +51,13 @@ impl ObjectWriter for &Objects {
     }
 }
 
-/// The entries of a tree: leaves by name, each with a number that stands for its attributes.
+/// The entries of a tree: leaves by name, each with a number in place of its attributes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Model {
     pub(crate) directories: BTreeMap<Path, BTreeMap<Path, u32>>,
 }
 
-/// An operation; numbers choose where.
+/// A change; numbers select the place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change {
     Write(usize, usize, u32),
@@ -82,12 +82,12 @@ impl Model {
         Some(join(&path, name))
     }
 
-    /// A whole listing's layout.
+    /// Write the layout of a complete listing.
     pub(crate) fn tree(&self, mut writer: &Objects) -> Oid {
         let mut layout = Layout::default();
         for path in self.in_order() {
             let (leaves, digests) = lines(self.directories[&path].iter());
-            let listing = Listing {
+            let listing = ListingText {
                 path: &path,
                 attributes: b"1",
                 leaves: &leaves,
@@ -117,7 +117,7 @@ impl Model {
         self.directories.retain(|path, _| !inside(path));
     }
 
-    /// Does it; the paths that were touched.
+    /// Apply a change; returns the touched paths.
     pub(crate) fn change(&mut self, change: Change) -> Vec<Path> {
         match change {
             Change::Write(number, name, value) => {
@@ -167,7 +167,7 @@ impl Model {
         }
     }
 
-    /// Makes a directory, maybe where a leaf is.
+    /// Make a directory, replacing a leaf if there is one.
     fn make(&mut self, number: usize, name: usize, leaves: usize) -> Vec<Path> {
         let path = join(&self.directory(number), &word(name));
         if self.directories.contains_key(&path) {
@@ -182,7 +182,7 @@ impl Model {
         touched
     }
 
-    /// Removes most leaves of a directory.
+    /// Remove most leaves of a directory.
     fn thin(&mut self, number: usize, step: usize) -> Vec<Path> {
         let path = self.directory(number);
         let mut touched = vec![];
@@ -196,33 +196,35 @@ impl Model {
         touched
     }
 
-    /// Return what a look at the touched paths would say of them.
+    /// Return the amendments for touched paths.
     pub(crate) fn amendments(&self, touched: &BTreeSet<Path>) -> Vec<Amendment> {
-        let mut asked: BTreeMap<Path, BTreeSet<Path>> = BTreeMap::from([(vec![], BTreeSet::new())]);
+        let mut names_by_directory: BTreeMap<Path, BTreeSet<Path>> =
+            BTreeMap::from([(vec![], BTreeSet::new())]);
         for path in touched {
             let mut path = &path[..];
             if self.directories.contains_key(path) {
-                asked.entry(path.to_vec()).or_default();
+                names_by_directory.entry(path.to_vec()).or_default();
             }
             while !path.is_empty() {
                 let above = parent(path);
                 if self.directories.contains_key(above) {
-                    let names = asked.entry(above.to_vec()).or_default();
+                    let names = names_by_directory.entry(above.to_vec()).or_default();
                     names.insert(basename(path).to_vec());
                 }
                 path = above;
             }
         }
-        let mut amendments: Vec<_> = asked
+        let mut amendments: Vec<_> = names_by_directory
             .into_iter()
             .map(|(path, names)| {
-                let here = &self.directories[&path];
+                let present = &self.directories[&path];
                 let (directories, others): (BTreeSet<_>, BTreeSet<_>) = names
                     .into_iter()
                     .partition(|name| self.directories.contains_key(&join(&path, name)));
-                let (found, gone): (BTreeSet<_>, BTreeSet<_>) =
-                    others.into_iter().partition(|name| here.contains_key(name));
-                let (leaves, digests) = lines(found.iter().map(|name| (name, &here[name])));
+                let (found, gone): (BTreeSet<_>, BTreeSet<_>) = others
+                    .into_iter()
+                    .partition(|name| present.contains_key(name));
+                let (leaves, digests) = lines(found.iter().map(|name| (name, &present[name])));
                 Amendment {
                     path,
                     attributes: b"1".to_vec(),
@@ -239,7 +241,7 @@ impl Model {
     }
 }
 
-/// Lines and digests; some have none, and some are symlinks.
+/// Format lines and digests; some have no digest, and some are symlinks.
 fn lines<'a>(leaves: impl Iterator<Item = (&'a Path, &'a u32)>) -> (Vec<u8>, Vec<u8>) {
     let (mut text, mut digests) = (Vec::new(), Vec::new());
     for (name, value) in leaves {
@@ -271,17 +273,17 @@ pub(crate) fn word(number: usize) -> Path {
     format!("{:05x}", number.wrapping_mul(2_654_435_761) % 0xf_ffff).into_bytes()
 }
 
-/// A name that does not begin a piece by itself.
+/// Return true if a name does not begin a piece by itself.
 fn is_dull(name: &[u8]) -> bool {
     let begins = |start: &[u8]| usize::try_from(crc32(start)).unwrap() % PIECE_LINES < 8;
     !begins(name) && !begins(&[name, b"/"].concat())
 }
 
-/// A tree of large directories of several kinds.
+/// Make a tree with large directories of several kinds.
 pub(crate) fn planted(kind: u8) -> Model {
     let mut model = Model::default();
-    let wanted = |number: &usize| kind != 3 || is_dull(&word(*number));
-    let numbers: Vec<_> = (0..6000).filter(wanted).collect();
+    let is_used = |number: &usize| kind != 3 || is_dull(&word(*number));
+    let numbers: Vec<_> = (0..6000).filter(is_used).collect();
     let leaves = |count: usize| -> BTreeMap<Path, u32> {
         let some = numbers.iter().take(count);
         some.map(|number| (word(*number), u32::try_from(*number).unwrap()))

@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use huai_tree::candidates::{Candidates, Here, Kind, Mode, Row, Seen, Span, Stated};
-use huai_tree::compare::differing::{Attribute, Attributes};
+use huai_tree::candidates::{
+    Candidates, EntryKind, LocalState, LocalStatus, Row, Span, Stated, StatedMode,
+};
+use huai_tree::compare::differing::{Attribute, AttributeSet};
 use huai_tree::sys::error::{Errno, Error};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -67,9 +69,9 @@ pub(crate) fn stated(
     let py = entry.py();
     let field = |number: usize| entry.get_item(number);
     let (kind, before) = match entry.len() {
-        DIRECTORY_FIELDS => (Kind::Directory, 1),
-        SYMLINK_FIELDS => (Kind::Symlink, 2),
-        _ => (Kind::File, 2),
+        DIRECTORY_FIELDS => (EntryKind::Directory, 1),
+        SYMLINK_FIELDS => (EntryKind::Symlink, 2),
+        _ => (EntryKind::File, 2),
     };
     let (mut size, mut other, mut digest) = (0, Span::default(), Span::default());
     let mut put = |bytes: &[u8], known: Option<Span>| {
@@ -77,12 +79,12 @@ pub(crate) fn stated(
         span.map_err(|errno| full(py, errno))
     };
     match kind {
-        Kind::Directory => {}
-        Kind::Symlink => {
+        EntryKind::Directory => {}
+        EntryKind::Symlink => {
             let target = field(1)?;
             other = put(target.extract()?, known.map(|each| each.other))?;
         }
-        Kind::File => {
+        EntryKind::File => {
             size = field(1)?.extract()?;
             let (link, content) = (field(6)?, field(7)?);
             if let Some(link) = link.extract::<Option<&[u8]>>()? {
@@ -107,7 +109,7 @@ pub(crate) fn stated(
 }
 
 /// Of a `Reduced` mode, a `Kept` one, or a plain number.
-fn mode(mode: &Bound<'_, PyAny>) -> PyResult<Mode> {
+fn mode(mode: &Bound<'_, PyAny>) -> PyResult<StatedMode> {
     let bits = mode.extract()?;
     let is_plain = mode.is_exact_instance_of::<PyInt>();
     let stated = if is_plain {
@@ -115,7 +117,7 @@ fn mode(mode: &Bound<'_, PyAny>) -> PyResult<Mode> {
     } else {
         mode.getattr_opt(intern!(mode.py(), "stated"))?
     };
-    Ok(Mode {
+    Ok(StatedMode {
         bits,
         kept: !is_plain && stated.is_none(),
         stated: stated.map_or(Ok(bits), |stated| stated.extract())?,
@@ -143,22 +145,22 @@ pub(crate) fn push(table: &mut Candidates, candidate: &Bound<'_, PyTuple>) -> Py
             let have = stated(table, &have, None)?;
             something(&have, links, inode)
         }
-        None if special => Here::Something {
-            seen: Seen {
+        None if special => LocalState::Something {
+            seen: LocalStatus {
                 links,
                 device: inode.0,
                 inode: inode.1,
-                ..Seen::of(None)
+                ..LocalStatus::of(None)
             },
             target: Span::default(),
             named: true,
         },
-        None => Here::Nothing,
+        None => LocalState::Nothing,
     };
     place(py, table, (path, wanted, past), here)?;
-    let digest = table.put(&digest.unwrap_or_default());
+    let digest = table.add_text(&digest.unwrap_or_default());
     let digest = digest.map_err(|errno| full(py, errno))?;
-    let mut found = Attributes::default();
+    let mut found = AttributeSet::default();
     for name in differing {
         let known = ATTRIBUTES.iter().find(|(each, _)| *each == name);
         let (_, attribute) = known.ok_or_else(|| PyValueError::new_err(name))?;
@@ -172,9 +174,9 @@ pub(crate) fn push(table: &mut Candidates, candidate: &Bound<'_, PyTuple>) -> Py
 }
 
 /// What Python says is there.
-fn something(have: &Stated, links: u32, (device, inode): (u64, u64)) -> Here {
-    Here::Something {
-        seen: Seen {
+fn something(have: &Stated, links: u32, (device, inode): (u64, u64)) -> LocalState {
+    LocalState::Something {
+        seen: LocalStatus {
             mode: have.mode.bits,
             links,
             user: have.owner,
@@ -183,7 +185,7 @@ fn something(have: &Stated, links: u32, (device, inode): (u64, u64)) -> Here {
             mtime: have.mtime,
             device,
             inode,
-            ..Seen::of(Some(have.kind))
+            ..LocalStatus::of(Some(have.kind))
         },
         target: have.other,
         named: true,
@@ -195,14 +197,14 @@ pub(crate) fn place(
     py: Python<'_>,
     table: &mut Candidates,
     (path, wanted, past): Place<'_>,
-    here: Here,
+    here: LocalState,
 ) -> PyResult<()> {
     let wanted = wanted
         .map(|wanted| stated(table, &wanted, None))
         .transpose()?;
     let past = past.iter().map(|each| stated(table, each, wanted.as_ref()));
     let past = past.collect::<PyResult<Vec<_>>>()?;
-    let path = table.put(&path).map_err(|errno| full(py, errno))?;
+    let path = table.add_text(&path).map_err(|errno| full(py, errno))?;
     table.push(path, wanted, &past, here);
     Ok(())
 }
@@ -226,11 +228,11 @@ impl Shown {
         let past = PyTuple::new(py, past.collect::<PyResult<Vec<_>>>()?)?;
         let wanted = row.wanted.map(|wanted| self.entry(py, &path, &wanted));
         let have = self.have(py, &path, row)?;
-        let (links, inode) = match table.here(row) {
-            Here::Something { seen, .. } => (seen.links, (seen.device, seen.inode)),
-            Here::Unknown | Here::Nothing => (1, (0, 0)),
+        let (links, inode) = match table.local(row) {
+            LocalState::Something { seen, .. } => (seen.links, (seen.device, seen.inode)),
+            LocalState::Unknown | LocalState::Nothing => (1, (0, 0)),
         };
-        let special = matches!(table.here(row), Here::Something { .. }) && have.is_none();
+        let special = matches!(table.local(row), LocalState::Something { .. }) && have.is_none();
         let digest = self.bytes(py, row.digest);
         let differing = differing(py, row.differing)?;
         self.types.candidate.bind(py).call1((
@@ -285,16 +287,16 @@ impl Shown {
         let mtime = entry.mtime;
         let other = self.bytes(py, entry.other);
         match entry.kind {
-            Kind::File => {
+            EntryKind::File => {
                 let digest = self.bytes(py, entry.digest);
                 let fields = (path, entry.size, mtime, mode, owner, group, other, digest);
                 types.file.bind(py).call1(fields)
             }
-            Kind::Directory => {
+            EntryKind::Directory => {
                 let fields = (path, mtime, mode, owner, group);
                 types.directory.bind(py).call1(fields)
             }
-            Kind::Symlink => {
+            EntryKind::Symlink => {
                 let target = PyBytes::new(py, self.table.bytes(entry.other));
                 let fields = (path, target, mtime, mode, owner, group);
                 types.symlink.bind(py).call1(fields)
@@ -308,11 +310,11 @@ impl Shown {
         path: &Bound<'py, PyBytes>,
         row: &Row,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Here::Something {
+        let LocalState::Something {
             seen,
             target,
             named,
-        } = *self.table.here(row)
+        } = *self.table.local(row)
         else {
             return Ok(None);
         };
@@ -332,15 +334,15 @@ impl Shown {
         };
         let (mtime, mode) = (seen.mtime, seen.mode);
         let have = match kind {
-            Kind::File => {
+            EntryKind::File => {
                 let fields = (path, seen.size, mtime, mode, owner, group);
                 types.file.bind(py).call1(fields)
             }
-            Kind::Directory => types
+            EntryKind::Directory => types
                 .directory
                 .bind(py)
                 .call1((path, mtime, mode, owner, group)),
-            Kind::Symlink => {
+            EntryKind::Symlink => {
                 let target = PyBytes::new(py, self.table.bytes(target));
                 let fields = (path, target, mtime, mode, owner, group);
                 types.symlink.bind(py).call1(fields)
@@ -351,7 +353,7 @@ impl Shown {
 }
 
 /// The names of what differs.
-fn differing(py: Python<'_>, found: Attributes) -> PyResult<Bound<'_, PyFrozenSet>> {
+fn differing(py: Python<'_>, found: AttributeSet) -> PyResult<Bound<'_, PyFrozenSet>> {
     let names = ATTRIBUTES.iter().filter(|(_, each)| found.has(*each));
     PyFrozenSet::new(py, names.map(|(name, _)| *name))
 }

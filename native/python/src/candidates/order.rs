@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::sync::MutexGuard;
 
 use huai_format::error::Error;
-use huai_format::order::{self, Lookup, Marker, Order, Pattern, Profile, Rule, Table, first};
+use huai_format::order::{
+    self, Marker, NameLookup, Order, Profile, StagePattern, StageRule, Table, first,
+};
 use huai_tree::sys::stop::Stop;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -29,8 +31,8 @@ type Placed = (u8, Option<usize>, Option<usize>);
 /// Top, profile, which of its lists of markers is there.
 type Found<'py> = (Bound<'py, PyBytes>, usize, Option<usize>);
 
-fn pattern((components, symlinks): PatternRow) -> Pattern {
-    Pattern::new(components.iter().map(Vec::as_slice), symlinks)
+fn pattern((components, symlinks): PatternRow) -> StagePattern {
+    StagePattern::new(components.iter().map(Vec::as_slice), symlinks)
 }
 
 /// Files and symlinks: of each its path, and whether it is a symlink.
@@ -53,7 +55,7 @@ fn stages<'a>(
 
 /// Patterns of publish rules.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct PublishPatterns(Vec<Pattern>);
+pub(crate) struct PublishPatterns(Vec<StagePattern>);
 
 #[pymethods]
 impl PublishPatterns {
@@ -89,7 +91,7 @@ impl PublishOrder {
         assigned: HashMap<Vec<u8>, Option<usize>>,
     ) -> PyResult<Self> {
         let (reader, tree, limit) = lent;
-        let rule = |(row, stage)| Rule {
+        let rule = |(row, stage)| StageRule {
             pattern: pattern(row),
             stage,
         };
@@ -101,7 +103,7 @@ impl PublishOrder {
             profiles: profiles.into_iter().map(profile).collect(),
             assigned,
         };
-        let lookup = Lookup::new(snapshot(reader, &tree)?, limit);
+        let lookup = NameLookup::new(snapshot(reader, &tree)?, limit);
         Ok(Self(Guarded::new(Order::new(table, lookup))))
     }
 

@@ -27,7 +27,8 @@ impl Plan {
 
     /// What a stage is asked for, as the engine takes it.
     pub(crate) fn asked(&self) -> impl Iterator<Item = (&[u8], bool)> {
-        (0..self.planned.len()).filter_map(|place| self.planned.asked(&self.shown.table, place))
+        (0..self.planned.len())
+            .filter_map(|place| self.planned.staged_path(&self.shown.table, place))
     }
 }
 
@@ -42,7 +43,7 @@ impl Plan {
         py: Python<'py>,
         place: usize,
     ) -> PyResult<(Bound<'py, PyBytes>, bool)> {
-        let found = self.planned.asked(&self.shown.table, place);
+        let found = self.planned.staged_path(&self.shown.table, place);
         let (path, symlink) = found.ok_or_else(|| PyIndexError::new_err("no such leaf"))?;
         Ok((PyBytes::new(py, path), symlink))
     }

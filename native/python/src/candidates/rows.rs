@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use huai_tree::candidates::{Candidates, Here, Kind, Number, Row, Seen, Span, parents};
-use huai_tree::hashing::hash::Digest;
+use huai_tree::candidates::{
+    Candidates, EntryKind, LocalState, LocalStatus, Number, Row, Span, parents,
+};
+use huai_tree::hashing::hash::Blake3Digest;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PySlice, PyTuple};
@@ -79,7 +81,7 @@ impl Rows {
     /// The digest of each, of files; None: it is not known.
     fn digests<'py>(&self, py: Python<'py>) -> Vec<Option<Bound<'py, PyBytes>>> {
         let digests = self.chosen.digests();
-        let digest = |digest: Option<Digest>| digest.map(|digest| PyBytes::new(py, &digest));
+        let digest = |digest: Option<Blake3Digest>| digest.map(|digest| PyBytes::new(py, &digest));
         digests.map(digest).collect()
     }
 
@@ -174,20 +176,20 @@ impl<'py> FromPyObject<'_, 'py> for TableRows {
 /// Adds an entry, a removal, or a path of which no more is known.
 fn put(table: &mut Candidates, item: &Bound<'_, PyAny>) -> PyResult<()> {
     let mut path = item.clone();
-    let (mut wanted, mut here) = (None, Here::Nothing);
+    let (mut wanted, mut here) = (None, LocalState::Nothing);
     if let Ok(fields) = item.cast::<PyTuple>() {
         path = fields.get_item(0)?;
         if fields.len() > REMOVAL_FIELDS {
             wanted = Some(stated(table, fields, None)?);
         } else if fields.get_item(1)?.extract()? {
-            here = Here::Something {
-                seen: Seen::of(Some(Kind::Directory)),
+            here = LocalState::Something {
+                seen: LocalStatus::of(Some(EntryKind::Directory)),
                 target: Span::default(),
                 named: true,
             };
         }
     }
-    let path = table.put(path.cast::<PyBytes>()?.as_bytes());
+    let path = table.add_text(path.cast::<PyBytes>()?.as_bytes());
     let path = path.map_err(|errno| full(item.py(), errno))?;
     table.push(path, wanted, &[], here);
     Ok(())

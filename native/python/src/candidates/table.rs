@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use huai_format::diff::Comparison;
 use huai_format::path::parent;
-use huai_tree::candidates::{self, Changes, Here, Kind, Row, Stated, survey};
+use huai_tree::candidates::{self, Changes, EntryKind, LocalState, Row, Stated, survey};
 use huai_tree::compare::differing::Attribute;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -64,7 +64,7 @@ impl Candidates {
     /// Add paths that are to be looked at.
     fn add(&self, py: Python<'_>, places: Vec<Place<'_>>) -> PyResult<()> {
         let mut places = places.into_iter();
-        self.change(|table| places.try_for_each(|each| place(py, table, each, Here::Unknown)))
+        self.change(|table| places.try_for_each(|each| place(py, table, each, LocalState::Unknown)))
     }
 
     /// Add all paths in which two snapshots differ, through one filter; the directories that moved.
@@ -185,7 +185,7 @@ impl Candidates {
     /// What the content at a place is to be taken for.
     fn set_digest(&self, py: Python<'_>, place: usize, digest: &[u8]) -> PyResult<()> {
         self.change(|table| {
-            let digest = table.put(digest).map_err(|errno| full(py, errno))?;
+            let digest = table.add_text(digest).map_err(|errno| full(py, errno))?;
             if let Some(row) = table.rows_mut().get_mut(place) {
                 row.digest = digest;
             }
@@ -253,7 +253,7 @@ impl Candidates {
     /// The candidates with a file that shares its inode.
     fn shared<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let is_shared = |table: &candidates::Candidates, row: &Row| {
-            links(table, row) > 1 && table.here(row).kind() == Some(Kind::File)
+            links(table, row) > 1 && table.local(row).kind() == Some(EntryKind::File)
         };
         self.chosen(py, is_shared)
     }
@@ -275,7 +275,7 @@ impl Candidates {
     fn symlinks<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let is_symlink = |_: &candidates::Candidates, row: &Row| {
             row.wanted
-                .is_some_and(|wanted| wanted.kind == Kind::Symlink)
+                .is_some_and(|wanted| wanted.kind == EntryKind::Symlink)
         };
         self.chosen(py, is_symlink)
     }
@@ -286,10 +286,10 @@ impl Candidates {
         let shown = self.shown()?;
         let table = &shown.table;
         let is_source = |row: &&Row| {
-            table.here(row).kind() == Some(Kind::File)
+            table.local(row).kind() == Some(EntryKind::File)
                 && table
-                    .here(row)
-                    .seen()
+                    .local(row)
+                    .status()
                     .is_some_and(|seen| sizes.contains(&seen.size))
         };
         let found = table.rows().iter().filter(is_source).map(|row| {
@@ -307,7 +307,7 @@ impl Candidates {
         let missing = table
             .rows()
             .iter()
-            .filter(|row| matches!(table.here(row), Here::Nothing));
+            .filter(|row| matches!(table.local(row), LocalState::Nothing));
         let extra = table.rows().iter().filter(|row| row.wanted.is_none());
         Ok((missing.count(), extra.count()))
     }
@@ -358,7 +358,7 @@ fn places(table: &candidates::Candidates, is_meant: impl Fn(&Row) -> bool) -> Ve
 }
 
 fn links(table: &candidates::Candidates, row: &Row) -> u32 {
-    table.here(row).seen().map_or(1, |seen| seen.links)
+    table.local(row).status().map_or(1, |seen| seen.links)
 }
 
 /// The directory that a row shows to be missing, or perhaps missing.
@@ -369,8 +369,8 @@ fn expected<'a>(table: &'a candidates::Candidates, row: &'a Row) -> Option<&'a [
         return None;
     }
     let path = table.path(row);
-    let here = table.here(row).kind();
-    let is_directory = |kind| kind == Kind::Directory;
+    let here = table.local(row).kind();
+    let is_directory = |kind| kind == EntryKind::Directory;
     if here.is_some_and(is_directory) {
         return None;
     }

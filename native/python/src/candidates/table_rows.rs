@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use huai_tree::candidates::survey::Numbers;
-use huai_tree::candidates::{Candidates, Kind, Number, Row, Stated};
-use huai_tree::hashing::hash::Digest;
-use huai_tree::publish::{Attributes, Directory, File, Leaf, Link, Remove, Symlink};
-use huai_tree::stage::arrived::Key;
-use huai_tree::stage::verify::Wanted;
+use huai_tree::candidates::{Candidates, EntryKind, Number, Row, Stated};
+use huai_tree::hashing::hash::Blake3Digest;
+use huai_tree::publish::{Attributes, Leaf, Link, PublishedFile, Remove, Symlink, WantedDirectory};
+use huai_tree::stage::arrived::FileKey;
+use huai_tree::stage::verify::FileMetadata;
 /// Some rows of a table, in an order of their own.
 #[derive(Clone)]
 pub(crate) struct TableRows {
@@ -60,7 +60,7 @@ impl TableRows {
     }
 
     pub(crate) fn is_directory(&self, row: &Row) -> bool {
-        self.table.here(row).kind() == Some(Kind::Directory)
+        self.table.local(row).kind() == Some(EntryKind::Directory)
     }
 
     /// Each with what is wanted there.
@@ -69,31 +69,31 @@ impl TableRows {
             .filter_map(|row| Some((self.table.path(row), row.wanted?)))
     }
 
-    fn digest(&self, wanted: &Stated) -> Option<Digest> {
+    fn digest(&self, wanted: &Stated) -> Option<Blake3Digest> {
         self.table.bytes(wanted.digest).try_into().ok()
     }
 
-    pub(crate) fn digests(&self) -> impl Iterator<Item = Option<Digest>> {
+    pub(crate) fn digests(&self) -> impl Iterator<Item = Option<Blake3Digest>> {
         self.entries().map(|(_, wanted)| self.digest(&wanted))
     }
 
     /// What tells each file from any other.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = FileKey> {
         self.entries().map(|(path, wanted)| {
             let digest = self.digest(&wanted);
-            Key::of(path, wanted.size, wanted.mtime, digest.as_ref())
+            FileKey::of(path, wanted.size, wanted.mtime, digest.as_ref())
         })
     }
 
     /// Digest and size of each file with a digest, and its place.
-    pub(crate) fn contents(&self) -> impl Iterator<Item = (Digest, u64, usize)> {
+    pub(crate) fn contents(&self) -> impl Iterator<Item = (Blake3Digest, u64, usize)> {
         let entries = self.entries().enumerate();
         entries.filter_map(|(place, (_, wanted))| Some((self.digest(&wanted)?, wanted.size, place)))
     }
 
     /// The metadata of each file.
-    pub(crate) fn wanted(&self) -> impl Iterator<Item = Wanted> {
-        self.entries().map(|(path, wanted)| Wanted {
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = FileMetadata> {
+        self.entries().map(|(path, wanted)| FileMetadata {
             path: path.to_vec(),
             size: wanted.size,
             mtime: wanted.mtime,
@@ -108,9 +108,9 @@ impl TableRows {
             .map(|(_, wanted)| self.table.attributes(&wanted, numbers))
     }
 
-    pub(crate) fn files(&self, numbers: &Numbers) -> impl Iterator<Item = File> {
+    pub(crate) fn files(&self, numbers: &Numbers) -> impl Iterator<Item = PublishedFile> {
         let entries = self.entries().zip(self.attributes(numbers));
-        entries.map(|((path, _), attributes)| File {
+        entries.map(|((path, _), attributes)| PublishedFile {
             path: path.to_vec(),
             attributes,
         })
@@ -120,8 +120,8 @@ impl TableRows {
     pub(crate) fn leaves(&self, numbers: &Numbers) -> Vec<Leaf> {
         let entries = self.entries().zip(self.files(numbers));
         let leaf = |((_, wanted), file): ((_, Stated), _)| match wanted.kind {
-            Kind::Symlink => Leaf::Symlink(file),
-            Kind::File | Kind::Directory => Leaf::File(file),
+            EntryKind::Symlink => Leaf::Symlink(file),
+            EntryKind::File | EntryKind::Directory => Leaf::File(file),
         };
         entries.map(leaf).collect()
     }
@@ -138,7 +138,7 @@ impl TableRows {
 
     pub(crate) fn symlinks(&self, numbers: &Numbers) -> Vec<Symlink> {
         let entries = self.entries().zip(self.files(numbers));
-        let symlink = |((_, wanted), file): ((_, Stated), File)| Symlink {
+        let symlink = |((_, wanted), file): ((_, Stated), PublishedFile)| Symlink {
             path: file.path,
             target: self.other(&wanted),
             attributes: file.attributes,
@@ -151,8 +151,8 @@ impl TableRows {
     }
 
     /// Directories; of those that are only a path, no attributes are known.
-    pub(crate) fn directories(&self, numbers: &Numbers) -> Vec<Directory> {
-        let directory = |row: &Row| Directory {
+    pub(crate) fn directories(&self, numbers: &Numbers) -> Vec<WantedDirectory> {
+        let directory = |row: &Row| WantedDirectory {
             path: self.table.path(row).to_vec(),
             attributes: row
                 .wanted

@@ -6,14 +6,14 @@ use huai_format::entry_limit::EntryLimit;
 use huai_format::level::Walk;
 use huai_format::manifest::Listing;
 use huai_format::path::RelPath;
-use huai_format::selection::{Modes, Selection, Source};
+use huai_format::selection::{ListingSource, Modes, Selection};
 use huai_format::shared::Shared;
 use huai_tree::candidates::TableFindings;
-use huai_tree::compare::findings::{Findings, Sink};
+use huai_tree::compare::findings::{FindingSink, Findings};
 use huai_tree::compare::scope::Scope;
-use huai_tree::compare::{self, Options};
+use huai_tree::compare::{self, ComparisonOptions};
 use huai_tree::sys::error::Errno;
-use huai_tree::walk::owners::Kind;
+use huai_tree::walk::owners::OwnerKind;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -79,7 +79,7 @@ impl TreeComparison {
         let (filters, modes) = selection;
         let modes = modes_of(modes);
         let (top, apart, after) = scope;
-        let options = Options {
+        let options = ComparisonOptions {
             scope: Scope { top, apart, after },
             modes,
             owners: owners.is_some(),
@@ -148,7 +148,7 @@ impl TreeComparison {
         &self,
         py: Python<'_>,
         ask: Option<&Py<PyAny>>,
-        to: &mut (impl Sink + Send),
+        to: &mut (impl FindingSink + Send),
     ) -> PyResult<(bool, Vec<u8>)> {
         let raised = Guarded::new(None);
         let number_of = |kind, name: &[u8]| {
@@ -169,13 +169,13 @@ impl TreeComparison {
         }
     }
 
-    fn number(&self, kind: Kind, name: &[u8]) -> PyResult<Option<u32>> {
+    fn number(&self, kind: OwnerKind, name: &[u8]) -> PyResult<Option<u32>> {
         let Some((user, group)) = &self.owners else {
             return Ok(None);
         };
         let number_of = match kind {
-            Kind::User => user,
-            Kind::Group => group,
+            OwnerKind::User => user,
+            OwnerKind::Group => group,
         };
         Python::attach(|py| number_of.call1(py, (PyBytes::new(py, name),))?.extract(py))
     }
@@ -190,7 +190,10 @@ fn selected(
         Wanted::Own((path, tree, deep)) => {
             let path = RelPath::trusted(path);
             let walk = Walk::below(path, parse_oid(&tree)?, EntryLimit::new(limit));
-            (tree, Source::Walk(if deep { walk } else { walk.shallow() }))
+            (
+                tree,
+                ListingSource::Walk(if deep { walk } else { walk.shallow() }),
+            )
         }
         Wanted::Read(listings) => {
             let listing = |(path, attributes, leaves, digests): Read| Listing {
@@ -200,7 +203,7 @@ fn selected(
                 digests: Shared::from(digests),
             };
             let listings = listings.into_iter().map(listing).collect();
-            (vec![0; 20], Source::Read(listings))
+            (vec![0; 20], ListingSource::Read(listings))
         }
     };
     Ok(Selection::new(snapshot(reader, &tree)?, source, selectors))

@@ -54,7 +54,7 @@ impl FoundDigests {
                 let path = path.as_bytes();
                 let digests = column.as_deref().unwrap_or(digests);
                 layout.add(
-                    &layout::Listing {
+                    &layout::ListingText {
                         path,
                         attributes,
                         leaves,

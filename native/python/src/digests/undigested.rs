@@ -3,7 +3,7 @@
 use huai_format::entry_limit::EntryLimit;
 use huai_format::level::Walk;
 use huai_format::path::RelPath;
-use huai_format::undigested::{self, File};
+use huai_format::undigested::{self, UndigestedFile};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -14,7 +14,7 @@ use crate::sys::wait::wait;
 /// How many they are, and the newest of them.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Undigested {
-    newest: Vec<File>,
+    newest: Vec<UndigestedFile>,
     #[pyo3(get)]
     files: u64,
     #[pyo3(get)]

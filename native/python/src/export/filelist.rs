@@ -54,7 +54,7 @@ impl FileList {
             let Some(listing) = walk.next(snapshot).map_err(refuse)? else {
                 break;
             };
-            list.put(&listing, &mut out).map_err(refuse)?;
+            list.put_listing(&listing, &mut out).map_err(refuse)?;
         }
         Ok((!out.is_empty()).then(|| PyBytes::new(py, &out)))
     }
@@ -93,7 +93,7 @@ impl Ls {
             let Some(listing) = walk.next(snapshot).map_err(refuse)? else {
                 break;
             };
-            text.put(&listing, &mut out).map_err(refuse)?;
+            text.put_listing(&listing, &mut out).map_err(refuse)?;
         }
         Ok((!out.is_empty()).then(|| PyBytes::new(py, &out)))
     }

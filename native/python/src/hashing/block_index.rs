@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use huai_format::block_index::{self, Place, may_have_index};
+use huai_format::block_index::{self, BlockSource, may_have_index};
 use huai_format::entry::Digest;
 use huai_tree::hashing::hash::Content;
 use huai_tree::large::assemble as engine;
@@ -92,7 +92,7 @@ impl BlockIndex {
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct BlockPlaces {
     index: Py<BlockIndex>,
-    places: Vec<Place>,
+    places: Vec<BlockSource>,
 }
 
 #[pymethods]

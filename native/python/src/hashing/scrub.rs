@@ -1,6 +1,6 @@
 //! Whether files have the content that their digests name.
 
-use huai_format::digested::{self, File};
+use huai_format::digested::{self, DigestedFile};
 use huai_format::entry_limit::EntryLimit;
 use huai_format::path::RelPath;
 use huai_format::snapshot::Snapshot;
@@ -31,13 +31,13 @@ type Finding<'py> = (
 
 /// Some files with digests.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct DigestedBatch(Vec<File>);
+pub(crate) struct DigestedBatch(Vec<DigestedFile>);
 
 #[pymethods]
 impl DigestedBatch {
     #[new]
     fn new(rows: Vec<Row>) -> Self {
-        let file = |(path, size, mtime, digest)| File {
+        let file = |(path, size, mtime, digest)| DigestedFile {
             path: RelPath::trusted(path),
             size,
             mtime,
@@ -138,7 +138,7 @@ impl Scrub {
     }
 }
 
-fn finding<'py>(py: Python<'py>, file: &File, verdict: Verdict) -> Option<Finding<'py>> {
+fn finding<'py>(py: Python<'py>, file: &DigestedFile, verdict: Verdict) -> Option<Finding<'py>> {
     let (found, errno) = match verdict {
         Verdict::Same => return None,
         Verdict::Changed => (None, 0),

@@ -2,7 +2,7 @@
 
 use huai_format::budget::Budget;
 use huai_format::error::{Error, Result};
-use huai_format::git::connected::{self, Held, Missing};
+use huai_format::git::connected::{self, LocalObjects, Missing};
 use huai_format::git::object::Kind;
 use huai_format::git::oid::Oid;
 use pyo3::intern;
@@ -74,7 +74,7 @@ impl Lent {
     }
 }
 
-impl Held for Lent {
+impl LocalObjects for Lent {
     fn tree(&mut self, oid: &Oid) -> Result<Option<Vec<u8>>> {
         let received = self.received.as_ref().and_then(|it| it.get().tree(oid));
         let packed = || self.packs.as_ref()?.get().content(oid, Kind::Tree);

@@ -2,11 +2,11 @@
 
 use huai_format::budget::Budget;
 use huai_format::error::{Error, Result};
-use huai_format::git::index::{self, Place};
+use huai_format::git::index::{self, IndexEntry};
 use huai_format::git::object::{Kind, Object};
 use huai_format::git::oid::Oid;
-use huai_format::git::resolve::{self, Bases, Outcome, Resolved, Room};
-use huai_format::git::send::Wanted;
+use huai_format::git::resolve::{self, Bases, Resolution, Resolved, Room};
+use huai_format::git::send::SendRequest;
 use huai_tree::packs::read::{self, PackFile};
 use huai_tree::packs::sending::send_from;
 use pyo3::exceptions::PyValueError;
@@ -179,7 +179,7 @@ impl Packs {
         known: Option<Oid>,
         put: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let wanted = Wanted { commits, known };
+        let wanted = SendRequest { commits, known };
         let put = put.as_unbound();
         let sent = wait(py, |stop| {
             let stopped = || stop.is_set();
@@ -218,11 +218,11 @@ pub(crate) fn resolve_pack(
         (outcome, budget.left())
     })?;
     match outcome.map_err(refuse)? {
-        Outcome::Whole(pack) => {
+        Resolution::Whole(pack) => {
             let spent = work.saturating_sub(left);
             Ok(Py::new(py, ResolvedPack { pack, spent })?.into_any())
         }
-        Outcome::Missing(offset) => Ok(offset.into_pyobject(py)?.into_any().unbind()),
+        Resolution::Missing(offset) => Ok(offset.into_pyobject(py)?.into_any().unbind()),
     }
 }
 
@@ -238,7 +238,7 @@ pub(crate) fn pack_index<'py>(
 
 fn encode<'py>(
     py: Python<'py>,
-    places: impl Iterator<Item = PyResult<Place>>,
+    places: impl Iterator<Item = PyResult<IndexEntry>>,
     checksum: &[u8],
 ) -> PyResult<Bound<'py, PyBytes>> {
     let places = places.collect::<PyResult<Vec<_>>>()?;
@@ -246,9 +246,9 @@ fn encode<'py>(
     Ok(PyBytes::new(py, &index))
 }
 
-fn place((oid, offset, crc): (Vec<u8>, u64, u32)) -> PyResult<Place> {
+fn place((oid, offset, crc): (Vec<u8>, u64, u32)) -> PyResult<IndexEntry> {
     let oid = parse_oid(&oid)?;
-    Ok(Place { oid, offset, crc })
+    Ok(IndexEntry { oid, offset, crc })
 }
 
 /// An id as Python has it.

@@ -3,7 +3,7 @@
 use huai_format::error::{Error, Result};
 use huai_format::git::object::Kind;
 use huai_format::git::oid::Oid;
-use huai_format::layout::{self, Listing};
+use huai_format::layout::{self, ListingText};
 use huai_format::objects::{Ids, ObjectWriter};
 use huai_tree::sys::stop::Stop;
 use pyo3::exceptions::PyRuntimeError;
@@ -54,7 +54,7 @@ impl Layout {
         leaves: &[u8],
         digests: &[u8],
     ) -> PyResult<()> {
-        let listing = Listing {
+        let listing = ListingText {
             path,
             attributes,
             leaves,

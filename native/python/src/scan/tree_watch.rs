@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 
 use huai_format::change_list::Touched;
 use huai_format::path::RelPath;
-use huai_tree::watch::tree_watch::{self, Options};
+use huai_tree::watch::tree_watch::{self, WatchOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -29,7 +29,7 @@ impl TreeWatch {
         one_file_system: bool,
         most: usize,
     ) -> PyResult<Self> {
-        let options = Options {
+        let options = WatchOptions {
             patterns: parsed(patterns),
             one_file_system,
             most,
@@ -51,7 +51,7 @@ impl TreeWatch {
 
     /// The paths that changed and how many these are; None: the whole tree is to be scanned.
     fn take(&self) -> Option<(ChangeList, usize)> {
-        let touched = self.0.lock().take()?;
+        let touched = self.0.lock().take_paths()?;
         let count = touched.len();
         Some((ChangeList::of(touched), count))
     }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use huai_format::pattern::Pattern;
-use huai_tree::scan::directory::{Frame, Options};
+use huai_tree::scan::directory::{Frame, ScanOptions};
 use huai_tree::scan::hardlinks::HardlinkGroups;
 use huai_tree::scan::whole_tree;
 use huai_tree::sys::error::Errno;
-use huai_tree::walk::owners::Kind;
+use huai_tree::walk::owners::OwnerKind;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
@@ -41,7 +41,7 @@ impl Scan {
         links: bool,
     ) -> PyResult<Self> {
         let (patterns, threads, one_file_system) = scan;
-        let options = Options {
+        let options = ScanOptions {
             patterns: parsed(patterns),
             one_file_system,
             owners: owners.is_some(),
@@ -97,10 +97,10 @@ impl Scan {
 }
 
 impl Owners {
-    pub(crate) fn name(&self, kind: Kind, id: u32, calls: &Calls) -> Result<Vec<u8>, Errno> {
+    pub(crate) fn name(&self, kind: OwnerKind, id: u32, calls: &Calls) -> Result<Vec<u8>, Errno> {
         let look_up = match kind {
-            Kind::User => &self.0,
-            Kind::Group => &self.1,
+            OwnerKind::User => &self.0,
+            OwnerKind::Group => &self.1,
         };
         calls.call(|py| look_up.call1(py, (id,))?.extract(py))
     }

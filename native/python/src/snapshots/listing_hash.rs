@@ -1,6 +1,6 @@
 //! Listing hashes, of trees that Python lends.
 
-use huai_format::listing_hash::Known;
+use huai_format::listing_hash;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -12,13 +12,13 @@ use crate::sys::wait::wait;
 
 /// The hashes of objects that are here.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct ListingHashes(Guarded<Known>);
+pub(crate) struct ListingHashes(Guarded<listing_hash::ListingHashes>);
 
 #[pymethods]
 impl ListingHashes {
     #[new]
     fn new(records: &[u8]) -> Self {
-        Self(Guarded::new(Known::read(records)))
+        Self(Guarded::new(listing_hash::ListingHashes::read(records)))
     }
 
     /// Of a tree; what is not known of it is read from `objects`.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use huai_tree::hashing::hash::Digest;
+use huai_tree::hashing::hash::Blake3Digest;
 use huai_tree::publish::Staged;
 use huai_tree::stage::arrived;
 use pyo3::exceptions::PyKeyError;
@@ -13,7 +13,7 @@ use crate::sys::guarded::Guarded;
 
 /// Which run brought each file.
 #[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Arrived(Guarded<arrived::Arrived>);
+pub(crate) struct Arrived(Guarded<arrived::VerifiedFiles>);
 
 #[pymethods]
 impl Arrived {
@@ -93,7 +93,7 @@ impl Places<'_> {
 /// Files that equal an earlier one by size and digest, with the place of that one.
 #[pyfunction]
 pub(crate) fn find_twins(files: TableRows) -> Vec<(usize, usize)> {
-    let mut known: Vec<(Digest, u64, usize)> = files.contents().collect();
+    let mut known: Vec<(Blake3Digest, u64, usize)> = files.contents().collect();
     known.retain(|(_, size, _)| *size > 0);
     known.sort_unstable();
     let mut first = None;

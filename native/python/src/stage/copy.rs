@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 
 use huai_tree::publish;
-use huai_tree::stage::copy::{self, Area, Arrival, Limits, Origin, Staged, Way};
+use huai_tree::stage::copy::{self, Area, CopyArrival, Limits, Origin, Twin, Way};
 use huai_tree::sys::error::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -36,13 +36,13 @@ pub(crate) fn copy_twins<'py>(
 ) -> PyResult<Ways<'py>> {
     let (firsts, places) = firsts;
     let firsts = places.of(&firsts)?.into_iter().zip(keys);
-    let item = |(wanted, (first, key)): (_, (publish::Staged, _))| Staged {
+    let item = |(wanted, (first, key)): (_, (publish::Staged, _))| Twin {
         wanted,
         folder: first.folder,
         name: first.name,
         key,
     };
-    let items: Vec<Staged> = files.wanted().zip(firsts).map(item).collect();
+    let items: Vec<Twin> = files.wanted().zip(firsts).map(item).collect();
     let staged = wait_telling(py, hear.as_unbound(), |done, stop| {
         copy::copy_twins(&items, opened(area, done), stop)
     })?;
@@ -102,13 +102,13 @@ pub(crate) fn copy_files<'py>(
 }
 
 /// As `_native.pyi` lists them.
-fn verdict(arrival: Arrival) -> u8 {
+fn verdict(arrival: CopyArrival) -> u8 {
     match arrival {
-        Arrival::Arrived => 0,
-        Arrival::Missing => 1,
-        Arrival::Mismatch => 2,
-        Arrival::Denied => 3,
-        Arrival::Unreached => 4,
-        Arrival::Finished => 5,
+        CopyArrival::Arrived => 0,
+        CopyArrival::Missing => 1,
+        CopyArrival::Mismatch => 2,
+        CopyArrival::Denied => 3,
+        CopyArrival::Unreached => 4,
+        CopyArrival::Finished => 5,
     }
 }

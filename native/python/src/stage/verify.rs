@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use huai_tree::stage::verify::{self, Arrival, Asked, Run};
+use huai_tree::stage::verify::{self, Arrival, Run, VerifyRequest};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -53,11 +53,11 @@ pub(crate) fn all_asked(
     py: Python<'_>,
     files: &TableRows,
     finish: Option<Finish>,
-) -> PyResult<Vec<Asked>> {
+) -> PyResult<Vec<VerifyRequest>> {
     let numbers = finish.map(|owners| Owners::new(owners).numbers(py, &files.table, files.iter()));
     let numbers = numbers.transpose()?;
     let mut attributes = numbers.iter().flat_map(|numbers| files.attributes(numbers));
-    let asked = |wanted| Asked {
+    let asked = |wanted| VerifyRequest {
         wanted,
         attributes: attributes.next(),
     };

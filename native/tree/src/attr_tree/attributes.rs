@@ -1,4 +1,4 @@
-//! Owner, mode and time of what was made.
+//! Sets owner, mode and time of new entries.
 
 use std::os::fd::BorrowedFd;
 
@@ -10,21 +10,21 @@ use crate::sys::change::{self, LEAVE};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attributes {
     pub(super) user: u32,
-    /// Both `LEAVE`: whoever makes it owns it.
+    /// Both are `LEAVE` if the creator stays the owner.
     pub(super) group: u32,
     pub(super) mode: u32,
     pub(super) mtime: Time,
 }
 
 impl Attributes {
-    /// Sets all of a file or directory; `unowned` counts what could not be given its owner.
+    /// Set all attributes of a file or directory; `unowned` counts owners that could not be set.
     pub(super) fn set(&self, of: BorrowedFd<'_>, unowned: &mut u64) -> Result<(), Errno> {
         self.own(unowned, || change::set_owner(of, self.user, self.group))?;
         change::set_mode(of, self.mode)?;
         set_mtime(of, self.mtime)
     }
 
-    /// Sets all that a symlink has.
+    /// Set all attributes of a symlink.
     pub(super) fn set_of_symlink(
         &self,
         directory: BorrowedFd<'_>,
@@ -38,13 +38,13 @@ impl Attributes {
         must_fit(self.mtime, || call::status_at(directory, name))
     }
 
-    /// An owner that may not be set is counted: the listing is right in all else.
+    /// Set the owner, or count that this is not allowed: everything else in the listing is right.
     fn own(&self, unowned: &mut u64, set: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
         if self.user == LEAVE && self.group == LEAVE {
             return Ok(());
         }
         match set() {
-            // INVAL: there is no such id in this user namespace.
+            // INVAL: the id does not exist in this user namespace.
             Err(Errno::PERM | Errno::INVAL) => {
                 *unowned += 1;
                 Ok(())
@@ -54,14 +54,14 @@ impl Attributes {
     }
 }
 
-/// Sets a time; one that the file system bends to what fits is an error.
+/// Set a time; an error if the file system stores another one.
 pub(super) fn set_mtime(of: BorrowedFd<'_>, mtime: Time) -> Result<(), Errno> {
     change::set_mtime(of, mtime)?;
     must_fit(mtime, || call::status(of))
 }
 
 fn must_fit(wanted: Time, look: impl FnOnce() -> Result<call::Status, Errno>) -> Result<(), Errno> {
-    // Every file system holds such a time: nobody has to look what became of it.
+    // Every file system holds such a time, so it need not be checked.
     let is_usual = (0..=i64::from(i32::MAX)).contains(&wanted.seconds);
     if is_usual || look()?.mtime == wanted {
         Ok(())

@@ -1,4 +1,4 @@
-//! Making one entry: complete, but for a directory that is still to be filled.
+//! Makes one entry, complete except for the content of a directory.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -10,19 +10,19 @@ use super::workplace::{Ground, OWNER_MAY_ALL, split};
 use crate::sys::call;
 use crate::sys::change;
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind<'a> {
-    /// An empty file of that size.
+    /// An empty file of this size in bytes.
     File(u64),
-    /// With its target.
+    /// A symlink with this target.
     Symlink(&'a [u8]),
-    /// One more name of the file at that path.
+    /// Another name of the file at this path.
     Link(&'a [u8]),
     Directory,
 }
 
-/// What is to be made.
+/// An entry to make.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry<'a> {
     pub(super) kind: Kind<'a>,
@@ -30,7 +30,7 @@ pub(super) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Makes it as `name` in an open directory, where nothing has that name.
+    /// Make it as `name` in an open directory, where the name is free.
     pub(super) fn make(
         &self,
         ground: &Ground,
@@ -55,7 +55,7 @@ impl Entry<'_> {
         }
     }
 
-    /// In the building folder with its attributes; elsewhere they come when all below it is there.
+    /// Make a directory; without a building folder its attributes are set after its entries exist.
     fn make_directory(
         &self,
         ground: &Ground,
@@ -67,12 +67,12 @@ impl Entry<'_> {
         if !ground.keeps {
             return Ok(());
         }
-        let made = call::open_here(directory, name)?;
+        let opened = call::open_here(directory, name)?;
         let mut first = self.attributes;
         if !ground.privileged {
             first.mode |= OWNER_MAY_ALL; // or it could not be renamed
         }
-        first.set(made.as_fd(), unowned)
+        first.set(opened.as_fd(), unowned)
     }
 }
 
@@ -84,7 +84,7 @@ fn make_link(
 ) -> Result<(), Errno> {
     let (above, leader) = split(leader);
     let from = ground.root.directory(above)?;
-    // linkat(2) gives a symlink a second name without a word.
+    // linkat(2) silently gives a symlink a second name.
     if call::status_at(from.as_fd(), leader)?.kind != FileType::RegularFile {
         return Err(Errno::INVAL);
     }

@@ -1,7 +1,7 @@
-//! The leaves of a listing as they stand in a manifest (FORMAT.md, "Lines"), one after the other.
+//! Reads the leaves of a listing as a manifest states them (FORMAT.md, "Lines").
 //!
-//! Reads what this machine has committed.  It refuses what could do harm or has no meaning; that
-//! each line is in its one canonical spelling is the business of `huai-server check`.
+//! Reads what this machine committed.  Harmful and meaningless lines are refused; only `huai-server
+//! check` verifies that each line has its canonical spelling.
 
 use std::collections::HashMap;
 
@@ -17,21 +17,21 @@ use crate::sys::change::LEAVE;
 
 const NANOSECOND_DIGITS: usize = 9;
 
-/// Numbers of owners, by what stands in a line: `u` or `g` and the escaped name.
+/// The numbers of owners by their fields: `u` or `g` and the escaped name.
 pub(super) type OwnerNumbers = HashMap<Vec<u8>, u32>;
 
-/// The lines of one listing.
+/// A reader of the lines of one listing.
 pub(super) struct LeafLines<'a> {
     /// The listing's path.
     directory: &'a [u8],
-    /// What was not read yet.
+    /// The remaining lines.
     rest: &'a [u8],
-    /// User and group where a line says nothing; both `LEAVE`: whatever it says.
+    /// The default user and group; both `LEAVE` to ignore the owners in lines.
     usual: (u32, u32),
     owners: &'a OwnerNumbers,
-    /// Of the line that was read last, as far as it was.
+    /// The name in the current line, as far as it was read.
     name: Vec<u8>,
-    /// Its target, or the path of its leader.
+    /// The target, or the path of the leader.
     other: Vec<u8>,
 }
 
@@ -52,22 +52,22 @@ impl<'a> LeafLines<'a> {
         }
     }
 
-    /// The name that the last line had, or began with.
+    /// Return the name of the last line, or its beginning.
     pub(super) fn name(&self) -> &[u8] {
         &self.name
     }
 
-    /// The next name and what it is; None at the end.
+    /// Return the next name and its entry; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<(&[u8], Entry<'_>)>, Errno> {
         self.name.clear();
         if self.rest.is_empty() {
             return Ok(None);
         }
-        self.take().ok_or(Errno::BADMSG).map(Some)
+        self.read_line().ok_or(Errno::BADMSG).map(Some)
     }
 
-    /// None: the line makes no sense.
-    fn take(&mut self) -> Option<(&[u8], Entry<'_>)> {
+    /// Read a line; `None` if it is malformed.
+    fn read_line(&mut self) -> Option<(&[u8], Entry<'_>)> {
         let end = self.rest.iter().position(|byte| *byte == b'\n')?;
         let (line, rest) = self.rest.split_at(end);
         self.rest = rest.get(1..)?;
@@ -117,7 +117,7 @@ impl<'a> LeafLines<'a> {
     }
 }
 
-/// The bytes that `text` spells; None: none, too many, or not what the format spells so.
+/// Unescape `text`; `None` if empty, too long, or not in canonical spelling.
 fn unescape(text: &[u8], to: &mut Vec<u8>, room: usize) -> Option<()> {
     to.clear();
     let mut rest = text;
@@ -176,7 +176,7 @@ fn time(text: &[u8]) -> Option<Time> {
     })
 }
 
-/// Makes a path seen from `directory` one from the root; None: it leads out, or is too long.
+/// Make a path relative to `directory` one from the root; `None` if it leads out or is too long.
 fn resolve(directory: &[u8], path: &mut Vec<u8>) -> Option<()> {
     let (mut above, mut rest) = (directory, &path[..]);
     while let Some(further) = rest.strip_prefix(b"../") {
@@ -208,22 +208,22 @@ mod tests {
         OwnerNumbers::from([(b"uann".to_vec(), 7), (b"gftp\\x20users".to_vec(), 8)])
     }
 
-    /// The only line of the listing at `a/b`, in words; None: it is refused.
+    /// Describe the only line of the listing at `a/b`; `None` if it is refused.
     fn read(line: &[u8], usual: (u32, u32)) -> Option<(Vec<u8>, String, Attributes)> {
         let owners = owners();
         let text = [line, b"\n"].concat();
         let mut lines = LeafLines::new(b"a/b", &text, usual, &owners);
         let (name, entry) = lines.next().ok()??;
-        let said = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
+        let display = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
         let kind = match entry.kind {
             Kind::File(size) => format!("file of {size}"),
-            Kind::Symlink(target) => format!("symlink to {}", said(target)),
-            Kind::Link(leader) => format!("link to {}", said(leader)),
+            Kind::Symlink(target) => format!("symlink to {}", display(target)),
+            Kind::Link(leader) => format!("link to {}", display(leader)),
             Kind::Directory => "directory".to_owned(),
         };
-        let found = (name.to_vec(), kind, entry.attributes);
+        let description = (name.to_vec(), kind, entry.attributes);
         assert!(matches!(lines.next(), Ok(None)));
-        Some(found)
+        Some(description)
     }
 
     #[test]

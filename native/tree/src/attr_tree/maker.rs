@@ -1,4 +1,4 @@
-//! Does what records say, below one directory.
+//! Carries out records below one directory.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -14,12 +14,12 @@ use crate::sys::error::{Error, Result};
 use crate::sys::handle::Root;
 use crate::sys::stop::Stop;
 
-/// In the building folder: what is being made.
+/// The name of an unfinished entry in the building folder.
 const UNFINISHED: &[u8] = b"entry";
 
-/// Works below the directory `root`.  With a building folder on the same file system each entry is
-/// made there and renamed to its place, and directories keep their times; without one, entries are
-/// made in place and must not exist.
+/// An executor of records below a directory.  With a building folder on the same file system each
+/// entry is made there and renamed to its place, and directories keep their times; without one,
+/// entries are made in place and must not exist.
 #[derive(Debug)]
 pub struct Maker {
     ground: Ground,
@@ -32,11 +32,11 @@ pub struct Maker {
     displaced: u64,
 }
 
-/// What could not be done, and to which name of the directory entered, if not to the record's.
+/// An error, and the name in the current directory that it is about, if not the record's.
 type Failure = (Errno, Option<Vec<u8>>);
 
 impl Maker {
-    /// `privileged`: permissions do not matter to this process.
+    /// Open `root`; `privileged` means that permissions do not matter to this process.
     pub fn open(root: &[u8], building: Option<&[u8]>, privileged: bool) -> Result<Self> {
         let opened =
             |path: &[u8]| call::open_folder(path).map_err(|errno| Error::new("open", path, errno));
@@ -56,15 +56,15 @@ impl Maker {
         })
     }
 
-    /// Does what the records say, in order.  After an error, which names the path seen from the
-    /// root, nothing more is done; between two records the call may be stopped.
+    /// Carry out records in order.  After an error, which names the path from the root, the rest is
+    /// not done; a stop takes effect between two records.
     pub fn apply(&mut self, records: &[u8], stop: &Stop) -> Result<()> {
         let mut rest = records;
         while !rest.is_empty() {
             if stop.is_set() {
                 return Err(failed(Errno::CANCELED, b"", b""));
             }
-            let Some((record, after)) = record::take(rest) else {
+            let Some((record, after)) = record::take_record(rest) else {
                 return Err(failed(Errno::INVAL, b"", b""));
             };
             self.perform(&record).map_err(|(errno, name)| match name {
@@ -77,13 +77,13 @@ impl Maker {
         Ok(())
     }
 
-    /// Gives the directory that is entered its times back.
+    /// Restore the times of the current directory.
     pub fn leave(&mut self) -> Result<()> {
         self.leave_current()
             .map_err(|errno| failed(errno, b"", &self.entered))
     }
 
-    /// How many entries could not be given their owner.
+    /// Return the number of entries whose owner could not be set.
     pub fn unowned(&self) -> u64 {
         self.unowned
     }
@@ -126,35 +126,35 @@ impl Maker {
         };
         let building = building.as_fd();
         entry.make(&self.ground, building, UNFINISHED, &mut self.unowned)?;
-        put((building, UNFINISHED), (current, name), || {
+        replace((building, UNFINISHED), (current, name), || {
             displace(&mut self.displaced, (building, UNFINISHED), building)
         })?;
         if matches!(entry.kind, Kind::Link(_)) {
-            // rename(2) does nothing, and says so by no error, between two names of one file.
+            // rename(2) does nothing, without an error, between two names of one file.
             let _ = change::unlink(building, UNFINISHED);
         }
         Ok(())
     }
 
-    /// All leaves of the directory entered.
+    /// Make all leaves of the current directory.
     fn make_leaves(&mut self, listing: &Record<'_>) -> std::result::Result<(), Failure> {
         let text = listing.other.ok_or((Errno::INVAL, None))?;
         let owners = std::mem::take(&mut self.owners);
         let usual = (listing.attributes.user, listing.attributes.group);
         let mut lines = LeafLines::new(listing.name, text, usual, &owners);
-        let made = self.make_lines(&mut lines);
+        let outcome = self.make_lines(&mut lines);
         self.owners = owners;
-        made
+        outcome
     }
 
     fn make_lines(&mut self, lines: &mut LeafLines<'_>) -> std::result::Result<(), Failure> {
         loop {
-            let made = match lines.next() {
+            let outcome = match lines.next() {
                 Ok(None) => return Ok(()),
                 Ok(Some((name, entry))) => self.make(name, &entry),
                 Err(errno) => Err(errno),
             };
-            made.map_err(|errno| (errno, Some(lines.name().to_vec())))?;
+            outcome.map_err(|errno| (errno, Some(lines.name().to_vec())))?;
         }
     }
 
@@ -164,7 +164,7 @@ impl Maker {
         record.attributes.set(directory.as_fd(), &mut self.unowned)
     }
 
-    /// A leaf that stands at the new place goes away.
+    /// Rename a directory, removing a leaf at the new path.
     fn rename_directory(&mut self, record: &Record<'_>) -> Outcome<()> {
         let (Some(building), Some(other)) = (&self.building, record.other) else {
             return Err(Errno::INVAL);
@@ -175,7 +175,7 @@ impl Maker {
             Ok(found) => found,
             Err(errno) => return from.leave().and(Err(errno)),
         };
-        let renamed = put((from.handle(), name), (to.handle(), other), || {
+        let renamed = replace((from.handle(), name), (to.handle(), other), || {
             displace(&mut self.displaced, (from.handle(), name), building.as_fd())
         });
         let left = to.leave();
@@ -196,12 +196,12 @@ impl Maker {
 
 impl Drop for Maker {
     fn drop(&mut self) {
-        // Nobody is left to be told.
+        // Nothing can report an error here.
         let _ = self.leave_current();
     }
 }
 
-/// Whether the record's name stands in the directory entered.
+/// Return true if the record's name is in the current directory.
 fn is_inside(operation: Operation) -> bool {
     !matches!(
         operation,
@@ -223,9 +223,9 @@ fn entry_of<'a>(record: &Record<'a>) -> Outcome<Entry<'a>> {
     })
 }
 
-/// Renames to a place, whatever stands there: one step for whoever looks.  What stood there, and
-/// cannot be replaced, is where the new one was before, and `displace` has to take it away.
-fn put(
+/// Rename to a place in one step, whatever is there.  A former entry that cannot be replaced ends
+/// up at the old place of the new one, and `displace` has to move it.
+fn replace(
     from: change::Place<'_>,
     to: change::Place<'_>,
     displace: impl FnOnce() -> Outcome<()>,
@@ -239,7 +239,7 @@ fn put(
     }
 }
 
-/// What stands at a name that is needed, or needed no more, waits for its deletion elsewhere.
+/// Move an entry whose name is needed, or needs to go, to the building folder for deletion.
 fn displace(count: &mut u64, from: change::Place<'_>, building: BorrowedFd<'_>) -> Outcome<()> {
     let away = format!("old.{count}");
     *count += 1;

@@ -1,8 +1,8 @@
 //! Attr trees: names, sizes and times without content.
 //!
-//! Rule to keep: every directory is opened from the root without following any symlink, and all
-//! that is done is done to one name in it.  A tree that is not what the records expect gives an
-//! error, and never a change somewhere else.
+//! Rule to keep: every directory is opened from the root without following any symlink, and each
+//! operation changes one name in it.  A tree that does not match the records gives an
+//! error, and never a change elsewhere.
 
 mod attributes;
 mod entry;

@@ -1,44 +1,44 @@
-//! What a maker is told to do, as bytes: `huai_server/fallback/sparse/records.py` packs them.
+//! The instructions for a maker, as bytes: `huai_server/fallback/sparse/records.py` packs them.
 //!
-//! A record is a header in the machine's own byte order, then its name and its second name, each
+//! A record is a header in native byte order, then its name and its second name, each
 //! ended by NUL, without padding.
 
 use super::attributes::Attributes;
 use crate::sys::call::Time;
 
-/// One step.
+/// One instruction.
 #[derive(Debug)]
 pub(super) struct Record<'a> {
     pub(super) operation: Operation,
     pub(super) size: i64,
     pub(super) attributes: Attributes,
     pub(super) name: &'a [u8],
-    /// None: there is none.
+    /// The second name.
     pub(super) other: Option<&'a [u8]>,
 }
 
-/// What to do; the numbers are those of `records.py`.
+/// The operations; the numbers are those of `records.py`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// Go to the directory at the path `name`.
+    /// Enter the directory at the path `name`.
     Enter,
-    /// An empty file of `size` bytes, in the directory entered.
+    /// Make an empty file of `size` bytes in the current directory.
     File,
-    /// To `other`.
+    /// Make a symlink to `other`.
     Symlink,
-    /// One more name of the file at the path `other`.
+    /// Make another name of the file at the path `other`.
     Link,
-    /// Empty; without a building folder its attributes come later.
+    /// Make an empty directory; without a building folder its attributes come later.
     Directory,
-    /// `name` out of the directory entered; a directory goes to the building folder.
+    /// Remove `name` from the current directory; a directory moves to the building folder.
     Remove,
-    /// Of the listing at the path `name`, which is entered: `other` is their lines.
+    /// Make the leaves of the listing at the path `name`, which is entered, from the lines `other`.
     Leaves,
-    /// Of the directory at the path `name`.
+    /// Set the attributes of the directory at the path `name`.
     Attributes,
-    /// The directory at the path `name` to the path `other`.
+    /// Move the directory at the path `name` to the path `other`.
     Move,
-    /// The user is the number of what stands in lines as `name`: u or g, escaped name.
+    /// Define the user's number for the field `name` of lines: u or g, escaped name.
     Owner,
 }
 
@@ -60,8 +60,8 @@ impl Operation {
     }
 }
 
-/// The first record, and what follows; None: it is not whole.
-pub(super) fn take(records: &[u8]) -> Option<(Record<'_>, &[u8])> {
+/// Read the first record, and return the rest; `None` if it is incomplete.
+pub(super) fn take_record(records: &[u8]) -> Option<(Record<'_>, &[u8])> {
     let (size, rest) = long(records)?;
     let (seconds, rest) = long(rest)?;
     let (nanoseconds, rest) = word(rest)?;
@@ -116,9 +116,9 @@ fn text(bytes: &[u8], length: u32) -> Option<(&[u8], &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Operation, take};
+    use super::{Operation, take_record};
 
-    /// As `records.py` packs it; the lengths may be wrong.
+    /// Pack a record as `records.py` does; the lengths may be wrong.
     fn record(operation: u32, texts: &[u8], lengths: [u32; 2]) -> Vec<u8> {
         let longs: [i64; 2] = [1 << 40, -1];
         let words = [5, 1000, 100, 0o644, operation, lengths[0], lengths[1], 0];
@@ -132,13 +132,13 @@ mod tests {
         let link = record(4, b"name\0d/first\0", [5, 8]);
         let file = record(2, b"\xff\0", [2, 0]);
         let records = [link, file].concat();
-        let (first, rest) = take(&records).unwrap();
+        let (first, rest) = take_record(&records).unwrap();
         assert_eq!(first.operation, Operation::Link);
         assert_eq!(
             (first.name, first.other),
             (&b"name"[..], Some(&b"d/first"[..]))
         );
-        let (second, rest) = take(rest).unwrap();
+        let (second, rest) = take_record(rest).unwrap();
         assert_eq!(second.operation, Operation::File);
         assert_eq!((second.name, second.other), (&b"\xff"[..], None));
         assert_eq!(second.size, 1 << 40);
@@ -156,10 +156,10 @@ mod tests {
 
     #[test]
     fn a_part_of_a_record_is_none() {
-        let whole = record(3, b"name\0target\0", [5, 7]);
-        assert!(take(&whole).is_some());
-        for end in 0..whole.len() {
-            assert!(take(&whole[..end]).is_none(), "{end}");
+        let complete = record(3, b"name\0target\0", [5, 7]);
+        assert!(take_record(&complete).is_some());
+        for end in 0..complete.len() {
+            assert!(take_record(&complete[..end]).is_none(), "{end}");
         }
     }
 
@@ -175,7 +175,10 @@ mod tests {
             (2, b"", [0, 0]),
         ] {
             let record = record(operation, texts, lengths);
-            assert!(take(&record).is_none(), "{operation} {texts:?} {lengths:?}");
+            assert!(
+                take_record(&record).is_none(),
+                "{operation} {texts:?} {lengths:?}"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Directories that are worked in: opened safely, and left as they were found.
+//! Directories opened for changes, with their modes and times restored afterwards.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -9,16 +9,16 @@ use crate::sys::call::{self, Status};
 use crate::sys::change;
 use crate::sys::handle::Root;
 
-/// What an owner without privileges needs to work in a directory.
+/// The permissions that an owner without privileges needs to work in a directory.
 pub(super) const OWNER_MAY_ALL: u32 = 0o700;
 
-/// The tree that all is done in.
+/// The root of all work.
 #[derive(Debug)]
 pub(super) struct Ground {
     pub(super) root: Root,
-    /// Permissions do not matter.
+    /// True if permissions do not matter.
     pub(super) privileged: bool,
-    /// Directories keep their times, whatever comes and goes in them.
+    /// True if directories keep their times when their entries change.
     pub(super) keeps: bool,
 }
 
@@ -26,13 +26,13 @@ pub(super) struct Ground {
 #[derive(Debug)]
 pub(super) struct Workplace {
     handle: OwnedFd,
-    /// What it gets back, if it does.
+    /// The mode and times to restore.
     before: Option<Status>,
     loosened: bool,
 }
 
 impl Ground {
-    /// Goes to the directory at `path`.
+    /// Enter the directory at `path`.
     pub(super) fn enter(&self, path: &[u8]) -> Result<Workplace, Errno> {
         let handle = self.root.directory(path)?;
         let mut place = Workplace {
@@ -51,7 +51,7 @@ impl Ground {
         Ok(place)
     }
 
-    /// Goes to the directory above the last name of `path`, and gives that name.
+    /// Enter the directory above the last name of `path`, and return that name.
     pub(super) fn enter_above<'a>(&self, path: &'a [u8]) -> Result<(Workplace, &'a [u8]), Errno> {
         let (above, name) = split(path);
         Ok((self.enter(above)?, name))
@@ -63,7 +63,7 @@ impl Workplace {
         self.handle.as_fd()
     }
 
-    /// Gives it back its mode and times.
+    /// Restore mode and times.
     pub(super) fn leave(self) -> Result<(), Errno> {
         let Some(before) = self.before else {
             return Ok(());
@@ -77,7 +77,7 @@ impl Workplace {
     }
 }
 
-/// The directory above the last name of a path, and that name.
+/// Split a path into its directory and its last name.
 pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         None => (b"", path),

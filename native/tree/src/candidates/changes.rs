@@ -1,4 +1,4 @@
-//! Candidates from the comparison of two snapshots.
+//! Collects candidates from the comparison of two snapshots.
 
 use huai_format::entry::Entry;
 use huai_format::filter::Selector;
@@ -7,30 +7,30 @@ use huai_format::path::{RelPath, path_order};
 use huai_format::selection::Modes;
 use rustix::io::Errno;
 
-use super::table::{Candidates, Here, Row};
+use super::table::{Candidates, LocalState, Row};
 use crate::sys::call::Outcome;
 
-/// How many changes are taken between two looks whether to go on.
+/// The number of changes between two checks for cancellation.
 const MOST: usize = 10_000;
 
-/// Puts what differs between two snapshots, seen through one filter, into a table.
+/// A sink that adds differences between two snapshots, after one filter, to a table.
 #[derive(Debug)]
 pub struct Changes<'a> {
     table: &'a mut Candidates,
     selector: Selector,
     modes: Modes,
-    /// Directories that moved as a whole, from old to new path.
+    /// The directories that moved as a whole, from old to new path.
     pub moves: Vec<(Vec<u8>, Vec<u8>)>,
-    /// A directory moved that the filter treats differently at its two places.
+    /// True if the filter treats the two places of a moved directory differently.
     pub apart: bool,
-    /// Why the table takes no more.
+    /// The reason why the table is full.
     pub full: Option<Errno>,
     taken: usize,
     path: Vec<u8>,
 }
 
 impl<'a> Changes<'a> {
-    /// Into `table`, with the modes that `modes` makes.
+    /// Add to `table`, with modes changed by `modes`.
     pub fn new(table: &'a mut Candidates, selector: Selector, modes: Modes) -> Self {
         Self {
             table,
@@ -44,25 +44,25 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Take more.
+    /// Allow more changes.
     pub fn go_on(&mut self) {
         self.taken = 0;
     }
 
-    /// Whether nothing more can come of it.
+    /// Return true if further changes have no effect.
     pub fn is_over(&self) -> bool {
         self.apart || self.full.is_some()
     }
 
     fn add(&mut self, old: Option<&Entry<'_>>, new: Option<&Entry<'_>>) -> Outcome<()> {
         let Self { table, modes, .. } = self;
-        let wanted = new.map(|new| table.state(new, *modes, None)).transpose()?;
+        let state = new.map(|new| table.state(new, *modes, None)).transpose()?;
         let past = old
-            .map(|old| table.state(old, *modes, wanted.as_ref()))
+            .map(|old| table.state(old, *modes, state.as_ref()))
             .transpose()?;
-        let path = self.table.put(&self.path)?;
+        let path = self.table.add_text(&self.path)?;
         self.table
-            .push(path, wanted, past.as_slice(), Here::Unknown);
+            .push(path, state, past.as_slice(), LocalState::Unknown);
         Ok(())
     }
 }
@@ -108,8 +108,8 @@ impl Sink for Changes<'_> {
 }
 
 impl Candidates {
-    /// Brings all rows of one path together, in tree order: what is wanted there last, and all of
-    /// the past.  Nobody has looked at any of them.
+    /// Merge the rows of each path, in tree order: the last wanted state, and all past ones.
+    /// The local state of all rows becomes unknown.
     pub fn merge(&mut self) {
         let is_before =
             |one: &Row, other: &Row| path_order(self.path(one), self.path(other)).is_lt();
@@ -133,12 +133,12 @@ impl Candidates {
         self.rows = rows;
     }
 
-    /// Keeps the first rows only.
+    /// Keep only the first rows.
     pub fn truncate(&mut self, rows: usize) {
         self.rows.truncate(rows);
     }
 
-    /// The row of a path, of rows in tree order.
+    /// Return the row of a path; rows must be in tree order.
     pub fn find(&self, path: &[u8]) -> Option<&Row> {
         let place = self
             .rows
@@ -147,41 +147,41 @@ impl Candidates {
         self.rows.get(place)
     }
 
-    /// Whether there is a row below the directory `path`, of rows in tree order.
+    /// Return true if there is a row below the directory `path`; rows must be in tree order.
     pub fn has_below(&self, path: &[u8]) -> bool {
         let is_before = |row: &Row| path_order(self.path(row), path).is_le();
         let next = self.rows.get(self.rows.partition_point(is_before));
         next.is_some_and(|row| is_below(self.path(row), path))
     }
 
-    /// Nothing will stand at the rows of these paths.
+    /// Mark these paths as free of local entries.
     pub fn vacate(&mut self, paths: &[Vec<u8>]) {
         let places = paths.iter().filter_map(|path| {
-            let found = |row: &Row| path_order(self.path(row), path);
-            self.rows.binary_search_by(found).ok()
+            let order = |row: &Row| path_order(self.path(row), path);
+            self.rows.binary_search_by(order).ok()
         });
         for place in places.collect::<Vec<_>>() {
-            self.set_here(place, Here::Nothing);
+            self.set_here(place, LocalState::Nothing);
         }
     }
 }
 
-/// Puts each row where `order` names its place; without a copy of them, which may be very many.
+/// Reorder rows by their numbers in `order`, without a copy of them: there may be very many.
 fn put_in_order(rows: &mut [Row], mut order: Vec<usize>) {
     for first in 0..order.len() {
-        let mut here = first;
-        while let Some(next) = order.get_mut(here) {
-            let from = std::mem::replace(next, here);
+        let mut place = first;
+        while let Some(next) = order.get_mut(place) {
+            let from = std::mem::replace(next, place);
             if from == first {
                 break;
             }
-            rows.swap(here, from);
-            here = from;
+            rows.swap(place, from);
+            place = from;
         }
     }
 }
 
-/// Whether `path` is in the directory `above`.
+/// Return true if `path` is in the directory `above`.
 fn is_below(path: &[u8], above: &[u8]) -> bool {
     let rest = path.strip_prefix(above);
     above.is_empty() && !path.is_empty() || rest.is_some_and(|rest| rest.starts_with(b"/"))
@@ -189,17 +189,17 @@ fn is_below(path: &[u8], above: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Candidates, Here};
-    use crate::candidates::table::{Kind, Mode, Span, Stated};
+    use super::{Candidates, LocalState};
+    use crate::candidates::table::{EntryKind, Span, Stated, StatedMode};
 
     fn sized(size: u64) -> Stated {
-        let mode = Mode {
+        let mode = StatedMode {
             bits: 0o644,
             stated: 0o644,
             kept: false,
         };
         Stated {
-            kind: Kind::File,
+            kind: EntryKind::File,
             mode,
             owner: 0,
             group: 0,
@@ -223,11 +223,11 @@ mod tests {
             ("b", None, 60),
             ("a", None, 70),
         ] {
-            let path = table.put(path.as_bytes()).unwrap();
-            table.push(path, wanted.map(sized), &[sized(past)], Here::Unknown);
+            let path = table.add_text(path.as_bytes()).unwrap();
+            table.push(path, wanted.map(sized), &[sized(past)], LocalState::Unknown);
         }
         table.merge();
-        let found: Vec<_> = table
+        let merged: Vec<_> = table
             .rows()
             .iter()
             .map(|row| {
@@ -243,6 +243,6 @@ mod tests {
             (b"d", Some(4), vec![40]),
             (b"d/z", Some(1), vec![10]),
         ];
-        assert_eq!(found, expected);
+        assert_eq!(merged, expected);
     }
 }

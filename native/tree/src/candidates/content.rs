@@ -1,17 +1,17 @@
-//! Whether a local file has the wanted content, by what is known of it.
+//! Decides if a local file has the wanted content, from its attributes and known digests.
 
-use super::table::{Candidates, Kind, Row, Seen, Span, Stated};
+use super::table::{Candidates, EntryKind, LocalStatus, Row, Span, Stated};
 use crate::compare::differing::Attribute;
 
 impl Candidates {
-    /// The places of the files of which only the content can tell if it is the wanted one.
+    /// Return the positions of files that have to be hashed to decide about their content.
     pub fn unhashed(&self) -> impl Iterator<Item = usize> {
         let rows = self.rows().iter().enumerate();
         let unhashed = rows.filter(|(_, row)| self.is_worth_hashing(row));
         unhashed.map(|(place, _)| place)
     }
 
-    /// Whether only reading the local file can tell if its content is the wanted one.
+    /// Return true if only hashing the local file can decide about its content.
     fn is_worth_hashing(&self, row: &Row) -> bool {
         let Some((seen, wanted)) = self.files(row) else {
             return false;
@@ -22,16 +22,16 @@ impl Candidates {
         }
         if seen.mtime == wanted.mtime {
             let differs = |digest: Span| self.bytes(digest) != self.bytes(wanted.digest);
-            let mut known = self.matching(row, seen);
-            return known.any(|digest| !digest.is_empty() && differs(digest));
+            let mut digests = self.matching(row, seen);
+            return digests.any(|digest| !digest.is_empty() && differs(digest));
         }
         self.known_digest(row).is_none()
     }
 
-    /// Whether the local file has the wanted content, so that nothing need be fetched.
+    /// Return true if the local file has the wanted content, so that no transfer is needed.
     ///
-    /// If the local digest is known, it decides.  Else the size has to be right, and either the
-    /// time, too (rsync's own rule), or an earlier snapshot has the wanted digest for this size and
+    /// A known local digest decides.  Otherwise the size has to be right, and either the
+    /// time too (rsync's rule), or an earlier snapshot has the wanted digest for this size and
     /// time.
     pub fn has_content(&self, row: &Row) -> bool {
         let Some((seen, wanted)) = self.files(row) else {
@@ -46,42 +46,46 @@ impl Candidates {
         if seen.mtime == wanted.mtime {
             return true;
         }
-        let known = self.known_digest(row);
-        known.is_some_and(|digest| digest == self.bytes(wanted.digest))
+        let local_digest = self.known_digest(row);
+        local_digest.is_some_and(|digest| digest == self.bytes(wanted.digest))
     }
 
-    /// The digest of the local file: it was read, or all earlier snapshots have the same one.
+    /// Return the digest of the local file: it was hashed, or all earlier snapshots agree on it.
     pub fn known_digest(&self, row: &Row) -> Option<&[u8]> {
         if !row.digest.is_empty() {
             return Some(self.bytes(row.digest));
         }
-        let here = self.here(row);
-        let seen = here.seen().filter(|_| here.kind() == Some(Kind::File))?;
-        let mut known = self.matching(row, seen).map(|digest| self.bytes(digest));
-        let first = known.next()?;
-        (known.all(|digest| digest == first) && !first.is_empty()).then_some(first)
+        let local = self.local(row);
+        let status = local
+            .status()
+            .filter(|_| local.kind() == Some(EntryKind::File))?;
+        let mut digests = self.matching(row, status).map(|digest| self.bytes(digest));
+        let first = digests.next()?;
+        (digests.all(|digest| digest == first) && !first.is_empty()).then_some(first)
     }
 
-    /// Whether a regular file, first of its hardlink group, gets another inode.
+    /// Return true if a regular file, the leader of its hardlink group, gets another inode.
     pub fn replaces(&self, row: &Row) -> bool {
         row.wanted
             .is_some_and(|wanted| wanted.is_file() && !wanted.is_linked())
             && (row.differing.has(Attribute::Link) || !self.has_content(row))
     }
 
-    /// Digests of the earlier snapshots that have the file's present size and time.
-    fn matching<'a>(&'a self, row: &'a Row, seen: &'a Seen) -> impl Iterator<Item = Span> {
+    /// Return the digests of earlier snapshots for the file's present size and time.
+    fn matching<'a>(&'a self, row: &'a Row, seen: &'a LocalStatus) -> impl Iterator<Item = Span> {
         let same =
             |each: &&Stated| each.is_file() && (each.size, each.mtime) == (seen.size, seen.mtime);
         let past = self.past(row).iter();
         past.filter(same).map(|each| each.digest)
     }
 
-    /// A file that is there, where a file is wanted.
-    fn files<'a>(&'a self, row: &'a Row) -> Option<(&'a Seen, &'a Stated)> {
-        let here = self.here(row);
-        let seen = here.seen().filter(|_| here.kind() == Some(Kind::File))?;
-        let wanted = row.wanted.as_ref().filter(|wanted| wanted.is_file())?;
-        Some((seen, wanted))
+    /// Return status and wanted state if both are regular files.
+    fn files<'a>(&'a self, row: &'a Row) -> Option<(&'a LocalStatus, &'a Stated)> {
+        let local = self.local(row);
+        let status = local
+            .status()
+            .filter(|_| local.kind() == Some(EntryKind::File))?;
+        let state = row.wanted.as_ref().filter(|wanted| wanted.is_file())?;
+        Some((status, state))
     }
 }

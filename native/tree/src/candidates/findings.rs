@@ -1,67 +1,67 @@
-//! Candidates from the comparison of a tree with a snapshot.
+//! Collects candidates from the comparison of a tree with a snapshot.
 
 use huai_format::entry::Entry;
 use huai_format::path::RelPath;
 use huai_format::selection::Modes;
 
-use super::table::{Candidates, Here, Span};
-use crate::compare::differing::Attributes;
-use crate::compare::findings::{Records, Sink};
-use crate::compare::local::Seen;
+use super::table::{Candidates, LocalState, Span};
+use crate::compare::differing::AttributeSet;
+use crate::compare::findings::{FindingRecords, FindingSink};
+use crate::compare::local::LocalStatus;
 use crate::sys::call::Outcome;
 
-/// Puts what is missing or differs into a table; all else becomes records.
+/// A sink that adds missing and different entries to a table, and makes records of the rest.
 #[derive(Debug)]
 pub struct TableFindings<'a> {
     table: &'a mut Candidates,
     modes: Modes,
-    /// What should not be there or cannot be read.
-    pub records: Records,
+    /// The extraneous and unreadable entries.
+    pub records: FindingRecords,
 }
 
 impl<'a> TableFindings<'a> {
-    /// Into `table`, with the modes that `modes` makes; full when so many entries were compared.
+    /// Add to `table`, with modes changed by `modes`; full after `steps` compared entries.
     pub fn new(table: &'a mut Candidates, modes: Modes, steps: usize) -> Self {
         Self {
             table,
             modes,
-            records: Records::new(steps),
+            records: FindingRecords::new(steps),
         }
     }
 
     fn path(&mut self, (directory, entry): (&RelPath, &Entry<'_>)) -> Outcome<Span> {
         if entry.name.is_empty() {
-            self.table.put(directory.as_bytes())
+            self.table.add_text(directory.as_bytes())
         } else {
-            self.table.put(directory.join(&entry.name).as_bytes())
+            self.table.add_text(directory.join(&entry.name).as_bytes())
         }
     }
 }
 
-impl Sink for TableFindings<'_> {
+impl FindingSink for TableFindings<'_> {
     fn is_full(&self) -> bool {
         self.records.is_full()
     }
 
-    fn records(&mut self) -> &mut Records {
+    fn records(&mut self) -> &mut FindingRecords {
         &mut self.records
     }
 
     fn add_match(
         &mut self,
         wanted: (&RelPath, &Entry<'_>),
-        differing: Attributes,
-        seen: &Seen,
+        differing: AttributeSet,
+        seen: &LocalStatus,
         target: &[u8],
     ) -> Outcome<()> {
         let path = self.path(wanted)?;
         let stated = self.table.state(wanted.1, self.modes, None)?;
-        let here = Here::Something {
+        let local = LocalState::Something {
             seen: *seen,
             target: self.table.put_again(target, [Some(stated.other), None])?,
             named: false,
         };
-        self.table.push(path, Some(stated), &[], here);
+        self.table.push(path, Some(stated), &[], local);
         if let Some(row) = self.table.rows_mut().last_mut() {
             row.differing = differing;
         }
@@ -71,7 +71,8 @@ impl Sink for TableFindings<'_> {
     fn add_missing(&mut self, wanted: (&RelPath, &Entry<'_>)) -> Outcome<()> {
         let path = self.path(wanted)?;
         let stated = self.table.state(wanted.1, self.modes, None)?;
-        self.table.push(path, Some(stated), &[], Here::Nothing);
+        self.table
+            .push(path, Some(stated), &[], LocalState::Nothing);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
-//! What may have to change in a tree, and what has to be done about it.
+//! The paths of a tree that may have to change, and the plan for them.
 //!
-//! Pure, but for `survey` and `unhashed`, which read the tree.
+//! Pure, except for `survey` and `unhashed`, which read the tree.
 
 mod changes;
 mod content;
@@ -14,4 +14,4 @@ pub mod unhashed;
 pub use changes::Changes;
 pub use findings::TableFindings;
 pub use planner::{Number, Operations, Planned, parents};
-pub use table::{Candidates, Here, Kind, Mode, Row, Seen, Span, Stated};
+pub use table::{Candidates, EntryKind, LocalState, LocalStatus, Row, Span, Stated, StatedMode};

@@ -1,54 +1,54 @@
-//! From candidates to operations, in their order.
+//! Plans the operations for candidates, and their order.
 //!
-//! `Candidates::has_content` alone decides whether a file needs a transfer.
+//! `Candidates::has_content` alone decides if a file needs a transfer.
 
 use std::collections::{HashMap, HashSet};
 
 use huai_format::path::{RelPath, parent, path_order};
 
-use super::table::{Candidates, Kind, Row, Stated};
+use super::table::{Candidates, EntryKind, Row, Stated};
 use crate::compare::differing::Attribute;
 
-/// The place of a row.
+/// The position of a row.
 pub type Number = u32;
 
-/// What has to be done; all but the stage of each leaf is decided.
+/// A plan that lacks only the stages of leaves.
 #[derive(Debug, Default)]
 pub struct Planned {
-    /// What makes way for an entry of another type, deepest first.
+    /// The entries that make room for an entry of another type, deepest first.
     pub clear: Vec<Number>,
-    /// Directories to make, parents first.
+    /// The directories to make, parents first.
     pub make: Vec<Number>,
-    /// All else that goes, deepest first.
+    /// All other entries to remove, deepest first.
     pub removals: Vec<Number>,
-    /// Directories that get their final attributes, deepest first.
+    /// The directories that get their final attributes, deepest first.
     pub directories: Vec<Number>,
-    /// Files and symlinks, and whether more than their attributes is missing.
+    /// The files and symlinks, and true if more than their attributes changes.
     leaves: Vec<(Number, bool)>,
-    /// Hardlinks whose path exists.
+    /// The hardlinks whose path exists.
     members: Vec<Number>,
-    /// Leaders that hardlinks are made of.
+    /// The leaders of hardlinks.
     leaders: Vec<Vec<u8>>,
 }
 
-/// The leaves of one stage.
+/// The operations on the leaves of one stage.
 #[derive(Debug, Default)]
 pub struct Operations {
-    /// Files that get new content: new ones first, then those that are replaced.
+    /// The files that get new content: new ones first, then replaced ones.
     ///
-    /// From the first replacement on the old indices are wrong, and until the last one the new
+    /// From the first replacement on, old indices are wrong, and until the last one, new
     /// indices are.
     pub fetches: Vec<Number>,
-    /// Hardlinks to make.
+    /// The hardlinks to make.
     pub links: Vec<Number>,
-    /// Symlinks to make.
+    /// The symlinks to make.
     pub symlinks: Vec<Number>,
-    /// Files and symlinks that only get attributes.
+    /// The files and symlinks that only get attributes.
     pub attributes: Vec<Number>,
 }
 
 impl Planned {
-    /// What brings all rows of `table` to what is wanted.
+    /// Plan the operations that bring all rows of `table` to their wanted state.
     pub fn of(table: &Candidates) -> Self {
         let order = in_tree_order(table);
         let mut planner = Planner {
@@ -60,18 +60,18 @@ impl Planned {
         for number in order {
             planner.add(number);
         }
-        let mut found = planner.planned;
-        found.clear.reverse();
-        found.removals.reverse();
-        found.directories.reverse();
-        found.leaders = found.leaders_of(table);
-        found
+        let mut plan = planner.planned;
+        plan.clear.reverse();
+        plan.removals.reverse();
+        plan.directories.reverse();
+        plan.leaders = plan.leaders_of(table);
+        plan
     }
 
     fn leaders_of(&self, table: &Candidates) -> Vec<Vec<u8>> {
-        let mut seen = HashSet::new();
+        let mut known_leaders = HashSet::new();
         let leaders = self.numbers().filter_map(|number| leader(table, number));
-        let first = leaders.filter(|leader| seen.insert(*leader));
+        let first = leaders.filter(|leader| known_leaders.insert(*leader));
         first.map(<[u8]>::to_vec).collect()
     }
 
@@ -80,18 +80,22 @@ impl Planned {
         leaves.chain(self.members.iter().copied())
     }
 
-    /// How many stages are asked for.
+    /// Return the number of paths that need a stage.
     pub fn len(&self) -> usize {
         self.leaves.len() + self.members.len() + self.leaders.len()
     }
 
-    /// Whether none is.
+    /// Return true if no path needs a stage.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The path of which a stage is asked for, and whether it is a symlink's.
-    pub fn asked<'a>(&'a self, table: &'a Candidates, place: usize) -> Option<(&'a [u8], bool)> {
+    /// Return a path that needs a stage, and true if it is a symlink.
+    pub fn staged_path<'a>(
+        &'a self,
+        table: &'a Candidates,
+        place: usize,
+    ) -> Option<(&'a [u8], bool)> {
         let members = place.checked_sub(self.leaves.len());
         let number = match members {
             None => self.leaves.get(place).map(|(number, _)| *number),
@@ -100,14 +104,14 @@ impl Planned {
         if let Some(row) = number.and_then(|number| row(table, number)) {
             let symlink = row
                 .wanted
-                .is_some_and(|wanted| wanted.kind == Kind::Symlink);
+                .is_some_and(|wanted| wanted.kind == EntryKind::Symlink);
             return Some((table.path(row), symlink));
         }
         let place = members?.checked_sub(self.members.len())?;
         self.leaders.get(place).map(|leader| (&**leader, false))
     }
 
-    /// Puts each leaf into its stage, of so many; `stages` are those of all that is `asked`.
+    /// Split the leaves into `count` stages; `stages` has that of each `staged_path`.
     pub fn in_stages(&self, table: &Candidates, count: usize, stages: &[u8]) -> Vec<Operations> {
         let before = self.leaves.len() + self.members.len();
         let leaders = self.leaders.iter().map(Vec::as_slice).zip(before..);
@@ -116,59 +120,59 @@ impl Planned {
             leaders: leaders.collect(),
             stages,
         };
-        let mut found: Vec<Operations> = Vec::new();
-        found.resize_with(count, Operations::default);
+        let mut operations: Vec<Operations> = Vec::new();
+        operations.resize_with(count, Operations::default);
         for (place, (number, made)) in self.leaves.iter().enumerate() {
-            let stage = found.get_mut(placed.stage(place, *number));
-            let (Some(stage), Some((_, wanted))) = (stage, wanted(table, *number)) else {
+            let stage = operations.get_mut(placed.stage(place, *number));
+            let (Some(stage), Some((_, wanted))) = (stage, wanted_row(table, *number)) else {
                 continue;
             };
             let list = match wanted.kind {
                 _ if !made => &mut stage.attributes,
-                Kind::Symlink => &mut stage.symlinks,
+                EntryKind::Symlink => &mut stage.symlinks,
                 _ if wanted.is_linked() => &mut stage.links,
                 _ => &mut stage.fetches,
             };
             list.push(*number);
         }
-        for stage in &mut found {
+        for stage in &mut operations {
             let is_there = |number: &Number| {
-                row(table, *number).is_some_and(|row| table.here(row).kind().is_some())
+                row(table, *number).is_some_and(|row| table.local(row).kind().is_some())
             };
             stage.fetches.sort_by_key(is_there);
         }
         let replaced: HashSet<&[u8]> = if self.members.is_empty() {
             HashSet::new()
         } else {
-            let fetches = found.iter().flat_map(|stage| &stage.fetches);
+            let fetches = operations.iter().flat_map(|stage| &stage.fetches);
             let rows = fetches.filter_map(|number| row(table, *number));
             rows.map(|row| table.path(row)).collect()
         };
-        // The hardlinks to make again: of a leader that is replaced, or of another inode.
+        // Hardlinks are made again if their leader is replaced, or if they have another inode.
         for (place, number) in self.members.iter().enumerate() {
             let differs = row(table, *number).is_some_and(|row| row.differing.has(Attribute::Link));
             let anew = || leader(table, *number).is_some_and(|leader| replaced.contains(leader));
             if differs || anew() {
                 let stage = placed.stage(self.leaves.len() + place, *number);
-                if let Some(stage) = found.get_mut(stage) {
+                if let Some(stage) = operations.get_mut(stage) {
                     stage.links.push(*number);
                 }
             }
         }
-        found
+        operations
     }
 }
 
-/// The stages that were asked for.
+/// The stages of paths.
 struct Placed<'a> {
     table: &'a Candidates,
-    /// Where the stage of each leader is.
+    /// The position of the stage of each leader.
     leaders: HashMap<&'a [u8], usize>,
     stages: &'a [u8],
 }
 
 impl Placed<'_> {
-    /// The stage of what is asked at `place`; a hardlink comes no earlier than its leader.
+    /// Return the stage of the path at `place`; a hardlink comes no earlier than its leader.
     fn stage(&self, place: usize, number: Number) -> usize {
         let leader = leader(self.table, number).and_then(|leader| self.leaders.get(leader));
         let own = self.at(place);
@@ -183,7 +187,7 @@ impl Placed<'_> {
 struct Planner<'a> {
     table: &'a Candidates,
     planned: Planned,
-    /// Paths at which one type makes way for another.
+    /// The paths at which one type makes room for another.
     cleared: HashSet<&'a [u8]>,
     groups: Groups<'a>,
 }
@@ -198,11 +202,11 @@ impl Planner<'_> {
             self.remove(number, row);
             return;
         };
-        let here = table.here(row);
-        if here.is_special() || row.differing.has(Attribute::Type) {
+        let local = table.local(row);
+        if local.is_special() || row.differing.has(Attribute::Type) {
             self.clear_away(number, row, &wanted);
             self.create(number, &wanted);
-        } else if here.seen().is_none() {
+        } else if local.status().is_none() {
             self.create(number, &wanted);
         } else {
             self.update(number, row, &wanted);
@@ -210,7 +214,7 @@ impl Planner<'_> {
     }
 
     fn remove(&mut self, number: Number, row: &Row) {
-        if self.table.here(row).seen().is_none() {
+        if self.table.local(row).status().is_none() {
             return;
         }
         let path = self.table.path(row);
@@ -223,8 +227,8 @@ impl Planner<'_> {
     }
 
     fn clear_away(&mut self, number: Number, row: &Row, wanted: &Stated) {
-        // Where no directory is involved, the rename that publishes the new entry replaces the old.
-        if self.table.here(row).kind() == Some(Kind::Directory) || wanted.is_directory() {
+        // Without directories, the rename that publishes the new entry replaces the old one.
+        if self.table.local(row).kind() == Some(EntryKind::Directory) || wanted.is_directory() {
             self.cleared.insert(self.table.bytes(row.path));
             self.planned.clear.push(number);
         }
@@ -242,20 +246,20 @@ impl Planner<'_> {
     fn update(&mut self, number: Number, row: &Row, wanted: &Stated) {
         let differs = !row.differing.is_empty();
         match wanted.kind {
-            Kind::Directory => {
+            EntryKind::Directory => {
                 if differs {
                     self.planned.directories.push(number);
                 }
             }
-            Kind::Symlink => {
+            EntryKind::Symlink => {
                 if row.differing.has(Attribute::Target) {
                     self.planned.leaves.push((number, true));
                 } else if differs {
                     self.planned.leaves.push((number, false));
                 }
             }
-            Kind::File if wanted.is_linked() => self.planned.members.push(number),
-            Kind::File => {
+            EntryKind::File if wanted.is_linked() => self.planned.members.push(number),
+            EntryKind::File => {
                 if !self.table.has_content(row) || self.groups.must_part(row) {
                     self.planned.leaves.push((number, true));
                 } else if differs {
@@ -266,10 +270,10 @@ impl Planner<'_> {
     }
 }
 
-/// Former hardlink groups: which file keeps the shared inode when a group is split.
+/// The former hardlink groups: which file keeps the shared inode when a group is split.
 struct Groups<'a> {
     table: &'a Candidates,
-    /// Paths that are not wanted; found when they are first asked for.
+    /// The paths that are not wanted; collected on demand.
     gone: Option<HashSet<&'a [u8]>>,
     heirs: HashSet<&'a [u8]>,
 }
@@ -283,7 +287,7 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Whether a file, which is no hardlink now, has to leave an inode that it shares.
+    /// Return true if a file, which is not a hardlink now, has to leave a shared inode.
     ///
     /// If the former leader is deleted, the first file of its group that asks keeps the inode.
     fn must_part(&mut self, row: &Row) -> bool {
@@ -291,8 +295,8 @@ impl<'a> Groups<'a> {
             return true;
         }
         let table = self.table;
-        let seen = table.here(row).seen();
-        if seen.is_none_or(|seen| seen.links < 2) {
+        let status = table.local(row).status();
+        if status.is_none_or(|status| status.links < 2) {
             return false;
         }
         let linked = table.past(row).iter().filter(|each| each.is_linked());
@@ -300,11 +304,11 @@ impl<'a> Groups<'a> {
         if leaders.is_empty() {
             return false;
         }
-        let gone = self.gone.get_or_insert_with(|| {
-            let gone = table.rows().iter().filter(|row| row.wanted.is_none());
-            gone.map(|row| table.path(row)).collect()
+        let unwanted = self.gone.get_or_insert_with(|| {
+            let removed = table.rows().iter().filter(|row| row.wanted.is_none());
+            removed.map(|row| table.path(row)).collect()
         });
-        if leaders.is_subset(gone) && self.heirs.is_disjoint(&leaders) {
+        if leaders.is_subset(unwanted) && self.heirs.is_disjoint(&leaders) {
             self.heirs.extend(leaders);
             return false;
         }
@@ -330,27 +334,27 @@ fn row(table: &Candidates, number: Number) -> Option<&Row> {
     table.rows().get(number as usize)
 }
 
-fn wanted(table: &Candidates, number: Number) -> Option<(&Row, Stated)> {
+fn wanted_row(table: &Candidates, number: Number) -> Option<(&Row, Stated)> {
     row(table, number).and_then(|row| row.wanted.map(|wanted| (row, wanted)))
 }
 
-/// The path that a hardlink is made of.
+/// Return the path of a hardlink's leader.
 fn leader(table: &Candidates, number: Number) -> Option<&[u8]> {
-    let (_, wanted) = wanted(table, number)?;
+    let (_, wanted) = wanted_row(table, number)?;
     wanted.is_linked().then(|| table.bytes(wanted.other))
 }
 
-/// The directories that the names of these rows are in, each once.
+/// Return the parent directories of these rows, each once.
 pub fn parents<'a>(table: &'a Candidates, rows: impl Iterator<Item = &'a Row>) -> Vec<&'a [u8]> {
-    let mut seen = HashSet::new();
+    let mut visited = HashSet::new();
     let mut last: Option<&[u8]> = None;
-    let mut found = Vec::new();
+    let mut directories = Vec::new();
     for row in rows {
         let above = parent(table.path(row));
-        if last != Some(above) && seen.insert(above) {
-            found.push(above);
+        if last != Some(above) && visited.insert(above) {
+            directories.push(above);
         }
         last = Some(above);
     }
-    found
+    directories
 }

@@ -1,14 +1,14 @@
-//! Entries of a snapshot as a tree gets them.
+//! Wanted states from the entries of a snapshot.
 
 use huai_format::entry::{Body, Entry};
 use huai_format::path::RelPath;
 use huai_format::selection::Modes;
 
-use super::table::{Candidates, Kind, Mode, Span, Stated};
+use super::table::{Candidates, EntryKind, Span, Stated, StatedMode};
 use crate::sys::call::Outcome;
 
 impl Candidates {
-    /// An entry of which `known` may have the same texts.
+    /// Make the state of an entry; texts are shared with `known` if they are equal.
     pub(super) fn state(
         &mut self,
         entry: &Entry<'_>,
@@ -19,10 +19,10 @@ impl Candidates {
             Body::File { size, link, digest } => {
                 let link = link.as_ref().map_or(&b""[..], RelPath::as_bytes);
                 let digest = digest.as_ref().map_or(&b""[..], |digest| digest);
-                (Kind::File, *size, link, digest)
+                (EntryKind::File, *size, link, digest)
             }
-            Body::Directory => (Kind::Directory, 0, b"", b""),
-            Body::Symlink { target } => (Kind::Symlink, 0, target, b""),
+            Body::Directory => (EntryKind::Directory, 0, b"", b""),
+            Body::Symlink { target } => (EntryKind::Symlink, 0, target, b""),
         };
         let mut put = |bytes: &[u8], known: Option<Span>| {
             if bytes.is_empty() {
@@ -45,13 +45,13 @@ impl Candidates {
     }
 }
 
-/// The mode that a policy makes of the stated one.
-fn mode(modes: Modes, entry: &Entry<'_>) -> Mode {
+/// Apply a mode policy to the stated mode.
+fn mode(modes: Modes, entry: &Entry<'_>) -> StatedMode {
     let rule = match entry.body {
         Body::File { .. } => modes.file,
         Body::Directory => modes.directory,
         Body::Symlink { .. } => {
-            return Mode {
+            return StatedMode {
                 bits: entry.mode,
                 stated: entry.mode,
                 kept: false,
@@ -60,7 +60,7 @@ fn mode(modes: Modes, entry: &Entry<'_>) -> Mode {
     };
     let bits = entry.mode & rule.kept | rule.set;
     let is_reduced = !modes.local && rule.set == 0;
-    Mode {
+    StatedMode {
         bits,
         stated: if is_reduced { entry.mode } else { bits },
         kept: modes.local,

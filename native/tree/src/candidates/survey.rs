@@ -1,4 +1,4 @@
-//! What stands at the paths that may have to change, against what should.
+//! Compares local entries at the candidate paths with their wanted states.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -7,35 +7,35 @@ use huai_format::path::{RelPath, parent, path_order};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{Candidates, Here, Kind, Row};
+use super::{Candidates, EntryKind, LocalState, Row};
 use crate::compare::difference::{Body, differences};
-use crate::compare::differing::{Attribute, Attributes as Differing};
-use crate::compare::local::{Found, look};
+use crate::compare::differing::{Attribute, AttributeSet as Differing};
+use crate::compare::local::{LocalEntry, look};
 use crate::sys::call::Outcome;
 use crate::sys::folders::Folders;
 use crate::sys::stop::Stop;
 
-/// Numbers of each owner's name: as a user, and as a group.
+/// The numbers of each owner's name: as a user, and as a group.
 pub type Numbers = Vec<(Option<u32>, Option<u32>)>;
 
-/// Where paths are before directories are moved, all at once.
+/// A map of paths before a set of directory moves.
 #[derive(Debug, Default)]
 pub struct Renames {
     /// The old path by the new one.
     sources: HashMap<Vec<u8>, Vec<u8>>,
-    /// Old paths; nothing will be there.
+    /// The old paths, which will be free.
     vacated: HashSet<Vec<u8>>,
 }
 
 impl Renames {
-    /// Of moves, from old to new path.
+    /// Make the map of moves, from old to new path.
     pub fn new(moves: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
         let vacated = moves.iter().map(|(old, _)| old.clone()).collect();
         let sources = moves.into_iter().map(|(old, new)| (new, old)).collect();
         Self { sources, vacated }
     }
 
-    /// The path at which now is what will be at `path`; none: nothing will be there.
+    /// Return the present path of the entry that will be at `path`; `None` if it will be free.
     pub fn before<'a>(&self, path: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         if self.sources.is_empty() {
             return Some(path.into());
@@ -53,7 +53,7 @@ impl Renames {
         Some(path.into())
     }
 
-    /// Whether `path` will be in a directory that moves.
+    /// Return true if `path` will be in a moved directory.
     pub fn arrives(&self, path: &[u8]) -> bool {
         let own = RelPath::trusted(path.to_vec());
         !self.sources.is_empty()
@@ -63,16 +63,16 @@ impl Renames {
     }
 }
 
-/// A path that cannot be looked at.
+/// A path that cannot be examined.
 #[derive(Debug)]
 pub struct Refused {
-    /// Where.
+    /// The path.
     pub path: Vec<u8>,
-    /// Why; none: it is going to be moved.
+    /// The error; `None` if the path is going to be moved.
     pub errno: Option<Errno>,
 }
 
-/// Looks at all of `table` that nobody looked at yet; ends at the first that cannot be.
+/// Examine all rows of `table` with an unknown state; ends at the first that is refused.
 pub(crate) fn survey(
     folders: &mut Folders,
     table: &mut Candidates,
@@ -86,27 +86,29 @@ pub(crate) fn survey(
         let Some(row) = table.rows().get(place).copied() else {
             continue;
         };
-        let found = find(folders, table.path(&row), renames);
-        let judged = found.and_then(|found| {
-            let differing = match &found {
-                Some(found) => judge(folders, table, &row, found, (numbers, renames))?,
+        let result = find(folders, table.path(&row), renames);
+        let judged = result.and_then(|result| {
+            let differing = match &result {
+                Some(result) => judge(folders, table, &row, result, (numbers, renames))?,
                 None => Differing::default(),
             };
-            Ok((found, differing))
+            Ok((result, differing))
         });
-        let (found, differing) = match judged {
+        let (result, differing) = match judged {
             Ok(seen) => seen,
             Err(refused) => return Ok(Some(refused)),
         };
-        let here = match found {
-            None => Here::Nothing,
-            Some(Found { seen, target }) => {
-                let wanted = row.wanted.filter(|wanted| wanted.kind == Kind::Symlink);
+        let local = match result {
+            None => LocalState::Nothing,
+            Some(LocalEntry { seen, target }) => {
+                let wanted_link = row
+                    .wanted
+                    .filter(|wanted_link| wanted_link.kind == EntryKind::Symlink);
                 let past = table.past(&row).first().copied();
-                let known = [wanted, past].map(|each| each.map(|each| each.other));
-                Here::Something {
+                let known_targets = [wanted_link, past].map(|each| each.map(|each| each.other));
+                LocalState::Something {
                     seen,
-                    target: table.put_again(&target, known)?,
+                    target: table.put_again(&target, known_targets)?,
                     named: false,
                 }
             }
@@ -114,23 +116,27 @@ pub(crate) fn survey(
         if let Some(row) = table.rows_mut().get_mut(place) {
             row.differing = differing;
         }
-        table.set_here(place, here);
+        table.set_here(place, local);
     }
     Ok(None)
 }
 
-/// The places of these rows, in tree order: each directory is opened once.
+/// Return the positions of unknown rows in tree order, so that each directory is opened once.
 fn unknown(table: &Candidates) -> Vec<usize> {
     let rows = table.rows().iter().enumerate();
-    let unknown = rows.filter(|(_, row)| matches!(table.here(row), Here::Unknown));
-    let mut found: Vec<(&[u8], usize)> = unknown
+    let unknown = rows.filter(|(_, row)| matches!(table.local(row), LocalState::Unknown));
+    let mut sorted: Vec<(&[u8], usize)> = unknown
         .map(|(place, row)| (table.path(row), place))
         .collect();
-    found.sort_by(|one, other| path_order(one.0, other.0));
-    found.into_iter().map(|(_, place)| place).collect()
+    sorted.sort_by(|one, other| path_order(one.0, other.0));
+    sorted.into_iter().map(|(_, place)| place).collect()
 }
 
-fn find(folders: &mut Folders, path: &[u8], renames: &Renames) -> Result<Option<Found>, Refused> {
+fn find(
+    folders: &mut Folders,
+    path: &[u8],
+    renames: &Renames,
+) -> Result<Option<LocalEntry>, Refused> {
     let refused = |errno| Refused {
         path: path.to_vec(),
         errno,
@@ -145,22 +151,22 @@ fn judge(
     folders: &mut Folders,
     table: &Candidates,
     row: &Row,
-    Found { seen, target }: &Found,
+    LocalEntry { seen, target }: &LocalEntry,
     (numbers, renames): (&Numbers, &Renames),
 ) -> Result<Differing, Refused> {
     let Some(wanted) = &row.wanted else {
         return Ok(Differing::default());
     };
     let body = match wanted.kind {
-        Kind::File => Body::File(wanted.size),
-        Kind::Directory => Body::Directory,
-        Kind::Symlink => Body::Symlink(table.bytes(wanted.other)),
+        EntryKind::File => Body::File(wanted.size),
+        EntryKind::Directory => Body::Directory,
+        EntryKind::Symlink => Body::Symlink(table.bytes(wanted.other)),
     };
-    let mut found = differences(body, &table.attributes(wanted, numbers), seen, target);
+    let mut differing = differences(body, &table.attributes(wanted, numbers), seen, target);
     if wanted.is_linked() && seen.kind == FileType::RegularFile {
         let leader = find(folders, table.bytes(wanted.other), renames)?;
         let is_leader = leader.is_some_and(|it| it.seen.is_inode_of(seen));
-        found.add_if(Attribute::Link, !is_leader);
+        differing.add_if(Attribute::Link, !is_leader);
     }
-    Ok(found)
+    Ok(differing)
 }

@@ -1,4 +1,4 @@
-//! One row for each path that may have to change: how it is, should be, and was.
+//! The table of candidates: the local, wanted and past states of each path.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use huai_format::bug::fit;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::compare::differing::Attributes as Differing;
-pub use crate::compare::local::Seen;
+use crate::compare::differing::AttributeSet as Differing;
+pub use crate::compare::local::LocalStatus;
 use crate::sys::attributes::{self, Attributes};
 use crate::sys::call::Outcome;
 
-/// Bytes of the text: a path, a target, a digest.
+/// A range of the text: a path, a target, a digest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span {
     begin: u32,
@@ -19,7 +19,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Whether there is nothing.
+    /// Return true if the range is empty.
     pub fn is_empty(self) -> bool {
         self.begin == self.end
     }
@@ -28,9 +28,9 @@ impl Span {
 const UNKNOWN: u32 = 0;
 const NOTHING: u32 = 1;
 
-/// What metadata can describe.
+/// The types of entries that metadata can describe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A regular file.
     File,
     /// A directory.
@@ -39,14 +39,14 @@ pub enum Kind {
     Symlink,
 }
 
-impl Seen {
-    /// Something of this kind, or a device, socket or fifo, of which no more is known.
-    pub fn of(kind: Option<Kind>) -> Self {
+impl LocalStatus {
+    /// Make a status with only a type; `None` is that of a device, socket or fifo.
+    pub fn of(kind: Option<EntryKind>) -> Self {
         Self {
             kind: match kind {
-                Some(Kind::File) => FileType::RegularFile,
-                Some(Kind::Directory) => FileType::Directory,
-                Some(Kind::Symlink) => FileType::Symlink,
+                Some(EntryKind::File) => FileType::RegularFile,
+                Some(EntryKind::Directory) => FileType::Directory,
+                Some(EntryKind::Symlink) => FileType::Symlink,
                 None => FileType::Fifo,
             },
             mode: 0,
@@ -60,175 +60,175 @@ impl Seen {
         }
     }
 
-    /// What it is; none: metadata cannot describe it.
-    pub fn type_of(&self) -> Option<Kind> {
+    /// Return the type; `None` if metadata cannot describe it.
+    pub fn type_of(&self) -> Option<EntryKind> {
         match self.kind {
-            FileType::RegularFile => Some(Kind::File),
-            FileType::Directory => Some(Kind::Directory),
-            FileType::Symlink => Some(Kind::Symlink),
+            FileType::RegularFile => Some(EntryKind::File),
+            FileType::Directory => Some(EntryKind::Directory),
+            FileType::Symlink => Some(EntryKind::Symlink),
             _ => None,
         }
     }
 }
 
-/// A mode, and what the metadata say instead.
+/// A mode, and the one that metadata state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mode {
+pub struct StatedMode {
     /// Permission bits with setuid, setgid and sticky.
     pub bits: u16,
-    /// What `bits` are a safer mode than; or the same.
+    /// The stated bits, which may be less safe than `bits`.
     pub stated: u16,
-    /// For what is made anew, less the umask; what is there keeps its own.
+    /// True if existing entries keep their mode; a new one gets `bits` less the umask.
     pub kept: bool,
 }
 
-/// An entry of a snapshot as a tree gets it, without its path.
+/// A wanted or past entry, without its path.
 #[derive(Debug, Clone, Copy)]
 pub struct Stated {
-    /// Its type.
-    pub kind: Kind,
-    /// Which mode it gets.
-    pub mode: Mode,
-    /// The place of its user's name among `Candidates::owners`.
+    /// The type.
+    pub kind: EntryKind,
+    /// The mode.
+    pub mode: StatedMode,
+    /// The position of the user's name in `Candidates::owners`.
     pub owner: u32,
-    /// The same of its group's.
+    /// The position of the group's name.
     pub group: u32,
-    /// Nanoseconds since the epoch.
+    /// The time in nanoseconds since the epoch.
     pub mtime: i64,
-    /// Bytes of a file.
+    /// The bytes of a file.
     pub size: u64,
-    /// The leader of a hardlink, or a symlink's target; empty: none.
+    /// The leader of a hardlink, or a symlink's target.
     pub other: Span,
-    /// Of a file's content; empty: not known.
+    /// The digest of a file's content, if known.
     pub digest: Span,
 }
 
 impl Stated {
     pub(crate) fn is_file(&self) -> bool {
-        self.kind == Kind::File
+        self.kind == EntryKind::File
     }
 
     pub(super) fn is_directory(&self) -> bool {
-        self.kind == Kind::Directory
+        self.kind == EntryKind::Directory
     }
 
-    /// Whether it is a hardlink of another path.
+    /// Return true if it is a hardlink to another path.
     pub fn is_linked(&self) -> bool {
         self.is_file() && !self.other.is_empty()
     }
 }
 
-/// What stands at a path.
+/// The local entry at a path.
 #[derive(Debug, Clone, Copy)]
-pub enum Here {
-    /// Nobody looked.
+pub enum LocalState {
+    /// It was not examined yet.
     Unknown,
-    /// Nothing, or a path above is no directory.
+    /// The path is free, or an ancestor is not a directory.
     Nothing,
-    /// This, with its target if it is a symlink.  With `named`, user and group are places among
-    /// `Candidates::owners`, else numbers of this machine.
+    /// An entry.  With `named`, user and group are positions in
+    /// `Candidates::owners`, otherwise numbers of this machine.
     Something {
-        /// What was seen.
-        seen: Seen,
-        /// Of a symlink.
+        /// The status.
+        seen: LocalStatus,
+        /// The target of a symlink.
         target: Span,
-        /// How owners are meant.
+        /// True if owners are positions.
         named: bool,
     },
 }
 
-impl Here {
-    /// What was seen there.
-    pub fn seen(&self) -> Option<&Seen> {
+impl LocalState {
+    /// Return the status of the entry.
+    pub fn status(&self) -> Option<&LocalStatus> {
         match self {
             Self::Something { seen, .. } => Some(seen),
             Self::Unknown | Self::Nothing => None,
         }
     }
 
-    /// What stands there, if metadata can describe that.
-    pub fn kind(&self) -> Option<Kind> {
-        self.seen().and_then(Seen::type_of)
+    /// Return the type of the entry, if metadata can describe it.
+    pub fn kind(&self) -> Option<EntryKind> {
+        self.status().and_then(LocalStatus::type_of)
     }
 
-    /// Whether a device, socket or fifo stands there.
+    /// Return true if the entry is a device, socket or fifo.
     pub(super) fn is_special(&self) -> bool {
-        self.seen().is_some() && self.kind().is_none()
+        self.status().is_some() && self.kind().is_none()
     }
 }
 
-/// One path.
+/// A candidate.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// Where.
+    /// The path.
     pub path: Span,
-    /// What should stand there; none: nothing.
+    /// The wanted entry; `None` if the path is to be free.
     pub wanted: Option<Stated>,
-    /// Where what past snapshots have there begins among `Candidates::pasts`, and how many have it.
+    /// The first position in `Candidates::pasts` and the number of past entries.
     past: (u32, u32),
-    /// The place of what stands there among `Candidates::heres`.
+    /// The position of the local state in `Candidates::heres`.
     here: u32,
-    /// In what that differs from what should.
+    /// The attributes in which the local and wanted entries differ.
     pub differing: Differing,
-    /// Of the content that is there, if that was read; empty: it was not.
+    /// The digest of the local content, if it was hashed.
     pub digest: Span,
 }
 
-/// All of one comparison.  What most rows of a new tree lack lies apart from them.
+/// The candidates of one comparison.  Fields that most rows of a new tree lack are stored apart.
 #[derive(Debug, Clone)]
 pub struct Candidates {
     pub(super) rows: Vec<Row>,
     text: Vec<u8>,
     pasts: Vec<Stated>,
-    /// `UNKNOWN` and `NOTHING` first.
-    heres: Vec<Here>,
-    /// Names of users and groups.
+    /// The local states; `UNKNOWN` and `NOTHING` come first.
+    heres: Vec<LocalState>,
+    /// The names of users and groups.
     owners: Vec<Vec<u8>>,
     places: HashMap<Vec<u8>, u32>,
 }
 
 impl Candidates {
-    /// In the order in which they came.
+    /// Return the rows, in the order in which they were added unless merged.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// The same, to change what is known of them.
+    /// Return the rows for changes.
     pub fn rows_mut(&mut self) -> &mut [Row] {
         &mut self.rows
     }
 
-    /// The bytes of a span.
+    /// Return the bytes of a span.
     pub fn bytes(&self, span: Span) -> &[u8] {
         &self.text[span.begin as usize..span.end as usize]
     }
 
-    /// Where a row is about.
+    /// Return the path of a row.
     pub fn path(&self, row: &Row) -> &[u8] {
         self.bytes(row.path)
     }
 
-    /// The entries of all past snapshots.
+    /// Return the entries of all past snapshots.
     pub fn past(&self, row: &Row) -> &[Stated] {
         let (begin, count) = row.past;
         let range = begin as usize..begin as usize + count as usize;
         &self.pasts[range]
     }
 
-    /// What stands there.
-    pub fn here(&self, row: &Row) -> &Here {
+    /// Return the local state.
+    pub fn local(&self, row: &Row) -> &LocalState {
         &self.heres[row.here as usize]
     }
 
-    /// What stands at the path of the row at a place.
-    pub fn set_here(&mut self, place: usize, here: Here) {
+    /// Set the local state of the row at a position.
+    pub fn set_here(&mut self, place: usize, here: LocalState) {
         if let Some(row) = self.rows.get_mut(place) {
             row.here = put_here(&mut self.heres, here);
         }
     }
 
-    /// Puts bytes into the text; `NOMEM` beyond four GiB.
-    pub fn put(&mut self, bytes: &[u8]) -> Outcome<Span> {
+    /// Append bytes to the text; `NOMEM` beyond four GiB.
+    pub fn add_text(&mut self, bytes: &[u8]) -> Outcome<Span> {
         let place = |length: usize| u32::try_from(length).map_err(|_| Errno::NOMEM);
         let begin = place(self.text.len())?;
         let end = place(self.text.len() + bytes.len())?;
@@ -236,17 +236,17 @@ impl Candidates {
         Ok(Span { begin, end })
     }
 
-    /// Puts bytes into the text, unless they are those of one of `known`.
+    /// Append bytes to the text, unless one of `known` has the same ones.
     pub fn put_again(&mut self, bytes: &[u8], known: [Option<Span>; 2]) -> Outcome<Span> {
         let same = known.into_iter().flatten();
         match same.into_iter().find(|span| self.bytes(*span) == bytes) {
             Some(span) => Ok(span),
-            None => self.put(bytes),
+            None => self.add_text(bytes),
         }
     }
 
-    /// One more row; nothing is known to differ.
-    pub fn push(&mut self, path: Span, wanted: Option<Stated>, past: &[Stated], here: Here) {
+    /// Add a row without known differences.
+    pub fn push(&mut self, path: Span, wanted: Option<Stated>, past: &[Stated], here: LocalState) {
         let mut row = Row {
             path,
             wanted,
@@ -264,12 +264,12 @@ impl Candidates {
         self.pasts.extend_from_slice(past);
     }
 
-    /// Names of users and groups.
+    /// Return the names of users and groups.
     pub fn owners(&self) -> &[Vec<u8>] {
         &self.owners
     }
 
-    /// The place of a name among them.
+    /// Return the position of an owner's name, which is added if new.
     pub fn owner(&mut self, name: &[u8]) -> u32 {
         if let Some(place) = self.places.get(name) {
             return *place;
@@ -280,7 +280,7 @@ impl Candidates {
         place
     }
 
-    /// What an entry is to have; `numbers` are those of each owner as a user and as a group.
+    /// Return the attributes to set; `numbers` are those of each owner as a user and as a group.
     pub fn attributes(
         &self,
         stated: &Stated,
@@ -307,26 +307,26 @@ impl Default for Candidates {
             rows: Vec::new(),
             text: Vec::new(),
             pasts: Vec::new(),
-            heres: vec![Here::Unknown, Here::Nothing],
+            heres: vec![LocalState::Unknown, LocalState::Nothing],
             owners: Vec::new(),
             places: HashMap::new(),
         }
     }
 }
 
-/// The place of `here` among `heres`.
-fn put_here(heres: &mut Vec<Here>, here: Here) -> u32 {
+/// Return the position of a local state, which is added if new.
+fn put_here(heres: &mut Vec<LocalState>, here: LocalState) -> u32 {
     match here {
-        Here::Unknown => UNKNOWN,
-        Here::Nothing => NOTHING,
-        Here::Something { .. } => {
+        LocalState::Unknown => UNKNOWN,
+        LocalState::Nothing => NOTHING,
+        LocalState::Something { .. } => {
             heres.push(here);
             number(heres.len() - 1)
         }
     }
 }
 
-/// There are no more rows than that: each has a path among four GiB of text.
+/// Convert the number of rows: each has a path in four GiB of text, so it fits.
 fn number(count: usize) -> u32 {
     fit(count)
 }

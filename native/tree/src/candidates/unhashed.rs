@@ -1,4 +1,4 @@
-//! The digests of local files of which only the content can tell whether it is the wanted one.
+//! Hashes the local files whose content has to be read to be compared.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::Candidates;
 use super::survey::Renames;
-use crate::hashing::hash::{Digest, Reader};
+use crate::hashing::hash::{Blake3Digest, Reader};
 use crate::sys::call::Outcome;
 use crate::sys::error::{Error, Result, is_shortage};
 use crate::sys::folders::Folders;
@@ -17,21 +17,21 @@ use crate::sys::regular::open_regular_at;
 use crate::sys::stop::Stop;
 use crate::sys::workers;
 
-/// How files are read.
+/// The parameters of hashing.
 #[derive(Debug, Clone, Copy)]
 pub struct Hashing<'a> {
-    /// What stands for the digest of a file that cannot be read.
+    /// The digest that is set for an unreadable file.
     pub damaged: &'a [u8],
-    /// How many files are read at a time; as many threads hash a large one.
+    /// The number of threads: for different files, or for one large file.
     pub threads: usize,
 }
 
-/// A row, and what was read; none: it cannot be.
-type Hashed = (usize, Option<Digest>);
+/// A row, and its digest; `None` if unreadable.
+type Hashed = (usize, Option<Blake3Digest>);
 
-/// Reads each such file, where it is before `renames`, and puts its digest into `table`.
+/// Hash each such file at its path before `renames`, and set its digest in `table`.
 ///
-/// What ended it, if anything did: a disk that fails, so that every other file would fail as well.
+/// Returns the error that ended it, if any: a failing disk, on which all other files would fail.
 pub(crate) fn hash(
     folders: &mut Folders,
     table: &mut Candidates,
@@ -54,16 +54,20 @@ pub(crate) fn hash(
         Ok(parts) => parts,
         Err(failure) => return Ok(Some(failure)),
     };
-    put(table, parts.into_iter().flatten(), hashing.damaged)?;
+    set_digests(table, parts.into_iter().flatten(), hashing.damaged)?;
     Ok(None)
 }
 
-fn put(table: &mut Candidates, found: impl Iterator<Item = Hashed>, damaged: &[u8]) -> Outcome<()> {
-    let damaged = table.put(damaged)?;
-    for (place, digest) in found {
-        let wanted = table.rows().get(place).and_then(|row| row.wanted);
+fn set_digests(
+    table: &mut Candidates,
+    hashed: impl Iterator<Item = Hashed>,
+    damaged: &[u8],
+) -> Outcome<()> {
+    let damaged = table.add_text(damaged)?;
+    for (place, digest) in hashed {
+        let state = table.rows().get(place).and_then(|row| row.wanted);
         let digest = match digest {
-            Some(digest) => table.put_again(&digest, [wanted.map(|wanted| wanted.digest), None])?,
+            Some(digest) => table.put_again(&digest, [state.map(|state| state.digest), None])?,
             None => damaged,
         };
         if let Some(row) = table.rows_mut().get_mut(place) {
@@ -73,30 +77,30 @@ fn put(table: &mut Candidates, found: impl Iterator<Item = Hashed>, damaged: &[u
     Ok(())
 }
 
-/// What the threads share.
+/// The state that threads share.
 struct Work<'a> {
     folders: Mutex<&'a mut Folders>,
     table: &'a Candidates,
     renames: &'a Renames,
     places: &'a [usize],
-    /// The first of `places` that nobody has taken.
+    /// The next of `places` to hash.
     next: AtomicUsize,
     threads: usize,
     stop: &'a Stop,
 }
 
 impl Work<'_> {
-    /// One file after the other.
+    /// Hash one file after the other.
     fn run(&self) -> Result<Vec<Hashed>> {
         let mut reader = Reader::default();
-        let mut found = Vec::new();
+        let mut hashed = Vec::new();
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(place) = self.places.get(number).copied() else {
-                return Ok(found);
+                return Ok(hashed);
             };
             match self.read(place, &mut reader) {
-                Ok(digest) => found.push((place, digest)),
+                Ok(digest) => hashed.push((place, digest)),
                 Err(error) => {
                     self.next.store(self.places.len(), Ordering::Relaxed); // for nobody
                     return Err(error);
@@ -105,7 +109,7 @@ impl Work<'_> {
         }
     }
 
-    fn read(&self, place: usize, reader: &mut Reader) -> Result<Option<Digest>> {
+    fn read(&self, place: usize, reader: &mut Reader) -> Result<Option<Blake3Digest>> {
         let path = self.table.path(&self.table.rows()[place]);
         let Some(before) = self.renames.before(path) else {
             return Ok(None);
@@ -127,7 +131,7 @@ impl Work<'_> {
         }
     }
 
-    /// The regular file at `path`, and its size.
+    /// Open the regular file at `path`; returns its size too.
     fn open(&self, path: &[u8]) -> Outcome<(OwnedFd, u64)> {
         let (above, name) = split(path);
         let directory = {

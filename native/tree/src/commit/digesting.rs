@@ -1,5 +1,5 @@
-//! The digests of what a scan has seen: what is known is the table's to say, other files are read,
-//! soon after the scan has seen them, while their inodes are still in memory.
+//! Computes the digests of scanned files: known ones are looked up, other files are hashed
+//! soon after their scan, while their inodes are still in memory.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,48 +12,48 @@ use huai_format::path::{RelPath, parent};
 
 use super::failure::{Failure, Result};
 use crate::digests::{self, DigestTable, Doubt};
-use crate::hashing::contents::{Contents, Found, Wanted};
+use crate::hashing::contents::{Contents, HashOutcome, HashRequest};
 use crate::scan::directory::{Directory, Reason};
 use crate::sys::call::Outcome;
 use crate::sys::error::{Errno, Error, is_shortage};
 use crate::sys::stop::Stop;
 
-/// Which content is read, and what is made of it.
+/// The policy of hashing.
 pub struct Policy<'a> {
-    /// Of what no digest is known, none is computed.
+    /// True if unknown digests are not computed now.
     pub later: bool,
-    /// Path, size, mtime and digest of damage that a scrub found: it is no new content.
+    /// Path, size, mtime and digest of damage that a scrub found: this is not new content.
     pub damage: HashSet<(Vec<u8>, u64, i64, Digest)>,
-    /// True if a file may change while it is read: then it gets no digest, and is no problem.
+    /// True if a file may change while it is read: then it gets no digest, which is not a problem.
     pub is_volatile: &'a (dyn Fn(&[u8]) -> Outcome<bool> + Sync),
-    /// Bytes from which on a file gets a block index.
+    /// The size in bytes from which a file gets a block index.
     pub large: u64,
-    /// Keeps a block index.
+    /// Stores a block index.
     pub keep: &'a (dyn Fn(BlockIndex) -> Outcome<()> + Sync),
 }
 
-/// Reads files for their digests, and counts them.
+/// A reader of files for their digests, with counts.
 pub struct Digesting<'a> {
     contents: &'a Contents,
     policy: &'a Policy<'a>,
-    /// What was read so far.
+    /// The content read so far.
     pub read: Read,
 }
 
-/// The content that was read.
+/// The amount of content that was read.
 #[derive(Debug, Default)]
 pub struct Read {
-    /// Files.
+    /// The number of files.
     pub files: u64,
-    /// Bytes of these.
+    /// Their bytes.
     pub bytes: u64,
-    /// Files of which more is in holes than may be hashed: they get no digest.
+    /// The files with more holes than may be hashed: they get no digest.
     pub holes: Vec<Vec<u8>>,
 }
 
-/// The digest of a file; or why it is not committed as it was seen, without a reason: it is, but
-/// has no digest.
-type Answer = std::result::Result<digests::Found, Option<Reason>>;
+/// The digest of a file, or the reason why its scanned state is not committed; without a reason it
+/// is committed without a digest.
+type DigestOutcome = std::result::Result<digests::HashedFile, Option<Reason>>;
 
 struct File<'a> {
     path: Vec<u8>,
@@ -62,7 +62,7 @@ struct File<'a> {
 }
 
 impl<'a> Digesting<'a> {
-    /// Reads by `contents`.
+    /// Hash files with `contents`.
     pub fn new(contents: &'a Contents, policy: &'a Policy<'a>) -> Self {
         Self {
             contents,
@@ -71,8 +71,8 @@ impl<'a> Digesting<'a> {
         }
     }
 
-    /// Gives directories their digests.  Returns the files, by the numbers of directory and file,
-    /// that are not committed as they were seen.  Where digests come later, those of `past` stay.
+    /// Set the digests of directories.  Returns the files, as numbers of directory and file,
+    /// whose scanned state is not committed.  With `later`, digests of `past` stay.
     pub(super) fn fill<R: ObjectReader>(
         &mut self,
         directories: &mut [&mut Directory],
@@ -80,8 +80,8 @@ impl<'a> Digesting<'a> {
         mut past: Option<&mut Lookup<R>>,
         stop: &Stop,
     ) -> Result<Vec<((usize, usize), Reason)>> {
-        let seen: Vec<&Directory> = directories.iter().map(|each| &**each).collect();
-        let doubts = table.look_up(&seen).map_err(Failure::Digests)?;
+        let scanned: Vec<&Directory> = directories.iter().map(|each| &**each).collect();
+        let doubts = table.look_up(&scanned).map_err(Failure::Digests)?;
         let mut first: HashMap<&[u8], usize> = HashMap::new();
         let mut files: Vec<File<'_>> = Vec::new();
         let mut numbers = Vec::with_capacity(doubts.len());
@@ -90,9 +90,9 @@ impl<'a> Digesting<'a> {
             if_born,
         } in &doubts
         {
-            let directory = seen[*number];
+            let directory = scanned[*number];
             let identity = directory.identity(*file);
-            // Several names of one file are read by the first.
+            // Several names of one file are hashed once.
             numbers.push(*first.entry(identity).or_insert_with(|| {
                 files.push(File {
                     path: directory.path_of(*file),
@@ -102,7 +102,7 @@ impl<'a> Digesting<'a> {
                 files.len() - 1
             }));
         }
-        let mut answers: Vec<Option<Answer>> = vec![None; files.len()];
+        let mut answers: Vec<Option<DigestOutcome>> = vec![None; files.len()];
         if self.policy.later {
             for (file, answer) in files.iter().zip(&mut answers) {
                 if !file.stays(past.as_deref_mut())? {
@@ -112,11 +112,11 @@ impl<'a> Digesting<'a> {
         }
         self.read(&files, &mut answers, stop)?;
         let answers: Vec<_> = numbers.into_iter().map(|it| answers[it]).collect();
-        let found: Vec<_> = answers
+        let refused: Vec<_> = answers
             .iter()
-            .map(|answer| answer.and_then(Answer::ok))
+            .map(|answer| answer.and_then(DigestOutcome::ok))
             .collect();
-        let columns = table.settle(&found).map_err(Failure::Digests)?;
+        let columns = table.settle(&refused).map_err(Failure::Digests)?;
         for (directory, column) in directories.iter_mut().zip(columns) {
             directory.digests = column;
         }
@@ -130,31 +130,31 @@ impl<'a> Digesting<'a> {
         Ok(problems.collect())
     }
 
-    /// A large file is read by all threads, by itself, after all small ones.
+    /// Large files are hashed after all small ones, one by one by all threads.
     fn read(
         &mut self,
         files: &[File<'_>],
-        answers: &mut [Option<Answer>],
+        answers: &mut [Option<DigestOutcome>],
         stop: &Stop,
     ) -> Result<()> {
-        let wanted = |(number, _): &(usize, &File<'_>)| answers[*number].is_none();
-        let wanted = files.iter().enumerate().filter(wanted);
+        let is_pending = |(number, _): &(usize, &File<'_>)| answers[*number].is_none();
+        let is_pending = files.iter().enumerate().filter(is_pending);
         let (large, small): (Vec<_>, Vec<_>) =
-            wanted.partition(|(_, file)| file.size() >= self.policy.large);
-        let all: Vec<_> = small.iter().map(|(_, file)| file.wanted()).collect();
-        let found = self.contents.find_out(&all, stop);
-        for ((number, file), found) in small.into_iter().zip(found) {
-            answers[number] = Some(self.judge(file, found)?);
+            is_pending.partition(|(_, file)| file.size() >= self.policy.large);
+        let all: Vec<_> = small.iter().map(|(_, file)| file.request()).collect();
+        let outcomes = self.contents.hash_files(&all, stop);
+        for ((number, file), outcomes) in small.into_iter().zip(outcomes) {
+            answers[number] = Some(self.judge(file, outcomes)?);
         }
         for (number, file) in large {
-            let (found, index) = self.contents.find_out_large(&file.wanted(), stop);
+            let (outcomes, index) = self.contents.hash_large(&file.request(), stop);
             if stop.is_set() {
                 break;
             }
-            if let Some(index) = index.filter(|_| matches!(found, Found::Read(..))) {
+            if let Some(index) = index.filter(|_| matches!(outcomes, HashOutcome::Read(..))) {
                 (self.policy.keep)(index).map_err(|_| Failure::Stopped)?;
             }
-            answers[number] = Some(self.judge(file, found)?);
+            answers[number] = Some(self.judge(file, outcomes)?);
         }
         if stop.is_set() {
             return Err(Failure::Stopped);
@@ -162,13 +162,13 @@ impl<'a> Digesting<'a> {
         Ok(())
     }
 
-    fn judge(&mut self, file: &File<'_>, found: Found) -> Result<Answer> {
+    fn judge(&mut self, file: &File<'_>, found: HashOutcome) -> Result<DigestOutcome> {
         Ok(match found {
-            Found::Confirmed => file
+            HashOutcome::Confirmed => file
                 .if_born
                 .map(|(birth, it)| (Some(birth), it))
                 .ok_or(None),
-            Found::Read(birth, digest) => {
+            HashOutcome::Read(birth, digest) => {
                 self.read.files += 1;
                 self.read.bytes += file.size();
                 if self.is_damage(file, digest) {
@@ -176,33 +176,33 @@ impl<'a> Digesting<'a> {
                 }
                 Ok((birth, digest))
             }
-            Found::Changed => {
+            HashOutcome::Changed => {
                 let is_volatile = (self.policy.is_volatile)(&file.path);
                 let is_volatile = is_volatile.map_err(|_| Failure::Stopped)?;
                 Err((!is_volatile).then_some(Reason::Changed))
             }
-            Found::Failed(Errno::CANCELED) => Err(None),
-            Found::Failed(Errno::FBIG) => {
+            HashOutcome::Failed(Errno::CANCELED) => Err(None),
+            HashOutcome::Failed(Errno::FBIG) => {
                 self.read.holes.push(file.path.clone());
                 Err(None)
             }
-            Found::Failed(errno) if is_shortage(errno) => {
+            HashOutcome::Failed(errno) if is_shortage(errno) => {
                 return Err(Failure::Contents(Error::new("open", b"", errno)));
             }
-            Found::Failed(errno) => Err(Some(Reason::Errno(errno))),
+            HashOutcome::Failed(errno) => Err(Some(Reason::Errno(errno))),
         })
     }
 
     fn is_damage(&self, file: &File<'_>, digest: Digest) -> bool {
         let damage = &self.policy.damage;
-        let found = || (file.path.clone(), file.size(), file.mtime(), digest);
-        !damage.is_empty() && damage.contains(&found())
+        let key = || (file.path.clone(), file.size(), file.mtime(), digest);
+        !damage.is_empty() && damage.contains(&key())
     }
 }
 
 impl File<'_> {
-    fn wanted(&self) -> Wanted<'_> {
-        Wanted {
+    fn request(&self) -> HashRequest<'_> {
+        HashRequest {
             path: &self.path,
             identity: self.identity,
             if_born: self.if_born,
@@ -225,7 +225,7 @@ impl File<'_> {
         i64::from_le_bytes(self.number(24))
     }
 
-    /// True if a digest is there to be kept; of lists it may not have been looked up.
+    /// Return true if a digest of the last commit may stay; lists may not have looked it up.
     fn stays<R: ObjectReader>(&self, past: Option<&mut Lookup<R>>) -> Result<bool> {
         if self.if_born.is_some() {
             return Ok(true);

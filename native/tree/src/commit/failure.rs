@@ -1,16 +1,16 @@
-//! Why there is no tree to commit, or not the one that is there.
+//! The errors and problems of a commit.
 
 use huai_format::error::Error as FormatError;
 
 use crate::scan::directory::Reason;
 use crate::sys::error::Error;
 
-/// A call that could not go on, by what failed.
+/// An error that ends a commit.
 #[derive(Debug)]
 pub enum Failure {
-    /// Reading the tree: memory or file handles are short.
+    /// The tree cannot be read: memory or file handles are short.
     Tree(Error),
-    /// The tree's root cannot be read, or, without a reason, is not there any more.
+    /// The tree's root cannot be read or, without a reason, is missing.
     Root(Option<Reason>),
     /// The table of digests cannot be read or written.
     Digests(Error),
@@ -18,12 +18,12 @@ pub enum Failure {
     Contents(Error),
     /// The last commit cannot be read, or an object cannot be written.
     Format(FormatError),
-    /// The caller stopped the call, or a function of the caller failed.
+    /// The caller stopped the call, or a callback failed.
     Stopped,
 }
 
-/// What a call gives.
-pub type Result<T> = std::result::Result<T, Failure>;
+/// The result of a commit.
+pub type Result<T> = std::result::Result<T, Failure>; // prose: of `Failure`
 
 impl From<FormatError> for Failure {
     fn from(error: FormatError) -> Self {
@@ -31,24 +31,24 @@ impl From<FormatError> for Failure {
     }
 }
 
-/// What was committed in the place of a path that could not be read.
+/// The committed substitute for a path that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The entry of the last commit, with all below it.
+    /// The entry of the last commit, with everything below it.
     Kept,
-    /// Nothing: the last commit has no entry.
+    /// No entry, because the last commit has none.
     LeftOut,
-    /// The directory with the nearest time that the format can hold.
+    /// The directory, with the nearest time that the format can hold.
     Clamped,
 }
 
-/// A path that could not be read, or not as it is.
+/// A path whose present state could not be read or committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// From the root.
+pub struct CommitProblem {
+    /// The path from the root.
     pub path: Vec<u8>,
-    /// Why it could not be read.
+    /// The reason.
     pub reason: Reason,
-    /// What was committed.
+    /// The committed substitute.
     pub outcome: Outcome,
 }

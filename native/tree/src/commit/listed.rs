@@ -1,4 +1,4 @@
-//! A commit of what lists name: what is at the named paths, and the last commit for the rest.
+//! Commits the paths of lists: their present state, and the last commit for the rest.
 
 use std::collections::HashSet;
 
@@ -9,42 +9,42 @@ use huai_format::objects::{ObjectReader, ObjectWriter};
 use huai_format::path::RelPath;
 
 use super::digesting::Digesting;
-use super::failure::{Failure, Outcome, Problem, Result};
+use super::failure::{CommitProblem, Failure, Outcome, Result};
 use super::remarks::Remarks;
 use crate::digests::ListedDigests;
 use crate::scan::directory::Reason;
 use crate::scan::hardlinks::HardlinkGroups;
 use crate::scan::linked::find_linked;
-use crate::scan::touched::Looked;
+use crate::scan::touched::LookResult;
 use crate::scan::whole_tree::Scan;
 use crate::sys::stop::Stop;
 use crate::walk::owners::LookUp;
 
-/// What is at the paths of a list.
-pub struct Found {
-    looked: Looked,
-    /// Files that changed while they were read, and cannot be read.
+/// The state of the paths of a list.
+pub struct ListedPaths {
+    looked: LookResult,
+    /// Files that could not be read, or changed while they were read.
     pub unread: Vec<(Vec<u8>, Reason)>,
 }
 
 /// The tree of a commit by lists.
 #[derive(Debug)]
 pub struct Listed {
-    /// Its tree, and what is counted in it and no longer.
+    /// The tree, and the entries that are counted in or out.
     pub amended: Amended,
-    /// Paths that could not be read as they are.
-    pub problems: Vec<Problem>,
-    /// What is worth a remark.
+    /// The paths whose present state could not be read.
+    pub problems: Vec<CommitProblem>,
+    /// The remarks.
     pub remarks: Remarks,
-    /// Lines for the record of hardlink groups.
+    /// The lines for the record of hardlink groups.
     pub pairs: Vec<u8>,
-    /// Named paths at which nothing is, and nothing was.
+    /// The listed paths that neither exist nor existed.
     pub unknown: Vec<Vec<u8>>,
 }
 
-impl Found {
-    /// Looks at the paths that are `touched`, and at other names of the files there, as the record
-    /// of hardlink groups at the path `record` has them.
+impl ListedPaths {
+    /// Look at `touched` paths, and at other names of the files there according to the record
+    /// of hardlink groups at the path `record`.
     pub fn look(
         scan: &Scan,
         touched: &[Touched],
@@ -67,15 +67,15 @@ impl Found {
         Ok(Self { looked, unread })
     }
 
-    /// Directories on another device than the root.
+    /// Return the directories on another device than the root.
     pub fn foreign(&self) -> Vec<&[u8]> {
         let directories = &self.looked.directories;
         let root = directories.first().map(|root| root.device);
-        let others = directories.iter().filter(|each| Some(each.device) != root);
-        others.map(|each| &*each.path).collect()
+        let foreign = directories.iter().filter(|each| Some(each.device) != root);
+        foreign.map(|each| &*each.path).collect()
     }
 
-    /// Finds the digests of what is there.  Where they come later, those of `past` stay.
+    /// Find the digests of files.  With a policy of `later`, those of `past` stay.
     pub fn digest<R: ObjectReader>(
         &mut self,
         digests: &mut ListedDigests,
@@ -94,14 +94,14 @@ impl Found {
         Ok(())
     }
 
-    /// Path, leaves and digests of each directory.
+    /// Return path, leaves and digests of each directory.
     pub fn directories(&self) -> impl Iterator<Item = (&[u8], &[u8], &[u8])> {
         let directories = self.looked.directories.iter();
         directories.map(|each| (&*each.path, &*each.leaves, &*each.digests))
     }
 
-    /// The tree of the last commit with what was found; none if a file that changed has more names
-    /// than are known, and not `names_links`: then a new name of a file comes with an old one.
+    /// Amend the tree of the last commit; `None` if a changed file has more names than are known
+    /// and `names_links` is false.  Otherwise a new name of a file is listed with an old one.
     pub fn commit<R: ObjectReader>(
         mut self,
         past: &mut Lookup<R>,
@@ -111,7 +111,7 @@ impl Found {
     ) -> Result<Option<Listed>> {
         let problems = self.problems(past, &mut remarks)?;
         let mut groups = HardlinkGroups::default();
-        let Looked {
+        let LookResult {
             directories,
             others,
             ..
@@ -137,7 +137,7 @@ impl Found {
         &self,
         past: &mut Lookup<R>,
         remarks: &mut Remarks,
-    ) -> Result<Vec<Problem>> {
+    ) -> Result<Vec<CommitProblem>> {
         let mut problems = Vec::new();
         let mut put = |path: RelPath, reason, is_own| {
             let outcome = if is_own {
@@ -148,7 +148,7 @@ impl Found {
                 Outcome::LeftOut
             };
             let path = path.as_bytes().to_vec();
-            problems.push(Problem {
+            problems.push(CommitProblem {
                 path,
                 reason,
                 outcome,
@@ -156,7 +156,7 @@ impl Found {
             Result::Ok(())
         };
         for directory in self.looked.directories.iter().filter(|each| !each.is_plain) {
-            remarks.take(directory);
+            remarks.add_directory(directory);
             let path = RelPath::trusted(directory.path.clone());
             for problem in directory
                 .problems
@@ -178,22 +178,22 @@ impl Found {
         Ok(problems)
     }
 
-    /// The named paths at which nothing is and was.
+    /// Return the listed paths that neither exist nor existed.
     fn unknown(&self, amended: &Amended, touched: &[Touched]) -> Vec<Vec<u8>> {
-        let seen = self.looked.directories.iter().map(|each| &*each.path);
-        let seen: HashSet<&[u8]> = seen.collect();
-        let named = touched.iter().filter(|each| !each.perhaps);
+        let looked_at = self.looked.directories.iter().map(|each| &*each.path);
+        let looked_at: HashSet<&[u8]> = looked_at.collect();
+        let listed = touched.iter().filter(|each| !each.perhaps);
         let is_unknown = |path: &RelPath| {
             let bytes = path.as_bytes();
             if amended.unknown.contains(bytes) {
                 return true;
             }
-            // What is to be below something else than a directory, where no directory was.
+            // The path would be below an entry that is not a directory, and no directory was there.
             let above = path.ancestors().next();
-            above.is_some_and(|above| !seen.contains(above))
+            above.is_some_and(|above| !looked_at.contains(above))
                 && !path.ancestors().any(|above| amended.ended.contains(above))
         };
-        let unknown = named.filter(|each| is_unknown(&each.path));
+        let unknown = listed.filter(|each| is_unknown(&each.path));
         unknown.map(|each| each.path.as_bytes().to_vec()).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! The tree of a commit, from the scan of a directory to git objects.
 //!
-//! Either everything is scanned (`whole`), or what a list names is looked at (`listed`).  Where a path
-//! could not be read, or changed while it was read, the entries of the last commit stay.
+//! Either everything is scanned (`whole`), or only listed paths are looked at (`listed`).  If a
+//! path could not be read, or changed while it was read, the entries of the last commit stay.
 
 mod digesting;
 mod failure;
@@ -12,8 +12,8 @@ mod remarks;
 mod whole;
 
 pub use digesting::{Digesting, Policy, Read};
-pub use failure::{Failure, Outcome, Problem, Result};
-pub use listed::{Found, Listed};
+pub use failure::{CommitProblem, Failure, Outcome, Result};
+pub use listed::{Listed, ListedPaths};
 pub use mounts::Mounts;
 pub use remarks::{Remark, Remarks};
-pub use whole::{Whole, WholeOptions, read_whole};
+pub use whole::{WholeCommit, WholeOptions, read_whole};

@@ -1,8 +1,8 @@
-//! Mount points: a file system that came or went must not be taken for deleted files.
+//! Mount points: a mounted or unmounted file system must not be taken for deleted files.
 //!
-//! If a directory had entries in the last commit and has none of them now, because another file
-//! system is mounted over it or is not mounted any more, it is passed on as one that could not be
-//! read, so that its old entries stay.
+//! If a directory had entries in the last commit and has none now, because another file
+//! system is mounted over it or its own is not mounted, it is passed on as unreadable, so that its
+//! old entries stay.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -21,22 +21,22 @@ use crate::sys::handle::Root;
 /// The mount points of one scan.
 #[derive(Debug)]
 pub struct Mounts {
-    /// Those of the last commit.
+    /// The mount points of the last commit.
     before: BTreeSet<Vec<u8>>,
-    /// The scan reads what is mounted.
+    /// True if the scan enters mount points.
     enter: bool,
-    /// Every directory is taken as it is now.
+    /// True if the present state of every directory is accepted.
     accept: bool,
-    /// Those of this commit.
+    /// The mount points of this commit.
     pub now: BTreeSet<Vec<u8>>,
-    /// Directories in which the scan is, as far as the device changes, with their devices.
+    /// The current directories at which the device changes, with their devices.
     above: Vec<(Vec<u8>, u64)>,
-    /// The last directory that was passed on as unreadable; nothing below it is.
+    /// The last directory that was passed on as unreadable; everything below it is dropped.
     kept: Option<Vec<u8>>,
 }
 
 impl Mounts {
-    /// `before`: the mount points of the last commit.
+    /// Compare with `before`, the mount points of the last commit.
     pub fn new(before: BTreeSet<Vec<u8>>, enter: bool, accept: bool) -> Self {
         Self {
             before,
@@ -48,7 +48,7 @@ impl Mounts {
         }
     }
 
-    /// What a frame of the scan becomes; none: it is below a directory whose old entries stay.
+    /// Return the frame or an unreadable one; `None` below a directory whose entries stay.
     pub(super) fn guard<R: ObjectReader>(
         &mut self,
         frame: Frame,
@@ -98,7 +98,7 @@ impl Mounts {
         Ok(Frame::Read(directory))
     }
 
-    /// Why the old entries of a directory have to stay, if they have to.
+    /// Return the reason to keep the old entries of a directory, if there is one.
     fn reason<R: ObjectReader>(
         &self,
         path: &[u8],
@@ -137,7 +137,7 @@ impl Mounts {
         }))
     }
 
-    /// Whether the directory is on another device than the one above it.
+    /// Return true if the directory is on another device than its parent.
     fn is_mount(&mut self, directory: &Directory) -> bool {
         let is_left = |(top, _): &(Vec<u8>, u64)| !is_within(&directory.path, top);
         while self.above.last().is_some_and(is_left) {
@@ -145,18 +145,18 @@ impl Mounts {
         }
         let above = self.above.last().map(|(_, device)| *device);
         if above != Some(directory.device) {
-            let here = (directory.path.clone(), directory.device);
-            self.above.push(here);
+            let entry = (directory.path.clone(), directory.device);
+            self.above.push(entry);
         }
         above.is_some_and(|above| above != directory.device)
     }
 }
 
 fn is_there(root: &Root, directory: &[u8], name: &[u8]) -> bool {
-    let found = root
+    let status = root
         .enter(directory)
         .and_then(|folder| call::status_at(folder.as_fd(), name));
-    found.is_ok()
+    status.is_ok()
 }
 
 pub(super) fn is_within(path: &[u8], top: &[u8]) -> bool {

@@ -1,8 +1,8 @@
-//! The directories of a scan with the entries of the last commit that stay.
+//! Merges scanned directories with the entries of the last commit that stay.
 //!
-//! A path that could not be read keeps its old entry; a new one is left out.  Rule: entries that
-//! stay have to fit the new ones, so a hardlink that stays although its leader is gone becomes a
-//! file of its own.
+//! A path that could not be read keeps its old entry; a new one is left out.  Rule: kept entries
+//! have to fit the new ones, so a kept hardlink whose leader is gone becomes a
+//! separate file.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -19,29 +19,29 @@ use huai_format::objects::{ObjectReader, ObjectWriter};
 use huai_format::path::RelPath;
 use huai_format::totals::Totals;
 
-use super::failure::{Outcome, Problem};
+use super::failure::{CommitProblem, Outcome};
 use crate::scan::directory::{Directory, Frame};
 use crate::scan::hardlinks::{HardlinkGroups, State};
 use crate::scan::linked::put_pair;
 
 const LINK: &[u8] = b"\th";
 
-/// Lays out what a scan saw, and what stays.
+/// A layout of scanned and kept entries.
 pub(super) struct Builder<'a, R, W> {
     pub(super) past: Option<Lookup<R>>,
     writer: &'a mut W,
     layout: Layout,
     groups: HardlinkGroups,
-    /// Paths whose old entries stay.
+    /// The paths whose old entries stay.
     kept: HashSet<Vec<u8>>,
-    /// Directories that stay and are still to come, by their place in tree order.
+    /// The kept directories that are still to come, by their place in tree order.
     waiting: BTreeMap<Vec<u8>, RelPath>,
-    /// Lines for the record of hardlink groups.
+    /// The lines for the record of hardlink groups.
     pub(super) pairs: Vec<u8>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<CommitProblem>,
     pub(super) totals: Totals,
     pub(super) directories: u64,
-    /// Entries that no snapshot holds.
+    /// The number of entries that no snapshot can hold.
     pub(super) skipped: u64,
 }
 
@@ -62,8 +62,8 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         }
     }
 
-    /// Takes the next frame, in tree order.
-    pub(super) fn put(&mut self, frame: Frame) -> Result<()> {
+    /// Add the next frame, in tree order.
+    pub(super) fn add_frame(&mut self, frame: Frame) -> Result<()> {
         while let Some(first) = self.waiting.first_entry() {
             if *first.key() >= tree_order(frame.path()) {
                 break;
@@ -80,7 +80,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
                 } else {
                     Outcome::LeftOut
                 };
-                self.problems.push(Problem {
+                self.problems.push(CommitProblem {
                     path,
                     reason,
                     outcome,
@@ -91,7 +91,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         Ok(())
     }
 
-    /// The scan is over: the id of the root's tree.
+    /// End the scan; returns the id of the root's tree.
     pub(super) fn finish(&mut self) -> Result<Oid> {
         while let Some((_, path)) = self.waiting.pop_first() {
             self.keep_below(&path)?;
@@ -123,7 +123,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
                 path.join(&problem.name)
             };
             let outcome = self.outcome(&path, problem.name.is_empty())?;
-            self.problems.push(Problem {
+            self.problems.push(CommitProblem {
                 path: path.as_bytes().to_vec(),
                 reason: problem.reason,
                 outcome,
@@ -148,7 +148,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         })
     }
 
-    /// Puts the last commit's lines of the unsure names into a directory.
+    /// Add the last commit's lines of unsure names to a directory.
     fn put_past_leaves(
         &mut self,
         directory: &mut Directory,
@@ -166,7 +166,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
                 self.kept.insert(path.as_bytes().to_vec());
                 old.push(leaf);
             } else {
-                // In the last commit it may be a directory: then all below it stays as well.
+                // If it was a directory in the last commit, everything below it stays as well.
                 self.waiting.insert(tree_order(path.as_bytes()), path);
             }
         }
@@ -196,7 +196,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         Ok(())
     }
 
-    /// Lays out what the last commit has at `path` and below; false if there is no directory.
+    /// Keep the last commit's entries at `path` and below; false if there was no directory.
     fn keep_below(&mut self, path: &RelPath) -> Result<bool> {
         let Some(past) = &mut self.past else {
             return Ok(false);
@@ -217,7 +217,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
                 }
                 leaves = Cow::Owned(lines);
             }
-            self.add(&layout::Listing {
+            self.add(&layout::ListingText {
                 path: listing.path.as_bytes(),
                 attributes: &listing.attributes,
                 leaves: &leaves,
@@ -227,7 +227,7 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         Ok(any)
     }
 
-    /// The line without its hardlink field, if the leader is gone or is another file now.
+    /// Return the line without its hardlink field if its leader is gone or is another file now.
     fn without_dangling_link<'b>(
         &mut self,
         directory: &RelPath,
@@ -262,14 +262,14 @@ impl<'a, R: ObjectReader, W: ObjectWriter> Builder<'a, R, W> {
         Ok(Cow::Owned([alone, b"\n"].concat()))
     }
 
-    fn add(&mut self, listing: &layout::Listing<'_>) -> Result<()> {
+    fn add(&mut self, listing: &layout::ListingText<'_>) -> Result<()> {
         self.directories += u64::from(!listing.attributes.is_empty());
         self.totals.add(Totals::of(listing.leaves));
         self.layout.add(listing, self.writer)
     }
 }
 
-/// The path as bytes that compare in tree order.
+/// Return the path as bytes that compare in tree order.
 fn tree_order(path: &[u8]) -> Vec<u8> {
     let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
     path.iter().map(key).collect()
@@ -317,7 +317,7 @@ mod tests {
         }
     }
 
-    /// One with names that cannot be read.
+    /// Make a directory with unreadable names.
     fn troubled(path: &str, leaves: &str, names: &[&str], reason: Reason) -> Directory {
         let problem = |name: &&str| Noticed {
             name: name.as_bytes().to_vec(),
@@ -329,7 +329,7 @@ mod tests {
         }
     }
 
-    /// One with the file `x`, a name of inode 7; `state`: its size and digest.
+    /// Make a directory with the file `x`, a name of inode 7; `state` sets its size and digest.
     fn linked(path: &str, links: u32, state: u8) -> Directory {
         let mut record = vec![0; 64];
         record[8] = 7;
@@ -349,16 +349,17 @@ mod tests {
     }
 
     impl Built {
-        /// `past`: what was committed before.
+        /// Commit frames after the commit `past`.
         fn of(frames: Vec<Directory>, past: Option<&Self>) -> Self {
             let mut objects = Objects::default();
             let lookup = past.map(|past| Lookup::new(past.snapshot(), 10_000));
             let mut builder = Builder::new(lookup, &mut objects);
             for directory in frames {
-                builder.put(Frame::Read(directory)).unwrap();
+                builder.add_frame(Frame::Read(directory)).unwrap();
             }
             let tree = builder.finish().unwrap();
-            let problem = |it: &Problem| (String::from_utf8_lossy(&it.path).into(), it.outcome);
+            let problem =
+                |it: &CommitProblem| (String::from_utf8_lossy(&it.path).into(), it.outcome);
             let problems = builder.problems.iter().map(problem).collect();
             Self {
                 tree,
@@ -374,16 +375,16 @@ mod tests {
             }
         }
 
-        /// Every directory with its leaves.
+        /// Return every directory with its leaves.
         fn listings(&self) -> Vec<String> {
             let snapshot = self.snapshot();
             let mut walk = Walk::new(&snapshot, EntryLimit::new(10_000));
-            let mut found = Vec::new();
+            let mut listings = Vec::new();
             while let Some(listing) = walk.next(&snapshot).unwrap() {
                 let text = [listing.path.as_bytes(), b": ", &listing.leaves].concat();
-                found.push(String::from_utf8(text).unwrap());
+                listings.push(String::from_utf8(text).unwrap());
             }
-            found
+            listings
         }
     }
 
@@ -398,16 +399,16 @@ mod tests {
         now.digests = [[5; 32], [4; 32]].concat();
         let built = Built::of(vec![now], Some(&past));
         assert_eq!(built.listings(), [": a\t5\t0\nb\t2\t0\nd\t4\t0\n"]);
-        let mut whole = directory("", "a\t5\t0\nb\t2\t0\nd\t4\t0\n");
-        whole.digests = [[5; 32], [2; 32], [4; 32]].concat();
-        assert_eq!(built.tree, Built::of(vec![whole], None).tree);
+        let mut root = directory("", "a\t5\t0\nb\t2\t0\nd\t4\t0\n");
+        root.digests = [[5; 32], [2; 32], [4; 32]].concat();
+        assert_eq!(built.tree, Built::of(vec![root], None).tree);
         let outcomes = [("b".into(), Outcome::Kept), ("e".into(), Outcome::LeftOut)];
         assert_eq!(built.problems, outcomes);
     }
 
     #[test]
     fn names_that_were_directories_keep_all_below_in_tree_order() {
-        // Some file systems do not say in a listing what a directory is, and stat(2) failed.
+        // Some file systems do not list types, and stat(2) failed.
         for size in [3, 400] {
             let line = |number| format!("{number:03}\t1\t0\n");
             let lines = (0..size).map(line).collect::<Vec<_>>().concat();
@@ -450,15 +451,17 @@ mod tests {
         let mut objects = Objects::default();
         let mut builder = Builder::new(Some(Lookup::new(past.snapshot(), 9)), &mut objects);
         builder
-            .put(Frame::Read(directory("", "a\t1\t0\n")))
+            .add_frame(Frame::Read(directory("", "a\t1\t0\n")))
             .unwrap();
         let path = b"b".to_vec();
-        builder.put(Frame::Unreadable { path, reason: IO }).unwrap();
+        builder
+            .add_frame(Frame::Unreadable { path, reason: IO })
+            .unwrap();
         assert_eq!(builder.totals.files, 1);
         assert_eq!(builder.problems.first().unwrap().outcome, Outcome::LeftOut);
     }
 
-    /// The lines of the directories behind the root.
+    /// Return the lines of all directories but the root.
     fn lines(frames: Vec<Directory>) -> Vec<String> {
         let frames = std::iter::once(directory("", "")).chain(frames).collect();
         Built::of(frames, None).listings().split_off(1)
@@ -485,10 +488,10 @@ mod tests {
 
     #[test]
     fn a_leader_that_could_not_be_read_does_not_lead() {
-        // It is replaced by its old entry, which may be quite another file.
+        // It is replaced by its old entry, which may be a different file.
         let mut unsure = linked("a", 3, 1);
         unsure.problems = troubled("", "", &["x"], IO).problems;
-        let found = lines(vec![unsure, linked("b", 3, 1), linked("c", 3, 0)]);
-        assert_eq!(found, ["a: ", "b: x\t5\t1\n", "c: x\t5\t1\th../b/x\n"]);
+        let result = lines(vec![unsure, linked("b", 3, 1), linked("c", 3, 0)]);
+        assert_eq!(result, ["a: ", "b: x\t5\t1\n", "c: x\t5\t1\th../b/x\n"]);
     }
 }

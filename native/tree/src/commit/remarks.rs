@@ -1,4 +1,4 @@
-//! Paths that are no problem, but worth a remark: counted, and the first of them named.
+//! Remarks: paths that are not a problem but notable, counted, with the first of them.
 
 use huai_format::escape::unescape;
 use huai_format::find::position;
@@ -6,43 +6,42 @@ use huai_format::path::RelPath;
 
 use crate::scan::directory::{Directory, MODE, RECORD, Reason, word};
 
-/// Paths that are named of each kind.
+/// The number of paths that are kept of each kind.
 const SHOWN: usize = 10;
-/// What others need to enter and read a directory, and to read a file.
+/// The permissions that others need to enter and read a directory.
 const OTHERS_ENTER: u32 = 0o005;
 const OTHERS_READ: u32 = 0o004;
 
 /// A kind of remark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remark {
-    /// A file that rsync has not finished was left out.
+    /// An unfinished file of rsync was left out.
     Temporary,
     /// A reserved name was left out.
     Reserved,
-    /// Others may not read what was committed.
+    /// Others cannot read a committed entry.
     Unreadable,
 }
 
-/// The remarks of one commit; memory does not grow with what is seen.
+/// The remarks of one commit; memory does not grow with the tree.
 #[derive(Debug)]
 pub struct Remarks {
     check_readable: bool,
-    /// How many paths of each kind, and the first of them in tree order.
+    /// The kinds, with the number of paths and the first of them in tree order.
     pub found: Vec<(Remark, u64, Vec<Vec<u8>>)>,
 }
 
 impl Remarks {
-    /// `check_readable`: remark what others may not read.
+    /// Begin; `check_readable` adds remarks about entries that others cannot read.
     pub fn new(check_readable: bool) -> Self {
-        let found = Vec::new();
         Self {
             check_readable,
-            found,
+            found: Vec::new(),
         }
     }
 
-    /// Takes in what there is to say of a directory.
-    pub(super) fn take(&mut self, directory: &Directory) {
+    /// Add the remarks about a directory.
+    pub(super) fn add_directory(&mut self, directory: &Directory) {
         let path = || RelPath::trusted(directory.path.clone());
         for problem in &directory.problems {
             let kind = match problem.reason {
@@ -68,7 +67,7 @@ impl Remarks {
         }
     }
 
-    /// Of `paths` only those are made that will be named.
+    /// Add remarks; only the `paths` that are kept are made.
     fn add(&mut self, kind: Remark, count: u64, paths: impl Iterator<Item = RelPath>) {
         let place = self.found.iter().position(|(known, ..)| *known == kind);
         let place = place.unwrap_or_else(|| {
@@ -82,7 +81,7 @@ impl Remarks {
     }
 }
 
-/// The mode among the attributes of a directory; none: the usual one.
+/// Return the mode in the attributes of a directory; `None` if it is the default one.
 fn mode(attributes: &[u8]) -> Option<u32> {
     let mut fields = attributes.split(|&byte| byte == b'\t').skip(1);
     let field = fields.find_map(|field| field.strip_prefix(b"m"))?;

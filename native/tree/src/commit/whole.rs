@@ -1,4 +1,4 @@
-//! A commit of the whole tree.
+//! Commits the whole tree.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use huai_format::objects::{ObjectReader, ObjectWriter};
 use huai_format::totals::Totals;
 
 use super::digesting::Digesting;
-use super::failure::{Failure, Problem, Result};
+use super::failure::{CommitProblem, Failure, Result};
 use super::mounts::Mounts;
 use super::past::Builder;
 use super::remarks::Remarks;
@@ -19,48 +19,48 @@ use crate::sys::call::Outcome;
 use crate::sys::stop::Stop;
 use crate::walk::owners::LookUp;
 
-/// What a commit of the whole tree takes from its caller.
+/// The options of a commit of the whole tree.
 pub struct WholeOptions<'a> {
     /// The mount points.
     pub mounts: Mounts,
-    /// Remark what others may not read.
+    /// True to add remarks about entries that others cannot read.
     pub check_readable: bool,
-    /// Keeps lines of the record of hardlink groups.
+    /// Stores lines of the record of hardlink groups.
     pub keep_pairs: &'a (dyn Fn(&[u8]) -> Outcome<()> + Sync),
-    /// Gives the names of owners.
+    /// Returns the names of owners.
     pub look_up: &'a LookUp<'a>,
-    /// Ends the call.
+    /// Ends the call when set.
     pub stop: &'a Stop,
 }
 
 /// The tree of a commit.
 #[derive(Debug)]
-pub struct Whole {
+pub struct WholeCommit {
     /// The id of the root directory's tree.
     pub tree: Oid,
-    /// What it holds.
+    /// The totals of its leaves.
     pub totals: Totals,
-    /// Directories, with the root.
+    /// The number of directories, including the root.
     pub directories: u64,
-    /// Entries that no snapshot holds.
+    /// The number of entries that no snapshot can hold.
     pub skipped: u64,
-    /// Paths that could not be read as they are.
-    pub problems: Vec<Problem>,
-    /// What is worth a remark.
+    /// The paths whose present state could not be read.
+    pub problems: Vec<CommitProblem>,
+    /// The remarks.
     pub remarks: Remarks,
     /// The mount points.
     pub mounts: BTreeSet<Vec<u8>>,
 }
 
-/// Scans a tree and writes its objects.  `past`: the last commit.  Without `digesting` no file has
-/// a digest.
+/// Scan a tree and write its objects.  `past` is the last commit.  Without `digesting`, files
+/// have no digest.
 pub fn read_whole<R: ObjectReader, W: ObjectWriter>(
     scan: &mut Scan,
     past: Option<Lookup<R>>,
     mut digesting: Option<(&mut Digests, &mut Digesting<'_>)>,
     options: WholeOptions<'_>,
     writer: &mut W,
-) -> Result<Whole> {
+) -> Result<WholeCommit> {
     let read = |digesting: &mut Option<(&mut Digests, &mut Digesting<'_>)>| {
         let mut builder = Builder::new(past, writer);
         let mut remarks = Remarks::new(options.check_readable);
@@ -92,10 +92,10 @@ pub fn read_whole<R: ObjectReader, W: ObjectWriter>(
             for frame in guarded {
                 if let Frame::Read(directory) = &frame {
                     if !directory.is_plain {
-                        remarks.take(directory);
+                        remarks.add_directory(directory);
                     }
                 }
-                builder.put(frame)?;
+                builder.add_frame(frame)?;
             }
             keep(&mut builder.pairs)?;
         }
@@ -104,7 +104,7 @@ pub fn read_whole<R: ObjectReader, W: ObjectWriter>(
         }
         let tree = builder.finish()?;
         keep(&mut builder.pairs)?;
-        Ok(Whole {
+        Ok(WholeCommit {
             tree,
             totals: builder.totals,
             directories: builder.directories,
@@ -129,7 +129,7 @@ fn check_root(first: Option<&Frame>) -> Result<()> {
     }
 }
 
-/// Gives frames their digests; a file that changed meanwhile is a problem.
+/// Set the digests of frames; a file that changed meanwhile becomes a problem.
 fn fill<R: ObjectReader>(
     frames: &mut [Frame],
     digests: &mut Digests,

@@ -1,46 +1,48 @@
-//! In which attributes what is there differs from what should be.
+//! Compares the attributes of a local entry with the wanted ones.
 
 use rustix::fs::FileType;
 
-use super::differing::{Attribute as At, Attributes as Differing};
-use super::local::Seen;
+use super::differing::{Attribute as At, AttributeSet as Differing};
+use super::local::LocalStatus;
 use crate::sys::attributes::{Attributes, Mode};
 
-/// What only files, directories or symlinks have.
+/// The fields of its type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Body<'a> {
-    /// A regular file of so many bytes.
+    /// A regular file of this size in bytes.
     File(u64),
     Directory,
     /// A symlink with this target.
     Symlink(&'a [u8]),
 }
 
-/// What `seen`, with `target` if it is a symlink, has otherwise; hardlinks are left to the caller.
+/// Return the differing attributes of `seen`, whose symlink target is `target`; ignores hardlinks.
 pub(crate) fn differences(
     body: Body<'_>,
     wanted: &Attributes,
-    seen: &Seen,
+    seen: &LocalStatus,
     target: &[u8],
 ) -> Differing {
-    let mut found = Differing::default();
+    let mut differing = Differing::default();
     match (body, seen.kind) {
-        (Body::File(size), FileType::RegularFile) => found.add_if(At::Size, size != seen.size),
-        (Body::Symlink(wanted), FileType::Symlink) => found.add_if(At::Target, wanted != target),
+        (Body::File(size), FileType::RegularFile) => differing.add_if(At::Size, size != seen.size),
+        (Body::Symlink(wanted), FileType::Symlink) => {
+            differing.add_if(At::Target, wanted != target);
+        }
         (Body::Directory, FileType::Directory) => {}
         _ => {
-            found.add_if(At::Type, true);
-            return found;
+            differing.add_if(At::Type, true);
+            return differing;
         }
     }
-    found.add_if(At::Mtime, wanted.mtime != seen.mtime);
+    differing.add_if(At::Mtime, wanted.mtime != seen.mtime);
     // Linux gives every symlink the same mode.
     let has_mode = !matches!(body, Body::Symlink(_));
     let mode = Mode::Exact(u32::from(seen.mode));
     let is_stated = matches!(wanted.mode, Mode::Exact(_));
-    found.add_if(At::Mode, has_mode && is_stated && wanted.mode != mode);
+    differing.add_if(At::Mode, has_mode && is_stated && wanted.mode != mode);
     let differs = |wanted: Option<u32>, seen| wanted.is_some_and(|wanted| wanted != seen);
-    found.add_if(At::Owner, differs(wanted.user, seen.user));
-    found.add_if(At::Group, differs(wanted.group, seen.group));
-    found
+    differing.add_if(At::Owner, differs(wanted.user, seen.user));
+    differing.add_if(At::Group, differs(wanted.group, seen.group));
+    differing
 }

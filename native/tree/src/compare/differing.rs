@@ -1,12 +1,12 @@
-//! The attributes in which what is there may differ from what should be.
+//! Sets of attributes in which a local entry may differ from the wanted one.
 
-/// The attributes in which a path may differ: one bit each, in this order.
+/// The attributes in which entries may differ: one bit each, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Attribute {
-    /// It is something else.
+    /// The type.
     Type,
-    /// Of a file.
+    /// The size of a file.
     Size,
     /// The time of the last change.
     Mtime,
@@ -16,38 +16,38 @@ pub enum Attribute {
     Owner,
     /// The group.
     Group,
-    /// Of a symlink.
+    /// The target of a symlink.
     Target,
-    /// It is not another name of the file that it should be one of.
+    /// The inode that it should share with another name.
     Link,
 }
 
 /// A set of attributes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Attributes(u8);
+pub struct AttributeSet(u8);
 
-impl Attributes {
-    /// Of one bit for each, in the order of `Attribute`.
+impl AttributeSet {
+    /// Make a set from bits, in the order of `Attribute`.
     pub fn of_bits(bits: u8) -> Self {
         Self(bits)
     }
 
-    /// The same as bits.
+    /// Return the bits.
     pub fn bits(self) -> u8 {
         self.0
     }
 
-    /// One more, if it differs.
+    /// Add an attribute if it differs.
     pub fn add_if(&mut self, attribute: Attribute, differs: bool) {
         self.0 |= u8::from(differs) << attribute as u8;
     }
 
-    /// Whether it is one of them.
+    /// Return true if an attribute is in the set.
     pub fn has(self, attribute: Attribute) -> bool {
         self.0 >> attribute as u8 & 1 != 0
     }
 
-    /// Whether there is none.
+    /// Return true if the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -1,20 +1,20 @@
-//! Extraneous leaves that wait until all subdirectories beside them were met.
+//! Extraneous leaves that wait until all subdirectories of their directory were met.
 
 use huai_format::path::parent;
 
-use super::records::Records;
+use super::records::FindingRecords;
 use super::scope::tree_order;
 
-/// Those of one directory, in order.
+/// The waiting leaves of one directory, in order.
 #[derive(Debug)]
 struct Group {
     directory: Vec<u8>,
     key: Vec<u8>,
-    /// And whether each was told of in another way.
+    /// The names, and true for each that was reported otherwise.
     names: Vec<(Vec<u8>, bool)>,
 }
 
-/// Those of the directories on the way to where a comparison is, innermost last.
+/// The waiting leaves of the current directory and its ancestors, innermost last.
 #[derive(Debug, Default)]
 pub(crate) struct Extraneous(Vec<Group>);
 
@@ -31,8 +31,8 @@ impl Extraneous {
         }
     }
 
-    /// Tells of those in directories that end before `key`; none: of all.
-    pub(crate) fn leave(&mut self, key: Option<&[u8]>, to: &mut Records) {
+    /// Report the leaves of directories that end before `key`; `None` reports all.
+    pub(crate) fn leave(&mut self, key: Option<&[u8]>, to: &mut FindingRecords) {
         let is_open = |group: &Group| key.is_some_and(|key| key.starts_with(&group.key));
         let left = self.0.iter().rposition(is_open).map_or(0, |last| last + 1);
         for group in self.0.drain(left..) {
@@ -42,13 +42,13 @@ impl Extraneous {
         }
     }
 
-    /// Whether the leaf `path` waits.
+    /// Return true if the leaf `path` waits.
     pub(crate) fn holds(&self, path: &[u8]) -> bool {
         self.find(path).is_some()
     }
 
-    /// The leaf `path` was told of in another way.
-    pub(crate) fn take(&mut self, path: &[u8]) {
+    /// Mark the leaf `path` as reported otherwise.
+    pub(crate) fn mark_reported(&mut self, path: &[u8]) {
         if let Some((group, place)) = self.find(path) {
             let names = self.0.get_mut(group).map(|group| &mut group.names);
             if let Some(name) = names.and_then(|names| names.get_mut(place)) {

@@ -1,70 +1,70 @@
-//! What a comparison finds, and as columns of bytes, in which it leaves the engine.
+//! The findings of a comparison, and their columns of bytes.
 
 use huai_format::columns::{Columns, Role};
 use huai_format::entry::Entry;
 use huai_format::listing_diff::Sink as _;
 use huai_format::path::RelPath;
 
-use super::differing::Attributes;
-use super::local::Seen;
-pub use super::records::{Records, Totals};
+use super::differing::AttributeSet;
+use super::local::LocalStatus;
+pub use super::records::{ComparisonTotals, FindingRecords};
 use crate::sys::call::Outcome;
 
-/// Takes what a comparison finds.
-pub trait Sink {
-    /// Whether it is time to hand over what was found; a few more may come.
+/// A receiver of findings.
+pub trait FindingSink {
+    /// Return true if a batch is complete; a few more findings may follow.
     fn is_full(&self) -> bool;
 
-    /// Where all else is said, and how much was compared.
-    fn records(&mut self) -> &mut Records;
+    /// Return the records of other findings and of the amount compared.
+    fn records(&mut self) -> &mut FindingRecords;
 
-    /// `wanted` (a directory and an entry in it) is there, as `seen`, with `target` if that is a
-    /// symlink, and these attributes differ.
+    /// Report that `wanted` (a directory and an entry in it) differs in attributes from `seen`,
+    /// whose symlink target is `target`.
     fn add_match(
         &mut self,
         wanted: (&RelPath, &Entry<'_>),
-        differing: Attributes,
-        seen: &Seen,
+        differing: AttributeSet,
+        seen: &LocalStatus,
         target: &[u8],
     ) -> Outcome<()>;
 
-    /// `wanted` is not there.
+    /// Report that `wanted` is missing.
     fn add_missing(&mut self, wanted: (&RelPath, &Entry<'_>)) -> Outcome<()>;
 }
 
 /// A batch of findings.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// All of them.
-    pub records: Records,
-    /// What should be there, where a match or an absence is said.
+    /// The records of all findings.
+    pub records: FindingRecords,
+    /// The wanted entries of matches and absences.
     pub wanted: Columns,
 }
 
 impl Findings {
-    /// Empty; full with about `most` of them, or when so many entries were compared.
+    /// Make an empty batch, full with about `most` findings or after `steps` compared entries.
     pub fn new(most: usize, steps: usize) -> Self {
         Self {
-            records: Records::new(steps),
+            records: FindingRecords::new(steps),
             wanted: Columns::new(most),
         }
     }
 }
 
-impl Sink for Findings {
+impl FindingSink for Findings {
     fn is_full(&self) -> bool {
         self.records.is_full() || self.wanted.is_full()
     }
 
-    fn records(&mut self) -> &mut Records {
+    fn records(&mut self) -> &mut FindingRecords {
         &mut self.records
     }
 
     fn add_match(
         &mut self,
         (directory, entry): (&RelPath, &Entry<'_>),
-        differing: Attributes,
-        _seen: &Seen,
+        differing: AttributeSet,
+        _seen: &LocalStatus,
         _target: &[u8],
     ) -> Outcome<()> {
         self.wanted.push(Role::New, directory, entry);

@@ -1,4 +1,4 @@
-//! A wanted entry and what is at its path: in which attributes they differ.
+//! Compares a wanted entry with the local entry at its path.
 
 use huai_format::entry::{Body, Entry};
 use huai_format::error::Result;
@@ -6,30 +6,30 @@ use huai_format::path::RelPath;
 use rustix::fs::FileType;
 
 use super::difference::{self, differences};
-use super::differing::{Attribute, Attributes};
-use super::findings::Sink;
-use super::local::{Seen, look};
+use super::differing::{Attribute, AttributeSet};
+use super::findings::FindingSink;
+use super::local::{LocalStatus, look};
 use super::place::{Place, failed};
 use crate::sys::attributes::{self, Mode};
 use crate::sys::call::Outcome;
 use crate::walk::numbers::NumberOf;
-use crate::walk::owners::Kind;
+use crate::walk::owners::OwnerKind;
 
 impl Place {
-    /// Compare a wanted entry with what is at its path.
-    pub(super) fn found(
+    /// Compare a wanted entry with the local one.
+    pub(super) fn compare_entry(
         &mut self,
         wanted: (&RelPath, &Entry<'_>),
-        seen: &Seen,
+        seen: &LocalStatus,
         target: &[u8],
         number_of: &NumberOf<'_>,
-        to: &mut impl Sink,
+        to: &mut impl FindingSink,
     ) -> Result<()> {
         let entry = wanted.1;
         let differing = self.differences(entry, seen, target, number_of);
         let mut differing = differing.map_err(|errno| failed(wanted.0.as_bytes(), errno))?;
         if let (Body::File { link: None, .. }, 2..) = (&entry.body, seen.links) {
-            // One inode here for two groups of the snapshot: a change of one would change both.
+            // One local inode for two groups of the snapshot: a change of one would change both.
             let is_new = self.inodes.insert((seen.device, seen.inode));
             differing.add_if(Attribute::Link, !is_new);
         }
@@ -44,17 +44,17 @@ impl Place {
     fn differences(
         &mut self,
         entry: &Entry<'_>,
-        seen: &Seen,
+        seen: &LocalStatus,
         target: &[u8],
         number_of: &NumberOf<'_>,
-    ) -> Outcome<Attributes> {
-        let wanted = self.wanted(entry, number_of)?;
+    ) -> Outcome<AttributeSet> {
+        let attributes = self.wanted_attributes(entry, number_of)?;
         let body = match &entry.body {
             Body::File { size, .. } => difference::Body::File(*size),
             Body::Directory => difference::Body::Directory,
             Body::Symlink { target } => difference::Body::Symlink(target),
         };
-        let mut found = differences(body, &wanted, seen, target);
+        let mut differing = differences(body, &attributes, seen, target);
         if let (
             Body::File {
                 link: Some(link), ..
@@ -64,13 +64,13 @@ impl Place {
         {
             let leader = look(&mut self.folders, link.as_bytes()).ok().flatten();
             let is_leader = leader.is_some_and(|it| it.seen.is_inode_of(seen));
-            found.add_if(Attribute::Link, !is_leader);
+            differing.add_if(Attribute::Link, !is_leader);
         }
-        Ok(found)
+        Ok(differing)
     }
 
-    /// The attributes of an entry here.
-    fn wanted(
+    /// Return the local form of an entry's attributes.
+    fn wanted_attributes(
         &mut self,
         entry: &Entry<'_>,
         number_of: &NumberOf<'_>,
@@ -87,16 +87,16 @@ impl Place {
         };
         let mode = options.modes.of(entry).map(u32::from);
         Ok(attributes::Attributes {
-            user: number(Kind::User, &entry.owner)?,
-            group: number(Kind::Group, &entry.group)?,
+            user: number(OwnerKind::User, &entry.owner)?,
+            group: number(OwnerKind::Group, &entry.group)?,
             mode: mode.map_or(Mode::Kept(0), Mode::Exact),
             mtime: entry.mtime,
         })
     }
 }
 
-/// A file with a digest and the right size that is no hardlink.
-fn is_worth_reading(entry: &Entry<'_>, differing: Attributes) -> bool {
+/// Return true for a file with a digest and the right size that is not a hardlink.
+fn is_worth_reading(entry: &Entry<'_>, differing: AttributeSet) -> bool {
     let Body::File { link, digest, .. } = &entry.body else {
         return false;
     };

@@ -1,6 +1,6 @@
-//! What is there: one directory of a downstream tree, with the attributes of its entries.
+//! Reads one directory of a downstream tree, with the attributes of its entries.
 //!
-//! A path that cannot be read is said to be so, and never taken for absent.
+//! An unreadable path is reported as such, and never taken for missing.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,33 +22,33 @@ use crate::walk::ahead::Read;
 use crate::walk::line::nearest_nanoseconds;
 use crate::walk::queue::{Frame, Reading};
 
-/// Where a downstream has its own folders; no snapshot names it.
+/// The downstream's own folder, which no snapshot names.
 const STAGING: &[u8] = b".~tmp~";
 
-/// What is asked of one entry.
+/// The status of a local entry.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen {
-    /// Its type.
+pub struct LocalStatus {
+    /// The type.
     pub kind: FileType,
     /// Permission bits with setuid, setgid and sticky.
     pub mode: u16,
-    /// How many names it has.
+    /// The number of its names.
     pub links: u32,
-    /// Number of its user.
+    /// The number of its user.
     pub user: u32,
-    /// Number of its group.
+    /// The number of its group.
     pub group: u32,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Nanoseconds since the epoch.
+    /// The time in nanoseconds since the epoch.
     pub mtime: i64,
-    /// The file system.
+    /// The device number of the file system.
     pub device: u64,
-    /// Its number there.
+    /// The inode number.
     pub inode: u64,
 }
 
-impl Seen {
+impl LocalStatus {
     fn new(status: &Status) -> Self {
         Self {
             kind: status.kind,
@@ -72,41 +72,41 @@ impl Seen {
     }
 }
 
-/// An entry that is no directory.
+/// A local entry that is not a directory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Leaf<'a> {
     pub(crate) name: &'a [u8],
-    pub(crate) seen: Outcome<Seen>,
-    /// Of a symlink.
+    pub(crate) seen: Outcome<LocalStatus>,
+    /// The target of a symlink.
     pub(crate) target: &'a [u8],
 }
 
-/// Why nothing is known of what is in a directory.
+/// The reason why the content of a directory is unknown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Closed {
-    /// The kernel said so.
+    /// An error of the kernel.
     Errno(Errno),
     /// It is on another file system or a bind mount, which are not entered.
     MountPoint,
 }
 
-/// One directory.
+/// A local directory.
 #[derive(Debug, Default)]
 pub(crate) struct Local {
     pub(crate) path: Vec<u8>,
-    /// Itself; none if it is not in the scope, or cannot be looked at.
-    pub(crate) own: Option<Seen>,
+    /// The directory itself; `None` if it is outside of the scope or unreadable.
+    pub(crate) own: Option<LocalStatus>,
     pub(crate) closed: Option<Closed>,
     /// The subdirectories' names in order, each ended by NUL.
     pub(crate) children: Vec<u8>,
-    /// Names and targets.
+    /// The names and targets.
     text: Vec<u8>,
-    /// Where name and target end.
-    leaves: Vec<(usize, usize, Outcome<Seen>)>,
+    /// The ends of name and target.
+    leaves: Vec<(usize, usize, Outcome<LocalStatus>)>,
 }
 
 impl Local {
-    /// The leaf at this place; leaves are sorted by name.
+    /// Return the leaf at this position; leaves are sorted by name.
     pub(crate) fn leaf(&self, place: usize) -> Option<Leaf<'_>> {
         let (name_end, end, seen) = *self.leaves.get(place)?;
         let before = place
@@ -120,7 +120,7 @@ impl Local {
         })
     }
 
-    /// Nothing is known of what is in it.
+    /// Mark the content as unknown.
     fn close(&mut self, errno: Errno) {
         self.closed = Some(Closed::Errno(errno));
         self.children.clear();
@@ -128,7 +128,7 @@ impl Local {
         self.leaves.clear();
     }
 
-    fn add(&mut self, name: &[u8], seen: Outcome<Seen>, target: &[u8]) -> Outcome<()> {
+    fn add(&mut self, name: &[u8], seen: Outcome<LocalStatus>, target: &[u8]) -> Outcome<()> {
         reserve(&mut self.text, name.len() + target.len())?;
         reserve(&mut self.leaves, 1)?;
         self.text.extend_from_slice(name);
@@ -141,21 +141,21 @@ impl Local {
 
 impl Frame for Local {
     fn size(&self) -> usize {
-        let leaves = self.leaves.len() * size_of::<(usize, usize, Outcome<Seen>)>();
+        let leaves = self.leaves.len() * size_of::<(usize, usize, Outcome<LocalStatus>)>();
         self.path.len() + self.children.len() + self.text.len() + leaves
     }
 }
 
-/// What stands at one path.
+/// An entry at one path.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) seen: Seen,
-    /// Of a symlink.
+pub(crate) struct LocalEntry {
+    pub(crate) seen: LocalStatus,
+    /// The target of a symlink.
     pub(crate) target: Vec<u8>,
 }
 
-/// What stands at `path`; none: nothing, or a path above is no directory.
-pub(crate) fn look(folders: &mut Folders, path: &[u8]) -> Outcome<Option<Found>> {
+/// Look at `path`; `None` if it is free, or an ancestor is not a directory.
+pub(crate) fn look(folders: &mut Folders, path: &[u8]) -> Outcome<Option<LocalEntry>> {
     match try_look(folders, path) {
         Ok(found) => Ok(Some(found)),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
@@ -163,7 +163,7 @@ pub(crate) fn look(folders: &mut Folders, path: &[u8]) -> Outcome<Option<Found>>
     }
 }
 
-fn try_look(folders: &mut Folders, path: &[u8]) -> Outcome<Found> {
+fn try_look(folders: &mut Folders, path: &[u8]) -> Outcome<LocalEntry> {
     let above = folders.open(parent(path))?;
     let name = basename(path);
     let status = match name {
@@ -175,15 +175,18 @@ fn try_look(folders: &mut Folders, path: &[u8]) -> Outcome<Found> {
         let mut room = [std::mem::MaybeUninit::uninit(); TARGET_BYTES + 1];
         target.extend_from_slice(call::read_link(above.as_fd(), name, &mut room)?);
     }
-    let seen = Seen::new(&status);
-    Ok(Found { seen, target })
+    let seen_status = LocalStatus::new(&status);
+    Ok(LocalEntry {
+        seen: seen_status,
+        target,
+    })
 }
 
-/// One thread that reads directories.
+/// A reader of directories for one thread.
 pub(crate) struct LocalReader<'a> {
     root: &'a Root,
     scope: &'a Scope,
-    /// A directory of which an entry may not be looked at is closed as a whole.
+    /// True if a directory with an unreadable entry is closed as a whole.
     closes: bool,
     stop: &'a Stop,
     names: Names,
@@ -200,7 +203,7 @@ impl<'a> LocalReader<'a> {
         }
     }
 
-    /// What is said of a directory that cannot be opened.
+    /// Return the result for a directory that cannot be opened.
     fn closed(&self, path: &[u8], errno: Errno) -> Outcome<Option<Local>> {
         let mut local = Local {
             path: path.to_vec(),
@@ -227,7 +230,10 @@ impl<'a> LocalReader<'a> {
 
     fn open(&mut self, path: &[u8], handle: BorrowedFd<'_>) -> Outcome<Reading<Local>> {
         let status = call::status(handle)?;
-        let own = self.scope.holds(path, true).then(|| Seen::new(&status));
+        let own = self
+            .scope
+            .holds(path, true)
+            .then(|| LocalStatus::new(&status));
         let mut local = Local {
             path: path.to_vec(),
             own,
@@ -260,11 +266,11 @@ impl<'a> LocalReader<'a> {
         if !below.is_empty() {
             below.push(b'/');
         }
-        let mut each = names.iter();
-        each.try_for_each(|entry| self.add(local, &mut below, handle, entry))
+        let mut entries = names.iter();
+        entries.try_for_each(|entry| self.add(local, &mut below, handle, entry))
     }
 
-    /// `below`: the path of the directory, with its slash.
+    /// Add an entry; `below` is the path of the directory with its slash.
     fn add(
         &self,
         local: &mut Local,
@@ -291,16 +297,16 @@ impl<'a> LocalReader<'a> {
     ) -> Outcome<()> {
         let bytes = name.to_bytes();
         let mut kind = kind;
-        let mut seen = Err(Errno::NOENT);
+        let mut outcome = Err(Errno::NOENT);
         if kind != FileType::Directory {
             if kind != FileType::Unknown && !self.scope.holds(path, false) {
                 return Ok(());
             }
-            seen = call::status_at(handle, name).map(|status| Seen::new(&status));
-            if self.closes && seen.is_err_and(|errno| errno == Errno::ACCESS) {
+            outcome = call::status_at(handle, name).map(|status| LocalStatus::new(&status));
+            if self.closes && outcome.is_err_and(|errno| errno == Errno::ACCESS) {
                 return Err(Errno::ACCESS);
             }
-            kind = seen.map_or(kind, |seen| seen.kind);
+            kind = outcome.map_or(kind, |seen| seen.kind);
         }
         if kind == FileType::Directory {
             if bytes != STAGING && self.scope.enters(path) {
@@ -311,16 +317,16 @@ impl<'a> LocalReader<'a> {
         }
         let mut room = [std::mem::MaybeUninit::uninit(); TARGET_BYTES + 1];
         let mut target: &[u8] = b"";
-        if seen.is_ok_and(|seen| seen.kind == FileType::Symlink) {
+        if outcome.is_ok_and(|seen| seen.kind == FileType::Symlink) {
             match call::read_link(handle, name, &mut room) {
                 Ok(found) => target = found,
-                Err(errno) => seen = Err(errno),
+                Err(errno) => outcome = Err(errno),
             }
         }
-        if seen.is_err_and(|errno| errno == Errno::NOENT) || !self.scope.holds(path, false) {
+        if outcome.is_err_and(|errno| errno == Errno::NOENT) || !self.scope.holds(path, false) {
             return Ok(());
         }
-        local.add(bytes, seen, target)
+        local.add(bytes, outcome, target)
     }
 }
 

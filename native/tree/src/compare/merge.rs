@@ -1,4 +1,4 @@
-//! Both sides, directory by directory, in tree order.
+//! Merges both sides of a comparison, directory by directory, in tree order.
 
 use std::cmp::Ordering;
 use std::collections::{HashSet, VecDeque};
@@ -11,9 +11,9 @@ use huai_format::path::{RelPath, path_order};
 use huai_format::selection::Selection;
 use rustix::io::Errno;
 
-use super::findings::Sink;
+use super::findings::FindingSink;
 use super::local::{Local, LocalReader};
-use super::place::{Options, Pair, Place, failed};
+use super::place::{ComparisonOptions, Pair, Place, failed};
 use super::scope::tree_order;
 use crate::sys::call;
 use crate::sys::error::Error;
@@ -23,7 +23,7 @@ use crate::sys::stop::Stop;
 use crate::walk::ahead::Ahead;
 use crate::walk::numbers::NumberOf;
 
-/// A comparison and how far it has come.
+/// A comparison in progress.
 #[derive(Debug)]
 pub struct TreeComparison<R> {
     selection: Selection<R>,
@@ -37,11 +37,11 @@ pub struct TreeComparison<R> {
 }
 
 impl<R: ObjectReader> TreeComparison<R> {
-    /// Of the directory that this process has open as `handle`.
+    /// Compare with the directory that this process has open as `handle`.
     pub fn open(
         handle: u32,
         selection: Selection<R>,
-        options: Options,
+        options: ComparisonOptions,
     ) -> std::result::Result<Self, Error> {
         let open = || {
             let root = Root::try_of(call::reopen(handle)?)?;
@@ -61,12 +61,12 @@ impl<R: ObjectReader> TreeComparison<R> {
         })
     }
 
-    /// Compare until the batch is full; whether there is no more to compare.
+    /// Compare until the batch is full; returns true at the end.
     pub fn advance(
         &mut self,
         number_of: &NumberOf<'_>,
         stop: &Stop,
-        to: &mut impl Sink,
+        to: &mut impl FindingSink,
     ) -> Result<bool> {
         let mut ended = false;
         while !to.is_full() && !ended {
@@ -89,7 +89,7 @@ impl<R: ObjectReader> TreeComparison<R> {
         Ok(ended)
     }
 
-    /// The place in tree order of the last entry that was found or is missing; empty: none.
+    /// Return the place in tree order of the last entry that was found or is missing.
     pub fn position(&self) -> Vec<u8> {
         let last = self.place.last.as_ref();
         last.map_or_else(Vec::new, |(directory, name, is_directory)| {
@@ -101,15 +101,15 @@ impl<R: ObjectReader> TreeComparison<R> {
         })
     }
 
-    /// Extraneous leaves that were met and are not told of yet.
+    /// Return the extraneous leaves that are not reported yet.
     pub fn waiting(&self) -> Vec<Vec<u8>> {
         self.place.extraneous.waiting()
     }
 
-    /// These need not be told of any more.
+    /// Forget extraneous leaves, which need not be reported.
     pub fn forget(&mut self, paths: HashSet<Vec<u8>>) {
         for path in paths {
-            self.place.extraneous.take(&path);
+            self.place.extraneous.mark_reported(&path);
         }
     }
 
@@ -133,7 +133,7 @@ impl<R: ObjectReader> TreeComparison<R> {
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
         };
-        let wanted = if order.is_le() {
+        let selected = if order.is_le() {
             self.listing.take()
         } else {
             None
@@ -143,7 +143,7 @@ impl<R: ObjectReader> TreeComparison<R> {
         } else {
             None
         };
-        let path = match (&wanted, &local) {
+        let path = match (&selected, &local) {
             (Some(listing), _) => listing.path.clone(),
             (None, local) => RelPath::trusted(
                 local
@@ -151,31 +151,31 @@ impl<R: ObjectReader> TreeComparison<R> {
                     .map_or_else(Vec::new, |each| each.path.clone()),
             ),
         };
-        let wanted = wanted.map(|listing| {
+        let begun = selected.map(|listing| {
             let start = Bookmark::start(&listing.leaves, &listing.digests);
             (listing, start)
         });
         Ok(Some(Pair {
             path,
-            wanted,
+            wanted: begun,
             local,
             next: 0,
             child: 0,
         }))
     }
 
-    /// Compare leaves until the batch is full; whether all are done.
+    /// Compare leaves until the batch is full; returns true at the end.
     fn compare(
         &mut self,
         pair: &mut Pair,
         number_of: &NumberOf<'_>,
-        to: &mut impl Sink,
+        to: &mut impl FindingSink,
     ) -> Result<bool> {
         let Self {
             selection, place, ..
         } = self;
-        let mut wanted = pair.wanted.take();
-        if let Some((listing, bookmark)) = &mut wanted {
+        let mut unfinished = pair.wanted.take();
+        if let Some((listing, bookmark)) = &mut unfinished {
             let (text, digests) = (&listing.leaves, &listing.digests);
             let mut leaves = Leaves::resume(&listing.path, text, digests, bookmark);
             while let Some(entry) = leaves.next() {
@@ -189,7 +189,7 @@ impl<R: ObjectReader> TreeComparison<R> {
                 if to.is_full() {
                     let reached = leaves.bookmark();
                     *bookmark = reached;
-                    pair.wanted = wanted;
+                    pair.wanted = unfinished;
                     return Ok(false);
                 }
             }

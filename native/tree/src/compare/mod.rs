@@ -1,10 +1,10 @@
-//! A downstream tree against a selection of a snapshot: a merge of two streams in tree order.
+//! Compares a downstream tree with a selection of a snapshot: a merge of two streams in tree order.
 //!
-//! Looks at attributes only, and says nothing of what is as it should be.  Memory grows with the
+//! Compares attributes only, and reports differences only.  Memory grows with the
 //! largest directory, the depth and the number of hardlink groups, not with the tree.
 //!
-//! Findings come in tree order, but for extraneous leaves, which come after the directories beside
-//! them: one of those may be wanted under the leaf's name, and that is one finding.
+//! Findings come in tree order, except for extraneous leaves, which come after the subdirectories
+//! of their directory: one of those may be wanted under the leaf's name, and that is one finding.
 
 pub(crate) mod difference;
 pub mod differing;
@@ -18,4 +18,4 @@ mod records;
 pub mod scope;
 
 pub use merge::TreeComparison;
-pub use place::Options;
+pub use place::ComparisonOptions;

@@ -1,5 +1,5 @@
-//! What is there, what is missing and what is not wanted, and what is remembered for that from one
-//! directory to the next.
+//! Decides which entries match, are missing or are extraneous, with the state for this that is kept
+//! between directories.
 
 use std::collections::HashSet;
 
@@ -12,62 +12,62 @@ use huai_format::selection::Modes;
 use rustix::io::Errno;
 
 use super::extraneous::Extraneous;
-use super::findings::{Records, Sink};
-use super::local::{Closed, Found, Leaf, Local, look};
+use super::findings::{FindingRecords, FindingSink};
+use super::local::{Closed, Leaf, Local, LocalEntry, look};
 use super::scope::{Scope, tree_order};
 use crate::sys::error::{Error, is_shortage};
 use crate::sys::folders::Folders;
 use crate::sys::handle::Root;
 use crate::walk::numbers::{NumberOf, Numbers};
 
-/// How to compare.
+/// The options of a comparison.
 #[derive(Debug)]
-pub struct Options {
-    /// What is compared; all that is selected is in it.
+pub struct ComparisonOptions {
+    /// The scope; it contains the whole selection.
     pub scope: Scope,
-    /// Which modes are right.
+    /// The modes that are right.
     pub modes: Modes,
-    /// Compare owners and groups.
+    /// True to compare owners and groups.
     pub owners: bool,
-    /// Tell of each file whose content is to be read, even if nothing differs.
+    /// True to report each file whose content is to be read, even without a difference.
     pub content: bool,
-    /// End a batch at a directory that may not be looked into: the caller opens it up.
+    /// True to end a batch at a closed directory, so that the caller can open it.
     pub opens_up: bool,
-    /// Directories looked at at the same time.
+    /// The number of threads that read directories.
     pub threads: usize,
 }
 
-/// A directory of both sides, or of one, and how far its leaves were compared.
+/// A directory of one side or both, and the progress in its leaves.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) path: RelPath,
     pub(super) wanted: Option<(Listing, Bookmark)>,
     pub(super) local: Option<Local>,
     pub(super) next: usize,
-    /// Where in the names of the local subdirectories the next one stands.
+    /// The position in the names of the local subdirectories.
     pub(super) child: usize,
 }
 
-/// What is remembered from one directory to the next.
+/// The state of a comparison between directories.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) root: Root,
-    pub(super) options: Options,
+    pub(super) options: ComparisonOptions,
     pub(super) numbers: Numbers,
     pub(super) extraneous: Extraneous,
-    /// Directories in the place of a wanted leaf, which were told of already.
+    /// The directories in the place of a wanted leaf, which were reported already.
     pub(super) retyped: HashSet<Vec<u8>>,
-    /// The directory that could not be read and that the last one is, or is below: its key.
+    /// The key of the unreadable directory at or above the current one.
     pub(super) blind: Option<Vec<u8>>,
-    /// Inodes with several names that are leaders of groups.
+    /// The inodes with several names that are leaders of groups.
     pub(super) inodes: HashSet<(u64, u64)>,
     pub(super) folders: Folders,
     pub(super) last: Option<(RelPath, Vec<u8>, bool)>,
 }
 
 impl Place {
-    /// Nothing was met yet.
-    pub(super) fn new(root: Root, options: Options, folders: Folders) -> Self {
+    /// Begin a comparison.
+    pub(super) fn new(root: Root, options: ComparisonOptions, folders: Folders) -> Self {
         Self {
             root,
             options,
@@ -86,7 +86,7 @@ impl Place {
         &mut self,
         pair: &Pair,
         number_of: &NumberOf<'_>,
-        to: &mut impl Sink,
+        to: &mut impl FindingSink,
     ) -> Result<()> {
         let path = pair.path.as_bytes();
         let key = tree_order(path, true);
@@ -99,13 +99,15 @@ impl Place {
             .map_or((None, None), |local| (local.own, local.closed));
         let is_hidden = own.is_none() && closed.is_some();
         let scope = &self.options.scope;
-        let wanted = pair.wanted.as_ref().filter(|_| {
+        let wanted_listing = pair.wanted.as_ref().filter(|_| {
             scope.covers(path) && scope.holds(path, true) && !is_hidden && self.blind.is_none()
         });
-        if let Some((listing, _)) = wanted {
+        if let Some((listing, _)) = wanted_listing {
             let entry = decode_directory(&pair.path, &listing.attributes)?;
             match own {
-                Some(seen) => self.found((&pair.path, &entry), &seen, b"", number_of, to)?,
+                Some(seen) => {
+                    self.compare_entry((&pair.path, &entry), &seen, b"", number_of, to)?;
+                }
                 None => self.directory_alone(&pair.path, &entry, number_of, to)?,
             }
         } else if own.is_some() && !self.retyped.remove(path) {
@@ -121,7 +123,7 @@ impl Place {
         Ok(())
     }
 
-    /// Whether a leaf of the snapshot belongs to the scope, and can be judged.
+    /// Return true if a leaf of the snapshot is in the scope and can be judged.
     pub(super) fn wants(&self, directory: &RelPath, entry: &Entry<'_>) -> bool {
         let scope = &self.options.scope;
         if self.blind.is_some() || (scope.top.is_empty() && scope.after.is_empty()) {
@@ -131,33 +133,33 @@ impl Place {
         scope.covers(path.as_bytes()) && scope.holds(path.as_bytes(), false)
     }
 
-    /// Compare a leaf of the snapshot with what is there.
+    /// Compare a leaf of the snapshot with the local one.
     pub(super) fn leaf(
         &mut self,
         pair: &mut Pair,
         entry: &Entry<'_>,
         number_of: &NumberOf<'_>,
-        to: &mut impl Sink,
+        to: &mut impl FindingSink,
     ) -> Result<()> {
         let name = &*entry.name;
-        let mut here = None;
+        let mut same_name = None;
         if let Some(local) = &pair.local {
             while let Some(leaf) = local.leaf(pair.next).filter(|leaf| leaf.name <= name) {
                 pair.next += 1;
                 if leaf.name == name {
-                    here = Some(leaf);
+                    same_name = Some(leaf);
                     break;
                 }
                 self.only_here(&pair.path, leaf, to.records());
             }
         }
-        let wanted = (&pair.path, entry);
-        match here {
+        let entry_here = (&pair.path, entry);
+        match same_name {
             Some(Leaf {
                 seen: Ok(seen),
                 target,
                 ..
-            }) => self.found(wanted, &seen, target, number_of, to),
+            }) => self.compare_entry(entry_here, &seen, target, number_of, to),
             Some(leaf) => {
                 self.only_here(&pair.path, leaf, to.records());
                 Ok(())
@@ -169,26 +171,26 @@ impl Place {
                     None => false,
                 };
                 if may_be_directory || is_top() {
-                    self.leaf_alone(wanted, number_of, to)
+                    self.leaf_alone(entry_here, number_of, to)
                 } else {
-                    self.missing(wanted, to)
+                    self.missing(entry_here, to)
                 }
             }
         }
     }
 
-    /// A wanted leaf in whose place a directory may be.
+    /// Compare a wanted leaf that has no local leaf; a directory may be in its place.
     fn leaf_alone(
         &mut self,
         wanted: (&RelPath, &Entry<'_>),
         number_of: &NumberOf<'_>,
-        to: &mut impl Sink,
+        to: &mut impl FindingSink,
     ) -> Result<()> {
         let path = wanted.0.join(&wanted.1.name);
         match look(&mut self.folders, path.as_bytes()) {
-            Ok(Some(Found { seen, target })) => {
+            Ok(Some(LocalEntry { seen, target })) => {
                 self.retyped.insert(path.as_bytes().to_vec());
-                self.found(wanted, &seen, &target, number_of, to)
+                self.compare_entry(wanted, &seen, &target, number_of, to)
             }
             Ok(None) => self.missing(wanted, to),
             Err(errno) if is_shortage(errno) => Err(failed(path.as_bytes(), errno)),
@@ -200,23 +202,23 @@ impl Place {
         }
     }
 
-    /// A wanted directory that was not met; a leaf may be in its place.
+    /// Compare a wanted directory that was not met; a leaf may be in its place.
     fn directory_alone(
         &mut self,
         path: &RelPath,
         entry: &Entry<'_>,
         number_of: &NumberOf<'_>,
-        to: &mut impl Sink,
+        to: &mut impl FindingSink,
     ) -> Result<()> {
-        // Nobody remembers the leaves before the place where the scope begins.
+        // The leaves before the start of the scope are not remembered.
         let from_start = self.options.scope.after.is_empty();
         if from_start && !self.extraneous.holds(path.as_bytes()) {
             return self.missing((path, entry), to);
         }
         match look(&mut self.folders, path.as_bytes()) {
-            Ok(Some(Found { seen, target })) => {
-                self.extraneous.take(path.as_bytes());
-                self.found((path, entry), &seen, &target, number_of, to)
+            Ok(Some(LocalEntry { seen, target })) => {
+                self.extraneous.mark_reported(path.as_bytes());
+                self.compare_entry((path, entry), &seen, &target, number_of, to)
             }
             Ok(None) => self.missing((path, entry), to),
             Err(errno) if is_shortage(errno) => Err(failed(path.as_bytes(), errno)),
@@ -228,8 +230,13 @@ impl Place {
         }
     }
 
-    /// A leaf that is wanted nowhere, as far as is known.
-    pub(super) fn only_here(&mut self, directory: &RelPath, leaf: Leaf<'_>, to: &mut Records) {
+    /// Note a local leaf that is not wanted so far.
+    pub(super) fn only_here(
+        &mut self,
+        directory: &RelPath,
+        leaf: Leaf<'_>,
+        to: &mut FindingRecords,
+    ) {
         match leaf.seen {
             Ok(_) => self.extraneous.add(directory.as_bytes(), leaf.name),
             Err(errno) => {
@@ -239,13 +246,17 @@ impl Place {
         }
     }
 
-    fn missing(&mut self, wanted: (&RelPath, &Entry<'_>), to: &mut impl Sink) -> Result<()> {
+    fn missing(&mut self, wanted: (&RelPath, &Entry<'_>), to: &mut impl FindingSink) -> Result<()> {
         self.count(wanted, to.records());
         let added = to.add_missing(wanted);
         added.map_err(|errno| failed(wanted.0.as_bytes(), errno))
     }
 
-    pub(super) fn count(&mut self, (directory, entry): (&RelPath, &Entry<'_>), to: &mut Records) {
+    pub(super) fn count(
+        &mut self,
+        (directory, entry): (&RelPath, &Entry<'_>),
+        to: &mut FindingRecords,
+    ) {
         to.count(entry);
         let is_directory = matches!(entry.body, Body::Directory);
         match &mut self.last {
@@ -259,8 +270,8 @@ impl Place {
     }
 }
 
-/// Whether `name` is among `children`, sorted and each ended by NUL; `from` is where to look on for
-/// a name that comes later.
+/// Return true if `name` is among `children`, sorted and each ended by NUL.  `from` is the position
+/// to continue for a later name.
 fn has_child(children: &[u8], from: &mut usize, name: &[u8]) -> bool {
     while let Some(rest) = children.get(*from..).filter(|rest| !rest.is_empty()) {
         let child = rest.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -272,7 +283,7 @@ fn has_child(children: &[u8], from: &mut usize, name: &[u8]) -> bool {
     false
 }
 
-/// What the kernel said of `path`, as an error of the comparison.
+/// Convert an error of the kernel about `path`.
 pub(super) fn failed(path: &[u8], errno: Errno) -> FormatError {
     FormatError::Lent(Box::new(Error::new("compare", path, errno)))
 }

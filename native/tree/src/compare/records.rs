@@ -1,61 +1,61 @@
-//! Records of fixed length, in which findings leave the engine.
+//! The records of fixed length in which findings leave the engine.
 
 use huai_format::bug::fit;
 use huai_format::entry::{Body, Entry};
 
-use super::differing::Attributes;
+use super::differing::AttributeSet;
 use super::local::Closed;
 
-/// Text beyond which nothing more is taken.
+/// The bytes of text after which a batch is full.
 const TEXT_BYTES: usize = 4 << 20;
-/// The reason of a directory on another file system, beside the kernel's.
+/// The error code of a directory on another file system.
 const MOUNT_POINT: i32 = -1;
 
-/// What is said of a path.
+/// The kinds of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Kind {
-    /// It is there and should be.
+    /// A wanted entry exists.
     Match = 1,
-    /// So many entries should be there and are not.
+    /// A number of wanted entries are missing.
     Missing = 2,
-    /// It is there and should not be, and is no directory.
+    /// A leaf exists and is not wanted.
     ExtraneousLeaf = 3,
     ExtraneousDirectory = 4,
-    /// It cannot be read.
+    /// A leaf is unreadable.
     UnreadableLeaf = 5,
     UnreadableDirectory = 6,
 }
 
-/// What was looked at.
+/// The amount of compared entries.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Totals {
-    /// Entries of the selection.
+pub struct ComparisonTotals {
+    /// The number of entries of the selection.
     pub entries: u64,
-    /// Regular files among them.
+    /// The number of regular files among them.
     pub files: u64,
-    /// Files without a digest.
+    /// The number of files without a digest.
     pub undigested: u64,
 }
 
-/// Findings, and how much was compared.
+/// The records of findings, and the amount compared.
 #[derive(Debug, Default)]
-pub struct Records {
-    /// For each, little-endian: what is said and attributes that differ (one byte each, and two
-    /// that are empty), where its text ends (4), why it cannot be read (4), how many are missing
+pub struct FindingRecords {
+    /// For each, little-endian: kind and differing attributes (one byte each, and two
+    /// empty ones), end of its text (4), error (4), number of missing entries
     /// (8).
     pub bytes: Vec<u8>,
-    /// The paths of what should not be there or cannot be read.
+    /// The paths of extraneous and unreadable entries.
     pub text: Vec<u8>,
-    /// Of all that was compared.
-    pub totals: Totals,
+    /// The totals of the comparison.
+    pub totals: ComparisonTotals,
     missing: u64,
-    /// How many entries may still be compared.
+    /// The number of entries that may still be compared.
     steps: usize,
 }
 
-impl Records {
-    /// None; full when so many entries were compared.
+impl FindingRecords {
+    /// Make an empty batch, full after `steps` compared entries.
     pub(crate) fn new(steps: usize) -> Self {
         Self {
             steps,
@@ -63,22 +63,22 @@ impl Records {
         }
     }
 
-    /// Whether it is time to hand them over.
+    /// Return true if the batch is complete.
     pub(crate) fn is_full(&self) -> bool {
         self.steps == 0 || self.text.len() >= TEXT_BYTES
     }
 
-    /// One more entry was compared.
+    /// Count a compared entry.
     pub(crate) fn step(&mut self) {
         self.steps = self.steps.saturating_sub(1);
     }
 
-    /// It is time to hand them over.
+    /// Make the batch complete.
     pub(crate) fn fill(&mut self) {
         self.steps = 0;
     }
 
-    /// An entry of the selection that was found or is missing.
+    /// Count an entry of the selection that was found or is missing.
     pub(crate) fn count(&mut self, entry: &Entry<'_>) {
         self.totals.entries += 1;
         if let Body::File { digest, .. } = entry.body {
@@ -87,7 +87,7 @@ impl Records {
         }
     }
 
-    pub(crate) fn add_match(&mut self, differing: Attributes) {
+    pub(crate) fn add_match(&mut self, differing: AttributeSet) {
         self.begin(b"");
         self.put_record([Kind::Match as u8, differing.bits()], 0, 0);
     }
@@ -102,7 +102,7 @@ impl Records {
         } else {
             Kind::ExtraneousLeaf
         };
-        self.put(kind, path, 0);
+        self.add_finding(kind, path, 0);
     }
 
     pub(crate) fn add_unreadable(&mut self, path: &[u8], why: Closed, directory: bool) {
@@ -115,10 +115,10 @@ impl Records {
             Closed::Errno(errno) => errno.raw_os_error(),
             Closed::MountPoint => MOUNT_POINT,
         };
-        self.put(kind, path, why);
+        self.add_finding(kind, path, why);
     }
 
-    /// Nothing comes any more.
+    /// End the batch.
     pub(crate) fn finish(&mut self) {
         if self.missing > 0 {
             let count = std::mem::take(&mut self.missing);
@@ -126,13 +126,13 @@ impl Records {
         }
     }
 
-    /// What is said of a path that is no match.
-    fn put(&mut self, kind: Kind, path: &[u8], why: i32) {
+    /// Add a finding that is not a match.
+    fn add_finding(&mut self, kind: Kind, path: &[u8], why: i32) {
         self.begin(path);
         self.put_record([kind as u8, 0], why, 0);
     }
 
-    /// What comes next has this text.
+    /// Begin the text of the next record.
     fn begin(&mut self, text: &[u8]) {
         self.finish();
         self.step();

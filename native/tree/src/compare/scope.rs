@@ -4,25 +4,25 @@ use std::collections::HashSet;
 
 use huai_format::path::{basename, parent};
 
-/// A path with everything below it, without some subdirectories.
+/// A path with everything below it, except some subdirectories.
 #[derive(Debug, Default)]
 pub struct Scope {
-    /// Where it begins; empty: the whole tree.
+    /// The topmost path; empty for the whole tree.
     pub top: Vec<u8>,
-    /// Directories that are left out, with everything below them.
+    /// The directories that are left out, with everything below them.
     pub apart: HashSet<Vec<u8>>,
-    /// Only what comes after this place belongs to it; empty: all.
+    /// The place after which the scope begins; empty for all.
     pub after: Vec<u8>,
 }
 
 impl Scope {
-    /// Whether a path that is the top or below it belongs to the scope.
+    /// Return true if a path at or below the top is in the scope.
     pub(crate) fn holds(&self, path: &[u8], directory: bool) -> bool {
         !self.apart.contains(path)
             && (self.after.is_empty() || tree_order(path, directory) > self.after)
     }
 
-    /// Whether a path below the directory `path` may belong to it.
+    /// Return true if a path below the directory `path` may be in the scope.
     pub(crate) fn enters(&self, path: &[u8]) -> bool {
         let key = || tree_order(path, true);
         let comes =
@@ -30,15 +30,16 @@ impl Scope {
         !self.apart.contains(path) && comes()
     }
 
-    /// Whether `path` is the top or below it.
+    /// Return true if `path` is the top or below it.
     pub(crate) fn covers(&self, path: &[u8]) -> bool {
         let rest = path.strip_prefix(&*self.top);
         self.top.is_empty() || rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
     }
 }
 
-/// The place of a path in tree order: keys compare as the paths do, and that of a directory is the
-/// beginning of those below it.  `huai_schema.paths.tree_order` makes the same ones.
+/// Return the place of a path in tree order as a key: keys compare as paths do, and that of a
+/// directory is the beginning of those below it.  `huai_schema.paths.tree_order` makes the same
+/// ones.
 pub(crate) fn tree_order(path: &[u8], directory: bool) -> Vec<u8> {
     let mut key = Vec::with_capacity(path.len() + 2);
     if path.is_empty() {
@@ -47,15 +48,15 @@ pub(crate) fn tree_order(path: &[u8], directory: bool) -> Vec<u8> {
     let above = parent(path);
     if !above.is_empty() {
         for name in above.split(|byte| *byte == b'/') {
-            put(&mut key, 1, name);
+            append(&mut key, 1, name);
         }
     }
     let name = basename(path);
-    put(&mut key, u8::from(directory), name);
+    append(&mut key, u8::from(directory), name);
     key
 }
 
-fn put(key: &mut Vec<u8>, mark: u8, name: &[u8]) {
+fn append(key: &mut Vec<u8>, mark: u8, name: &[u8]) {
     key.push(mark);
     key.extend_from_slice(name);
     key.push(0);

@@ -5,15 +5,15 @@ use huai_format::crc::crc32;
 
 use super::state::{STATE, State};
 
-/// What a table begins with; another version is another word.
+/// The beginning of a table; another version has another word.
 pub(super) const HEADER: &[u8; 16] = b"huai digests 1\n\0";
-/// States of a full block; only the last may have fewer.
+/// The states of a full block; only the last block may have fewer.
 pub(super) const BLOCK: usize = 4096;
-/// Number of states and checksum.
+/// The bytes of a block's header: number of states, and checksum.
 pub(super) const BLOCK_HEADER: usize = 8;
 pub(super) const BLOCK_BYTES: usize = BLOCK_HEADER + BLOCK * STATE;
 
-/// The bytes of one block.
+/// Encode one block.
 pub(super) fn encode_block(states: &[State], to: &mut Vec<u8>) {
     to.clear();
     to.resize(BLOCK_HEADER, 0);
@@ -26,7 +26,7 @@ pub(super) fn encode_block(states: &[State], to: &mut Vec<u8>) {
     }
 }
 
-/// The states of a block, if it is whole.
+/// Return the states of a block, if its checksum is right.
 pub(super) fn decode_block(bytes: &[u8]) -> Option<&[u8]> {
     let (header, rest) = bytes.split_first_chunk::<BLOCK_HEADER>()?;
     let number = |at: usize| Some(u32::from_le_bytes(*header.get(at..)?.first_chunk()?));

@@ -1,61 +1,61 @@
-//! The files whose digests are asked for, and what is said of them.
+//! The files whose digests are looked up, and the results.
 
 use huai_format::crc::crc32;
 use huai_format::entry::Digest;
 
-use super::state::{Seen, State};
+use super::state::{ScannedFile, State};
 use crate::scan::directory::{Directory, RECORD};
 use crate::sys::error::Result;
 
-/// A file whose digest is not known for sure.
+/// A file with an uncertain digest.
 #[derive(Debug, Clone)]
 pub struct Doubt {
-    /// Of those that were asked for together: which directory, and which record.
+    /// The numbers of its directory and record in the call of `look_up`.
     pub place: (usize, usize),
-    /// Its digest, if this is the file's time of birth.
+    /// Its digest, provided that this is the file's time of birth.
     pub if_born: Option<(i64, Digest)>,
 }
 
-/// What was found out about a doubtful file: when it was born, and its digest.
-pub type Found = (Option<i64>, Digest);
+/// The result of hashing an uncertain file: its time of birth, and its digest.
+pub type HashedFile = (Option<i64>, Digest);
 
 /// The digests of one commit.
 pub trait DigestTable {
-    /// The files whose digests have to be found out; `settle` has to be called next.
+    /// Look up digests and return the uncertain files; `settle` has to be called next.
     fn look_up(&mut self, directories: &[&Directory]) -> Result<Vec<Doubt>>;
 
-    /// The digest column of each directory of `look_up`, given what was found out about each
-    /// doubtful file; zeros where that is nothing.
-    fn settle(&mut self, found: &[Option<Found>]) -> Result<Vec<Vec<u8>>>;
+    /// Return the digest column of each directory of `look_up`, given the result for each uncertain
+    /// file; zeros for files without a result.
+    fn settle(&mut self, found: &[Option<HashedFile>]) -> Result<Vec<Vec<u8>>>;
 }
 
-/// A file of those that were asked for last.
+/// A file of the last `look_up`.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum PendingFile {
     Known(State),
-    /// The number of its doubt.
+    /// A file without a certain digest, and the number of its doubt.
     Doubtful(State, usize),
 }
 
-impl Asked {
-    /// The file with its digest, given what was found out about doubtful ones.
-    pub(super) fn settle(self, found: &[Option<Found>]) -> Option<State> {
+impl PendingFile {
+    /// Return the file with its digest, given the results for uncertain files.
+    pub(super) fn settle(self, result: &[Option<HashedFile>]) -> Option<State> {
         match self {
             Self::Known(state) => Some(state),
             Self::Doubtful(now, doubt) => {
-                let found = found.get(doubt).copied().flatten();
-                found.map(|(birth, digest)| now.with(birth, digest))
+                let result = result.get(doubt).copied().flatten();
+                result.map(|(birth, digest)| now.with(birth, digest))
             }
         }
     }
 }
 
-/// The files of a directory as a scan saw them.
-pub(super) fn seen(directory: &Directory) -> impl Iterator<Item = Seen> {
+/// Return the files of a directory as scanned.
+pub(super) fn scanned_files(directory: &Directory) -> impl Iterator<Item = ScannedFile> {
     let records = directory.identities.chunks_exact(RECORD);
     records.map(|record| {
         let name = crc32(directory.name(record));
         let state = State::new(record, directory.inode, name);
-        Seen::new(state, directory.device, directory.file_system)
+        ScannedFile::new(state, directory.device, directory.file_system)
     })
 }

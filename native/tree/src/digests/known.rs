@@ -1,10 +1,10 @@
-//! What earlier commits knew: the table of the last one, and what killed ones left.
+//! The tables of earlier commits: that of the last one, and the remains of killed ones.
 
 use std::os::fd::BorrowedFd;
 
 use huai_format::entry::Digest;
 
-use super::state::{Seen, State, Told};
+use super::state::{ScannedFile, State, Validity};
 use super::table::Table;
 use super::writer::Writer;
 use crate::sys::call::Outcome;
@@ -13,26 +13,26 @@ use crate::sys::error::Errno;
 
 /// The table of the last commit, in the order of its scan.
 pub(super) const LAST: &[u8] = b"digests";
-/// The one that is being written, or was when its commit was killed.
+/// The table that is being written, or was when its commit was killed.
 const NEW: &[u8] = b"digests.new";
-/// Of commits by lists, and of those that were killed, in any order.
+/// The states of commits by lists and of killed commits, in any order.
 pub(super) const LEFT: &[u8] = b"digests.left";
-/// Two of them that are put together.
+/// The table into which both are merged.
 const MERGED: &[u8] = b"digests.merged";
 
-/// What is known of a file.
+/// The known digest of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// This, with its digest.
+pub(super) enum KnownDigest {
+    /// The state with its digest.
     Known(State),
-    /// The digest of this, if the file has the same time of birth.
+    /// The state with its digest, provided that the file has the same time of birth.
     IfBornThen(State),
-    /// Nothing.
+    /// A state or digest is missing.
     Unknown,
 }
 
-impl Answer {
-    /// The same of a file on a file system with another number.
+impl KnownDigest {
+    /// Return the same for a file on a file system with another number.
     pub(super) fn on(self, file_system: u64) -> Self {
         match self {
             Self::Known(state) => Self::Known(state.on(file_system)),
@@ -40,7 +40,7 @@ impl Answer {
         }
     }
 
-    /// The file's digest, if this is its time of birth.
+    /// Return the digest with the time of birth that it requires.
     pub(super) fn if_born(self) -> Option<(i64, Digest)> {
         match self {
             Self::IfBornThen(state) => Some((state.birth()?, state.digest())),
@@ -49,16 +49,16 @@ impl Answer {
     }
 }
 
-/// The earlier tables, and how far the last one agrees with what comes now.
+/// The earlier tables, and the position in the last one.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct EarlierTables {
     last: Option<Table>,
     left: Option<Table>,
-    /// Where the last table goes on.
+    /// The position of the next expected state in the last table.
     next: u64,
 }
 
-impl Known {
+impl EarlierTables {
     pub(super) fn open(folder: BorrowedFd<'_>) -> Outcome<Self> {
         keep_left(folder)?;
         Ok(Self {
@@ -68,10 +68,10 @@ impl Known {
         })
     }
 
-    /// What is known of a file; they come in the order of the scan.
-    pub(super) fn ask(&mut self, seen: &Seen) -> Outcome<Answer> {
+    /// Return the known digest of a file; files come in the order of the scan.
+    pub(super) fn ask(&mut self, seen: &ScannedFile) -> Outcome<KnownDigest> {
         match (self.ask_one(&seen.now)?, seen.earlier()) {
-            (Answer::Unknown, Some(earlier)) => {
+            (KnownDigest::Unknown, Some(earlier)) => {
                 let answer = self.ask_one(&earlier)?;
                 Ok(answer.on(seen.now.file_system()))
             }
@@ -79,12 +79,12 @@ impl Known {
         }
     }
 
-    fn ask_one(&mut self, now: &State) -> Outcome<Answer> {
+    fn ask_one(&mut self, now: &State) -> Outcome<KnownDigest> {
         if let Some(last) = &mut self.last {
             let next = last.at(self.next)?;
             if let Some(state) = next.filter(|state| state.inode() == now.inode()) {
-                // Of a file with several names this may not be the first.
-                if state.links() == 1 || state.tells(now) == Told::Same {
+                // The state may be that of another name of the file.
+                if state.links() == 1 || state.tells(now) == Validity::Same {
                     self.next += 1;
                     return self.ask_left(state, now);
                 }
@@ -95,23 +95,23 @@ impl Known {
             return self.ask_left(found, now);
         }
         let left = find(&mut self.left, now)?;
-        Ok(left.map_or(Answer::Unknown, |(_, found)| answer(&found, now)))
+        Ok(left.map_or(KnownDigest::Unknown, |(_, found)| answer(&found, now)))
     }
 
-    /// What is known of a file, of which the last table has `state`.
-    fn ask_left(&mut self, state: State, now: &State) -> Outcome<Answer> {
-        if state.tells(now) == Told::Same {
+    /// Return the known digest of a file for which the last table has `state`.
+    fn ask_left(&mut self, state: State, now: &State) -> Outcome<KnownDigest> {
+        if state.tells(now) == Validity::Same {
             return Ok(answer(&state, now));
         }
         let left = find(&mut self.left, now)?;
         let earlier: Vec<_> = left.into_iter().map(|(_, found)| found).collect();
         Ok(match judge(&earlier, now) {
-            Answer::Unknown => answer(&state, now),
+            KnownDigest::Unknown => answer(&state, now),
             found => found,
         })
     }
 
-    /// Whether exactly this state stands at a place of the last table.
+    /// Return true if exactly this state is at a place of the last table.
     pub(super) fn has(&mut self, place: u64, state: &State) -> Outcome<bool> {
         match &mut self.last {
             Some(last) => Ok(last.at(place)?.as_ref() == Some(state)),
@@ -119,7 +119,7 @@ impl Known {
         }
     }
 
-    /// So many states of the last table, from its front.
+    /// Copy the first `count` states of the last table.
     pub(super) fn copy(&mut self, count: u64, to: &mut Writer) -> Outcome<()> {
         for place in 0..count {
             let state = self.last.as_mut().map_or(Ok(None), |last| last.at(place))?;
@@ -128,7 +128,7 @@ impl Known {
         Ok(())
     }
 
-    /// Whether the last table is `count` states, and there is nothing else.
+    /// Return true if the last table has `count` states, and no other table exists.
     pub(super) fn is(&mut self, count: u64) -> Outcome<bool> {
         match (&mut self.last, &self.left) {
             (Some(last), None) => last.ends(count),
@@ -137,14 +137,14 @@ impl Known {
     }
 }
 
-/// The state in a table that tells most of a file, and its place: the same one, or the first with
+/// Return the best state in a table for a file, and its place: the same one, or the first with
 /// its inode.
 fn find(table: &mut Option<Table>, now: &State) -> Outcome<Option<(u64, State)>> {
     let mut first = None;
     let Some(table) = table else { return Ok(None) };
     for place in table.places(now.key())? {
         if let Some(state) = table.at(place)?.filter(|it| it.inode() == now.inode()) {
-            if state.tells(now) == Told::Same {
+            if state.tells(now) == Validity::Same {
                 return Ok(Some((place, state)));
             }
             first = first.or(Some((place, state)));
@@ -153,40 +153,40 @@ fn find(table: &mut Option<Table>, now: &State) -> Outcome<Option<(u64, State)>>
     Ok(first)
 }
 
-/// What earlier states of the same inode say of it now.
-pub(super) fn judge(earlier: &[State], now: &State) -> Answer {
-    let mut best = Answer::Unknown;
+/// Return the known digest of a file, given earlier states of its inode.
+pub(super) fn judge(earlier: &[State], now: &State) -> KnownDigest {
+    let mut best = KnownDigest::Unknown;
     for state in earlier {
         match answer(state, now) {
-            known @ Answer::Known(_) => return known,
-            Answer::Unknown => {}
+            known @ KnownDigest::Known(_) => return known,
+            KnownDigest::Unknown => {}
             other => best = other,
         }
     }
     best
 }
 
-/// What a state says of the same inode now.
-fn answer(state: &State, now: &State) -> Answer {
+/// Return the known digest of a file, given one state of its inode.
+fn answer(state: &State, now: &State) -> KnownDigest {
     match state.tells(now) {
-        Told::Same => Answer::Known(now.with(state.birth(), state.digest())),
-        Told::IfBornThen => Answer::IfBornThen(*state),
-        Told::Nothing => Answer::Unknown,
+        Validity::Same => KnownDigest::Known(now.with(state.birth(), state.digest())),
+        Validity::IfBornThen => KnownDigest::IfBornThen(*state),
+        Validity::Nothing => KnownDigest::Unknown,
     }
 }
 
-/// Begins the table of this commit.
+/// Begin the table of this commit.
 pub(super) fn create(folder: BorrowedFd<'_>) -> Outcome<Writer> {
     Writer::create(folder, NEW)
 }
 
-/// The table of this commit takes the place of all others.
+/// Replace all earlier tables with that of this commit.
 pub(super) fn replace(folder: BorrowedFd<'_>) -> Outcome<()> {
     change::rename((folder, NEW), (folder, LAST))?;
     remove(folder, LEFT)
 }
 
-/// Takes what a killed commit wrote to what others before it left.
+/// Add the states of a killed commit to the remains of others.
 fn keep_left(folder: BorrowedFd<'_>) -> Outcome<()> {
     remove(folder, MERGED)?;
     let Some(mut new) = Table::open(folder, NEW)? else {
@@ -197,14 +197,14 @@ fn keep_left(folder: BorrowedFd<'_>) -> Outcome<()> {
     };
     let mut merged = Writer::create(folder, MERGED)?;
     for table in [&mut left, &mut new] {
-        table.each(|state| merged.add(state))?;
+        table.for_each(|state| merged.add(state))?;
     }
     merged.flush()?;
     change::rename((folder, MERGED), (folder, LEFT))?;
     remove(folder, NEW)
 }
 
-/// Adds to what is left; blocks that are full stay as they are.
+/// Add to the remains; full blocks are not rewritten.
 pub(super) fn add_left(folder: BorrowedFd<'_>, states: &[State]) -> Outcome<()> {
     if states.is_empty() {
         return Ok(());

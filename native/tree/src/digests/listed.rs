@@ -1,39 +1,39 @@
-//! The digests of the files that a list names.
+//! The digests of listed files.
 //!
-//! What is known of them stands somewhere in a table as long as the tree: it is read only if reading
-//! the files would be more.  What is found out is added to what killed commits left: the next whole
-//! scan takes it from there.
+//! Their states are in a table as long as the tree, which is read only if reading
+//! the files would cost more.  New digests are added to the remains of killed commits, from which
+//! the next complete scan takes them.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 
 use huai_format::limits::DIGEST_BYTES;
 
-use super::files::{self, Asked, DigestTable, Doubt, Found};
+use super::files::{self, DigestTable, Doubt, HashedFile, PendingFile};
 use super::known::{self, LAST, LEFT};
-use super::state::{Seen, State};
+use super::state::{ScannedFile, State};
 use super::table::Table;
 use crate::scan::directory::Directory;
 use crate::sys::call::{self, Outcome};
 use crate::sys::error::{Error, Result};
 
-/// Those of one commit by lists.
+/// The digests of one commit by lists.
 #[derive(Debug)]
 pub struct ListedDigests {
     folder: OwnedFd,
     path: Vec<u8>,
-    asked: Vec<Vec<Asked>>,
-    /// What was found out.
+    asked: Vec<Vec<PendingFile>>,
+    /// The new digests.
     fresh: Vec<State>,
 }
 
 impl DigestTable for ListedDigests {
     fn look_up(&mut self, directories: &[&Directory]) -> Result<Vec<Doubt>> {
-        let found = self.find(directories);
-        found.map_err(|errno| self.failed(errno))
+        let doubts = self.find(directories);
+        doubts.map_err(|errno| self.failed(errno))
     }
 
-    fn settle(&mut self, found: &[Option<Found>]) -> Result<Vec<Vec<u8>>> {
+    fn settle(&mut self, found: &[Option<HashedFile>]) -> Result<Vec<Vec<u8>>> {
         let mut columns = Vec::new();
         for files in std::mem::take(&mut self.asked) {
             let mut column = Vec::new();
@@ -49,7 +49,7 @@ impl DigestTable for ListedDigests {
 }
 
 impl ListedDigests {
-    /// Those that are kept in `folder`.
+    /// Open the digests in `folder`.
     pub fn open(folder: &[u8]) -> Result<Self> {
         let handle = call::open_folder(folder);
         Ok(Self {
@@ -61,37 +61,39 @@ impl ListedDigests {
     }
 
     fn find(&mut self, directories: &[&Directory]) -> Outcome<Vec<Doubt>> {
-        let seen = directories.iter().map(|each| files::seen(each).collect());
-        let seen: Vec<Vec<Seen>> = seen.collect();
-        let known = self.known(&seen)?;
+        let scanned = directories
+            .iter()
+            .map(|each| files::scanned_files(each).collect());
+        let scanned: Vec<Vec<ScannedFile>> = scanned.collect();
+        let states = self.states_of(&scanned)?;
         let mut doubts = Vec::new();
         self.asked.clear();
-        for (directory, files) in seen.into_iter().enumerate() {
-            let mut asked = Vec::with_capacity(files.len());
-            for (number, seen) in files.into_iter().enumerate() {
-                asked.push(match judge(&known, &seen) {
-                    known::Answer::Known(state) => Asked::Known(state),
+        for (directory, files) in scanned.into_iter().enumerate() {
+            let mut pending = Vec::with_capacity(files.len());
+            for (number, scanned) in files.into_iter().enumerate() {
+                pending.push(match judge(&states, &scanned) {
+                    known::KnownDigest::Known(state) => PendingFile::Known(state),
                     answer => {
                         let place = (directory, number);
                         let if_born = answer.if_born();
                         doubts.push(Doubt { place, if_born });
-                        Asked::Doubtful(seen.now, doubts.len() - 1)
+                        PendingFile::Doubtful(scanned.now, doubts.len() - 1)
                     }
                 });
             }
-            self.asked.push(asked);
+            self.asked.push(pending);
         }
         Ok(doubts)
     }
 
-    /// What tables say of these files, if that is worth its reading.
-    fn known(&self, seen: &[Vec<Seen>]) -> Outcome<HashMap<Vec<u8>, Vec<State>>> {
-        let mut wanted: HashMap<Vec<u8>, Vec<State>> = HashMap::new();
+    /// Return the states in tables for these files, unless reading the tables costs more.
+    fn states_of(&self, seen: &[Vec<ScannedFile>]) -> Outcome<HashMap<Vec<u8>, Vec<State>>> {
+        let mut by_inode: HashMap<Vec<u8>, Vec<State>> = HashMap::new();
         let mut bytes: u64 = 0;
         for seen in seen.iter().flatten() {
             bytes = bytes.saturating_add(seen.now.size());
             for state in [Some(seen.now), seen.earlier()].into_iter().flatten() {
-                wanted.entry(state.inode().to_vec()).or_default();
+                by_inode.entry(state.inode().to_vec()).or_default();
             }
         }
         for name in [LEFT, LAST] {
@@ -101,21 +103,21 @@ impl ListedDigests {
             if table.bytes() > bytes {
                 continue;
             }
-            table.each(|state| {
-                if let Some(found) = wanted.get_mut(state.inode()) {
+            table.for_each(|state| {
+                if let Some(found) = by_inode.get_mut(state.inode()) {
                     found.push(state);
                 }
                 Ok(())
             })?;
         }
-        Ok(wanted)
+        Ok(by_inode)
     }
 
-    /// Keeps what was found out.
+    /// Store the new digests.
     pub fn finish(&mut self) -> Result<()> {
-        let kept = known::add_left(self.folder.as_fd(), &self.fresh);
+        let outcome = known::add_left(self.folder.as_fd(), &self.fresh);
         self.fresh.clear();
-        kept.map_err(|errno| self.failed(errno))
+        outcome.map_err(|errno| self.failed(errno))
     }
 
     fn failed(&self, errno: crate::sys::error::Errno) -> Error {
@@ -123,14 +125,14 @@ impl ListedDigests {
     }
 }
 
-/// Judge a file by the states that are `known`.
-fn judge(known: &HashMap<Vec<u8>, Vec<State>>, seen: &Seen) -> known::Answer {
+/// Judge a file by the `known` states.
+fn judge(known: &HashMap<Vec<u8>, Vec<State>>, seen: &ScannedFile) -> known::KnownDigest {
     let by_one = |now: &State| {
         let earlier = known.get(now.inode()).map_or(&[][..], |all| &**all);
         known::judge(earlier, now)
     };
     match (by_one(&seen.now), seen.earlier()) {
-        (known::Answer::Unknown, Some(earlier)) => by_one(&earlier).on(seen.now.file_system()),
+        (known::KnownDigest::Unknown, Some(earlier)) => by_one(&earlier).on(seen.now.file_system()),
         (answer, _) => answer,
     }
 }

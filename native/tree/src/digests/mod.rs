@@ -1,9 +1,9 @@
-//! The digests of files that were read before, in a table on the local disk.
+//! The digests of files that were hashed before, in a table on the local disk.
 //!
-//! A cache: it may be deleted at any time, and what is damaged in it is not used.  It lists every
-//! file in the order of the scan, so an unchanged tree is compared from the front to the end, and
-//! nothing is looked up; and a table that would be the same is not written.  What is there after a
-//! power cut is whole or has a wrong checksum: nothing is synchronised.
+//! The table is a cache: it may be deleted at any time, and damaged parts are ignored.  It lists
+//! every file in the order of the scan, so an unchanged tree is compared sequentially, without
+//! lookups; and an unchanged table is not written.  After a power cut its blocks are complete or
+//! have a wrong checksum: nothing is synchronised.
 
 mod block;
 mod files;
@@ -21,11 +21,11 @@ use huai_format::limits::DIGEST_BYTES;
 use crate::scan::directory::Directory;
 use crate::sys::call::{self, Outcome};
 use crate::sys::error::{Errno, Error, Result};
-use files::Asked;
-pub use files::{DigestTable, Doubt, Found};
-use known::{Answer, Known};
+use files::PendingFile;
+pub use files::{DigestTable, Doubt, HashedFile};
+use known::{EarlierTables, KnownDigest};
 pub use listed::ListedDigests;
-use state::{Seen, State, Told};
+use state::{ScannedFile, State, Validity};
 use writer::Writer;
 
 /// The digests of one commit, in the order of its scan.
@@ -33,15 +33,15 @@ use writer::Writer;
 pub struct Digests {
     folder: OwnedFd,
     path: Vec<u8>,
-    known: Known,
-    /// How many states were the next ones of the last table, from its front.
+    known: EarlierTables,
+    /// The number of states that are equal to the first ones of the last table.
     same: u64,
-    /// None as long as the last table is right.
+    /// The new table; `None` while the last table is right.
     writer: Option<Writer>,
-    /// What this commit found out about files with names to come, and how many of these.
+    /// The results of this commit for files with further names, and the number of these names.
     linked: HashMap<Vec<u8>, (Option<State>, u32)>,
-    /// A list for each directory that was asked for.
-    asked: Vec<Vec<Asked>>,
+    /// The files of each directory of the last `look_up`.
+    asked: Vec<Vec<PendingFile>>,
 }
 
 impl DigestTable for Digests {
@@ -53,24 +53,24 @@ impl DigestTable for Digests {
         Ok(doubts)
     }
 
-    fn settle(&mut self, found: &[Option<Found>]) -> Result<Vec<Vec<u8>>> {
-        let asked = std::mem::take(&mut self.asked);
-        let settle = |files: Vec<Asked>| self.settle_directory(files, found);
-        let columns: Outcome<_> = asked.into_iter().map(settle).collect();
+    fn settle(&mut self, found: &[Option<HashedFile>]) -> Result<Vec<Vec<u8>>> {
+        let pending = std::mem::take(&mut self.asked);
+        let settle = |files: Vec<PendingFile>| self.settle_directory(files, found);
+        let columns: Outcome<_> = pending.into_iter().map(settle).collect();
         columns.map_err(|errno| self.failed(errno))
     }
 }
 
 impl Digests {
-    /// Those that are kept in `folder`.
+    /// Open the digests in `folder`.
     pub fn open(folder: &[u8]) -> Result<Self> {
         let open = || {
             let handle = call::open_folder(folder)?;
-            let known = Known::open(handle.as_fd())?;
+            let tables = EarlierTables::open(handle.as_fd())?;
             Ok(Self {
                 folder: handle,
                 path: folder.to_vec(),
-                known,
+                known: tables,
                 same: 0,
                 writer: None,
                 linked: HashMap::new(),
@@ -82,24 +82,28 @@ impl Digests {
 
     fn look_up_all(&mut self, directories: &[&Directory], doubts: &mut Vec<Doubt>) -> Outcome<()> {
         for (number, directory) in directories.iter().enumerate() {
-            let mut asked = Vec::new();
-            for (file, seen) in files::seen(directory).enumerate() {
+            let mut pending = Vec::new();
+            for (file, seen) in files::scanned_files(directory).enumerate() {
                 let place = (number, file);
-                asked.push(match self.ask(&seen)? {
-                    Answer::Known(state) => Asked::Known(state),
+                pending.push(match self.ask(&seen)? {
+                    KnownDigest::Known(state) => PendingFile::Known(state),
                     answer => {
                         let if_born = answer.if_born();
                         doubts.push(Doubt { place, if_born });
-                        Asked::Doubtful(seen.now, doubts.len() - 1)
+                        PendingFile::Doubtful(seen.now, doubts.len() - 1)
                     }
                 });
             }
-            self.asked.push(asked);
+            self.asked.push(pending);
         }
         Ok(())
     }
 
-    fn settle_directory(&mut self, files: Vec<Asked>, found: &[Option<Found>]) -> Outcome<Vec<u8>> {
+    fn settle_directory(
+        &mut self,
+        files: Vec<PendingFile>,
+        found: &[Option<HashedFile>],
+    ) -> Outcome<Vec<u8>> {
         let mut column = Vec::with_capacity(files.len() * DIGEST_BYTES);
         for file in files {
             let state = file.settle(found);
@@ -111,13 +115,13 @@ impl Digests {
         Ok(column)
     }
 
-    /// Writes what was found out so far; after a killed commit the next one finds it.
+    /// Write the states so far; if this commit is killed, the next one finds them.
     pub fn flush(&mut self) -> Result<()> {
         let flushed = self.writer.as_mut().map_or(Ok(()), Writer::flush);
         flushed.map_err(|errno| self.failed(errno))
     }
 
-    /// The scan has come to its end: what it saw is all that is known from now on.
+    /// End the scan: only its states are kept.
     pub fn finish(&mut self) -> Result<()> {
         let mut finish = || {
             if self.writer.is_none() && self.known.is(self.same)? {
@@ -129,34 +133,34 @@ impl Digests {
         finish().map_err(|errno| self.failed(errno))
     }
 
-    fn ask(&mut self, seen: &Seen) -> Outcome<Answer> {
+    fn ask(&mut self, seen: &ScannedFile) -> Outcome<KnownDigest> {
         let now = &seen.now;
         if now.links() < 2 {
             return self.known.ask(seen);
         }
-        // The first name that is met stands for the file: with that of the last commit it is
-        // compared, and later ones of this commit with it.
-        let Some((found, unseen)) = self.linked.get_mut(now.inode()) else {
+        // The first name stands for the file: it is compared with the state of the last
+        // commit, and later names of this commit with it.
+        let Some((first_state, unseen)) = self.linked.get_mut(now.inode()) else {
             let answer = self.known.ask(seen)?;
-            // Another name may be asked for before this one is settled.
-            let found = match answer {
-                Answer::Known(state) => Some(state),
+            // Another name may be looked up before this one is settled.
+            let first_state = match answer {
+                KnownDigest::Known(state) => Some(state),
                 _ => None,
             };
-            let entry = (found, now.links() - 1);
+            let entry = (first_state, now.links() - 1);
             self.linked.insert(now.inode().to_vec(), entry);
             return Ok(answer);
         };
-        let found = *found;
+        let first_state = *first_state;
         *unseen = unseen.saturating_sub(1);
         if *unseen == 0 {
             self.linked.remove(now.inode());
         }
-        Ok(match found {
-            Some(state) if state.tells(now) == Told::Same => {
-                Answer::Known(now.with(state.birth(), state.digest()))
+        Ok(match first_state {
+            Some(state) if state.tells(now) == Validity::Same => {
+                KnownDigest::Known(now.with(state.birth(), state.digest()))
             }
-            _ => Answer::Unknown,
+            _ => KnownDigest::Unknown,
         })
     }
 
@@ -173,7 +177,7 @@ impl Digests {
         self.writer()?.add(state)
     }
 
-    /// The table of this commit; it begins with what is the same.
+    /// Return the table of this commit, which begins with the equal states.
     fn writer(&mut self) -> Outcome<&mut Writer> {
         if self.writer.is_none() {
             let mut writer = known::create(self.folder.as_fd())?;

@@ -1,44 +1,44 @@
-//! One state of one file with its digest, as it stands in a table.
+//! The state of one file with its digest, as a table stores it.
 //!
 //! A digest is valid as long as file system, inode, size, mtime and ctime of the file are the same,
-//! so a file that was edited in place is read again, even if its size and mtime were put back.  A file
-//! system has the number that `file_systems` proves, or the kernel's where nothing proves it.  Earlier
-//! versions kept the kernel's of all.
+//! so a file that was edited in place is hashed again, even if its size and mtime were restored.
+//! A file system has the number that `file_systems` proves, or otherwise the kernel's.  Earlier
+//! versions stored the kernel's number of all.
 //!
 //! The ctime also changes with the mode, the owner, the number of links and the name.  If one of
 //! these has changed, it explains the new ctime, and the digest stays valid, provided that the file
-//! has the same time of birth: inode numbers are used again.  One case is missed: since the last
-//! commit the content was changed in place, size and mtime were put back, and mode, owner, links or
+//! has the same time of birth: inode numbers are reused.  One case is missed: since the last
+//! commit the content was changed in place, size and mtime were restored, and mode, owner, links or
 //! name were changed as well.
 
 use huai_format::cursor::Cursor;
 use huai_format::entry::Digest;
 use huai_format::limits::DIGEST_BYTES;
 
-/// File system, inode, size, mtime, ctime.
+/// The bytes of file system, inode, size, mtime and ctime.
 pub(super) const IDENTITY: usize = 40;
-/// File system and inode.
+/// The bytes of file system and inode.
 const INODE: usize = 16;
-/// Where the attributes end that change the ctime: links, mode, owner, group, folder, name.
+/// The end of the attributes that change the ctime: links, mode, owner, group, folder, name.
 const ATTRIBUTES: usize = IDENTITY + 28;
 const BIRTH: usize = ATTRIBUTES + 4;
 const DIGEST: usize = BIRTH + 8;
-/// Bytes of a state in a table.
+/// The bytes of a state in a table.
 pub(super) const STATE: usize = DIGEST + DIGEST_BYTES;
 
-/// Stands for a time of birth that the file system does not say.
+/// The time of birth if the file system does not report one.
 pub(super) const UNKNOWN: i64 = i64::MIN;
 
-/// All that is known of one file.
+/// The state of one file, with its digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct State([u8; STATE]);
 
 impl State {
-    /// The state that a record of a scan describes, without birth and digest.
+    /// Make the state of a scanned record, without birth and digest.
     ///
-    /// `folder` is the inode of the directory, and not its path: renaming it leaves the ctime of
-    /// the file alone.  `name`: a checksum; two names with one checksum are taken for the same,
-    /// which costs a reading and nothing else.
+    /// `folder` is the inode of the directory, not its path: renaming it does not change the ctime
+    /// of the file.  `name` is a checksum; two names with the same one are taken for equal, which
+    /// at worst costs a hashing.
     pub(super) fn new(record: &[u8], folder: u64, name: u32) -> Self {
         let (identity, rest) = record.split_at(IDENTITY);
         let (links, rest) = rest.split_at(4);
@@ -56,7 +56,7 @@ impl State {
         Self(state).with(None, [0; DIGEST_BYTES])
     }
 
-    /// The state at the front of `bytes`.
+    /// Read the state at the front of `bytes`.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         bytes.first_chunk().copied().map(Self)
     }
@@ -65,7 +65,7 @@ impl State {
         &self.0
     }
 
-    /// The same file with its digest.
+    /// Return the state with a digest.
     #[must_use]
     pub(super) fn with(mut self, birth: Option<i64>, digest: Digest) -> Self {
         let birth = birth.unwrap_or(UNKNOWN).to_le_bytes();
@@ -88,18 +88,18 @@ impl State {
             .filter(|birth| *birth != UNKNOWN)
     }
 
-    /// File system and inode.
+    /// Return file system and inode.
     pub(super) fn inode(&self) -> &[u8] {
         self.part(0, INODE)
     }
 
-    /// The number of its file system.
+    /// Return the number of the file system.
     pub(super) fn file_system(&self) -> u64 {
         let number = self.0.first_chunk();
         number.map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// The same file on a file system with another number.
+    /// Return the state on a file system with another number.
     #[must_use]
     pub(super) fn on(mut self, file_system: u64) -> Self {
         if let Some(number) = self.0.first_chunk_mut() {
@@ -108,36 +108,36 @@ impl State {
         self
     }
 
-    /// By which states are sorted and found; two inodes may share one.
+    /// Return the key by which states are sorted and searched; two inodes may share one.
     pub(super) fn key(&self) -> u64 {
         let mut numbers = Cursor::new(&self.0);
         let mut number = || numbers.array().map_or(0, u64::from_le_bytes);
         number().rotate_left(40) ^ number()
     }
 
-    /// Bytes of content.
+    /// Return the size in bytes.
     pub(super) fn size(&self) -> u64 {
         let size = self.part(INODE, INODE + 8).first_chunk();
         size.map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// How many names the file has.
+    /// Return the number of names.
     pub(super) fn links(&self) -> u32 {
         let links = self.part(IDENTITY, IDENTITY + 4).first_chunk();
         links.map_or(0, |bytes| u32::from_le_bytes(*bytes))
     }
 
-    /// What is known of `now` by this earlier state of the same inode.
-    pub(super) fn tells(&self, now: &Self) -> Told {
+    /// Return the validity of this digest for the present state `now` of the same inode.
+    pub(super) fn tells(&self, now: &Self) -> Validity {
         if self.part(0, IDENTITY) == now.part(0, IDENTITY) {
-            return Told::Same;
+            return Validity::Same;
         }
         let all_but_ctime = IDENTITY - 8;
         let explained = self.part(0, all_but_ctime) == now.part(0, all_but_ctime)
             && self.part(IDENTITY, ATTRIBUTES) != now.part(IDENTITY, ATTRIBUTES);
         match self.birth() {
-            Some(_) if explained => Told::IfBornThen,
-            _ => Told::Nothing,
+            Some(_) if explained => Validity::IfBornThen,
+            _ => Validity::Nothing,
         }
     }
 
@@ -146,43 +146,44 @@ impl State {
     }
 }
 
-/// A file as a scan saw it.
+/// A scanned file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seen {
+pub(super) struct ScannedFile {
     pub(super) now: State,
     /// The kernel's number of its file system.
     device: u64,
 }
 
-impl Seen {
-    /// `state` has the kernel's number; `device` and `file_system` are those of the directory.
+impl ScannedFile {
+    /// Make it from `state`, with the kernel's number, and `device` and `file_system` of the
+    /// directory.
     pub(super) fn new(state: State, device: u64, file_system: u64) -> Self {
-        let seen = state.file_system();
-        // A file of an overlay may be on a file system of its own.
-        let is_proved = file_system != 0 && seen == device;
+        let kernel_number = state.file_system();
+        // A file of an overlay may be on a separate file system.
+        let is_proved = file_system != 0 && kernel_number == device;
         Self {
             now: if is_proved {
                 state.on(file_system)
             } else {
                 state
             },
-            device: seen,
+            device: kernel_number,
         }
     }
 
-    /// The same as earlier versions kept it; None: there is no difference.
+    /// Return the state as earlier versions stored it; `None` if it is the same.
     pub(super) fn earlier(&self) -> Option<State> {
         (self.now.file_system() != self.device).then(|| self.now.on(self.device))
     }
 }
 
-/// What an earlier state says of a file.
+/// The validity of an earlier digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Validity {
     /// The content is the same.
     Same,
-    /// It is the same if the file has the same time of birth.
+    /// The content is the same if the file has the same time of birth.
     IfBornThen,
-    /// It has to be read.
+    /// The file has to be hashed.
     Nothing,
 }

@@ -1,7 +1,7 @@
-//! A table of states on the disk: read from the front, and by inode.
+//! A table of states on disk, read sequentially or by inode.
 //!
-//! Blocks of states, each with its checksum.  A block that is wrong holds nothing, and whatever
-//! follows one that was cut holds nothing either: a table is a cache, and costs time at most.
+//! A table has blocks of states, each with a checksum.  A damaged block is ignored, and so is
+//! everything after a truncated one: a table is a cache, and at worst costs time.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -14,20 +14,20 @@ use crate::sys::call::{self, Outcome};
 use crate::sys::change;
 use crate::sys::error::Errno;
 
-/// One table.
+/// A table.
 #[derive(Debug)]
 pub(super) struct Table {
     file: OwnedFd,
     blocks: u64,
-    /// Of the block that was read last, and its number.
+    /// The block that was read last, and its number.
     block: Vec<u8>,
     number: Option<u64>,
-    /// Shortened keys with the places of their states, sorted; none: nobody has asked yet.
+    /// Shortened keys with the places of their states, sorted; `None` until needed.
     index: Option<Vec<(u32, u32)>>,
 }
 
 impl Table {
-    /// The one called `name` in a folder of ours; none if there is none of this version.
+    /// Open the table `name` in a private folder; `None` if missing, or of another version.
     pub(super) fn open(folder: BorrowedFd<'_>, name: &[u8]) -> Outcome<Option<Self>> {
         let file = match call::open_file_at(folder, name) {
             Err(Errno::NOENT) => return Ok(None),
@@ -48,12 +48,12 @@ impl Table {
         }))
     }
 
-    /// How long it is.
+    /// Return the length in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.blocks * BLOCK_BYTES as u64
     }
 
-    /// A writer that goes on behind its last state.
+    /// Return a writer that continues after the last state.
     pub(super) fn go_on(mut self) -> Outcome<Writer> {
         let last = self.blocks.saturating_sub(1);
         let states: Vec<_> = {
@@ -75,7 +75,7 @@ impl Table {
         Ok(Writer::at(change::reopen(number)?, offset, states))
     }
 
-    /// The state at a place, counted from the front; none where the table holds none.
+    /// Return the state at a place, counted from the front.
     pub(super) fn at(&mut self, place: u64) -> Outcome<Option<State>> {
         let (block, rest) = (place / BLOCK as u64, place % BLOCK as u64);
         let offset = fit::<_, usize>(rest) * STATE;
@@ -83,13 +83,13 @@ impl Table {
         Ok(states.get(offset..).and_then(State::parse))
     }
 
-    /// Whether no state stands at `place` or behind it.
+    /// Return true if the states end before `place`.
     pub(super) fn ends(&mut self, place: u64) -> Outcome<bool> {
         let block = place / BLOCK as u64;
         Ok(block >= self.blocks || (block + 1 == self.blocks && self.at(place)?.is_none()))
     }
 
-    /// The places of all states with a key, and maybe of others.
+    /// Return the places of all states with a key, and possibly of others.
     pub(super) fn places(&mut self, key: u64) -> Outcome<Vec<u64>> {
         let key = shortened(key);
         if self.index.is_none() {
@@ -102,11 +102,11 @@ impl Table {
         Ok(same.map(|(_, place)| u64::from(*place)).collect())
     }
 
-    /// Calls `each` with every state.
-    pub(super) fn each(&mut self, mut each: impl FnMut(State) -> Outcome<()>) -> Outcome<()> {
+    /// Call `visit` with every state.
+    pub(super) fn for_each(&mut self, mut visit: impl FnMut(State) -> Outcome<()>) -> Outcome<()> {
         for block in 0..self.blocks {
             let states = self.states(block)?.chunks_exact(STATE);
-            states.filter_map(State::parse).try_for_each(&mut each)?;
+            states.filter_map(State::parse).try_for_each(&mut visit)?;
         }
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Table {
         Ok(index)
     }
 
-    /// The states of a block; none if it is not whole.
+    /// Return the states of a block, if it is complete.
     fn states(&mut self, number: u64) -> Outcome<&[u8]> {
         if number >= self.blocks {
             return Ok(&[]);
@@ -140,18 +140,21 @@ impl Table {
                 .min(BLOCK_BYTES);
             self.block.resize(size, 0);
             call::read_all_at(self.file.as_fd(), offset, &mut self.block)?;
-            let whole = decode_block(&self.block).map_or(0, <[u8]>::len);
-            self.block
-                .truncate(if whole == 0 { 0 } else { BLOCK_HEADER + whole });
+            let length = decode_block(&self.block).map_or(0, <[u8]>::len);
+            self.block.truncate(if length == 0 {
+                0
+            } else {
+                BLOCK_HEADER + length
+            });
             self.number = Some(number);
         }
         Ok(self.block.get(BLOCK_HEADER..).unwrap_or_default())
     }
 }
 
-/// Half of a key that all its bits have a part in: of a few million, two are seldom the same.
+/// Return half of a key, mixed from all its bits: of a few million, two are seldom equal.
 fn shortened(key: u64) -> u32 {
-    // A multiplier that spreads what differs little (Fibonacci hashing).
+    // The multiplier spreads similar keys (Fibonacci hashing).
     let spread = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     fit(spread >> 32)
 }

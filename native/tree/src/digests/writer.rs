@@ -1,4 +1,4 @@
-//! Writing a table, block by block.
+//! Writes a table, block by block.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -11,21 +11,21 @@ use crate::sys::change;
 #[derive(Debug)]
 pub(super) struct Writer {
     file: OwnedFd,
-    /// Where the next block begins.
+    /// The offset of the next block.
     offset: u64,
     states: Vec<State>,
     bytes: Vec<u8>,
 }
 
 impl Writer {
-    /// Makes the table `name`, which does not exist.
+    /// Make the table `name`, which does not exist.
     pub(super) fn create(folder: BorrowedFd<'_>, name: &[u8]) -> Outcome<Self> {
         let file = change::make_file(folder, name)?;
         change::write(file.as_fd(), HEADER)?;
         Ok(Self::at(file, HEADER.len() as u64, Vec::new()))
     }
 
-    /// Goes on with a table at the block that begins at `offset`, and with `states`.
+    /// Continue a table at the block at `offset`, beginning with `states`.
     pub(super) fn at(file: OwnedFd, offset: u64, states: Vec<State>) -> Self {
         Self {
             file,
@@ -43,7 +43,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what is held, as the last block.
+    /// Write the pending states as the last block.
     pub(super) fn flush(&mut self) -> Outcome<()> {
         if !self.states.is_empty() {
             encode_block(&self.states, &mut self.bytes);

@@ -1,6 +1,6 @@
-//! The BLAKE3-256 of open files.
+//! Hashes open files with BLAKE3-256.
 //!
-//! Files are read, not mapped: with a memory map, a disk error would be a signal that ends the
+//! Files are read, not mapped: with a memory map, a disk error would be a signal that kills the
 //! process.
 
 use std::ops::Range;
@@ -17,42 +17,43 @@ use crate::sys::error::{Error, Result};
 use crate::sys::stop::Stop;
 use crate::sys::workers;
 
-/// BLAKE3-256 of some content.
-pub type Digest = [u8; 32];
+/// The BLAKE3-256 digest of content.
+pub type Blake3Digest = [u8; 32];
 
-/// What is read at once, and between two looks at `Stop`.
+/// The bytes of a read, after which `Stop` is checked.
 const BLOCK: usize = 256 << 10;
-/// What one thread hashes of a large file at a time: a subtree of BLAKE3, so a power of two.
+/// The bytes of a large file that a thread hashes at a time: a subtree of BLAKE3, so a power of
+/// two.
 const PIECE: u64 = 4 << 20;
-/// Where more than one thread pays.
+/// The size in bytes from which several threads are faster.
 const LARGE: u64 = 64 << 20;
 
-/// BLAKE3-256 of what is handed over piece by piece.
+/// A hasher of content that comes in parts.
 #[derive(Debug, Default)]
 pub struct Blake3(Hasher);
 
 impl Blake3 {
-    /// Takes what comes next.
+    /// Add the next bytes.
     pub fn update(&mut self, content: &[u8]) {
         self.0.update(content);
     }
 
-    /// The digest of all that was taken.
-    pub fn digest(&self) -> Digest {
+    /// Return the digest of all bytes so far.
+    pub fn digest(&self) -> Blake3Digest {
         self.0.finalize().into()
     }
 }
 
-/// An open file that is to be hashed.
+/// An open file to hash.
 #[derive(Debug)]
 pub struct Content {
     file: OwnedFd,
-    /// Bytes, when it was opened.
+    /// The size in bytes when it was opened.
     pub size: u64,
 }
 
 impl Content {
-    /// The file that this process has open as `number`.
+    /// Reopen the file that this process has open as `number`.
     pub fn reopen(number: u32) -> Result<Self> {
         let open = || {
             let file = call::reopen(number)?;
@@ -62,14 +63,15 @@ impl Content {
         open().map_err(failed)
     }
 
-    /// Its index in blocks of `block` bytes; None if its size changed, or has no index.
+    /// Return its index with blocks of `block` bytes; `None` if its size changed, or it cannot have
+    /// one.
     pub fn index(&self, block: u64, threads: usize, stop: &Stop) -> Result<Option<BlockIndex>> {
         let index = index_blocks(self.file.as_fd(), self.size, block, threads, stop);
         index.map_err(failed)
     }
 
-    /// Its digest; `threads` hash a large one.
-    pub fn hash(&self, threads: usize, stop: &Stop) -> Result<Digest> {
+    /// Return its digest; a large file is hashed by `threads`.
+    pub fn hash(&self, threads: usize, stop: &Stop) -> Result<Blake3Digest> {
         let file = self.file.as_fd();
         let digest = Reader::default().hash(file, self.size, threads, stop);
         digest.map_err(failed)
@@ -80,21 +82,21 @@ fn failed(errno: Errno) -> Error {
     Error::new("read", b"", errno)
 }
 
-/// A buffer that is used again from file to file.
+/// A buffer that is reused for many files.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     block: Vec<u8>,
 }
 
 impl Reader {
-    /// The digest of a file of about `size` bytes; `threads` hash a large one.
+    /// Return the digest of a file of about `size` bytes; a large one is hashed by `threads`.
     pub(crate) fn hash(
         &mut self,
         file: BorrowedFd<'_>,
         size: u64,
         threads: usize,
         stop: &Stop,
-    ) -> Outcome<Digest> {
+    ) -> Outcome<Blake3Digest> {
         if threads > 1 && size >= LARGE {
             if let Some(digest) = hash_pieces(file, size, threads, stop)? {
                 return Ok(digest);
@@ -108,8 +110,8 @@ impl Reader {
         Ok(hasher.finalize().into())
     }
 
-    /// Hands over what stands in `range` of a file of about `size` bytes, as far as the file goes,
-    /// each block with its offset; how much that was.
+    /// Call a function with each block of `range` and its offset, up to the end of the file, which
+    /// has about `size` bytes; returns the bytes read.
     pub(crate) fn read<E: From<Errno>>(
         &mut self,
         file: BorrowedFd<'_>,
@@ -132,8 +134,8 @@ impl Reader {
                 return Err(Errno::CANCELED.into());
             }
             let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
-            let asked = left.min(self.block.len());
-            let room = &mut self.block[..asked];
+            let most = left.min(self.block.len());
+            let room = &mut self.block[..most];
             let count = call::read_at(file, offset, room)?;
             if count == 0 {
                 break;
@@ -141,8 +143,8 @@ impl Reader {
             stop.has_read(count);
             each(offset, &room[..count])?;
             offset += count as u64;
-            // The last bytes came, and one more was asked for.
-            if count < asked && offset == size {
+            // The last bytes were read, although one more was requested.
+            if count < most && offset == size {
                 break;
             }
         }
@@ -150,19 +152,19 @@ impl Reader {
     }
 }
 
-/// The digest of a file of `size` bytes, by several threads; None if it had another size.
+/// Return the digest of a file of `size` bytes by several threads; `None` if it had another size.
 fn hash_pieces(
     file: BorrowedFd<'_>,
     size: u64,
     threads: usize,
     stop: &Stop,
-) -> Outcome<Option<Digest>> {
+) -> Outcome<Option<Blake3Digest>> {
     let values = hash_all::<Hasher>(file, size, PIECE, threads, stop)?;
     Ok(values.and_then(|values| merge(values.into_iter())))
 }
 
-/// The index of a file of `size` bytes in blocks of `block` bytes, by several threads; None if it
-/// had another size, or one without an index.
+/// Return the index of a file of `size` bytes in blocks of `block` bytes, by several threads;
+/// `None` if it had another size, or cannot have an index.
 pub(crate) fn index_blocks(
     file: BorrowedFd<'_>,
     size: u64,
@@ -174,12 +176,12 @@ pub(crate) fn index_blocks(
     Ok(blocks.and_then(|blocks| BlockIndex::new(size, block, blocks).ok()))
 }
 
-/// A subtree of BLAKE3's tree in the making.
+/// A subtree of BLAKE3's tree.
 trait Subtree: Sized {
     type Value: Send;
-    /// Of what stands from `offset` on.
+    /// Begin the subtree at `offset`.
     fn begin(offset: u64) -> Self;
-    fn take(&mut self, content: &[u8]);
+    fn add(&mut self, content: &[u8]);
     fn value(&self) -> Self::Value;
 }
 
@@ -192,7 +194,7 @@ impl Subtree for Hasher {
         hasher
     }
 
-    fn take(&mut self, content: &[u8]) {
+    fn add(&mut self, content: &[u8]) {
         self.update(content);
     }
 
@@ -208,7 +210,7 @@ impl Subtree for BlockHasher {
         Self::new(offset)
     }
 
-    fn take(&mut self, content: &[u8]) {
+    fn add(&mut self, content: &[u8]) {
         self.update(content);
     }
 
@@ -217,7 +219,7 @@ impl Subtree for BlockHasher {
     }
 }
 
-/// All subtrees of `piece` bytes of a file, in order; None if it had another size.
+/// Hash all subtrees of `piece` bytes, in order; `None` if the file had another size.
 fn hash_all<S: Subtree>(
     file: BorrowedFd<'_>,
     size: u64,
@@ -230,15 +232,15 @@ fn hash_all<S: Subtree>(
     let parts = parts.into_iter().collect::<Outcome<Vec<_>>>()?;
     let mut values: Vec<_> = parts.into_iter().flatten().collect();
     values.sort_unstable_by_key(|(offset, _)| *offset);
-    let whole = values.len() as u64 == size.div_ceil(piece);
+    let is_complete = values.len() as u64 == size.div_ceil(piece);
     let ends = || Ok::<_, Errno>(call::read_at(file, size, &mut [0])? == 0);
-    if !whole || !ends()? {
+    if !is_complete || !ends()? {
         return Ok(None);
     }
     Ok(Some(values.into_iter().map(|(_, value)| value).collect()))
 }
 
-/// One piece after the other until none is left, or one is not whole.
+/// Hash one piece after the other until none is left, or one is incomplete.
 fn hash_some<S: Subtree>(
     file: BorrowedFd<'_>,
     size: u64,
@@ -256,7 +258,7 @@ fn hash_some<S: Subtree>(
         let end = size.min(offset.saturating_add(piece));
         let mut subtree = S::begin(offset);
         let count = reader.read(file, offset..end, size, stop, |_, block| {
-            subtree.take(block);
+            subtree.add(block);
             Ok::<_, Errno>(())
         })?;
         if count < end - offset {

@@ -1,4 +1,4 @@
-//! The digests of content, each proved to be that of the file that was seen.
+//! Digests of content, each proved to be that of the examined file.
 
 pub mod contents;
 pub mod hash;

@@ -1,7 +1,7 @@
-//! Whether files have the content that their digests name.
+//! Checks that files still have the content of their digests.
 //!
-//! One file after the other is read, by one thread: nothing here is urgent.  A file whose size or
-//! time is not what is expected of it is not judged, nor one that changes while it is read.
+//! Files are read one by one, by one thread, because nothing here is urgent.  A file with another
+//! size or time than expected is not judged, nor one that changes while it is read.
 
 use std::os::fd::AsFd;
 
@@ -9,8 +9,8 @@ use huai_format::path::split;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::contents::let_tick;
-use super::hash::{Digest, Reader};
+use super::contents::wait_for_clock_tick;
+use super::hash::{Blake3Digest, Reader};
 use crate::sys::call::{self, Outcome, Status};
 use crate::sys::error::{Error, Result};
 use crate::sys::handle::{LastDirectory, Root};
@@ -18,64 +18,64 @@ use crate::sys::regular::{is_absence, open_as_seen};
 use crate::sys::stop::Stop;
 use crate::walk::line::nanoseconds;
 
-/// What is expected of a file.
+/// The expected state of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected<'a> {
-    /// From the root.
+    /// The path from the root.
     pub path: &'a [u8],
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Nanoseconds since the epoch.
+    /// The time in nanoseconds since the epoch.
     pub mtime: i64,
-    /// Of its content.
-    pub digest: Digest,
+    /// The digest of its content.
+    pub digest: Blake3Digest,
 }
 
-/// What a file turned out to be.
+/// The verdict on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It has that content.
+    /// It has the expected content.
     Same,
     /// It has another size or time, is gone, or changed meanwhile.
     Changed,
-    /// It has other content, under the size and the time that are expected; its inode, and the
-    /// ctime in nanoseconds, tell whether it was touched since.
-    Damaged(Digest, (u64, i64)),
-    /// It cannot be read.
+    /// It has other content under the expected size and time; its inode and its
+    /// ctime in nanoseconds show later if it was touched since.
+    Damaged(Blake3Digest, (u64, i64)),
+    /// It is unreadable.
     Failed(Errno),
 }
 
-/// Reads files below one root.
+/// A reader of the files below one root.
 #[derive(Debug)]
 pub struct Scrub(Root);
 
 impl Scrub {
-    /// Below the directory `root`, which may be a symlink.
+    /// Open the directory `root`, which may be a symlink.
     pub fn open(root: &[u8]) -> Result<Self> {
         Root::open(root).map(Self)
     }
 
-    /// What becomes of each; fewer after a stop, and when there is no more time.
+    /// Return the verdict on each file; fewer after a stop, and when the time is up.
     pub fn read<'a>(&self, files: impl Iterator<Item = Expected<'a>>, stop: &Stop) -> Vec<Verdict> {
         let mut reader = Reader::default();
         let mut last = LastDirectory::default();
-        let mut found = Vec::new();
+        let mut verdicts = Vec::new();
         for file in files {
             match self.read_one(&file, &mut last, &mut reader, stop) {
-                Ok(verdict) => found.push(verdict),
+                Ok(verdict) => verdicts.push(verdict),
                 Err(Errno::CANCELED) => break,
-                Err(errno) if is_absence(errno) => found.push(Verdict::Changed),
-                Err(errno) => found.push(Verdict::Failed(errno)),
+                Err(errno) if is_absence(errno) => verdicts.push(Verdict::Changed),
+                Err(errno) => verdicts.push(Verdict::Failed(errno)),
             }
         }
-        found
+        verdicts
     }
 
-    /// Inode and ctime, in nanoseconds, of what is at `path`; none: nothing is.
+    /// Return inode and ctime, in nanoseconds, of the file at `path`, if there is one.
     pub fn identity(&self, path: &[u8]) -> Result<Option<(u64, i64)>> {
         let (above, name) = split(path);
-        let found = self.0.enter(above);
-        match found.and_then(|directory| call::status_at(directory.as_fd(), name)) {
+        let folder = self.0.enter(above);
+        match folder.and_then(|directory| call::status_at(directory.as_fd(), name)) {
             Ok(status) => Ok(Some(identity(&status))),
             Err(errno) if is_absence(errno) => Ok(None),
             Err(errno) => Err(Error::new("open", path, errno)),
@@ -98,7 +98,7 @@ impl Scrub {
         if !file.is(&before) {
             return Ok(Verdict::Changed);
         }
-        let_tick(before.ctime);
+        wait_for_clock_tick(before.ctime);
         let Some((open, _)) = open_as_seen(directory, name, &before)? else {
             return Ok(Verdict::Changed);
         };
@@ -134,14 +134,17 @@ mod tests {
     fn a_stop_leaves_the_rest_unread() {
         let scrub = Scrub::open(b"/").unwrap();
         let stop = Stop::default();
-        let gone = Expected {
+        let missing_file = Expected {
             path: b"no/such/file",
             size: 0,
             mtime: 0,
             digest: [0; 32],
         };
-        assert_eq!(scrub.read([gone].into_iter(), &stop), [Verdict::Changed]);
+        assert_eq!(
+            scrub.read([missing_file].into_iter(), &stop),
+            [Verdict::Changed]
+        );
         stop.set();
-        assert!(scrub.read([gone].into_iter(), &stop).is_empty());
+        assert!(scrub.read([missing_file].into_iter(), &stop).is_empty());
     }
 }

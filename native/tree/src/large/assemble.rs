@@ -1,16 +1,16 @@
-//! A large file put together from what is here: an older version of it, and what an interrupted
-//! run left.  What is missing is somebody else's to bring.
+//! Assembles a large file from an older version of it, and from the rest of an interrupted
+//! run.  Other code fetches the missing parts.
 //!
-//! A block that an index says stands at its place in the older version is taken from there unread;
-//! whoever calls knows whether that file still is what its index says.  Any other block is read,
-//! and proved by the index of the new file before it counts.  What stands nowhere else is looked for
-//! at any other offset of the older version (`shifted`).
+//! A block that an index places at the same offset in the older version is taken without reading
+//! it; the caller knows if that file still matches its index.  Any other block is read,
+//! and proved by the index of the new file.  Blocks without a known place are searched
+//! at all other offsets of the older version (`shifted`).
 
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use huai_format::block_index::{Block, BlockHasher, BlockIndex, Place, zeros_at};
+use huai_format::block_index::{Block, BlockHasher, BlockIndex, BlockSource, zeros_at};
 use huai_format::bug::fit;
 use rustix::io::Errno;
 
@@ -21,44 +21,44 @@ use crate::sys::error::{Error, Result};
 use crate::sys::stop::Stop;
 use crate::sys::workers;
 
-/// What a new file is put together from: files that this process has open as numbers.
+/// The sources of a new file: files that this process has open as numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct Sources<'a> {
     /// An older version.
     pub old: Option<u32>,
-    /// Where the blocks stand in it, as `BlockIndex::places` says.
-    pub places: &'a [Place],
-    /// What an interrupted run left of it.
+    /// The sources of the blocks in it, from `BlockIndex::places`.
+    pub places: &'a [BlockSource],
+    /// The rest of an interrupted run.
     pub partial: Option<u32>,
-    /// Whether blocks that are the same are copied where they cannot be shared; without them the
+    /// True to copy equal blocks that cannot be shared; without them the
     /// file is a patch for the older version.
     pub copies: bool,
 }
 
-/// What came of it.
+/// The result of an assembly.
 #[derive(Debug, Default)]
 pub struct Assembled {
-    /// Where the bytes stand that are not here, in order.
+    /// The missing ranges, in order.
     pub missing: Vec<Range<u64>>,
-    /// Whether the new file shares the blocks of the older version.
+    /// True if the new file shares the blocks of the older version.
     pub is_clone: bool,
-    /// Bytes that stood at their place in the older version.
+    /// The bytes from the same offset of the older version.
     pub same: u64,
-    /// Bytes that stood elsewhere in it, or in what an interrupted run left.
+    /// The bytes from other offsets of it, or from the rest of an interrupted run.
     pub found: u64,
-    /// Bytes of blocks that hold zeros only.
+    /// The bytes of blocks that are all zeros.
     pub zeros: u64,
 }
 
-/// What became of it.
+/// The source of a block that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Became {
+enum BlockResult {
     Found,
     Zeros,
     Missing,
 }
 
-/// Fills the empty file that is open as `target` with all of `index` that is here.  `done` counts
+/// Fill the empty file open as `target` with all available blocks of `index`.  `done` counts
 /// bytes.
 pub fn assemble(
     target: u32,
@@ -83,7 +83,7 @@ pub fn assemble(
     assembled.map_err(|errno| Error::new("write", b"", errno))
 }
 
-/// Those of `ranges` of the open file `number` that are not what `index` says: whole blocks.
+/// Return those of `ranges`, as whole blocks, in which the open file `number` differs from `index`.
 pub fn wrong_ranges(
     number: u32,
     index: &BlockIndex,
@@ -108,7 +108,7 @@ pub fn wrong_ranges(
     find().map_err(|errno| Error::new("read", b"", errno))
 }
 
-/// One of `blocks` after the other, until none is left; those that are wrong.
+/// Check one of `blocks` after the other, until none is left; returns the wrong ones.
 fn wrong_blocks(
     file: BorrowedFd<'_>,
     index: &BlockIndex,
@@ -129,14 +129,14 @@ fn wrong_blocks(
     Ok(wrong)
 }
 
-/// Where the bytes stand that are not at their place in the older version.
-pub fn changed_ranges(index: &BlockIndex, places: &[Place]) -> Vec<Range<u64>> {
-    let changed = index.numbers(places, |place| place != Place::Same);
+/// Return the ranges that differ from the same offsets of the older version.
+pub fn changed_ranges(index: &BlockIndex, places: &[BlockSource]) -> Vec<Range<u64>> {
+    let changed = index.numbers(places, |place| place != BlockSource::Same);
     joined(changed.map(|number| index.range(number)))
 }
 
-/// Gives the file that is open as `target` what `patch` holds in `ranges`, and its size; holes
-/// become holes.  It is on the disk then.
+/// Copy `ranges` from `patch` into the file open as `target`, and set the size of `patch`; holes
+/// stay holes.  The result is on disk.
 pub fn patch(target: u32, patch: u32, ranges: &[Range<u64>], stop: &Stop) -> Result<()> {
     let apply = || {
         let (target, patch) = (change::reopen(target)?, call::reopen(patch)?);
@@ -153,10 +153,10 @@ pub fn patch(target: u32, patch: u32, ranges: &[Range<u64>], stop: &Stop) -> Res
     apply().map_err(|errno| Error::new("write", b"", errno))
 }
 
-/// Reserve the room in `target` that `patch` with the same arguments needs.
+/// Reserve the space in `target` that `patch` with the same arguments needs.
 ///
 /// # Errors
-/// The file system has no room, or refuses.
+/// The file system has no space, or refuses.
 pub fn reserve(target: u32, patch: u32, ranges: &[Range<u64>]) -> Result<()> {
     let apply = || {
         let (target, patch) = (change::reopen(target)?, call::reopen(patch)?);
@@ -197,14 +197,14 @@ fn blocks_of(index: &BlockIndex, range: &Range<u64>) -> Range<usize> {
     number(range.start / block)..end
 }
 
-/// One file in the making.
+/// An assembly in progress.
 struct Work<'a> {
     target: OwnedFd,
     index: &'a BlockIndex,
     old: Option<OwnedFd>,
     partial: Option<OwnedFd>,
     copies: bool,
-    places: &'a [Place],
+    places: &'a [BlockSource],
     done: &'a AtomicU64,
     stop: &'a Stop,
 }
@@ -216,7 +216,7 @@ impl Work<'_> {
             ..Assembled::default()
         };
         change::set_size(self.target.as_fd(), self.index.size())?;
-        let same = (self.index).numbers(self.places, |place| place == Place::Same);
+        let same = (self.index).numbers(self.places, |place| place == BlockSource::Same);
         for range in joined(same.map(|number| self.index.range(number))) {
             if self.copies && !assembled.is_clone {
                 self.copy(range.clone())?;
@@ -225,19 +225,19 @@ impl Work<'_> {
         }
         let is_clone = assembled.is_clone;
         let next = AtomicUsize::new(0);
-        let mut others = Vec::new();
+        let mut elsewhere = Vec::new();
         for part in workers::run(threads, || self.find_some(is_clone, &next)) {
-            others.extend(part?);
+            elsewhere.extend(part?);
         }
-        others.sort_unstable_by_key(|(number, _)| *number);
+        elsewhere.sort_unstable_by_key(|(number, _)| *number);
         let mut missing = Vec::new();
-        for (number, became) in others {
+        for (number, became) in elsewhere {
             let range = self.index.range(number);
             let size = range.end - range.start;
             match became {
-                Became::Found => assembled.found += size,
-                Became::Zeros => assembled.zeros += size,
-                Became::Missing => missing.push(number),
+                BlockResult::Found => assembled.found += size,
+                BlockResult::Zeros => assembled.zeros += size,
+                BlockResult::Missing => missing.push(number),
             }
         }
         let bytes = |numbers: &[usize]| {
@@ -267,16 +267,16 @@ impl Work<'_> {
         files.find_shifted(missing, threads)
     }
 
-    /// A clone has all blocks that are the same.
+    /// Clone the older version, which has all equal blocks.
     fn clone(&self) -> bool {
         let source = self
             .old
             .as_ref()
-            .filter(|_| self.places.contains(&Place::Same));
+            .filter(|_| self.places.contains(&BlockSource::Same));
         source.is_some_and(|old| change::clone(self.target.as_fd(), old.as_fd()).is_ok())
     }
 
-    /// Copies what stands in `range` of the older version; holes stay holes.
+    /// Copy `range` of the older version; holes stay holes.
     fn copy(&self, range: Range<u64>) -> Outcome<()> {
         const STEP: u64 = 64 << 20;
         let Some(old) = &self.old else { return Ok(()) };
@@ -296,8 +296,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// One block after the other that is not the same, until none is left.
-    fn find_some(&self, is_clone: bool, next: &AtomicUsize) -> Outcome<Vec<(usize, Became)>> {
+    /// Find one of the other blocks after the other, until none is left.
+    fn find_some(&self, is_clone: bool, next: &AtomicUsize) -> Outcome<Vec<(usize, BlockResult)>> {
         let mut room = Vec::new();
         let mut some = Vec::new();
         loop {
@@ -305,7 +305,7 @@ impl Work<'_> {
             let Some(place) = self.places.get(number) else {
                 return Ok(some);
             };
-            if *place == Place::Same {
+            if *place == BlockSource::Same {
                 continue;
             }
             if self.stop.is_set() {
@@ -318,21 +318,21 @@ impl Work<'_> {
     fn find(
         &self,
         number: usize,
-        place: Place,
+        place: BlockSource,
         is_clone: bool,
         room: &mut Vec<u8>,
-    ) -> Outcome<Became> {
+    ) -> Outcome<BlockResult> {
         let range = self.index.range(number);
         let size = range.end - range.start;
-        if place == Place::Zeros && self.is(number, &zeros_at(range.start, size)) {
+        if place == BlockSource::Zeros && self.is(number, &zeros_at(range.start, size)) {
             if is_clone {
                 change::clear_range(self.target.as_fd(), range)?;
             }
             self.count(size);
-            return Ok(Became::Zeros);
+            return Ok(BlockResult::Zeros);
         }
         let elsewhere = match (place, &self.old) {
-            (Place::Elsewhere(other), Some(old)) => {
+            (BlockSource::Elsewhere(other), Some(old)) => {
                 let begin = self.index.block_size().saturating_mul(other as u64);
                 Some((old, begin..begin.saturating_add(size)))
             }
@@ -343,15 +343,15 @@ impl Work<'_> {
             if proved(file.as_fd(), from, self.index, number, room) {
                 change::write_at(self.target.as_fd(), range.start, room)?;
                 self.count(size);
-                return Ok(Became::Found);
+                return Ok(BlockResult::Found);
             }
         }
-        Ok(Became::Missing)
+        Ok(BlockResult::Missing)
     }
 
     fn is(&self, number: usize, block: &Block) -> bool {
-        let wanted = self.index.blocks().get(number);
-        wanted.is_some_and(|wanted| wanted.value == block.value)
+        let block_of_index = self.index.blocks().get(number);
+        block_of_index.is_some_and(|block_of_index| block_of_index.value == block.value)
     }
 
     fn count(&self, bytes: u64) {
@@ -359,8 +359,8 @@ impl Work<'_> {
     }
 }
 
-/// Reads what stands in `from` into `room`; whether that is block `number` of `index`.  What cannot
-/// be read is not.
+/// Read `from` into `room`; true if that is block `number` of `index`, false if it is not or
+/// cannot be read.
 fn proved(
     file: BorrowedFd<'_>,
     from: Range<u64>,
@@ -374,11 +374,11 @@ fn proved(
     }
     let mut hasher = BlockHasher::new(index.range(number).start);
     hasher.update(room);
-    let wanted = index.blocks().get(number);
-    wanted.is_some_and(|wanted| wanted.value == hasher.finish().value)
+    let expected = index.blocks().get(number);
+    expected.is_some_and(|expected| expected.value == hasher.finish().value)
 }
 
-/// The same ranges, those that follow each other as one.
+/// Merge adjacent ranges.
 fn joined(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
     let mut all: Vec<Range<u64>> = Vec::new();
     for range in ranges {

@@ -1,4 +1,4 @@
-//! Large files, put together from blocks that are here and blocks that are fetched.
+//! Large files, assembled from local and fetched blocks.
 
 pub mod assemble;
 mod rolling;

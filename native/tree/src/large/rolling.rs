@@ -1,21 +1,21 @@
-//! Finds blocks wherever they stand, by a CRC-32 that rolls over the bytes.
+//! Finds blocks at any offset by a rolling CRC-32.
 //!
-//! CRC-32 is linear: as a window moves on by one byte, one table takes out the byte that leaves it,
-//! and another one takes in the byte that enters.  An equal checksum is no proof.
+//! CRC-32 is linear: as a window moves by one byte, one table removes the byte that leaves,
+//! and another adds the byte that enters.  An equal checksum does not prove equal content.
 
 use std::array;
 use std::collections::HashMap;
 
 use huai_format::crc::crc32;
 
-/// Places that are looked at side by side: each checksum has to wait for the one before it.
+/// The offsets that are checked in parallel: each checksum depends on the one before it.
 const LANES: usize = 4;
-/// Places of one search that are told: who chose the checksums may have made all places look right.
+/// The most hits of one search: crafted checksums could make all offsets match.
 const HITS: usize = 256;
-/// Of the filter, 64 bits each: it stays in the cache of a core.
+/// The length of the filter in words of 64 bits: it stays in the cache of a core.
 const WORDS: usize = 1 << 14;
 
-/// The checksums of blocks of one size, and which blocks have them.
+/// The checksums of blocks of one size, with the numbers of the blocks.
 #[derive(Debug)]
 pub(crate) struct Rolling {
     window: usize,
@@ -26,17 +26,17 @@ pub(crate) struct Rolling {
     zeros: u32,
 }
 
-/// A place where a block may stand.
+/// A possible place of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hit {
-    /// In the bytes that were searched.
+    /// The offset in the searched bytes.
     pub(crate) place: usize,
-    /// Of what stands there.
+    /// The checksum there.
     pub(crate) checksum: u32,
 }
 
 impl Rolling {
-    /// For blocks of `window` bytes, at least one: their numbers and checksums.
+    /// Search for blocks of `window` bytes, at least one: their numbers and checksums.
     pub(crate) fn new(window: usize, wanted: impl IntoIterator<Item = (usize, u32)>) -> Self {
         let mut blocks: HashMap<u32, Vec<usize>> = HashMap::new();
         for (number, checksum) in wanted {
@@ -59,12 +59,12 @@ impl Rolling {
         }
     }
 
-    /// The blocks with this checksum.
+    /// Return the blocks with this checksum.
     pub(crate) fn blocks(&self, checksum: u32) -> &[usize] {
         self.wanted.get(&checksum).map_or(&[], Vec::as_slice)
     }
 
-    /// Where in `bytes` any of the blocks may stand, in order; not all, if there are very many.
+    /// Return possible places of blocks in `bytes`, in order; not all, if there are very many.
     pub(crate) fn search(&self, bytes: &[u8]) -> Vec<Hit> {
         let places = (bytes.len() + 1).saturating_sub(self.window);
         let lane = places / LANES;
@@ -75,7 +75,7 @@ impl Rolling {
         hits
     }
 
-    /// From `begin` on, `lane` places in each of `N` lanes.
+    /// Search `lane` offsets in each of `N` lanes, from `begin` on.
     fn search_lanes<const N: usize>(
         &self,
         bytes: &[u8],
@@ -118,7 +118,7 @@ impl Rolling {
     }
 }
 
-/// Says quickly of most checksums that they are not wanted.
+/// A filter that quickly rejects most other checksums.
 #[derive(Debug)]
 struct Filter(Vec<u64>);
 
@@ -136,7 +136,7 @@ impl Filter {
     }
 }
 
-/// What `bytes`, zeros, add to a checksum if they begin with `first`.
+/// Return the change of a checksum by `first` in front of `bytes`, which are zeros.
 fn linear(bytes: &mut [u8], first: u8) -> u32 {
     let zeros = crc32(bytes);
     if let Some(byte) = bytes.first_mut() {
@@ -149,7 +149,7 @@ fn linear(bytes: &mut [u8], first: u8) -> u32 {
     sum
 }
 
-/// A linear function of a byte, from its value for each bit.
+/// Return the table of a linear function of a byte, from its value for each bit.
 fn table(mut value: impl FnMut(u8) -> u32) -> Box<[u32; 256]> {
     let bits: Vec<u32> = (0..8).map(|bit| value(1 << bit)).collect();
     let mut all = Box::new([0; 256]);
@@ -187,8 +187,8 @@ mod tests {
             block in proptest::collection::vec(any::<u8>(), 100..300), before in 0..2000_usize, after in 0..2000_usize
         ) {
             let bytes = [vec![1; before], block.clone(), vec![2; after]].concat();
-            let others = (0..500_usize).map(|number| (number, crc32(&number.to_le_bytes())));
-            let rolling = Rolling::new(block.len(), others.chain([(500, crc32(&block))]));
+            let other_blocks = (0..500_usize).map(|number| (number, crc32(&number.to_le_bytes())));
+            let rolling = Rolling::new(block.len(), other_blocks.chain([(500, crc32(&block))]));
             let hit = Hit { place: before, checksum: crc32(&block) };
             prop_assert!(rolling.search(&bytes).contains(&hit));
         }

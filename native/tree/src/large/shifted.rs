@@ -1,19 +1,19 @@
-//! Blocks of a new file that stand in its older version at any other place, as after bytes were
-//! put in or taken out.
+//! Finds blocks of a new file at any other offset of its older version, as after bytes were
+//! inserted or removed.
 //!
-//! The part of the older version that is not in use is read once.  Where a block was found, the
-//! next one is expected right behind it, and the same shift is tried elsewhere; only what lies
-//! between is searched byte by byte (`rolling`).  A sample is searched first: what has nothing in
-//! common costs no more.
+//! The unused part of the older version is read once.  After a found block, the
+//! next one is expected to follow, and the same shift is tried elsewhere; only the rest
+//! is searched byte by byte (`rolling`).  A sample is searched first, so that files with nothing in
+//! common cost no more.
 //!
-//! Rules to keep: no block counts unless its chaining value proves it, and the proofs that fail
-//! cost no more than what is read, whatever checksums an index names.
+//! Rules to keep: a block counts only if its chaining value proves it, and failed proofs
+//! cost no more than the reading, whatever checksums an index names.
 
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
-use huai_format::block_index::{BlockHasher, BlockIndex, Place};
+use huai_format::block_index::{BlockHasher, BlockIndex, BlockSource};
 use huai_format::bug::fit;
 use huai_format::crc::crc32;
 use rustix::io::Errno;
@@ -24,37 +24,37 @@ use crate::sys::change;
 use crate::sys::stop::Stop;
 use crate::sys::workers;
 
-/// With fewer blocks to look for nothing is read.
+/// The fewest missing blocks for which the file is read.
 const LEAST: usize = 16;
-/// More than so many are not looked for byte by byte, but every other one or fewer.
+/// The most blocks that are searched byte by byte; of more, every other one or fewer.
 const MOST: u64 = 4096;
-/// As many as checksums: in so many bytes, each block that is looked for seems to stand once by
+/// The number of checksums: in this many bytes, each block seems to occur once by
 /// chance, and is read in vain.
 const CHANCE: u64 = 1 << 32;
-/// Larger blocks are not looked for: files of 16 TiB and more.
+/// The largest blocks that are searched: those of files below 16 TiB.
 const LARGEST: u64 = 16 << 20;
-/// What a thread searches at a time, in blocks.
+/// The blocks that a thread searches at a time.
 const PIECE: u64 = 16;
-/// Bytes that are searched first, or more: one piece in `STRIDE`.
+/// The bytes that are searched first, at least: one piece in `STRIDE`.
 const SAMPLE: u64 = 256 << 20;
 const STRIDE: u64 = 16;
-/// No shift is known.
+/// The shift before any block was found.
 const NONE: i64 = i64::MIN;
 
-/// What takes part.
+/// The files of a search.
 pub(crate) struct Files<'a> {
     pub(crate) old: BorrowedFd<'a>,
     pub(crate) target: BorrowedFd<'a>,
     pub(crate) index: &'a BlockIndex,
-    pub(crate) places: &'a [Place],
+    pub(crate) places: &'a [BlockSource],
     /// Counts bytes.
     pub(crate) done: &'a AtomicU64,
     pub(crate) stop: &'a Stop,
 }
 
 impl Files<'_> {
-    /// Writes those of the blocks `missing` that stand anywhere in what is not in use of the old
-    /// file; the others.
+    /// Write those of the blocks `missing` that occur in the unused part of the old
+    /// file; returns the others.
     pub(crate) fn find_shifted(&self, missing: Vec<usize>, threads: usize) -> Outcome<Vec<usize>> {
         let block = self.index.block_size();
         let size = call::status(self.old)?.size;
@@ -78,15 +78,16 @@ impl Files<'_> {
         Ok(missing.into_iter().filter(is_missing).collect())
     }
 
-    /// Where a block may begin in the old file, by pieces: anywhere that touches data not in use.
+    /// Return the offsets of the old file at which a block may begin, as pieces that touch unused
+    /// data.
     fn pieces(&self, size: u64) -> Outcome<Vec<Range<u64>>> {
         let block = self.index.block_size();
         let mut used = vec![false; fit(size.div_ceil(block))];
         for (number, place) in self.places.iter().enumerate() {
             let other = match place {
-                Place::Same => number,
-                Place::Elsewhere(other) => *other,
-                Place::Zeros | Place::Unknown => continue,
+                BlockSource::Same => number,
+                BlockSource::Elsewhere(other) => *other,
+                BlockSource::Zeros | BlockSource::Unknown => continue,
             };
             if let Some(used) = used.get_mut(other) {
                 *used = true;
@@ -113,7 +114,7 @@ impl Files<'_> {
     }
 }
 
-/// Adds what is new of `range`, which begins and ends no earlier than those before.
+/// Add the new part of `range`, which begins and ends no earlier than those before.
 fn add(pieces: &mut Vec<Range<u64>>, range: Range<u64>, most: u64) {
     let mut begin = range.start;
     if let Some(last) = pieces.last_mut() {
@@ -131,16 +132,16 @@ fn add(pieces: &mut Vec<Range<u64>>, range: Range<u64>, most: u64) {
     }
 }
 
-/// What the threads share.
+/// The state that threads share.
 struct Search<'a> {
     files: &'a Files<'a>,
     rolling: Rolling,
-    /// By number; those that nobody looks for are found.
+    /// True by number for blocks that were found or are not missing.
     found: Vec<AtomicBool>,
     size: u64,
-    /// How much further on in the old file the last block stood that was found.
+    /// The offset in the old file minus that in the new one, of the last block that was found.
     shift: AtomicI64,
-    /// Bytes that were searched, and bytes of proofs that failed.
+    /// The bytes that were searched, and the bytes of failed proofs.
     searched: AtomicU64,
     failed: AtomicU64,
 }
@@ -148,9 +149,9 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(files: &'a Files<'a>, wanted: &[usize], size: u64) -> Self {
         let blocks = files.index.blocks();
-        let found: Vec<_> = blocks.iter().map(|_| AtomicBool::new(true)).collect();
-        for found in wanted.iter().filter_map(|number| found.get(*number)) {
-            found.store(false, Ordering::Relaxed);
+        let is_found: Vec<_> = blocks.iter().map(|_| AtomicBool::new(true)).collect();
+        for is_found in wanted.iter().filter_map(|number| is_found.get(*number)) {
+            is_found.store(false, Ordering::Relaxed);
         }
         let block = files.index.block_size();
         let most: usize = fit(MOST.min(CHANCE / block));
@@ -161,7 +162,7 @@ impl<'a> Search<'a> {
         Self {
             files,
             rolling: Rolling::new(window, some),
-            found,
+            found: is_found,
             size,
             shift: AtomicI64::new(NONE),
             searched: AtomicU64::new(0),
@@ -182,11 +183,11 @@ impl<'a> Search<'a> {
     }
 
     fn is_found(&self, number: usize) -> bool {
-        let found = self.found.get(number);
-        found.is_none_or(|found| found.load(Ordering::Relaxed))
+        let flag = self.found.get(number);
+        flag.is_none_or(|flag| flag.load(Ordering::Relaxed))
     }
 
-    /// All blocks that begin in `piece`.
+    /// Search all blocks that begin in `piece`.
     fn search(&self, piece: Range<u64>, tape: &mut Tape<'_>) -> Outcome<()> {
         let block = self.files.index.block_size();
         let (mut place, mut next) = (piece.start, None);
@@ -204,11 +205,11 @@ impl<'a> Search<'a> {
             }
             let span = block.min(piece.end - place);
             self.searched.fetch_add(span, Ordering::Relaxed);
-            let found = match self.prove_first(place, tape)? {
+            let proved = match self.prove_first(place, tape)? {
                 None => self.roll(place..place + span, tape)?,
-                found => found,
+                proved => proved,
             };
-            (place, next) = match found {
+            (place, next) = match proved {
                 Some((begin, number)) => (begin + block, Some(number + 1)),
                 None => (place + span, None),
             };
@@ -219,7 +220,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// What stands right at `place`, where a search begins.
+    /// Prove a block right at `place`, where a search begins.
     fn prove_first(&self, place: u64, tape: &mut Tape<'_>) -> Outcome<Option<(u64, usize)>> {
         let block = self.files.index.block_size();
         let checksum = crc32(tape.read(place..place + block));
@@ -227,7 +228,7 @@ impl<'a> Search<'a> {
         Ok(number.map(|number| (place, number)))
     }
 
-    /// The first block that begins in `places`.
+    /// Return the first block that begins in `places`.
     fn roll(&self, places: Range<u64>, tape: &mut Tape<'_>) -> Outcome<Option<(u64, usize)>> {
         let block = self.files.index.block_size();
         let hits = self
@@ -242,7 +243,7 @@ impl<'a> Search<'a> {
         Ok(None)
     }
 
-    /// Whether to end: the run was stopped, which is an error, or proofs failed too often.
+    /// Return true if proofs failed too often; an error after a stop.
     fn is_over(&self) -> Outcome<bool> {
         if self.files.stop.is_set() {
             return Err(Errno::CANCELED);
@@ -252,20 +253,20 @@ impl<'a> Search<'a> {
         Ok(self.failed.load(Ordering::Relaxed) > most.saturating_add(64 * block))
     }
 
-    /// The first block from `begin` on, if it is shifted as the last one that was found.
+    /// Return the first block from `begin` on with the last shift.
     fn hint(&self, begin: u64) -> Option<(u64, usize)> {
         let shift = self.shift.load(Ordering::Relaxed);
         if shift == NONE {
             return None;
         }
         let block = self.files.index.block_size();
-        let there = begin.saturating_add_signed(shift.checked_neg()?);
-        let number = there.div_ceil(block);
+        let target = begin.saturating_add_signed(shift.checked_neg()?);
+        let number = target.div_ceil(block);
         let place = (number * block).checked_add_signed(shift)?;
         Some((place, usize::try_from(number).ok()?)).filter(|_| place >= begin)
     }
 
-    /// Whether the block `number` stands at `place`; then it and those like it are written.
+    /// Prove that the block `number` is at `place`; then write it and equal ones.
     fn prove_next(&self, place: u64, number: usize, tape: &mut Tape<'_>) -> Outcome<bool> {
         let is_there = self.prove(place, number, tape)?;
         let block = self.files.index.blocks().get(number);
@@ -275,7 +276,7 @@ impl<'a> Search<'a> {
         Ok(is_there)
     }
 
-    /// Writes the blocks of this checksum, if they stand at `place`; one of them.
+    /// Write the blocks with this checksum if they are at `place`; returns one of them.
     fn prove_one(&self, place: u64, checksum: u32, tape: &mut Tape<'_>) -> Outcome<Option<usize>> {
         let blocks = self.rolling.blocks(checksum);
         let mut proved = None;
@@ -285,11 +286,11 @@ impl<'a> Search<'a> {
             }
             proved = Some(*number);
         }
-        // What was found before most likely stands here too.
+        // A block that was found before is most likely here too.
         Ok(proved.or(blocks.last().copied()))
     }
 
-    /// Whether the block `number` stands at `place`; then it is written.
+    /// Prove that the block `number` is at `place`, and write it.
     fn prove(&self, place: u64, number: usize, tape: &mut Tape<'_>) -> Outcome<bool> {
         let Files { index, .. } = self.files;
         let (range, wanted) = (index.range(number), index.blocks().get(number));
@@ -320,7 +321,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Reads a file from its beginning to its end, and keeps what was read last.
+/// A sequential reader that keeps the last bytes.
 struct Tape<'a> {
     file: BorrowedFd<'a>,
     start: u64,
@@ -336,7 +337,7 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// What stands in `range`; nothing if that cannot be read.
+    /// Return the bytes in `range`; none if unreadable.
     fn read(&mut self, range: Range<u64>) -> &[u8] {
         let size = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
         let skip = range.start.checked_sub(self.start);
@@ -352,10 +353,10 @@ impl<'a> Tape<'a> {
             None => self.bytes.clear(),
         }
         self.start = range.start;
-        let held = self.bytes.len();
+        let length = self.bytes.len();
         self.bytes.resize(size, 0);
-        let room = &mut self.bytes[held..];
-        if call::read_all_at(self.file, range.start + held as u64, room).is_err() {
+        let room = &mut self.bytes[length..];
+        if call::read_all_at(self.file, range.start + length as u64, room).is_err() {
             self.bytes.clear();
         }
         &self.bytes
@@ -391,7 +392,7 @@ mod tests {
             old: file.as_fd(),
             target: target.as_fd(),
             index: &BlockIndex::new(old.len() as u64, BLOCK, blocks).unwrap(),
-            places: &vec![Place::Unknown; count],
+            places: &vec![BlockSource::Unknown; count],
             done: &AtomicU64::new(0),
             stop: &Stop::default(),
         };

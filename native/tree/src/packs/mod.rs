@@ -1,4 +1,4 @@
-//! The packs of a repository: read by place, written, and sent.
+//! Reads, writes and sends the packs of a repository.
 
 pub mod read;
 mod recent;

@@ -1,4 +1,4 @@
-//! The packs of a repository, read by place; nothing is ever mapped.
+//! Reads the packs of a repository by offset; files are never mapped.
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use huai_format::error::{Error as FormatError, Result as Parsed};
 use huai_format::git::deflate::Deflater;
-use huai_format::git::index::{Index, Place};
-use huai_format::git::object::{Made, Object, put_header};
+use huai_format::git::index::{Index, IndexEntry};
+use huai_format::git::object::{Object, PackedForm, put_header};
 use huai_format::git::oid::Oid;
 use huai_format::git::read::{PackReader, Packed};
 use huai_format::git::window::Source;
@@ -18,7 +18,7 @@ use crate::sys::error::{Errno, Error, Result};
 
 const DIRECTORY_BYTES: usize = 32 << 10;
 
-/// A file that is read by place.  It keeps the size it had when it was opened.
+/// A file that is read by offset.  Its size is that when it was opened.
 #[derive(Debug)]
 pub struct PackFile {
     handle: OwnedFd,
@@ -27,7 +27,7 @@ pub struct PackFile {
 }
 
 impl PackFile {
-    /// Opens the file at `path`, in a folder of our own.
+    /// Open the file at `path`, in a private folder.
     pub fn open(path: &[u8]) -> Result<Self> {
         let failed = |errno| Error::new("open", path, errno);
         let handle = call::open_file(path).map_err(failed)?;
@@ -62,11 +62,11 @@ impl Source for PackFile {
     }
 }
 
-/// Indices of at most this size are read as a whole, and checked.
+/// The largest index in bytes that is read as a whole, and checked.
 const SMALL_INDEX: u64 = 256 << 10;
 
-/// The bytes of an index: those of a small one are held, so that no file stays open for the pack of
-/// each commit.
+/// The bytes of an index; a small one is held in memory, so that the pack of each commit keeps no
+/// file open.
 #[derive(Debug)]
 enum IndexBytes {
     Held(Vec<u8>),
@@ -99,15 +99,15 @@ fn open_index(path: &[u8]) -> Parsed<Index<IndexBytes>> {
     Ok(index)
 }
 
-/// Ids, and the records of their objects.
+/// Ids, with the records of their objects.
 pub type Chain = Vec<(Oid, Vec<u8>)>;
 
-/// Deltas in a row that are copied: more make whatever is made from them slow to read.
+/// The most consecutive deltas that are copied: longer chains make the result slow to read.
 const COPIED_DEPTH: usize = 8;
 
-/// A pack with its index; it is opened when it is first read.
+/// A pack with its index, opened on demand.
 struct Pack {
-    /// Without a suffix.
+    /// The path without a suffix.
     path: Vec<u8>,
     index: Index<IndexBytes>,
     reader: Option<PackReader<PackFile>>,
@@ -124,24 +124,24 @@ impl Pack {
         })
     }
 
-    fn find(&mut self, oid: &Oid) -> Parsed<Option<Place>> {
+    fn find(&mut self, oid: &Oid) -> Parsed<Option<IndexEntry>> {
         let place = self.index.find(oid);
         place.map_err(|error| error.within(self.path.escape_ascii()))
     }
 
-    fn read(&mut self, place: &Place, spare: &mut u64) -> Parsed<Object> {
+    fn read(&mut self, place: &IndexEntry, spare: &mut u64) -> Parsed<Object> {
         opened(&mut self.reader, &self.path)?.read(place, &mut self.index, spare)
     }
 
-    fn packed(&mut self, place: &Place) -> Parsed<Packed> {
+    fn packed(&mut self, place: &IndexEntry) -> Parsed<Packed> {
         opened(&mut self.reader, &self.path)?.packed(place, &mut self.index)
     }
 }
 
-/// A record of a pack, a delta by the name of its base.
+/// Return a record of a pack; a delta names its base.
 fn record_of(packed: &Packed) -> Vec<u8> {
     let mut record = Vec::new();
-    put_header(packed.made, packed.size as u64, &mut record);
+    put_header(packed.form, packed.size as u64, &mut record);
     record.extend_from_slice(&packed.data);
     record
 }
@@ -161,21 +161,21 @@ fn opened<'a>(
 
 /// The packs of one or several folders.
 ///
-/// They are listed when something is asked for that is in none of those known, so that what comes
-/// later is found; `forget` is for what went, or has another content now.
+/// Folders are listed again when an object is in none of the known packs, so that new packs
+/// are found; `forget` is for packs that were removed or rewritten.
 pub struct Packs {
     folders: Vec<Vec<u8>>,
-    /// The one that had the last object comes first.
+    /// The packs; the one with the last object comes first.
     opened: Vec<Pack>,
     recent: Recent,
-    /// Work that reads may still cost beyond what they are worth.
+    /// The work that reads may still cost beyond their worth.
     spare: u64,
     deflater: Option<Deflater>,
 }
 
 impl Packs {
-    /// Make one of no folder.  `keep` bytes of objects that were read are kept; all reads may
-    /// cost `spare` bytes of work beyond what they are worth: `u64::MAX` for packs of one's own.
+    /// Begin without folders.  `keep` bytes of objects are cached; all reads may
+    /// cost `spare` bytes of work beyond their worth, `u64::MAX` for trusted packs.
     pub fn new(keep: usize, spare: u64) -> Self {
         Self {
             folders: Vec::new(),
@@ -186,32 +186,32 @@ impl Packs {
         }
     }
 
-    /// Read what is in `folder` as well.
+    /// Add the packs of `folder`.
     pub fn add(&mut self, folder: Vec<u8>) {
         self.folders.push(folder);
     }
 
-    /// Know no pack any more.
+    /// Forget all packs.
     pub fn forget(&mut self) {
         self.opened.clear();
         self.recent.clear();
     }
 
-    /// An object, if it is here.
+    /// Return an object.
     pub fn find(&mut self, oid: &Oid) -> Parsed<Option<Arc<Object>>> {
-        if let Some(found) = self.recent.get(oid) {
-            return Ok(Some(found));
+        if let Some(object) = self.recent.get(oid) {
+            return Ok(Some(object));
         }
         let place = self.locate(oid)?;
         let (Some(place), Some(pack)) = (place, self.opened.first_mut()) else {
             return Ok(None);
         };
-        let found = Arc::new(pack.read(&place, &mut self.spare)?);
-        self.recent.keep(*oid, &found);
-        Ok(Some(found))
+        let object = Arc::new(pack.read(&place, &mut self.spare)?);
+        self.recent.keep(*oid, &object);
+        Ok(Some(object))
     }
 
-    /// An object as it lies in its pack, if it is here.
+    /// Return an object in its packed form.
     pub fn packed(&mut self, oid: &Oid) -> Parsed<Option<Packed>> {
         let place = self.locate(oid)?;
         let (Some(place), Some(pack)) = (place, self.opened.first_mut()) else {
@@ -220,36 +220,35 @@ impl Packs {
         pack.packed(&place).map(Some)
     }
 
-    /// An object as a whole one lies in a pack, if it is here: copied, or made if it lies there as
-    /// a delta.
+    /// Return the record of an object as a whole one, copied or made from a delta.
     pub fn record(&mut self, oid: &Oid) -> Parsed<Option<Vec<u8>>> {
         let Some(mut packed) = self.packed(oid)? else {
             return Ok(None);
         };
-        if matches!(packed.made, Made::From(_)) {
+        if matches!(packed.form, PackedForm::From(_)) {
             let Some(found) = self.find(oid)? else {
                 return Ok(None);
             };
             let deflater = self.deflater.get_or_insert_with(Deflater::quick);
             deflater.deflate(&found.content, &mut packed.data)?;
-            packed.made = Made::Whole(found.kind);
+            packed.form = PackedForm::Whole(found.kind);
             packed.size = found.content.len();
         }
         Ok(Some(record_of(&packed)))
     }
 
-    /// An object and what it is made from, each as it lies in a pack, the whole one last, if it is
-    /// here.  Alone, as `record` has it, if that would be a long way.
+    /// Return an object and its bases, each as in its pack, the whole one last.
+    /// A long chain is replaced by the object alone, as `record` returns it.
     pub fn chain(&mut self, oid: &Oid) -> Parsed<Option<Chain>> {
         let Some(mut place) = self.locate(oid)? else {
             return Ok(None);
         };
         let mut chain = Vec::new();
-        // All of one pack: what lies in another may be made from what is in this chain.
+        // All from one pack: an object of another one may be based on one in this chain.
         while let Some(pack) = self.opened.first_mut() {
             let packed = pack.packed(&place)?;
             chain.push((place.oid, record_of(&packed)));
-            let Made::From(base) = packed.made else {
+            let PackedForm::From(base) = packed.form else {
                 return Ok(Some(chain));
             };
             match pack.find(&base)? {
@@ -261,7 +260,7 @@ impl Packs {
         Ok(record.map(|record| vec![(*oid, record)]))
     }
 
-    /// The path of the pack that has an object, unless it has another one as well.
+    /// Return the path of the pack that has an object, unless it has another one as well.
     pub(crate) fn pack_without(&mut self, oid: &Oid, other: &Oid) -> Parsed<Option<Vec<u8>>> {
         if self.locate(oid)?.is_none() {
             return Ok(None);
@@ -272,20 +271,20 @@ impl Packs {
         Ok(pack.find(other)?.is_none().then(|| pack.path.clone()))
     }
 
-    /// Whether an object is in the pack of this path.
+    /// Return true if an object is in the pack at this path.
     pub(crate) fn is_in(&mut self, path: &[u8], oid: &Oid) -> Parsed<bool> {
         let pack = self.opened.iter_mut().find(|pack| pack.path == path);
         pack.map_or(Ok(false), |pack| Ok(pack.find(oid)?.is_some()))
     }
 
-    /// Where an object stands, if it is here; its pack comes first then, and is open.
-    pub fn locate(&mut self, oid: &Oid) -> Parsed<Option<Place>> {
+    /// Return the entry of an object; its pack becomes the first, and is open.
+    pub fn locate(&mut self, oid: &Oid) -> Parsed<Option<IndexEntry>> {
         let mut listed = false;
         loop {
-            if let Some(place) = self.known(oid)? {
+            if let Some(place) = self.find_in_known(oid)? {
                 match self.open_first() {
                     Ok(()) => return Ok(Some(place)),
-                    // Maintenance removed it; another pack may have what was in it.
+                    // Maintenance removed it; another pack may have its objects.
                     Err(FormatError::Lent(error)) if is_missing(error.as_ref()) => {
                         self.opened.swap_remove(0);
                     }
@@ -306,7 +305,7 @@ impl Packs {
         Ok(())
     }
 
-    /// The packs that are there now, and no others; an index alone holds nothing.
+    /// Return the present packs only; an index without a pack is ignored.
     pub(crate) fn now(folder: &[u8]) -> Parsed<Self> {
         let mut packs = Self::new(0, u64::MAX);
         packs.add(folder.to_vec());
@@ -321,11 +320,11 @@ impl Packs {
         Ok(packs)
     }
 
-    /// Where an object stands in a pack that is known; its pack comes first then.
-    pub(crate) fn known(&mut self, oid: &Oid) -> Parsed<Option<Place>> {
+    /// Return the entry of an object in a known pack, which becomes the first.
+    pub(crate) fn find_in_known(&mut self, oid: &Oid) -> Parsed<Option<IndexEntry>> {
         for number in 0..self.opened.len() {
-            let found = self.opened.get_mut(number).map(|pack| pack.find(oid));
-            if let Some(place) = found.transpose()?.flatten() {
+            let entry = self.opened.get_mut(number).map(|pack| pack.find(oid));
+            if let Some(place) = entry.transpose()?.flatten() {
                 self.opened.swap(0, number);
                 return Ok(Some(place));
             }
@@ -333,7 +332,7 @@ impl Packs {
         Ok(None)
     }
 
-    /// Look for packs that are not known yet; whether there are any.
+    /// Add new packs; returns true if there are any.
     fn list(&mut self) -> Parsed<bool> {
         let before = self.opened.len();
         for folder in &self.folders {
@@ -344,7 +343,7 @@ impl Packs {
                 }
                 match Pack::open(path) {
                     Ok(pack) => self.opened.push(pack),
-                    // It went since its folder was read.
+                    // It was removed since its folder was read.
                     Err(FormatError::Lent(error)) if is_missing(error.as_ref()) => {}
                     Err(error) => return Err(error),
                 }
@@ -354,30 +353,30 @@ impl Packs {
     }
 }
 
-/// The packs of a folder that are complete, without their suffix; none if there is no folder.
+/// Return the complete packs of a folder, without suffixes; empty if the folder is missing.
 fn names(folder: &[u8]) -> Result<Vec<Vec<u8>>> {
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     let mut packs = HashSet::new();
     let mut room = Vec::with_capacity(DIRECTORY_BYTES);
     let listed = call::open_root(folder).and_then(|handle| {
         call::read_names(handle.as_fd(), room.spare_capacity_mut(), |name, _| {
             let name = name.to_bytes();
-            found.extend(name.strip_suffix(b".idx").map(<[u8]>::to_vec));
+            names.extend(name.strip_suffix(b".idx").map(<[u8]>::to_vec));
             packs.extend(name.strip_suffix(b".pack").map(<[u8]>::to_vec));
             Ok(())
         })
     });
     match listed {
         Ok(()) | Err(Errno::NOENT) => {
-            // An index alone holds nothing.
-            found.retain(|name| packs.contains(name));
-            Ok(found)
+            // An index without a pack is ignored.
+            names.retain(|name| packs.contains(name));
+            Ok(names)
         }
         Err(errno) => Err(Error::new("read", folder, errno)),
     }
 }
 
-/// Whether what failed is that there is no such file.
+/// Return true if an error means that a file is missing.
 fn is_missing(error: &(dyn std::error::Error + 'static)) -> bool {
     let error = error.downcast_ref::<Error>();
     error.is_some_and(|error| error.errno == Errno::NOENT)
@@ -427,10 +426,10 @@ mod tests {
         let index = [&path, &b".idx"[..]].concat();
         let index = PackFile::open(&index).unwrap().read_whole().unwrap();
         folder.write("pack-gone.idx", &index);
-        let gone = [folder.path(), b"/pack-gone"].concat();
+        let missing_pack = [folder.path(), b"/pack-gone"].concat();
         let mut packs = Packs::new(0, u64::MAX);
         packs.add(folder.path().to_vec());
-        packs.opened.push(Pack::open(gone).unwrap());
+        packs.opened.push(Pack::open(missing_pack).unwrap());
         assert!(packs.locate(&oid).unwrap().is_some());
         assert_eq!(packs.opened.len(), 1);
     }

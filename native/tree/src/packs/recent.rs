@@ -1,5 +1,5 @@
-//! The objects that were read last: taking one out of its pack again costs ten times as much as
-//! finding it here.
+//! A cache of the last objects: inflating one again takes ten times as long as
+//! a lookup here.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use huai_format::git::object::Object;
 use huai_format::git::oid::Oid;
 
-/// A larger object is not kept: it would push out too many.
+/// The largest object that is kept: a larger one would displace too many.
 const OBJECT_BYTES: usize = 1 << 20;
 
-/// Some objects by their ids; the one that came first goes first.
+/// Objects by id; the oldest is dropped first.
 #[derive(Debug)]
 pub(crate) struct Recent {
-    /// Bytes of content that are kept at most.
+    /// The most bytes of content.
     room: usize,
     objects: BTreeMap<Oid, Arc<Object>>,
     order: VecDeque<Oid>,
@@ -21,7 +21,7 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
-    /// Keeps so many bytes of content.
+    /// Keep at most `room` bytes of content.
     pub(crate) fn new(room: usize) -> Self {
         Self {
             room,
@@ -31,12 +31,12 @@ impl Recent {
         }
     }
 
-    /// An object that was kept, and is still.
+    /// Return a cached object.
     pub(crate) fn get(&self, oid: &Oid) -> Option<Arc<Object>> {
         self.objects.get(oid).cloned()
     }
 
-    /// Keep an object, which was not here.
+    /// Add an object, which is not in the cache.
     pub(crate) fn keep(&mut self, oid: Oid, object: &Arc<Object>) {
         if object.content.len() > OBJECT_BYTES {
             return;
@@ -53,7 +53,7 @@ impl Recent {
         }
     }
 
-    /// Keep none.
+    /// Drop all objects.
     pub(crate) fn clear(&mut self) {
         *self = Self::new(self.room);
     }

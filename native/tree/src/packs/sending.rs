@@ -1,4 +1,4 @@
-//! The packs of a repository as what is sent comes from them.
+//! Sends objects from the packs of a repository.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use huai_format::error::Result;
 use huai_format::git::object::Object;
 use huai_format::git::oid::Oid;
 use huai_format::git::read::Packed;
-use huai_format::git::send::{Store, Wanted, send};
-use huai_format::git::write::Put;
+use huai_format::git::send::{SendRequest, Store, send};
+use huai_format::git::write::PackSink;
 
 use super::read::Packs;
 
-/// Hand the pack of what is wanted to `put`, piece by piece.
+/// Write the pack for a request, calling `put` for each part.
 ///
-/// The pack that has the tree of the only commit is that of the commit, unless it has the known tree
-/// too.
+/// If one commit is requested, the pack with its tree is taken for that of the commit, unless it
+/// has the known tree too.
 pub fn send_from(
     packs: &mut Packs,
-    wanted: Wanted<'_>,
+    wanted: SendRequest<'_>,
     budget: &Budget<'_>,
-    put: &mut Put<'_>,
+    put: &mut PackSink<'_>,
 ) -> Result<()> {
     let fresh = match (wanted.commits, wanted.known) {
         ([(_, tree)], Some(known)) => packs.pack_without(tree, &known)?,

@@ -1,8 +1,8 @@
-//! Writing git objects as one pack (gitformat-pack(5)).
+//! Writes git objects as one pack (gitformat-pack(5)).
 //!
-//! One pack a commit: thousands of loose objects would cost an inode and an fsync each.  Objects
-//! are stored whole; deltas are left to git's maintenance.  What the packs of the folder have
-//! already is not written again.  Git sees nothing of the pack until `finish` renames the index
+//! One pack per commit: thousands of loose objects would cost an inode and an fsync each.  Objects
+//! are stored whole; deltas are left to git's maintenance.  Objects in the folder's packs
+//! are not written again.  Git sees nothing of the pack until `finish` renames the index
 //! into place, as its last step.
 
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use huai_format::crc::crc32;
 use huai_format::error::{Error as FormatError, Result as Made};
 use huai_format::git::deflate::Deflater;
-use huai_format::git::index::{self, Place};
+use huai_format::git::index::{self, IndexEntry};
 use huai_format::git::object::{self, Kind};
 use huai_format::git::oid::{Checksum, OID_BYTES, Oid};
 use huai_format::git::records;
@@ -24,30 +24,30 @@ use crate::sys::change;
 use crate::sys::error::{Errno, Error, Result};
 use crate::sys::workers;
 
-/// Bytes of objects that are compressed together.
+/// The bytes of objects that are compressed together.
 const TOGETHER: usize = 1 << 20;
-/// Bytes that are read at once for the checksum.
+/// The bytes of a read for the checksum.
 const BLOCK: usize = 1 << 20;
-/// Nobody writes to what is complete.
+/// The mode of a complete pack, which no process writes to.
 const COMPLETE: u32 = 0o444;
 const INDEX: &[u8] = b".index";
 
-/// Collects objects that the folder does not have yet.
+/// A writer of the objects that a folder lacks.
 pub struct PackWriter {
     folder: OwnedFd,
     path: Vec<u8>,
-    /// Of the unfinished pack; that of its index ends in `INDEX`.
+    /// The name of the unfinished pack; that of its index ends in `INDEX`.
     name: Vec<u8>,
     threads: usize,
     known: Packs,
-    /// None as long as nothing was compressed.
+    /// `None` until something was compressed.
     file: Option<OwnedFd>,
     offset: u64,
-    /// What was written, and what waits.
+    /// The objects that were written or wait.
     own: HashSet<Oid>,
-    places: Vec<Place>,
+    places: Vec<IndexEntry>,
     waiting: Vec<Object>,
-    /// Bytes of what waits.
+    /// The bytes of waiting objects.
     held: usize,
 }
 
@@ -58,11 +58,11 @@ struct Object {
 }
 
 impl Object {
-    /// As it stands in a pack.
+    /// Return the object as a record of a pack.
     fn record(&self, deflater: &mut Deflater) -> Made<Vec<u8>> {
         let mut record = Vec::new();
-        let whole = object::Made::Whole(self.kind);
-        object::put_header(whole, self.content.len() as u64, &mut record);
+        let form = object::PackedForm::Whole(self.kind);
+        object::put_header(form, self.content.len() as u64, &mut record);
         let mut data = Vec::new();
         deflater.deflate(&self.content, &mut data)?;
         record.extend_from_slice(&data);
@@ -71,8 +71,8 @@ impl Object {
 }
 
 impl PackWriter {
-    /// Writes into `folder`, at first under `name`, which does not end in .pack: git reads whatever
-    /// does.  So many threads compress.
+    /// Write into `folder`, at first under `name`, which must not end in .pack: git reads such
+    /// files.  `threads` compress.
     pub fn open(folder: &[u8], name: &[u8], threads: usize) -> Made<Self> {
         let handle = call::open_folder(folder);
         Ok(Self {
@@ -90,18 +90,18 @@ impl PackWriter {
         })
     }
 
-    /// How many objects were written.
+    /// Return the number of objects.
     pub fn len(&self) -> usize {
         self.own.len()
     }
 
-    /// Whether none was.
+    /// Return true if there are no objects.
     pub fn is_empty(&self) -> bool {
         self.own.is_empty()
     }
 
-    /// Makes the pack durable and visible; its name without a suffix, or none if there is nothing
-    /// in it.
+    /// Make the pack durable and visible; returns its name without a suffix, or `None` if it is
+    /// empty.
     pub fn finish(&mut self) -> Made<Option<Vec<u8>>> {
         if self.is_empty() {
             return Ok(None);
@@ -110,11 +110,11 @@ impl PackWriter {
         let sealed = self.seal();
         let checksum = sealed.map_err(|errno| self.failed(errno))?;
         let index = index::encode(std::mem::take(&mut self.places), &checksum)?;
-        let shown = self.show(&checksum, &index);
-        shown.map(Some).map_err(|errno| self.failed(errno))
+        let outcome = self.show(&checksum, &index);
+        outcome.map(Some).map_err(|errno| self.failed(errno))
     }
 
-    /// Drops everything; may be called at any time.
+    /// Drop everything; may be called at any time.
     pub fn abort(&mut self) -> Result<()> {
         self.file = None;
         for name in [&self.name, &self.index_name()] {
@@ -126,13 +126,13 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Writes what waits.
+    /// Write the waiting objects.
     fn compress(&mut self) -> Made<()> {
         let waiting = std::mem::take(&mut self.waiting);
         self.held = 0;
         let mut bytes = Vec::new();
         for (object, record) in waiting.iter().zip(compressed(&waiting, self.threads)?) {
-            self.places.push(Place {
+            self.places.push(IndexEntry {
                 oid: object.oid,
                 offset: self.offset,
                 crc: crc32(&record),
@@ -144,7 +144,7 @@ impl PackWriter {
         written.map_err(|errno| self.failed(errno))
     }
 
-    /// The unfinished pack; it begins with a header that counts nothing yet.
+    /// Return the unfinished pack; its header counts nothing yet.
     fn file(&mut self) -> Outcome<BorrowedFd<'_>> {
         if self.file.is_none() {
             let file = change::make_file(self.folder.as_fd(), &self.name)?;
@@ -154,7 +154,7 @@ impl PackWriter {
         self.file.as_ref().map(AsFd::as_fd).ok_or(Errno::BADF)
     }
 
-    /// Puts the count into the header and the checksum of everything at the end.
+    /// Set the count in the header, and append the checksum of everything.
     fn seal(&mut self) -> Outcome<[u8; OID_BYTES]> {
         let objects = u32::try_from(self.places.len()).map_err(|_| Errno::FBIG)?;
         let end = self.offset;
@@ -179,7 +179,7 @@ impl PackWriter {
         Ok(checksum)
     }
 
-    /// Gives the pack its name, and its index as the last step.  A pack is named after its bytes,
+    /// Rename the pack and then, as the last step, its index.  A pack is named after its bytes,
     /// so it can only replace an equal one.
     fn show(&mut self, checksum: &[u8; OID_BYTES], index: &[u8]) -> Outcome<Vec<u8>> {
         let folder = self.folder.as_fd();
@@ -211,7 +211,7 @@ impl PackWriter {
 impl ObjectWriter for PackWriter {
     fn write(&mut self, kind: Kind, content: &[u8]) -> Made<Oid> {
         let oid = Oid::of_own(kind, content);
-        if self.known.known(&oid)?.is_some() || !self.own.insert(oid) {
+        if self.known.find_in_known(&oid)?.is_some() || !self.own.insert(oid) {
             return Ok(oid);
         }
         self.held += content.len();
@@ -227,24 +227,24 @@ impl ObjectWriter for PackWriter {
     }
 }
 
-/// The records of objects, in their order.
+/// Return the records of objects, in order.
 fn compressed(objects: &[Object], threads: usize) -> Made<Vec<Vec<u8>>> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut deflater = Deflater::default();
-        let mut made = Vec::new();
+        let mut records = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(object) = objects.get(number) else {
-                return made;
+                return records;
             };
-            made.push((number, object.record(&mut deflater)));
+            records.push((number, object.record(&mut deflater)));
         }
     };
-    let made = workers::run(threads.min(objects.len()), work);
-    let mut made: Vec<_> = made.into_iter().flatten().collect();
-    made.sort_unstable_by_key(|(number, _)| *number);
-    made.into_iter().map(|(_, record)| record).collect()
+    let records = workers::run(threads.min(objects.len()), work);
+    let mut records: Vec<_> = records.into_iter().flatten().collect();
+    records.sort_unstable_by_key(|(number, _)| *number);
+    records.into_iter().map(|(_, record)| record).collect()
 }
 
 fn boxed(error: Error) -> FormatError {

@@ -1,11 +1,11 @@
-//! Making and removing directories, and their attributes.
+//! Makes and removes directories, and sets their attributes.
 
 use std::os::fd::AsFd;
 
 use huai_format::path::split;
 use rustix::io::Errno;
 
-use super::row::{At, Done, Reason, Row, at, check, row};
+use super::row::{At, Done, FailureReason, RowResult, at, check, row};
 use super::tree::{Tree, is_absence};
 use crate::sys::attributes::{Attributes, Mode, Of};
 use crate::sys::call::{self, Outcome};
@@ -14,24 +14,24 @@ use crate::sys::stop::Stop;
 
 pub(super) const OWNER_MAY_ALL: u32 = 0o700;
 
-/// A directory that is to be.
+/// A directory to make or change.
 #[derive(Debug)]
-pub struct Directory {
-    /// Where.
+pub struct WantedDirectory {
+    /// The path.
     pub path: Vec<u8>,
-    /// What it is to have; None: whatever it gets, or has.
+    /// The attributes; `None` for those that it gets or has.
     pub attributes: Option<Attributes>,
 }
 
 impl Tree {
-    /// Makes directories, unless they exist; their owner can write to them until they get their
+    /// Make directories that do not exist; their owner can write to them until they get their
     /// final attributes, and others can read them.
-    pub fn make_directories(&mut self, items: &[Directory], stop: &Stop) -> Row {
+    pub fn make_directories(&mut self, items: &[WantedDirectory], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
             check(&item.path)?;
-            let made = self.make(&item.path).at(&item.path)?;
+            let is_new = self.make(&item.path).at(&item.path)?;
             match &item.attributes {
-                Some(wanted) => self.settle_first(&item.path, wanted, made).at(&item.path),
+                Some(wanted) => self.settle_first(&item.path, wanted, is_new).at(&item.path),
                 None => Ok(()),
             }
         })
@@ -49,25 +49,25 @@ impl Tree {
             return Ok(());
         }
         let mut first = *wanted;
-        first.mode = Mode::Exact(self.anew(wanted.mode) | OWNER_MAY_ALL);
+        first.mode = Mode::Exact(self.new_mode(wanted.mode) | OWNER_MAY_ALL);
         first.set_mode(of, &status, chowned)
     }
 
-    /// Makes a directory; false: it existed.
+    /// Make a directory; false if it existed.
     pub(super) fn make(&mut self, path: &[u8]) -> Outcome<bool> {
         let (above, name) = split(path);
-        let made = self.folders.permitted(&[above], |folders| {
+        let outcome = self.folders.permitted(&[above], |folders| {
             change::make_directory(folders.open(above)?.as_fd(), name)
         });
-        match made {
+        match outcome {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) if self.is_directory(path)? => Ok(false),
             Err(errno) => Err(errno),
         }
     }
 
-    /// Gives directories their final attributes, times included.
-    pub fn settle_directories(&mut self, items: &[Directory], stop: &Stop) -> Row {
+    /// Set the final attributes of directories, including times.
+    pub fn settle_directories(&mut self, items: &[WantedDirectory], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
             check(&item.path)?;
             match item.attributes {
@@ -79,7 +79,7 @@ impl Tree {
 
     fn settle(&mut self, path: &[u8], mut wanted: Attributes) -> Outcome<()> {
         if self.fresh.contains(path) {
-            wanted.mode = Mode::Exact(self.anew(wanted.mode));
+            wanted.mode = Mode::Exact(self.new_mode(wanted.mode));
         }
         let handle = self.folders.open(path)?;
         let status = call::status(handle.as_fd())?;
@@ -90,11 +90,11 @@ impl Tree {
         Ok(())
     }
 
-    /// Removes an empty directory, if it exists.
+    /// Remove an empty directory, if it exists.
     pub(super) fn remove_directory(&mut self, path: &[u8]) -> Done {
         match self.rmdir(path) {
             Ok(()) => {}
-            Err(Errno::NOTEMPTY | Errno::EXIST) => return Err(at(path, Reason::NotEmpty)),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => return Err(at(path, FailureReason::NotEmpty)),
             Err(errno) if is_absence(errno) && self.status(path).at(path)?.is_none() => {}
             Err(errno) => return Err(at(path, errno)),
         }

@@ -1,89 +1,89 @@
-//! Publishing what was staged.
+//! Publishes staged files.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::FileType;
 
-use super::row::{At, Done, Failure, Reason, Row, at, check, row};
+use super::row::{At, Done, FailureReason, OperationFailure, RowResult, at, check, row};
 use super::tree::Tree;
 use crate::sys::attributes::{Attributes, Mode, Of};
 use crate::sys::call::{self, Outcome};
 use crate::sys::stop::Stop;
 
-/// A file that is to be.
+/// A file to publish.
 #[derive(Debug)]
-pub struct File {
-    /// Where.
+pub struct PublishedFile {
+    /// The path.
     pub path: Vec<u8>,
-    /// What it is to have.
+    /// The attributes.
     pub attributes: Attributes,
 }
 
-/// Where a file lies that is complete and verified.
+/// The place of a complete and verified file.
 #[derive(Debug)]
 pub struct Staged {
-    /// An open directory of this process: on the file system of the tree, and nobody else may write
-    /// to it or below it.
+    /// An open directory of this process: on the file system of the tree, and no other user may
+    /// write to it or below it.
     pub folder: u32,
-    /// From there; no symlink is on the way.
+    /// The path from there, without symlinks.
     pub name: Vec<u8>,
 }
 
-/// The folder of the last file: nearly always that of the next one as well.
+/// The folder of the last file, which is nearly always that of the next one.
 #[derive(Default)]
 pub(crate) struct LastFolder(Option<(u32, OwnedFd)>);
 
 impl LastFolder {
     pub(crate) fn open(&mut self, folder: u32) -> Outcome<BorrowedFd<'_>> {
-        let known = self.0.take().filter(|(number, _)| *number == folder);
-        let found = match known {
-            Some(known) => known,
+        let last = self.0.take().filter(|(number, _)| *number == folder);
+        let folder_handle = match last {
+            Some(last) => last,
             None => (folder, call::reopen(folder)?),
         };
-        Ok(self.0.insert(found).1.as_fd())
+        Ok(self.0.insert(folder_handle).1.as_fd())
     }
 }
 
 impl Tree {
-    /// Sets owner, mode and times of staged files, to what they are to become.
-    pub fn prepare_files(&mut self, items: &[(Staged, File)], stop: &Stop) -> Row {
+    /// Set owner, mode and times of staged files.
+    pub fn prepare_files(&mut self, items: &[(Staged, PublishedFile)], stop: &Stop) -> RowResult {
         let mut last = LastFolder::default();
         row(items, stop, |(staged, file)| {
             check(&file.path)?;
-            let wanted = self.with_mode(file)?;
+            let attributes = self.with_mode(file)?;
             let folder = last.open(staged.folder).at(&file.path)?;
-            set(folder, &staged.name, &wanted, &file.path)
+            set(folder, &staged.name, &attributes, &file.path)
         })
     }
 
-    /// Renames staged files to their paths.
-    pub fn publish_files(&mut self, items: &[(Staged, Vec<u8>)], stop: &Stop) -> Row {
+    /// Rename staged files to their paths.
+    pub fn publish_files(&mut self, items: &[(Staged, Vec<u8>)], stop: &Stop) -> RowResult {
         let mut last = LastFolder::default();
         row(items, stop, |(staged, path)| {
             check(path)?;
             let folder = last.open(staged.folder).at(path)?;
-            self.put((folder, &staged.name), path)
+            self.publish_entry((folder, &staged.name), path)
         })
     }
 
-    /// A kept mode is that of the file that is replaced; if there is none, that of a new file.
-    fn with_mode(&mut self, file: &File) -> Result<Attributes, Failure> {
-        let mut wanted = file.attributes;
-        if let Mode::Kept(_) = wanted.mode {
+    /// Resolve a kept mode to that of the replaced file, or to that of a new file.
+    fn with_mode(&mut self, file: &PublishedFile) -> Result<Attributes, OperationFailure> {
+        let mut attributes = file.attributes;
+        if let Mode::Kept(_) = attributes.mode {
             let mode = match self.status(&file.path).at(&file.path)? {
                 Some(found) if found.kind == FileType::RegularFile => found.mode,
-                _ => self.anew(wanted.mode),
+                _ => self.new_mode(attributes.mode),
             };
-            wanted.mode = Mode::Exact(mode);
+            attributes.mode = Mode::Exact(mode);
         }
-        Ok(wanted)
+        Ok(attributes)
     }
 }
 
 fn set(folder: BorrowedFd<'_>, name: &[u8], wanted: &Attributes, path: &[u8]) -> Done {
     let status = call::status_at(folder, name).at(path)?;
     if status.kind != FileType::RegularFile {
-        return Err(at(path, Reason::NotRegular));
+        return Err(at(path, FailureReason::NotRegular));
     }
     wanted.set(Of::Own(folder, name), &status).at(path)
 }

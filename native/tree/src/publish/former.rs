@@ -1,4 +1,4 @@
-//! Giving entries their names, and keeping the files that are removed or replaced.
+//! Renames entries to their paths, and keeps the files that are removed or replaced.
 
 use std::os::fd::AsFd;
 
@@ -6,7 +6,7 @@ use huai_format::path::{parent, split};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::row::{At, Done, Failure, Reason, at};
+use super::row::{At, Done, FailureReason, OperationFailure, at};
 use super::tree::Tree;
 use crate::sys::call::{self, Outcome};
 use crate::sys::change::{self, Place};
@@ -15,8 +15,12 @@ use crate::sys::change::{self, Place};
 const MAKING: &[u8] = b"making";
 
 impl Tree {
-    /// Renames `from` to `path`; the former file there is kept, if any is.
-    pub(super) fn put(&mut self, from: Place<'_>, path: &[u8]) -> Result<(), Failure> {
+    /// Rename `from` to `path`, keeping the former file there.
+    pub(super) fn publish_entry(
+        &mut self,
+        from: Place<'_>,
+        path: &[u8],
+    ) -> Result<(), OperationFailure> {
         self.keep_former(path)?;
         let (above, name) = split(path);
         self.folders
@@ -26,20 +30,22 @@ impl Tree {
             .at(path)
     }
 
-    /// Makes an entry under a temporary name, then renames it to `path`.
+    /// Make an entry under a temporary name, then rename it to `path`.
     pub(super) fn replace(
         &mut self,
         path: &[u8],
         make: impl Fn(Place<'_>) -> Outcome<()>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), OperationFailure> {
         let area = self.area.take().ok_or(Errno::BADF).at(path)?;
         let making = (area.as_fd(), MAKING);
         let mut outcome = make(making);
         if outcome == Err(Errno::EXIST) {
-            // Left behind by a run that was killed here.
+            // A run that was killed here left one behind.
             outcome = change::unlink(making.0, making.1).and_then(|()| make(making));
         }
-        let put = outcome.at(path).and_then(|()| self.put(making, path));
+        let put = outcome
+            .at(path)
+            .and_then(|()| self.publish_entry(making, path));
         let tidied = match &put {
             Ok(()) => Ok(()),
             Err(_) => match change::unlink(making.0, making.1) {
@@ -51,7 +57,7 @@ impl Tree {
         tidied.at(path).and(put)
     }
 
-    /// Links the file at `path`, which is about to be replaced, to where it is kept.
+    /// Link the file at `path`, which is about to be replaced, to its place among the kept files.
     pub(super) fn keep_former(&mut self, path: &[u8]) -> Done {
         if !self.former.keeps() {
             return Ok(());
@@ -60,41 +66,41 @@ impl Tree {
             Some(status) if status.kind != FileType::Directory => {}
             _ => return Ok(()),
         }
-        let kept = self.kept_at(path)?;
+        let kept_path = self.kept_at(path)?;
         let (above, name) = split(path);
-        let (kept_above, kept_name) = split(&kept);
+        let (kept_above, kept_name) = split(&kept_path);
         let source = self.folders.open(above).at(path)?;
         let target = self.folders.open(kept_above).at(path)?;
         match change::make_link(source.as_fd(), name, target.as_fd(), kept_name) {
-            // This run kept an older file of that path: it counts.
+            // An older file of that path, kept_path by this run, takes precedence.
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(errno @ (Errno::PERM | Errno::MLINK | Errno::NOTSUP)) => {
-                Err(at(path, Reason::NotKept(errno)))
+                Err(at(path, FailureReason::NotKept(errno)))
             }
             Err(errno) => Err(at(path, errno)),
         }
     }
 
-    /// Renames the leaf at `path` to where it is kept.
+    /// Move the leaf at `path` to its place among the kept files.
     pub(super) fn take_away(&mut self, path: &[u8]) -> Done {
         let (above, name) = split(path);
         let source = self.folders.open(above).at(path)?;
         if call::status_at(source.as_fd(), name).at(path)?.kind == FileType::Directory {
             return Err(at(path, Errno::ISDIR));
         }
-        let kept = self.kept_at(path)?;
-        let (kept_above, kept_name) = split(&kept);
+        let kept_path = self.kept_at(path)?;
+        let (kept_above, kept_name) = split(&kept_path);
         let target = self.folders.open(kept_above).at(path)?;
         change::rename((source.as_fd(), name), (target.as_fd(), kept_name)).at(path)
     }
 
-    /// Where `path` is kept; makes the directories above that.
-    fn kept_at(&mut self, path: &[u8]) -> Result<Vec<u8>, Failure> {
+    /// Return the place of `path` among the kept files, making the directories above it.
+    fn kept_at(&mut self, path: &[u8]) -> Result<Vec<u8>, OperationFailure> {
         let top = self.former.top.as_deref();
         let top = top.ok_or(Errno::INVAL).at(path)?;
-        let kept = [top, b"/".as_slice(), path].concat();
+        let target = [top, b"/".as_slice(), path].concat();
         let mut missing = Vec::new();
-        let mut folder = parent(&kept);
+        let mut folder = parent(&target);
         while !folder.is_empty() && !self.former.made.contains(folder) {
             missing.push(folder);
             folder = parent(folder);
@@ -103,6 +109,6 @@ impl Tree {
             self.make(folder).at(path)?;
             self.former.made.insert(folder.to_vec());
         }
-        Ok(kept)
+        Ok(target)
     }
 }

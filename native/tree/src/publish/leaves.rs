@@ -1,4 +1,4 @@
-//! Hardlinks, symlinks, attributes of what is there, and removing.
+//! Makes hardlinks and symlinks, sets attributes of leaves, and removes entries.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -6,58 +6,58 @@ use huai_format::path::split;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::files::File;
-use super::row::{At, Done, Failure, Reason, Row, at, check, row};
+use super::files::PublishedFile;
+use super::row::{At, Done, FailureReason, OperationFailure, RowResult, at, check, row};
 use super::tree::{Tree, is_absence};
 use crate::sys::attributes::{Attributes, Of};
 use crate::sys::call::{self, Status};
 use crate::sys::change;
 use crate::sys::stop::Stop;
 
-/// A symlink that is to be.
+/// A symlink to make.
 #[derive(Debug)]
 pub struct Symlink {
-    /// Where.
+    /// The path.
     pub path: Vec<u8>,
-    /// Carried as it is, never followed.
+    /// The target, never followed.
     pub target: Vec<u8>,
-    /// What it is to have; the mode says nothing.
+    /// The attributes; the mode is ignored.
     pub attributes: Attributes,
 }
 
-/// A hardlink that is to be.
+/// A hardlink to make.
 #[derive(Debug)]
 pub struct Link {
-    /// With the attributes of the file it is a name of.
-    pub file: File,
-    /// Bytes.
+    /// The path, and the attributes of the linked file.
+    pub file: PublishedFile,
+    /// The size in bytes.
     pub size: u64,
     /// Another name of that file.
     pub leader: Option<Vec<u8>>,
 }
 
-/// A file or symlink that is there, and what it is to have.
+/// An existing file or symlink, and its new attributes.
 #[derive(Debug)]
 pub enum Leaf {
     /// A regular file.
-    File(File),
+    File(PublishedFile),
     /// A symlink.
-    Symlink(File),
+    Symlink(PublishedFile),
 }
 
-/// What is to go.
+/// An entry to remove.
 #[derive(Debug)]
 pub struct Remove {
-    /// Where.
+    /// The path.
     pub path: Vec<u8>,
-    /// Whether an empty directory, or anything else.
+    /// True for an empty directory, false for anything else.
     pub directory: bool,
 }
 
 impl Tree {
-    /// Makes hardlinks, replacing leaves.  The leader has to be as stated: otherwise its content may
-    /// be another.
-    pub fn make_links(&mut self, items: &[Link], stop: &Stop) -> Row {
+    /// Make hardlinks, replacing leaves.  The leader must be as stated: otherwise its content may
+    /// differ.
+    pub fn make_links(&mut self, items: &[Link], stop: &Stop) -> RowResult {
         row(items, stop, |item| self.link_one(item))
     }
 
@@ -66,14 +66,14 @@ impl Tree {
         let leader = item
             .leader
             .as_ref()
-            .ok_or_else(|| at(path, Reason::NoLeader))?;
+            .ok_or_else(|| at(path, FailureReason::NoLeader))?;
         check(path)?;
         check(leader)?;
         let inode = self.open_leader(path, leader)?;
         let first = call::status(inode.as_fd()).at(path)?;
         let is_as_stated = first.size == item.size && item.file.attributes.are_of(&first);
         if !is_as_stated {
-            return Err(at(path, Reason::LeaderDiffers(leader.clone())));
+            return Err(at(path, FailureReason::LeaderDiffers(leader.clone())));
         }
         let present = self.status(path).at(path)?;
         if present.is_some_and(|present| is_same(&first, &present)) {
@@ -84,22 +84,22 @@ impl Tree {
         })
     }
 
-    fn open_leader(&mut self, path: &[u8], leader: &[u8]) -> Result<OwnedFd, Failure> {
+    fn open_leader(&mut self, path: &[u8], leader: &[u8]) -> Result<OwnedFd, OperationFailure> {
         let (above, name) = split(leader);
         let opened = self.folders.permitted(&[above], |folders| {
             call::open_inode(folders.open(above)?.as_fd(), name)
         });
         opened.map_err(|errno| {
             if is_absence(errno) {
-                at(path, Reason::LeaderMissing(leader.to_vec()))
+                at(path, FailureReason::LeaderMissing(leader.to_vec()))
             } else {
                 at(path, errno)
             }
         })
     }
 
-    /// Makes symlinks, replacing leaves.
-    pub fn make_symlinks(&mut self, items: &[Symlink], stop: &Stop) -> Row {
+    /// Make symlinks, replacing leaves.
+    pub fn make_symlinks(&mut self, items: &[Symlink], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
             check(&item.path)?;
             self.symlink_one(item)
@@ -115,8 +115,8 @@ impl Tree {
         })
     }
 
-    /// Sets owner, mode and times of files and symlinks that are there.
-    pub fn settle_leaves(&mut self, items: &[Leaf], stop: &Stop) -> Row {
+    /// Set owner, mode and times of existing files and symlinks.
+    pub fn settle_leaves(&mut self, items: &[Leaf], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
             let (Leaf::File(wanted) | Leaf::Symlink(wanted)) = item;
             let path = &wanted.path;
@@ -130,10 +130,10 @@ impl Tree {
             let (attributes, of) = (&wanted.attributes, Of::Name(directory.as_fd(), name));
             match item {
                 Leaf::File(_) if status.kind != FileType::RegularFile => {
-                    Err(at(path, Reason::NotRegular))
+                    Err(at(path, FailureReason::NotRegular))
                 }
                 Leaf::Symlink(_) if status.kind != FileType::Symlink => {
-                    Err(at(path, Reason::NotSymlink))
+                    Err(at(path, FailureReason::NotSymlink))
                 }
                 Leaf::File(_) => attributes.set(of, &status).at(path),
                 Leaf::Symlink(_) => attributes.set_of_symlink(of, &status).at(path),
@@ -141,8 +141,8 @@ impl Tree {
         })
     }
 
-    /// Removes what exists: anything but a directory, or an empty one.
-    pub fn remove_entries(&mut self, items: &[Remove], stop: &Stop) -> Row {
+    /// Remove existing entries: empty directories, and leaves.
+    pub fn remove_entries(&mut self, items: &[Remove], stop: &Stop) -> RowResult {
         row(items, stop, |item| {
             check(&item.path)?;
             if item.directory {
@@ -177,12 +177,12 @@ impl Tree {
     }
 }
 
-fn is_denied(failure: &Failure) -> bool {
-    failure.reason == Reason::Errno(Errno::ACCESS)
+fn is_denied(failure: &OperationFailure) -> bool {
+    failure.reason == FailureReason::Errno(Errno::ACCESS)
 }
 
-fn is_absent(failure: &Failure) -> bool {
-    matches!(failure.reason, Reason::Errno(errno) if is_absence(errno))
+fn is_absent(failure: &OperationFailure) -> bool {
+    matches!(failure.reason, FailureReason::Errno(errno) if is_absence(errno))
 }
 
 fn is_same(one: &Status, other: &Status) -> bool {

@@ -1,8 +1,8 @@
 //! The operations that change a tree, below one root, in rows of one kind.
 //!
 //! Rules to keep: no operation follows a symlink in any component.  An entry gets its attributes
-//! first and its name last, by one rename.  Temporary names are made in a directory of our own,
-//! never beside the target, and no operation accepts a path there.  Repeating one does no harm.
+//! first and its name last, by one rename.  Temporary names are made in a private directory,
+//! never next to the target, and no operation accepts a path there.  Repeating one does no harm.
 
 mod directories;
 mod files;
@@ -13,13 +13,13 @@ mod row;
 mod tree;
 mod whole;
 
-pub use directories::Directory;
-pub use files::{File, Staged};
+pub use directories::WantedDirectory;
+pub use files::{PublishedFile, Staged};
 pub use leaves::{Leaf, Link, Remove, Symlink};
-pub use moves::{Move, rename_noreplace};
-pub use row::{Failure, Reason, Row};
-pub use tree::{Options, Tree};
-pub use whole::{Held, Whole};
+pub use moves::{DirectoryMove, rename_noreplace};
+pub use row::{FailureReason, OperationFailure, RowResult};
+pub use tree::{Tree, TreeOptions};
+pub use whole::{StagedDirectory, WholeDirectory};
 
 pub(crate) use files::LastFolder;
 

@@ -1,4 +1,4 @@
-//! Moving directories.
+//! Moves directories.
 
 use std::os::fd::AsFd;
 
@@ -7,7 +7,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::leaves::Symlink;
-use super::row::{At, Done, Reason, Row, at, check, row};
+use super::row::{At, Done, FailureReason, RowResult, at, check, row};
 use super::tree::Tree;
 use crate::sys::attributes::{Attributes, Mode, Of};
 use crate::sys::call::{self, Outcome, Status};
@@ -17,39 +17,39 @@ use crate::sys::listing::Names;
 use crate::sys::stop::Stop;
 use crate::walk::line;
 
-/// A directory that is to be renamed, with everything below it, to a path where nothing stands.
+/// A directory to rename, with everything below it, to a free path.
 #[derive(Debug)]
-pub struct Move {
-    /// Where it is.
+pub struct DirectoryMove {
+    /// The present path.
     pub old: Vec<u8>,
-    /// Where it is to be.
+    /// The new path.
     pub new: Vec<u8>,
-    /// The symlink that takes the place of `old` at the same moment.
+    /// The symlink that replaces `old` at the same moment.
     pub forward: Option<Symlink>,
 }
 
 impl Tree {
-    /// Moves directories.
-    pub fn move_directories(&mut self, items: &[Move], stop: &Stop) -> Row {
+    /// Move directories.
+    pub fn move_directories(&mut self, items: &[DirectoryMove], stop: &Stop) -> RowResult {
         row(items, stop, |item| self.move_one(item))
     }
 
-    fn move_one(&mut self, item: &Move) -> Done {
+    fn move_one(&mut self, item: &DirectoryMove) -> Done {
         let (old, new) = (&item.old, &item.new);
         check(new)?;
         check(old)?;
         if !self.is_directory(old).at(new)? {
-            return Err(at(old, Reason::NoDirectory));
+            return Err(at(old, FailureReason::NoDirectory));
         }
         if let Some(forward) = &item.forward {
             if self.status(new).at(new)?.is_some() {
-                return Err(at(new, Reason::Occupied));
+                return Err(at(new, FailureReason::Occupied));
             }
             self.put_symlink(forward, new)?;
         }
         match self.rename_directory(item) {
             Err(Errno::XDEV) if self.is_one_file_system(old, new).at(new)? => {
-                // An overlay renames no directory of a lower layer.
+                // An overlay cannot rename a directory of a lower layer.
                 if item.forward.is_some() {
                     self.unlink(new).at(new)?;
                 }
@@ -83,8 +83,8 @@ impl Tree {
         Ok(old.device == new.device)
     }
 
-    /// With a forward, which stands at the new path, exchanges the two.
-    fn rename_directory(&mut self, item: &Move) -> Outcome<()> {
+    /// Rename; with a forward, which is at the new path, exchange the two.
+    fn rename_directory(&mut self, item: &DirectoryMove) -> Outcome<()> {
         let ((old_above, old), (new_above, new)) = (split(&item.old), split(&item.new));
         // The moved directory has to be writable too, because its ".." changes.
         let writable = [old_above, new_above, &item.old];
@@ -105,7 +105,7 @@ impl Tree {
         })
     }
 
-    /// Moves a directory where the kernel cannot rename it: makes it again, renames its leaves.
+    /// Move a directory that the kernel cannot rename: make it again, and rename its leaves.
     /// An interruption leaves entries in both places.
     fn move_by_entry(&mut self, old: &[u8], new: &[u8]) -> Outcome<()> {
         let mut pending = vec![(old.to_vec(), new.to_vec())];
@@ -144,7 +144,7 @@ impl Tree {
         })
     }
 
-    /// Names with whether they are directories.
+    /// Return names, each with true for a directory.
     fn listing(&mut self, path: &[u8]) -> Outcome<Vec<(Vec<u8>, bool)>> {
         let mut names = Names::default();
         let directory = self.folders.permitted(&[path], |folders| {
@@ -178,8 +178,8 @@ impl Tree {
     }
 }
 
-/// Renames within an open directory of this process; false, and nothing done, where that cannot
-/// refuse to replace something (`EXIST`).
+/// Rename within an open directory of this process.  Returns false, and does nothing, where the
+/// file system cannot refuse to replace an entry (`EXIST`).
 pub fn rename_noreplace(folder: u32, old: &[u8], new: &[u8]) -> Result<bool> {
     let renamed = call::reopen(folder).and_then(|folder| {
         let folder = folder.as_fd();

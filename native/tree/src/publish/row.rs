@@ -1,4 +1,4 @@
-//! One operation after the other, until the first that fails.
+//! Carries out operations in order, until the first failure.
 
 use huai_format::path::is_reserved;
 use rustix::io::Errno;
@@ -6,92 +6,92 @@ use rustix::io::Errno;
 use crate::sys::call::Outcome;
 use crate::sys::stop::Stop;
 
-/// What became of a row of operations.
+/// The result of a row of operations.
 #[derive(Debug, Default)]
-pub struct Row {
-    /// How many were done; the one after them failed, if one did.
+pub struct RowResult {
+    /// The number of completed operations; the one after them failed, if one did.
     pub done: usize,
-    /// Why the row ended before its end.
-    pub failure: Option<Failure>,
+    /// The reason for an early end.
+    pub failure: Option<OperationFailure>,
 }
 
-/// An operation that was not done.
+/// An operation that failed.
 #[derive(Debug)]
-pub struct Failure {
-    /// Where.
+pub struct OperationFailure {
+    /// The path.
     pub path: Vec<u8>,
-    /// Why.
-    pub reason: Reason,
+    /// The reason.
+    pub reason: FailureReason,
 }
 
-/// Why an operation was not done.
+/// The reasons for which an operation fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
-    /// The kernel said so.
+pub enum FailureReason {
+    /// An error of the kernel.
     Errno(Errno),
-    /// The path is huai's own.
+    /// The path is reserved for huai.
     Reserved,
-    /// A directory that is to go has something in it.
+    /// A directory to remove is not empty.
     NotEmpty,
-    /// There is something else than the file whose attributes were to be set.
+    /// An entry whose attributes were to be set is not a regular file.
     NotRegular,
-    /// The same of a symlink.
+    /// An entry whose attributes were to be set is not a symlink.
     NotSymlink,
-    /// There is no directory to move.
+    /// The directory to move is missing.
     NoDirectory,
-    /// Something stands where a directory was to be moved.
+    /// An entry exists where a directory was to be moved.
     Occupied,
-    /// A hardlink without a leader.
+    /// A hardlink has no leader.
     NoLeader,
-    /// The file to link to is missing: this one.
+    /// This file to link to is missing.
     LeaderMissing(Vec<u8>),
-    /// The file to link to is not what it should be: this one.
+    /// This file to link to differs from its metadata.
     LeaderDiffers(Vec<u8>),
-    /// A new directory is to be made by itself: it does not lie ready as a whole.
+    /// A staged directory is incomplete: it has to be made entry by entry.
     NotWhole,
-    /// The former file cannot be kept: no hardlink can be made.
+    /// The former file cannot be kept, because a hardlink cannot be made.
     NotKept(Errno),
 }
 
-impl From<Errno> for Reason {
+impl From<Errno> for FailureReason {
     fn from(errno: Errno) -> Self {
         Self::Errno(errno)
     }
 }
 
-/// What an operation gives.
-pub(super) type Done = Result<(), Failure>;
+/// The result of an operation.
+pub(super) type Done = Result<(), OperationFailure>;
 
-/// The failure of an operation at `path`.
-pub(super) fn at(path: &[u8], reason: impl Into<Reason>) -> Failure {
-    Failure {
+/// Make the failure of an operation at `path`.
+pub(super) fn at(path: &[u8], reason: impl Into<FailureReason>) -> OperationFailure {
+    OperationFailure {
         path: path.to_vec(),
         reason: reason.into(),
     }
 }
 
-/// What happened at `path`.
+/// A conversion of errors into failures at `path`.
 pub(super) trait At<T> {
-    fn at(self, path: &[u8]) -> Result<T, Failure>;
+    fn at(self, path: &[u8]) -> Result<T, OperationFailure>;
 }
 
 impl<T> At<T> for Outcome<T> {
-    fn at(self, path: &[u8]) -> Result<T, Failure> {
+    fn at(self, path: &[u8]) -> Result<T, OperationFailure> {
         self.map_err(|errno| at(path, errno))
     }
 }
 
-/// Refuses a path of huai's own.
+/// Refuse a path that is reserved for huai.
 pub(super) fn check(path: &[u8]) -> Done {
     if path.split(|byte| *byte == b'/').any(is_reserved) {
-        return Err(at(path, Reason::Reserved));
+        return Err(at(path, FailureReason::Reserved));
     }
     Ok(())
 }
 
-/// Does `operation` with one item after the other.
-pub(super) fn row<T>(items: &[T], stop: &Stop, mut operation: impl FnMut(&T) -> Done) -> Row {
-    let mut row = Row::default();
+/// Call `operation` with one item after the other.
+pub(super) fn row<T>(items: &[T], stop: &Stop, mut operation: impl FnMut(&T) -> Done) -> RowResult {
+    let mut row = RowResult::default();
     for item in items {
         if stop.is_set() {
             break;

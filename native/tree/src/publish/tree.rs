@@ -1,4 +1,4 @@
-//! The tree that is worked in, and its directories.
+//! A tree that is changed, and its directories.
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -17,23 +17,23 @@ use crate::sys::error::{Error, Result};
 use crate::sys::folders::Folders;
 use crate::sys::stop::Stop;
 
-/// How a tree is worked in.
+/// The options of a tree that is changed.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// The user whose directories get u+rwx where they need it, until `restore_modes`.
+pub struct TreeOptions {
+    /// The user whose directories get u+rwx where needed, until `restore_modes`.
     pub loosens: Option<u32>,
-    /// What modes of new entries lack that are not stated.
+    /// The permission bits that new entries without a stated mode lack.
     pub umask: u32,
-    /// Whether what is moved entry by entry keeps its owner.
+    /// True to keep the owners of entries that are moved one by one.
     pub owners: bool,
 }
 
-/// Where former files go.
+/// The place of former files.
 #[derive(Debug, Default)]
 pub(super) struct Former {
-    /// None: nothing is kept.
+    /// The topmost directory; `None` to keep no files.
     pub(super) top: Option<Vec<u8>>,
-    /// The directories that are there.
+    /// The directories that exist.
     pub(super) made: HashSet<Vec<u8>>,
 }
 
@@ -50,12 +50,12 @@ impl Former {
     }
 }
 
-/// One tree, opened once.
+/// A tree that is open for changes.
 #[derive(Debug)]
 pub struct Tree {
     pub(crate) folders: Folders,
-    pub(super) options: Options,
-    /// Directories made here whose mode is kept: it is set once, less the umask.
+    pub(super) options: TreeOptions,
+    /// The new directories with a kept mode: it is set once, less the umask.
     pub(super) fresh: HashSet<Vec<u8>>,
     /// The staging area.
     pub(super) area: Option<OwnedFd>,
@@ -63,8 +63,8 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree below the open directory `root` of this process, which the caller may close.
-    pub fn new(root: u32, options: Options) -> Result<Self> {
+    /// Open the tree below the open directory `root` of this process, which the caller may close.
+    pub fn new(root: u32, options: TreeOptions) -> Result<Self> {
         let folders = call::reopen(root).and_then(|root| Folders::new(root, options.loosens));
         Ok(Self {
             folders: folders.map_err(|errno| Error::new("open", b"", errno))?,
@@ -75,7 +75,7 @@ impl Tree {
         })
     }
 
-    /// Temporary names are made in the open directory `area` of this process, which nobody else
+    /// Make temporary names in the open directory `area` of this process, which no other user
     /// may write to, and the caller may close.
     pub fn stage_in(&mut self, area: u32) -> Result<()> {
         let area = call::reopen(area).map_err(|errno| Error::new("open", b"", errno))?;
@@ -83,13 +83,13 @@ impl Tree {
         Ok(())
     }
 
-    /// From now on leaves that are removed or replaced go to, or are linked to, the same path below
-    /// `top`, which may be huai's own.
+    /// Move or link leaves that are removed or replaced to the same path below
+    /// `top`, which may be reserved for huai.
     pub fn keep_below(&mut self, top: Vec<u8>) {
         self.former = Former::below(top);
     }
 
-    /// The number of a handle (`O_PATH`) of a directory, valid during the next few calls.
+    /// Return the number of a handle (`O_PATH`) of a directory, valid during the next few calls.
     pub fn open(&mut self, path: &[u8]) -> Result<RawFd> {
         self.folders
             .open(path)
@@ -97,14 +97,14 @@ impl Tree {
             .map_err(|errno| Error::new("open", path, errno))
     }
 
-    /// Gives a directory u+rwx; false if this is not allowed, or it has them.
+    /// Give a directory u+rwx; false if this is not allowed, or it has them.
     pub fn make_writable(&mut self, path: &[u8]) -> Result<bool> {
         self.folders
             .make_writable(path)
             .map_err(|errno| Error::new("open", path, errno))
     }
 
-    /// Looks at all of `table` that nobody looked at yet, where it is before `renames`.
+    /// Examine all rows of `table` with an unknown state, at their paths before `renames`.
     pub fn survey(
         &mut self,
         table: &mut Candidates,
@@ -116,8 +116,8 @@ impl Tree {
             .map_err(|errno| Error::new("look", b"", errno))
     }
 
-    /// Reads each file of `table` of which only the content can tell if it is the wanted one, where
-    /// it is before `renames`; what ended it, if anything did.
+    /// Hash each file of `table` whose content has to be read to be compared, at its path
+    /// before `renames`; returns the error that ended it, if any.
     pub fn hash(
         &mut self,
         table: &mut Candidates,
@@ -129,37 +129,37 @@ impl Tree {
             .map_err(|errno| Error::new("hash", b"", errno))
     }
 
-    /// Restores the modes of directories that got u+rwx; gives the paths where this failed.
+    /// Restore the modes of directories that got u+rwx; returns the paths where this failed.
     pub fn restore_modes(&mut self, stop: &Stop) -> Vec<Vec<u8>> {
         self.folders.restore_modes(stop)
     }
 
-    /// Lets go of the handles that are kept, so that renames by others are seen.
+    /// Close the cached handles, so that renames by other processes are seen.
     pub fn refresh(&mut self) {
         self.folders.refresh();
     }
 
-    /// Writes all changes to disk.
+    /// Write all changes to disk.
     pub fn sync(&self) -> Result<()> {
         change::sync_file_system(self.folders.root())
             .map_err(|errno| Error::new("sync", b"", errno))
     }
 
-    /// Writes the names in the root and its attributes to disk.
+    /// Write the names in the root and its attributes to disk.
     pub fn sync_root(&self) -> Result<()> {
         change::sync(self.folders.root()).map_err(|errno| Error::new("sync", b"", errno))
     }
 
-    /// What stands at `path`; None: nothing, or a path above is no directory.
+    /// Return the status of `path`; `None` if it is missing, or an ancestor is not a directory.
     pub(crate) fn status(&mut self, path: &[u8]) -> Outcome<Option<Status>> {
         let (above, name) = split(path);
-        let found = self.folders.permitted(&[above], |folders| {
+        let outcome = self.folders.permitted(&[above], |folders| {
             if name.is_empty() {
                 return call::status(folders.root());
             }
             call::status_at(folders.open(above)?.as_fd(), name)
         });
-        match found {
+        match outcome {
             Ok(status) => Ok(Some(status)),
             Err(errno) if is_absence(errno) => Ok(None),
             Err(errno) => Err(errno),
@@ -171,8 +171,8 @@ impl Tree {
         Ok(status.is_some_and(|status| status.kind == FileType::Directory))
     }
 
-    /// The mode of what is made anew.
-    pub(super) fn anew(&self, mode: Mode) -> u32 {
+    /// Return the mode of a new entry.
+    pub(super) fn new_mode(&self, mode: Mode) -> u32 {
         match mode {
             Mode::Exact(mode) => mode,
             Mode::Kept(mode) => mode & !self.options.umask,
@@ -180,7 +180,7 @@ impl Tree {
     }
 }
 
-/// Whether nothing stands there, or a path above is no directory.
+/// Return true if an error means that an entry is missing, or an ancestor is not a directory.
 pub(super) fn is_absence(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR)
 }

@@ -1,18 +1,18 @@
-//! Publishing new directories, each with all that is below it by one rename.
+//! Publishes new directories, each with everything below it by one rename.
 //!
-//! Order of writes: directories get owner and mode, deepest first; then what lies elsewhere joins
-//! them, and links are made in them; then they get their times, but for those that are left to
-//! `settle_directories`; the rename comes last.
+//! Order of writes: directories get owner and mode, deepest first; then files from elsewhere are
+//! moved into them, and links are made in them; then they get their times, except those that are
+//! left to `settle_directories`; the rename comes last.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
 use huai_format::path::split;
 use rustix::io::Errno;
 
-use super::directories::{Directory, OWNER_MAY_ALL};
+use super::directories::{OWNER_MAY_ALL, WantedDirectory};
 use super::files::{LastFolder, Staged};
 use super::leaves::{Link, Symlink};
-use super::row::{At, Done, Failure, Reason, Row, at, check, row};
+use super::row::{At, Done, FailureReason, OperationFailure, RowResult, at, check, row};
 use super::tree::Tree;
 use crate::sys::attributes::{Attributes, Mode, Of};
 use crate::sys::call::{self, Outcome};
@@ -21,46 +21,46 @@ use crate::sys::handle::Root;
 use crate::sys::listing::Names;
 use crate::sys::stop::Stop;
 
-/// What a directory hands down to those that are made in it.
+/// The mode bit that new directories inherit.
 const SET_GROUP: u32 = 0o2000;
 
-/// A directory that lies in the staging area and is not in the tree; its files are prepared.
+/// A staged directory that is not in the tree; its files are prepared.
 #[derive(Debug)]
-pub struct Whole {
-    /// Where it lies.
+pub struct WholeDirectory {
+    /// The place in the staging area.
     pub staged: Staged,
-    /// Where it is to be.
+    /// The path in the tree.
     pub path: Vec<u8>,
-    /// It and all directories below it, deepest first.  Those that do not lie there are made.
-    pub directories: Vec<Held>,
-    /// Prepared files that lie elsewhere, and their paths.
+    /// The directory and all directories below it, deepest first.  Missing ones are made.
+    pub directories: Vec<StagedDirectory>,
+    /// The prepared files that are staged elsewhere, and their paths.
     pub others: Vec<(Staged, Vec<u8>)>,
-    /// Hardlinks that are to be made; the leaders are below it too.
+    /// The hardlinks to make; the leaders are below it too.
     pub links: Vec<Link>,
-    /// Symlinks that are to be made.
+    /// The symlinks to make.
     pub symlinks: Vec<Symlink>,
 }
 
 /// A directory of a whole one.
 #[derive(Debug)]
-pub struct Held {
-    /// With its path in the tree.
-    pub directory: Directory,
-    /// How many names it holds where it lies: with more, something came that nobody wants.
+pub struct StagedDirectory {
+    /// The directory, with its path in the tree.
+    pub directory: WantedDirectory,
+    /// The number of its staged names: a larger one means that an unwanted entry appeared.
     pub names: usize,
-    /// Whether it gets its time before it is published: nothing is left to settle then.
+    /// True if it gets its time before it is published, so that it is final.
     pub settled: bool,
 }
 
-/// What was put where a directory lies.
+/// The entries that were added to a staged directory.
 #[derive(Default)]
 struct Gathered<'a> {
     joined: Vec<&'a (Staged, Vec<u8>)>,
-    /// Where hardlinks and symlinks lie.
+    /// The staged hardlinks and symlinks.
     made: Vec<Vec<u8>>,
 }
 
-/// The folder of the last directory: nearly always that of the next one as well.
+/// The folder of the last directory, which is nearly always that of the next one.
 struct Folder {
     number: u32,
     root: Root,
@@ -79,9 +79,9 @@ impl Folder {
 }
 
 impl Tree {
-    /// Renames staged directories to their paths, where nothing stands.  One that fails stays as it
-    /// was, but for owners and modes of its directories.
-    pub fn publish_directories(&mut self, items: &[Whole], stop: &Stop) -> Row {
+    /// Rename staged directories to their paths, which are free.  One that fails stays as it
+    /// was, except for owners and modes of its directories.
+    pub fn publish_directories(&mut self, items: &[WholeDirectory], stop: &Stop) -> RowResult {
         let mut last = None;
         let mut names = Names::default();
         row(items, stop, |item| {
@@ -109,9 +109,9 @@ impl Tree {
         })
     }
 
-    /// A directory that is made gets more than what is stated if the one above hands it down: the
-    /// group, or an ACL.  One that lies ready has the ACL of where it was made.
-    fn may_join(&mut self, root: &Root, item: &Whole) -> Done {
+    /// Check that nothing is inherited.  A directory that is made inherits more than is stated
+    /// from its parent: the group, or an ACL; a staged one has the ACL of its place.
+    fn may_join(&mut self, root: &Root, item: &WholeDirectory) -> Done {
         let path = &item.path;
         let above = self.folders.open(split(path).0).at(path)?;
         let status = call::status(above.as_fd()).at(path)?;
@@ -123,12 +123,18 @@ impl Tree {
         if status.mode & SET_GROUP == 0 && is_alike().at(path)? {
             Ok(())
         } else {
-            Err(at(path, Reason::NotWhole))
+            Err(at(path, FailureReason::NotWhole))
         }
     }
 
-    /// Gives a directory owner and mode; its owner can write to it until it gets its final one.
-    fn prepare_held(&self, root: &Root, item: &Whole, held: &Held, names: &mut Names) -> Done {
+    /// Set owner and mode of a directory; its owner can write to it until it gets its final mode.
+    fn prepare_held(
+        &self,
+        root: &Root,
+        item: &WholeDirectory,
+        held: &StagedDirectory,
+        names: &mut Names,
+    ) -> Done {
         let path = &held.directory.path;
         check(path)?;
         let lies = lies_at(item, path)?;
@@ -138,42 +144,46 @@ impl Tree {
                 .at(path)?,
             opened => opened.at(path)?,
         };
-        let mut found = 0;
+        let mut name_count = 0;
         let count = |_: &[u8], _| {
-            found += 1;
+            name_count += 1;
             false
         };
         names.read(directory.as_fd(), count).at(path)?;
-        let Some(mut first) = held.directory.attributes.filter(|_| found == held.names) else {
-            return Err(at(path, Reason::NotWhole));
+        let Some(mut first) = held
+            .directory
+            .attributes
+            .filter(|_| name_count == held.names)
+        else {
+            return Err(at(path, FailureReason::NotWhole));
         };
         let status = call::status(directory.as_fd()).at(path)?;
         let of = Of::Own(root.handle(), &lies);
         let chowned = first.set_owner(of, &status).at(path)?;
-        first.mode = Mode::Exact(self.anew(first.mode) | OWNER_MAY_ALL);
+        first.mode = Mode::Exact(self.new_mode(first.mode) | OWNER_MAY_ALL);
         first.set_mode(of, &status, chowned).at(path)
     }
 
-    /// Completes the directory where it lies, and renames it.
-    fn gather(&mut self, folder: BorrowedFd<'_>, item: &Whole) -> Done {
+    /// Complete the staged directory, and rename it.
+    fn gather(&mut self, folder: BorrowedFd<'_>, item: &WholeDirectory) -> Done {
         let mut gathered = Gathered::default();
         let outcome = fill(folder, item, &mut gathered)
             .and_then(|()| set_times(folder, item))
             .and_then(|()| self.put_new(folder, item));
         if outcome.is_err() {
             for lies in gathered.made {
-                // One that stays is cleared away with the staging area.
+                // A remaining one is removed with the staging area.
                 _ = change::unlink(folder, &lies);
             }
             for (staged, path) in gathered.joined {
-                // One that cannot go back is missed when it is to be published by itself.
+                // A file that cannot go back is missed when it is to be published by itself.
                 drop(part(folder, item, staged, path));
             }
         }
         outcome
     }
 
-    fn put_new(&mut self, folder: BorrowedFd<'_>, item: &Whole) -> Done {
+    fn put_new(&mut self, folder: BorrowedFd<'_>, item: &WholeDirectory) -> Done {
         let (above, name) = split(&item.path);
         let renamed = self.folders.permitted(&[above], |folders| {
             let above = folders.open(above)?;
@@ -183,15 +193,15 @@ impl Tree {
     }
 }
 
-/// Where the directory or file that is to be at `path` lies.
-fn lies_at(item: &Whole, path: &[u8]) -> Result<Vec<u8>, Failure> {
+/// Return the staged place of the directory or file for `path`.
+fn lies_at(item: &WholeDirectory, path: &[u8]) -> Result<Vec<u8>, OperationFailure> {
     let below = path.strip_prefix(item.path.as_slice());
     let below = below.filter(|rest| rest.is_empty() || rest.starts_with(b"/"));
-    let below = below.ok_or_else(|| at(path, Reason::NotWhole))?;
+    let below = below.ok_or_else(|| at(path, FailureReason::NotWhole))?;
     Ok([&item.staged.name, below].concat())
 }
 
-fn fill<'a>(folder: BorrowedFd<'_>, item: &'a Whole, gathered: &mut Gathered<'a>) -> Done {
+fn fill<'a>(folder: BorrowedFd<'_>, item: &'a WholeDirectory, gathered: &mut Gathered<'a>) -> Done {
     let mut last = LastFolder::default();
     for other in &item.others {
         let (staged, path) = other;
@@ -204,7 +214,7 @@ fn fill<'a>(folder: BorrowedFd<'_>, item: &'a Whole, gathered: &mut Gathered<'a>
         let leader = link
             .leader
             .as_ref()
-            .ok_or_else(|| at(path, Reason::NoLeader))?;
+            .ok_or_else(|| at(path, FailureReason::NoLeader))?;
         let (from, lies) = (lies_at(item, leader)?, lies_at(item, path)?);
         change::make_link(folder, &from, folder, &lies).at(path)?;
         gathered.made.push(lies);
@@ -222,7 +232,7 @@ fn fill<'a>(folder: BorrowedFd<'_>, item: &'a Whole, gathered: &mut Gathered<'a>
     Ok(())
 }
 
-fn set_times(folder: BorrowedFd<'_>, item: &Whole) -> Done {
+fn set_times(folder: BorrowedFd<'_>, item: &WholeDirectory) -> Done {
     for held in item.directories.iter().filter(|held| held.settled) {
         let path = &held.directory.path;
         if let Some(wanted) = held.directory.attributes {
@@ -234,7 +244,7 @@ fn set_times(folder: BorrowedFd<'_>, item: &Whole) -> Done {
 
 fn join(
     folder: BorrowedFd<'_>,
-    item: &Whole,
+    item: &WholeDirectory,
     (staged, last): (&Staged, &mut LastFolder),
     path: &[u8],
 ) -> Done {
@@ -244,8 +254,8 @@ fn join(
     change::rename_to_nothing((from, &staged.name), (folder, &lies)).at(path)
 }
 
-/// Undoes `join`.
-fn part(folder: BorrowedFd<'_>, item: &Whole, staged: &Staged, path: &[u8]) -> Done {
+/// Undo `join`.
+fn part(folder: BorrowedFd<'_>, item: &WholeDirectory, staged: &Staged, path: &[u8]) -> Done {
     let lies = lies_at(item, path)?;
     let from = call::reopen(staged.folder).at(path)?;
     change::rename((folder, &lies), (from.as_fd(), &staged.name)).at(path)

@@ -1,9 +1,9 @@
-//! Finding hardlink groups in a scan.
+//! Finds hardlink groups in a scan.
 //!
 //! A leader is the first name of its group in tree order, which is the order of the scan.  Each
-//! later name gets a field that points to the leader, unless the file was changed between the two
-//! readings.  An inode is forgotten when all its names were seen, so memory holds only groups with
-//! names to come.
+//! later name gets a field that refers to the leader, unless the file was changed between the two
+//! readings.  An inode is forgotten after its last name, so memory holds only groups with
+//! further names.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -20,12 +20,12 @@ use super::linked::put_pair;
 /// Device and inode.
 type Inode = [u8; 16];
 
-/// All that the names of one file have in common.
+/// The fields that all names of a file share.
 #[derive(Debug, Clone, Copy)]
 pub struct State<'a> {
-    /// Its line without the name and without a hardlink field.
+    /// The line without the name and the hardlink field.
     pub fields: &'a [u8],
-    /// Empty, or all zeros: the digest is not known.
+    /// The digest; empty or all zeros if unknown.
     pub digest: &'a [u8],
 }
 
@@ -34,7 +34,7 @@ pub struct State<'a> {
 pub struct HardlinkGroups {
     open: HashMap<Inode, Group>,
     by_leader: HashMap<Vec<u8>, Inode>,
-    /// Leaders with those of their groups, as `linked` records them.
+    /// The pairs of leaders and members, as `linked` records them.
     pairs: Vec<u8>,
 }
 
@@ -47,7 +47,7 @@ struct Group {
 }
 
 impl HardlinkGroups {
-    /// Gives the leaves of a directory their hardlink fields; names in `unsure` get none.
+    /// Set the hardlink fields of a directory's leaves; names in `unsure` get none.
     pub fn resolve(&mut self, directory: &mut Directory, unsure: &BTreeSet<Vec<u8>>) {
         if !directory.hardlinks {
             return;
@@ -57,7 +57,7 @@ impl HardlinkGroups {
         }
     }
 
-    /// None: the leaves stay as they are.
+    /// Return the changed leaves; `None` if they stay unchanged.
     fn resolved(&mut self, seen: &Directory, unsure: &BTreeSet<Vec<u8>>) -> Option<Vec<u8>> {
         let mut leaves = Vec::new();
         let mut copied = 0;
@@ -95,17 +95,17 @@ impl HardlinkGroups {
         Some(leaves)
     }
 
-    /// The pairs that were found since this was asked last (`linked`).
+    /// Return the pairs found since the last call (`linked`).
     pub fn take_pairs(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pairs)
     }
 
-    /// Whether all names of each file were seen.
+    /// Return true if all names of each file were seen.
     pub fn is_complete(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// Whether `path` leads an open group whose names are all in `state`.
+    /// Return true if `path` leads an open group in `state`.
     pub fn leads(&self, path: &[u8], state: &State<'_>) -> bool {
         let inode = self.by_leader.get(path);
         let group = inode.and_then(|inode| self.open.get(inode));
@@ -144,7 +144,7 @@ impl Group {
         }
     }
 
-    /// Whether both are equal; a digest that only one side has does not count.
+    /// Return true if both are equal; a digest that only one side has is ignored.
     fn is(&self, other: &State<'_>) -> bool {
         let same_digest =
             self.digest == other.digest || is_zero(&self.digest) || is_zero(other.digest);

@@ -1,7 +1,7 @@
-//! The record of hardlink groups: which names belong together, as commits found them.
+//! The record of hardlink groups: the names of each file, as commits found them.
 //!
-//! A line is a leader and one of its group, escaped, with a tab between.  A pair that is no longer
-//! true costs a look at two paths; what counts is that none is missing.
+//! A line has a leader and a member, escaped, separated by a tab.  An outdated pair costs a look at
+//! two paths; a missing pair would be an error.
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,12 +16,12 @@ use crate::sys::call::{self, Outcome};
 use crate::sys::error::{Error, Result};
 use crate::sys::stop::Stop;
 
-/// What is read at once.
+/// The bytes of a read.
 const BLOCK: usize = 1 << 20;
-/// No line is longer: every byte of two paths escaped.
+/// The longest line: every byte of two paths escaped.
 const LINE: usize = 1 << 16;
 
-/// Adds a pair.
+/// Append a pair.
 pub(crate) fn put_pair(record: &mut Vec<u8>, leader: &[u8], member: &[u8]) {
     put_escaped(record, leader);
     record.push(b'\t');
@@ -29,7 +29,7 @@ pub(crate) fn put_pair(record: &mut Vec<u8>, leader: &[u8], member: &[u8]) {
     record.push(b'\n');
 }
 
-/// All names of the groups of which some name is `replaced`.
+/// Return all names of the groups with a name in `replaced`.
 pub fn find_linked(record: &[u8], replaced: &Replaced, stop: &Stop) -> Result<Vec<RelPath>> {
     let find = || {
         let file = match call::open_file(record) {
@@ -68,7 +68,7 @@ fn each_pair(
     mut each: impl FnMut(Vec<u8>, Vec<u8>),
 ) -> Outcome<()> {
     let mut room = vec![0; BLOCK];
-    let mut held: Vec<u8> = Vec::new();
+    let mut pending: Vec<u8> = Vec::new();
     let mut offset = 0;
     loop {
         if stop.is_set() {
@@ -79,8 +79,8 @@ fn each_pair(
             return Ok(());
         }
         offset += count as u64;
-        held.extend_from_slice(&room[..count]);
-        let mut rest = &*held;
+        pending.extend_from_slice(&room[..count]);
+        let mut rest = &*pending;
         while let Some(end) = position(rest, b'\n') {
             let (line, after) = rest.split_at(end);
             let (leader, member) = split_before(line, b'\t');
@@ -93,6 +93,6 @@ fn each_pair(
         if left > LINE {
             return Err(Errno::IO);
         }
-        held.drain(..held.len() - left);
+        pending.drain(..pending.len() - left);
     }
 }

@@ -1,4 +1,4 @@
-//! A tree as a commit reads it: as a whole, or at the paths that a list names.
+//! Scans a tree for a commit: all of it, or the listed paths.
 
 pub mod directory;
 pub mod hardlinks;

@@ -1,8 +1,8 @@
-//! What stands at the paths that a list names, and nothing else is looked at.
+//! Examines the listed paths of a tree, and nothing else.
 //!
-//! Of each path its directory is looked at as well, and all above: what is no directory any more is
-//! found there, and a directory's own time tells of names that came or went.  A symlink is never
-//! followed: what a list names behind one is not there.
+//! The directory of each path is examined too, with all directories above: a directory that no
+//! longer is one is found there, and the time of a directory shows that names were added or
+//! removed.  A symlink is never followed: listed paths behind one do not exist.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -13,25 +13,25 @@ use huai_format::find::split_before;
 use huai_format::path::{basename, parent};
 use rustix::io::Errno;
 
-use super::directory::{Directory, Found, Frame, Reader, Reason, Tree};
+use super::directory::{Directory, Frame, ReadDirectory, Reader, Reason, Tree};
 use crate::sys::call::Outcome;
 
 /// A path with its components separated by NUL, so that comparing bytes is tree order.
 type Key = Vec<u8>;
 
-/// What was found.
+/// The result of examining paths.
 #[derive(Debug, Default)]
-pub struct Looked {
-    /// The directories that are there, or parts of large ones, in tree order: of most only the names
-    /// that were asked for.
+pub struct LookResult {
+    /// The existing directories, or parts of large ones, in tree order: of most only the names
+    /// that were requested.
     pub directories: Vec<Directory>,
-    /// What the lines of each do not say.
+    /// The names of each directory that have no lines.
     pub others: Vec<Others>,
-    /// Directories that cannot be read.
+    /// The unreadable directories.
     pub unreadable: Vec<(Vec<u8>, Reason)>,
 }
 
-/// The names in a directory that are no lines.
+/// The names in a directory that have no lines.
 #[derive(Debug, Default)]
 pub struct Others {
     /// Directories.
@@ -44,29 +44,29 @@ pub struct Others {
     pub is_whole: bool,
 }
 
-/// Paths at which the snapshot may have something else than there is.
+/// The paths at which the snapshot may have something else.
 #[derive(Debug, Default)]
 pub struct Replaced {
-    /// No directories, or all below was read: what the snapshot has below may be gone as well.
+    /// Paths that are not directories, or were read completely: entries below may be gone too.
     pub(crate) with_all_below: HashSet<Vec<u8>>,
-    /// Directories, which may have been files.
+    /// Directories that may have been files.
     pub(crate) alone: HashSet<Vec<u8>>,
 }
 
-/// What is asked of one directory.
+/// The names to examine in one directory.
 #[derive(Debug, Default)]
-struct Asked {
+struct LookRequest {
     names: BTreeSet<Vec<u8>>,
     all_below: bool,
 }
 
-/// Looks at all that is `touched`.
-pub(crate) fn look(tree: &Tree<'_>, touched: &[Touched]) -> Outcome<Looked> {
+/// Examine all `touched` paths.
+pub(crate) fn look(tree: &Tree<'_>, touched: &[Touched]) -> Outcome<LookResult> {
     let mut looking = Looking {
         tree,
         reader: Reader::default(),
         open: HashSet::from([Vec::new()]),
-        looked: Looked::default(),
+        looked: LookResult::default(),
     };
     let mut done: Option<Vec<u8>> = None;
     for (key, asked) in plan(touched) {
@@ -87,13 +87,13 @@ pub(crate) fn look(tree: &Tree<'_>, touched: &[Touched]) -> Outcome<Looked> {
     Ok(looking.looked)
 }
 
-/// Each directory with the names to look at, in tree order.
-fn plan(touched: &[Touched]) -> BTreeMap<Key, Asked> {
-    let mut plan: BTreeMap<Key, Asked> = BTreeMap::new();
+/// Return each directory with the names to examine, in tree order.
+fn plan(touched: &[Touched]) -> BTreeMap<Key, LookRequest> {
+    let mut plan: BTreeMap<Key, LookRequest> = BTreeMap::new();
     for each in touched {
         let mut path = each.path.as_bytes();
-        let asked = plan.entry(key_of(path)).or_default();
-        asked.all_below |= each.all_below;
+        let request = plan.entry(key_of(path)).or_default();
+        request.all_below |= each.all_below;
         while !path.is_empty() {
             let above = plan.entry(key_of(parent(path))).or_default();
             if !above.names.insert(basename(path).to_vec()) {
@@ -108,9 +108,9 @@ fn plan(touched: &[Touched]) -> BTreeMap<Key, Asked> {
 struct Looking<'a> {
     tree: &'a Tree<'a>,
     reader: Reader,
-    /// Directories that were seen and not looked into yet.
+    /// The directories that were found and are still to be read.
     open: HashSet<Vec<u8>>,
-    looked: Looked,
+    looked: LookResult,
 }
 
 impl Looking<'_> {
@@ -123,10 +123,10 @@ impl Looking<'_> {
         for name in &directories {
             self.open.insert(join(path, name));
         }
-        self.put(found, directories, Some(names))
+        self.add_directory(found, directories, Some(names))
     }
 
-    /// Reads a directory and all below it.
+    /// Read a directory and everything below it.
     fn read_below(&mut self, top: Vec<u8>) -> Outcome<()> {
         let mut pending = vec![top];
         while let Some(path) = pending.pop() {
@@ -136,39 +136,39 @@ impl Looking<'_> {
             };
             let directories = children(&reading.children);
             pending.extend(directories.iter().rev().map(|name| join(&path, name)));
-            self.put(found, directories, None)?;
+            self.add_directory(found, directories, None)?;
         }
         Ok(())
     }
 
-    /// `names`: those that were looked at; none: all.
-    fn put(
+    /// Add a directory, of which `names` were examined, or all.
+    fn add_directory(
         &mut self,
-        found: Found,
+        found: ReadDirectory,
         directories: BTreeSet<Vec<u8>>,
         names: Option<&BTreeSet<Vec<u8>>>,
     ) -> Outcome<()> {
         if self.tree.stop.is_set() {
             return Err(Errno::CANCELED);
         }
-        let mut others = Others {
+        let mut other_names = Others {
             directories,
             is_whole: names.is_none(),
             ..Others::default()
         };
         match found {
-            Found::Frame(Frame::Unreadable { path, reason }) => {
+            ReadDirectory::Frame(Frame::Unreadable { path, reason }) => {
                 self.looked.unreadable.push((path, reason));
             }
-            Found::Frame(Frame::Read(directory)) => {
-                others.judge(&directory, names);
-                self.looked.push(directory, others);
+            ReadDirectory::Frame(Frame::Read(directory)) => {
+                other_names.judge(&directory, names);
+                self.looked.push(directory, other_names);
             }
-            Found::Crowd(mut crowd) => {
+            ReadDirectory::Crowd(mut crowd) => {
                 while let Some(part) = crowd.next()? {
-                    others.judge(&part, names);
-                    self.looked.push(part, std::mem::take(&mut others));
-                    others.is_whole = true;
+                    other_names.judge(&part, names);
+                    self.looked.push(part, std::mem::take(&mut other_names));
+                    other_names.is_whole = true;
                 }
             }
         }
@@ -177,7 +177,7 @@ impl Looking<'_> {
 }
 
 impl Others {
-    /// Take in what is said of a directory, of which these names were looked at.
+    /// Sort the names of a directory, of which these were examined.
     fn judge(&mut self, directory: &Directory, names: Option<&BTreeSet<Vec<u8>>>) {
         for problem in &directory.problems {
             if problem.is_of_entry() {
@@ -199,13 +199,13 @@ impl Others {
     }
 }
 
-impl Looked {
+impl LookResult {
     fn push(&mut self, directory: Directory, others: Others) {
         self.directories.push(directory);
         self.others.push(others);
     }
 
-    /// What may be something else now than in the snapshot.
+    /// Return the paths that may have changed their type.
     pub fn replaced(&self) -> Replaced {
         let mut replaced = Replaced::default();
         for (directory, others) in self.directories.iter().zip(&self.others) {
@@ -221,7 +221,7 @@ impl Looked {
         replaced
     }
 
-    /// What is to be amended, given the digests of what was found.
+    /// Return the amendments, once the digests are set.
     pub fn amendments(&self) -> Vec<Amendment> {
         let mut amendments: Vec<Amendment> = Vec::new();
         for (directory, others) in self.directories.iter().zip(&self.others) {
@@ -246,7 +246,7 @@ impl Looked {
     }
 }
 
-/// The raw names of leaves.
+/// Return the raw names of leaves.
 fn leaf_names(leaves: &[u8]) -> HashSet<Vec<u8>> {
     let lines = leaves.split(|byte| *byte == b'\n');
     let names = lines.map(|line| split_before(line, b'\t').0);
@@ -256,7 +256,7 @@ fn leaf_names(leaves: &[u8]) -> HashSet<Vec<u8>> {
         .collect()
 }
 
-/// Names that are each ended by NUL.
+/// Return names that are each ended by NUL.
 fn children(names: &[u8]) -> BTreeSet<Vec<u8>> {
     let names = names.split(|byte| *byte == 0);
     names

@@ -1,11 +1,11 @@
-//! A whole tree, directory by directory, in tree order.
+//! Scans a whole tree, directory by directory, in tree order.
 
 use std::collections::VecDeque;
 
 use huai_format::change_list::Touched;
 
-use super::directory::{Found, Frame, Options, Reader, Tree};
-use super::touched::{self, Looked};
+use super::directory::{Frame, ReadDirectory, Reader, ScanOptions, Tree};
+use super::touched::{self, LookResult};
 use crate::sys::call::Outcome;
 use crate::sys::error::{Error, Result};
 use crate::sys::file_systems::FileSystems;
@@ -15,21 +15,21 @@ use crate::walk::ahead::{Ahead, Read};
 use crate::walk::owners::{LookUp, Owners};
 use crate::walk::queue::{BATCH, Reading};
 
-/// A tree on its way to the caller.
+/// A scan in progress.
 #[derive(Debug)]
 pub struct Scan {
     pub(crate) root: Root,
-    options: Options,
+    options: ScanOptions,
     owners: Owners,
     file_systems: FileSystems,
-    found: Ahead<Found>,
-    /// What comes first of that.
-    first: VecDeque<Found>,
+    found: Ahead<ReadDirectory>,
+    /// The first results for the caller.
+    first: VecDeque<ReadDirectory>,
 }
 
 impl Scan {
-    /// Begins at the directory `root`, which may be a symlink.
-    pub fn open(root: &[u8], options: Options) -> Result<Self> {
+    /// Begin at the directory `root`, which may be a symlink.
+    pub fn open(root: &[u8], options: ScanOptions) -> Result<Self> {
         Ok(Self {
             root: Root::open(root)?,
             options,
@@ -40,15 +40,15 @@ impl Scan {
         })
     }
 
-    /// The next frames, as far as they are there already; none may still mean that some follow.
+    /// Return the next frames that are ready; an empty list does not mean the end.
     pub fn ready(&mut self) -> Result<Vec<Frame>> {
         if self.first.is_empty() {
             self.first = self.found.ready().into();
         }
-        self.take()
+        self.take_batch()
     }
 
-    /// The next frames; none: that was all.  After an error there is nothing but that error.
+    /// Return the next frames; an empty list is the end.  After an error every call returns it.
     pub fn next(&mut self, look_up: &LookUp<'_>, stop: &Stop) -> Result<Vec<Frame>> {
         loop {
             let frames = self.ready()?;
@@ -74,8 +74,13 @@ impl Scan {
         }
     }
 
-    /// What stands at the paths that are `touched`, and nothing else.
-    pub fn look(&self, touched: &[Touched], look_up: &LookUp<'_>, stop: &Stop) -> Result<Looked> {
+    /// Examine `touched` paths, and nothing else.
+    pub fn look(
+        &self,
+        touched: &[Touched],
+        look_up: &LookUp<'_>,
+        stop: &Stop,
+    ) -> Result<LookResult> {
         let tree = Tree {
             root: &self.root,
             options: &self.options,
@@ -87,19 +92,19 @@ impl Scan {
         touched::look(&tree, touched).map_err(|errno| Error::new("read", b"", errno))
     }
 
-    /// Of a large directory only as many parts as make a batch.
-    fn take(&mut self) -> Result<Vec<Frame>> {
+    /// Return a batch; of a large directory only as many parts as fit.
+    fn take_batch(&mut self) -> Result<Vec<Frame>> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         while bytes < BATCH {
             let frame = match self.first.pop_front() {
                 None => break,
-                Some(Found::Frame(frame)) => frame,
-                Some(Found::Crowd(mut crowd)) => {
+                Some(ReadDirectory::Frame(frame)) => frame,
+                Some(ReadDirectory::Crowd(mut crowd)) => {
                     let part = crowd.next();
                     let part = part.map_err(|errno| Error::new("read", crowd.path(), errno))?;
                     let Some(part) = part else { continue };
-                    self.first.push_front(Found::Crowd(crowd));
+                    self.first.push_front(ReadDirectory::Crowd(crowd));
                     Frame::Read(part)
                 }
             };
@@ -110,16 +115,16 @@ impl Scan {
     }
 }
 
-/// One thread of a scan.
+/// A thread of a scan.
 struct Scanner<'a> {
     tree: &'a Tree<'a>,
     reader: Reader,
 }
 
 impl Read for Scanner<'_> {
-    type Frame = Found;
+    type Frame = ReadDirectory;
 
-    fn read(&mut self, path: &[u8]) -> Outcome<Reading<Found>> {
+    fn read(&mut self, path: &[u8]) -> Outcome<Reading<ReadDirectory>> {
         self.reader.read(self.tree, path)
     }
 }

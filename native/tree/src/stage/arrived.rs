@@ -1,22 +1,22 @@
-//! Which files are verified, and where each of them lies.
+//! Records which files are verified, and the run that brought each.
 
 use std::collections::HashMap;
 
-use crate::hashing::hash::Digest;
+use crate::hashing::hash::Blake3Digest;
 
-/// A path, as a part of its digest: equal only if the path is.
+/// A part of the digest of a path: equal only for equal paths.
 type Path = [u64; 2];
 
-/// A file, by path and content.
+/// A file, identified by path and content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key {
+pub struct FileKey {
     path: Path,
     content: u64,
 }
 
-impl Key {
-    /// Of what the metadata say of a file.
-    pub fn of(path: &[u8], size: u64, mtime: i64, digest: Option<&Digest>) -> Self {
+impl FileKey {
+    /// Make the key of a file from its metadata.
+    pub fn of(path: &[u8], size: u64, mtime: i64, digest: Option<&Blake3Digest>) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&size.to_le_bytes());
         hasher.update(&mtime.to_le_bytes());
@@ -29,26 +29,26 @@ impl Key {
     }
 }
 
-/// What is known of a verified file.
+/// The state of a verified file.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct VerifiedFile {
     content: u64,
     run: u32,
     finished: bool,
 }
 
-/// Verified files, and the run that brought each.  Few bytes for each: there may be millions.
+/// The verified files, in few bytes each: there may be millions.
 #[derive(Debug, Default)]
-pub struct Arrived(HashMap<Path, Known>);
+pub struct VerifiedFiles(HashMap<Path, VerifiedFile>);
 
-impl Arrived {
-    /// One more; its owner, mode and time are still to be set.
-    pub fn add(&mut self, file: Key, run: u32) {
-        let Key { path, content } = file;
+impl VerifiedFiles {
+    /// Add a file whose owner, mode and time are still to be set.
+    pub fn add(&mut self, file: FileKey, run: u32) {
+        let FileKey { path, content } = file;
         let finished = false;
         self.0.insert(
             path,
-            Known {
+            VerifiedFile {
                 content,
                 run,
                 finished,
@@ -56,40 +56,40 @@ impl Arrived {
         );
     }
 
-    /// It has them.
-    pub fn finish(&mut self, file: &Key) {
+    /// Mark a file as complete.
+    pub fn finish(&mut self, file: &FileKey) {
         if let Some(known) = self.0.get_mut(&file.path) {
             known.finished |= known.content == file.content;
         }
     }
 
-    /// Which run brought a file.
-    pub fn run(&self, file: &Key) -> Option<u32> {
-        self.known(file).map(|known| known.run)
+    /// Return the run that brought a file.
+    pub fn run(&self, file: &FileKey) -> Option<u32> {
+        self.find(file).map(|known| known.run)
     }
 
-    /// Whether a run brought the file at a path.
+    /// Return true if a run brought the file at a path.
     pub fn has(&self, path: &[u8], run: u32) -> bool {
-        let known = self.0.get(&key_of(path));
-        known.is_some_and(|known| known.run == run)
+        let entry = self.0.get(&key_of(path));
+        entry.is_some_and(|entry| entry.run == run)
     }
 
-    /// Whether it can be published as it is.
-    pub fn is_finished(&self, file: &Key) -> bool {
-        self.known(file).is_some_and(|known| known.finished)
+    /// Return true if a file can be published without further changes.
+    pub fn is_finished(&self, file: &FileKey) -> bool {
+        self.find(file).is_some_and(|known| known.finished)
     }
 
-    fn known(&self, file: &Key) -> Option<&Known> {
-        let known = self.0.get(&file.path);
-        known.filter(|known| known.content == file.content)
+    fn find(&self, file: &FileKey) -> Option<&VerifiedFile> {
+        let entry = self.0.get(&file.path);
+        entry.filter(|entry| entry.content == file.content)
     }
 
-    /// How many there are.
+    /// Return the number of files.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Return true if there are no files.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -115,18 +115,18 @@ mod tests {
     #[test]
     fn each_part_of_a_file_counts() {
         let keys = [
-            Key::of(b"a", 1, 2, None),
-            Key::of(b"b", 1, 2, None),
-            Key::of(b"a", 2, 2, None),
-            Key::of(b"a", 1, 3, None),
-            Key::of(b"a", 1, 2, Some(&[7; 32])),
-            Key::of(b"a", 1, 2, Some(&[0; 32])),
+            FileKey::of(b"a", 1, 2, None),
+            FileKey::of(b"b", 1, 2, None),
+            FileKey::of(b"a", 2, 2, None),
+            FileKey::of(b"a", 1, 3, None),
+            FileKey::of(b"a", 1, 2, Some(&[7; 32])),
+            FileKey::of(b"a", 1, 2, Some(&[0; 32])),
         ];
         for (run, key) in (0..).zip(keys) {
-            let mut arrived = Arrived::default();
+            let mut arrived = VerifiedFiles::default();
             arrived.add(key, run);
-            let known = keys.iter().filter(|key| arrived.run(key) == Some(run));
-            assert_eq!(known.collect::<Vec<_>>(), [&key]);
+            let count = keys.iter().filter(|key| arrived.run(key) == Some(run));
+            assert_eq!(count.collect::<Vec<_>>(), [&key]);
             assert_eq!(arrived.has(b"a", run), run != 1);
             assert!(!arrived.has(b"a", run + 1));
         }
@@ -134,12 +134,12 @@ mod tests {
 
     #[test]
     fn what_came_anew_is_not_finished() {
-        let key = Key::of(b"a", 1, 2, None);
-        let mut arrived = Arrived::default();
+        let key = FileKey::of(b"a", 1, 2, None);
+        let mut arrived = VerifiedFiles::default();
         arrived.finish(&key);
         assert!(arrived.is_empty() && !arrived.is_finished(&key));
         arrived.add(key, 1);
-        arrived.finish(&Key::of(b"a", 2, 2, None));
+        arrived.finish(&FileKey::of(b"a", 2, 2, None));
         assert!(!arrived.is_finished(&key));
         arrived.finish(&key);
         assert!(arrived.is_finished(&key));

@@ -1,4 +1,4 @@
-//! The staging area: what arrived there, and what is copied there from this machine.
+//! The staging area: verified transfers, and copies of content of this machine.
 
 pub mod arrived;
 pub mod copy;

@@ -1,7 +1,7 @@
-//! Does what arrived fit its metadata?  The one place that decides it.
+//! Verifies arrived files against their metadata, which happens here only.
 //!
-//! A hostile sender may have made anything below the folder, but its rsync has ended: nobody
-//! changes it any more.
+//! A hostile sender may have made anything below the folder, but its rsync has ended: nothing
+//! changes any more.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,7 +11,7 @@ use huai_format::path::split;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::hashing::hash::{Digest, Reader};
+use crate::hashing::hash::{Blake3Digest, Reader};
 use crate::sys::attributes::Attributes;
 use crate::sys::call::{self, Outcome, Status, Time};
 use crate::sys::change;
@@ -21,58 +21,58 @@ use crate::sys::stop::Stop;
 use crate::sys::workers;
 
 const SECOND: i64 = 1_000_000_000;
-/// What one thread takes at a time: often a whole directory.
+/// The files that a thread takes at a time, often a whole directory.
 const CHUNK: usize = 64;
 
 /// The metadata of a file.
 #[derive(Debug)]
-pub struct Wanted {
-    /// Below the folder.
+pub struct FileMetadata {
+    /// The path below the folder.
     pub path: Vec<u8>,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Nanoseconds since the epoch.
+    /// The time in nanoseconds since the epoch.
     pub mtime: i64,
-    /// Permission bits.
+    /// The permission bits.
     pub mode: u32,
-    /// None: size and time decide.
-    pub digest: Option<Digest>,
+    /// The digest; `None` if size and time decide.
+    pub digest: Option<Blake3Digest>,
 }
 
-/// A file that is asked for.
+/// A requested file.
 #[derive(Debug)]
-pub struct Asked {
+pub struct VerifyRequest {
     /// Its metadata.
-    pub wanted: Wanted,
-    /// What it is to have when it is published; None: that is set later.
+    pub wanted: FileMetadata,
+    /// The final attributes; `None` if they are set later.
     pub attributes: Option<Attributes>,
 }
 
-/// What became of a file that was asked for.
+/// The result for a requested file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// It is a regular file with size, time and digest of the metadata.
     Arrived,
-    /// The same, and it was given owner, mode and time: it can be published as it is.
+    /// It arrived, has its owner, mode and time, and can be published.
     Finished,
-    /// Nothing is there but, perhaps, what was laid there as the basis.
+    /// It is missing; at most its basis is there.
     Missing,
     /// Something else is there.
     Mismatch,
 }
 
-/// How a folder has come about.
+/// The origin of a folder.
 #[derive(Debug)]
 pub struct Run {
-    /// The run that wrote it was interrupted.  rsync keeps a partial file under second 0 of the
-    /// epoch, which is then a time that proves nothing.
+    /// True if the run that wrote it was interrupted.  rsync keeps a partial file under second 0
+    /// of the epoch, so that time then proves nothing.
     pub cut: bool,
-    /// The inodes that were laid there as a basis, by path.
+    /// The inodes that were placed there as a basis, by path.
     pub placed: HashMap<Vec<u8>, u64>,
 }
 
-/// Whether any of `files` below `root` is there, and above all of them there are directories alone,
-/// or nothing.  Files of one directory should follow each other.
+/// Return true if any of `files` below `root` exists, and the existing ancestors of all are
+/// directories.  Files of one directory should be adjacent.
 pub fn may_compare<'a>(
     root: &[u8],
     files: impl Iterator<Item = &'a [u8]>,
@@ -93,8 +93,8 @@ pub fn may_compare<'a>(
         match last.open(&root, parent) {
             Ok(_) if any => {}
             Ok(above) => {
-                let found = call::status_at(above, name);
-                any = found.is_ok_and(|found| found.kind == FileType::RegularFile);
+                let result = call::status_at(above, name);
+                any = result.is_ok_and(|result| result.kind == FileType::RegularFile);
             }
             Err(Errno::NOENT) => gap.find(&root, parent),
             Err(_) => return Ok(false),
@@ -103,12 +103,12 @@ pub fn may_compare<'a>(
     Ok(any)
 }
 
-/// A directory that is not there, so that nothing is below it either.
+/// A missing directory, below which nothing exists.
 #[derive(Default)]
 struct Gap<'a> {
-    /// None: not known yet.
+    /// The path; `None` if not known yet.
     missing: Option<&'a [u8]>,
-    /// The directory above, which is there.
+    /// Its parent, which exists.
     above: Option<&'a [u8]>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Gap<'a> {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
     }
 
-    /// Remembers the topmost at or above `path`, which is missing.
+    /// Remember the topmost missing directory at or above `path`.
     fn find(&mut self, root: &Root, path: &'a [u8]) {
         let mut missing = path;
         let mut above = split(missing).0;
@@ -136,19 +136,19 @@ impl<'a> Gap<'a> {
     }
 }
 
-/// Writes all changes of the file system of the open directory `folder` to disk, as they are now.
-/// Opens it anew: an error that is met is told to every other handle as well.
+/// Write all changes of the file system of the open directory `folder` to disk.
+/// Opens it again, so that an error is reported to every other handle as well.
 pub fn write_back(folder: u32) -> Result<()> {
     call::reopen(folder)
         .and_then(|folder| change::sync_file_system(folder.as_fd()))
         .map_err(|errno| Error::new("sync", b"", errno))
 }
 
-/// What became of each of `files` below the directory `folder`.  Files of one directory should
-/// follow each other.
+/// Verify `files` below the directory `folder`.  Files of one directory should
+/// be adjacent.
 pub fn verify(
     folder: &[u8],
-    files: &[Asked],
+    files: &[VerifyRequest],
     run: &Run,
     threads: usize,
     stop: &Stop,
@@ -173,22 +173,22 @@ pub fn verify(
     Ok(verdicts)
 }
 
-/// What the threads share.
+/// The state that threads share.
 struct Batch<'a> {
     root: Root,
-    files: &'a [Asked],
+    files: &'a [VerifyRequest],
     run: &'a Run,
-    /// The first file that nobody has taken.
+    /// The next file to verify.
     next: AtomicUsize,
     threads: usize,
     stop: &'a Stop,
 }
 
-/// The verdicts of a chunk, and the number of its first file.
+/// The results of a chunk, and the number of its first file.
 type Chunk = (usize, Vec<Arrival>);
 
 impl<'a> Batch<'a> {
-    /// One chunk after the other.
+    /// Verify one chunk after the other.
     fn work(&self) -> Result<Vec<Chunk>> {
         let mut reader = Reader::default();
         let mut last = LastDirectory::default();
@@ -211,7 +211,7 @@ impl<'a> Batch<'a> {
 
     fn look(
         &self,
-        asked: &'a Asked,
+        asked: &'a VerifyRequest,
         last: &mut LastDirectory<'a>,
         reader: &mut Reader,
     ) -> Result<Arrival> {
@@ -220,10 +220,10 @@ impl<'a> Batch<'a> {
             return Err(Error::new("verify", &file.path, Errno::CANCELED));
         }
         let (parent, name) = split(&file.path);
-        let found = last
+        let result = last
             .open(&self.root, parent)
             .and_then(|directory| self.judge(asked, directory, name, reader));
-        match found {
+        match result {
             Ok(arrival) => Ok(arrival),
             Err(Errno::NOENT) => Ok(Arrival::Missing),
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NXIO | Errno::ACCESS) => Ok(Arrival::Mismatch),
@@ -231,37 +231,37 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Opens only what is a regular file: to open a device may do something.
+    /// Open regular files only: opening a device may have an effect.
     fn judge(
         &self,
-        asked: &Asked,
+        asked: &VerifyRequest,
         directory: BorrowedFd<'_>,
         name: &[u8],
         reader: &mut Reader,
     ) -> Outcome<Arrival> {
         let file = &asked.wanted;
-        let found = call::status_at(directory, name)?;
-        if self.run.placed.get(&file.path) == Some(&found.inode) {
+        let status = call::status_at(directory, name)?;
+        if self.run.placed.get(&file.path) == Some(&status.inode) {
             return Ok(Arrival::Missing);
         }
-        if !fits(&found, file) {
+        if !fits(&status, file) {
             return Ok(Arrival::Mismatch);
         }
         let Some(digest) = file.digest else {
-            return Ok(if self.run.cut && found.mtime.seconds == 0 {
+            return Ok(if self.run.cut && status.mtime.seconds == 0 {
                 Arrival::Mismatch
             } else {
                 Arrival::Arrived
             });
         };
         let content = call::open_file_at(directory, name)?;
-        let read = reader.hash(content.as_fd(), found.size, self.threads, self.stop)?;
+        let read = reader.hash(content.as_fd(), status.size, self.threads, self.stop)?;
         if read != digest {
             return Ok(Arrival::Mismatch);
         }
         let finished = asked
             .attributes
-            .is_some_and(|attributes| attributes.finish(content.as_fd(), &found));
+            .is_some_and(|attributes| attributes.finish(content.as_fd(), &status));
         Ok(if finished {
             Arrival::Finished
         } else {
@@ -270,13 +270,13 @@ impl<'a> Batch<'a> {
     }
 }
 
-pub(crate) fn fits(found: &Status, file: &Wanted) -> bool {
+pub(crate) fn fits(found: &Status, file: &FileMetadata) -> bool {
     found.kind == FileType::RegularFile
         && found.size == file.size
         && is_same_time(found.mtime, file.mtime)
 }
 
-/// Peers older than protocol 31 send whole seconds.
+/// Peers before protocol 31 send whole seconds.
 fn is_same_time(arrived: Time, wanted: i64) -> bool {
     arrived.seconds == wanted.div_euclid(SECOND)
         && (arrived.nanoseconds == 0 || i64::from(arrived.nanoseconds) == wanted.rem_euclid(SECOND))

@@ -1,4 +1,4 @@
-//! Setting owner, mode and time of one entry: in this order, and only those that differ.
+//! Sets owner, mode and time of one entry, in this order, and only those that differ.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -8,44 +8,44 @@ use rustix::fs::FileType;
 use super::call::{self, Outcome, Status, Time};
 use super::change::{self, LEAVE};
 
-/// Those bits that chown(2) clears.
+/// The mode bits that chown(2) clears.
 const SET_ID: u32 = 0o6000;
-/// Who owns a file may read it.
+/// The permission of the owner to read.
 const OWNER_READS: u32 = 0o400;
 const SECOND: i64 = 1_000_000_000;
 
-/// What an entry is to have.
+/// The attributes to set.
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes {
-    /// None: the owner stays.
+    /// The user; `None` to keep it.
     pub user: Option<u32>,
-    /// None: the group stays.
+    /// The group; `None` to keep it.
     pub group: Option<u32>,
-    /// Permission bits with setuid, setgid and sticky.
+    /// The permission bits with setuid, setgid and sticky.
     pub mode: Mode,
-    /// Nanoseconds since the epoch.
+    /// The time in nanoseconds since the epoch.
     pub mtime: i64,
 }
 
-/// Which mode an entry is to have.
+/// The mode to set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// This one.
+    /// Exactly this mode.
     Exact(u32),
-    /// This one less the umask if it is made anew, else the one that it has.
+    /// This mode less the umask for a new entry; an existing one keeps its mode.
     Kept(u32),
 }
 
-/// Which entry it is about.
+/// The entry to change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Of<'a> {
-    /// An inode, by any handle of it.
+    /// An inode, by any handle.
     Inode(BorrowedFd<'a>),
-    /// A file that is open to be read or written.
+    /// A file that is open for reading or writing.
     Open(BorrowedFd<'a>),
-    /// A path below a directory where nobody else can change names; no symlink is on the way.
+    /// A path below a private directory, without symlinks.
     Own(BorrowedFd<'a>, &'a [u8]),
-    /// A name in any directory; a symlink stands for itself.
+    /// A name in any directory; a symlink itself, not its target.
     Name(BorrowedFd<'a>, &'a [u8]),
 }
 
@@ -54,33 +54,33 @@ impl Attributes {
         time_of(self.mtime)
     }
 
-    /// Sets all of a file or directory that now has this `status`.
+    /// Set all attributes of a file or directory with this `status`.
     pub(crate) fn set(&self, of: Of<'_>, status: &Status) -> Outcome<()> {
         let chowned = self.set_owner(of, status)?;
         self.set_mode(of, status, chowned)?;
         self.set_time(of, status)
     }
 
-    /// Sets all of an open staged file; false if they are left to whoever publishes it.  What fails
-    /// here fails there as well, and is told there.
+    /// Set all attributes of an open staged file; false if publishing has to set them.  An error
+    /// here would occur there as well, and is reported there.
     pub(crate) fn finish(&self, file: BorrowedFd<'_>, status: &Status) -> bool {
         self.may_finish() && self.set(Of::Open(file), status).is_ok()
     }
 
-    /// Whether a staged file can get them before it is known what is published.
+    /// Return true if a staged file can get them before it is known what is published.
     pub(crate) fn may_finish(&self) -> bool {
-        // What a new file has that keeps another's mode depends on what is published before it, and
-        // what its owner may not read cannot be the source of a twin.
+        // A kept mode of a replaced file depends on earlier publications, and a file that its owner
+        // cannot read cannot be the source of a twin.
         matches!(self.mode, Mode::Exact(mode) if mode & OWNER_READS != 0)
     }
 
-    /// Sets all that a symlink has: on Linux it has no mode of its own.
+    /// Set all attributes of a symlink: on Linux it has no mode of its own.
     pub(crate) fn set_of_symlink(&self, of: Of<'_>, status: &Status) -> Outcome<()> {
         self.set_owner(of, status)?;
         self.set_time(of, status)
     }
 
-    /// Sets owner and group; whether they differed.
+    /// Set owner and group; true if they differed.
     pub(crate) fn set_owner(&self, of: Of<'_>, status: &Status) -> Outcome<bool> {
         if self.has_owner(status) {
             return Ok(false);
@@ -96,7 +96,7 @@ impl Attributes {
         Ok(true)
     }
 
-    /// Sets the mode, after the owner: chown(2) clears setuid and setgid.
+    /// Set the mode, after the owner: chown(2) clears setuid and setgid.
     pub(crate) fn set_mode(&self, of: Of<'_>, status: &Status, chowned: bool) -> Outcome<()> {
         let Mode::Exact(mode) = self.mode else {
             return Ok(());
@@ -134,7 +134,7 @@ impl Attributes {
             && self.group.is_none_or(|group| group == status.group)
     }
 
-    /// Whether a file with this status has all of them.
+    /// Return true if a file with this status has all of them.
     pub(crate) fn are_of(&self, status: &Status) -> bool {
         let mut time = self.time();
         if status.mtime.nanoseconds == 0 {
@@ -151,7 +151,7 @@ impl Attributes {
     }
 }
 
-/// A time in nanoseconds since the epoch as the kernel has it.
+/// Convert nanoseconds since the epoch to a time of the kernel.
 pub(crate) fn time_of(nanoseconds: i64) -> Time {
     Time {
         seconds: nanoseconds.div_euclid(SECOND),

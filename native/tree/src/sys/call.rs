@@ -1,6 +1,6 @@
-//! Each system call that reads, once, with its retries.
+//! The system calls that read, with their retries.
 //!
-//! A signal may land on any thread, and rustix does not try again by itself.
+//! A signal may arrive on any thread, and rustix does not retry by itself.
 
 #![expect(clippy::disallowed_methods, reason = "the one door to what reads")]
 
@@ -16,19 +16,19 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-/// How often is tried again what a concurrent rename or a signal may interrupt.
+/// The attempts of a call that a concurrent rename or a signal may interrupt.
 const ATTEMPTS: usize = 16;
 
-/// Events that are taken at once.
+/// The most events of one reading.
 const FLOOD: usize = 1 << 16;
 
-/// How a directory is opened to be read.
+/// The flags to open a directory for reading.
 pub(crate) const TO_READ: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// How a directory is opened to go further down.
+/// The flags to open a directory for lookups.
 pub(crate) const TO_PASS: OFlags = OFlags::PATH
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
@@ -46,8 +46,8 @@ const FIELDS: StatxFlags = StatxFlags::TYPE
     .union(StatxFlags::BLOCKS)
     .union(StatxFlags::MNT_ID);
 
-/// What changes a directory, what it holds, and the files in it; also while they are written, so
-/// that they are not taken for complete.
+/// The events of a directory, its entries and the files in it; also during writes, so
+/// that files are not taken for complete.
 const WATCHED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVE)
@@ -60,38 +60,38 @@ const WATCHED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::ONLYDIR);
 
 const DEFAULT_ACL: &str = "system.posix_acl_default";
-/// Bytes of the longest value of an extended attribute (`XATTR_SIZE_MAX`).
+/// The longest value in bytes of an extended attribute (`XATTR_SIZE_MAX`).
 const ACL_MOST: usize = 64 << 10;
 
-/// What one call gives.
+/// The result of a call.
 pub(crate) type Outcome<T> = Result<T, Errno>;
 
-/// A name as the kernel takes it.
+/// Convert a name for the kernel.
 pub(crate) fn terminated(name: &[u8]) -> Outcome<CString> {
     CString::new(name).map_err(|_| Errno::INVAL)
 }
 
-/// A time as the kernel gives it: seconds, floored, and nanoseconds from there.
+/// A time as the kernel reports it: seconds, rounded down, and nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Time {
     pub(crate) seconds: i64,
     pub(crate) nanoseconds: u32,
 }
 
-/// What statx says of one entry.
+/// The status of an entry (statx(2)).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Status {
     pub(crate) kind: FileType,
     pub(crate) mode: u32,
     pub(crate) device: u64,
-    /// The mount; 0: not known, before Linux 5.8.
+    /// The mount id; 0 if unknown, before Linux 5.8.
     pub(crate) mount: u64,
     pub(crate) inode: u64,
     pub(crate) links: u32,
     pub(crate) user: u32,
     pub(crate) group: u32,
     pub(crate) size: u64,
-    /// Units of 512 bytes that are allocated.
+    /// The number of allocated units of 512 bytes.
     pub(crate) blocks: u64,
     pub(crate) mtime: Time,
     pub(crate) ctime: Time,
@@ -107,32 +107,33 @@ pub(crate) fn again<T>(also: Errno, mut call: impl FnMut() -> Outcome<T>) -> Out
     call()
 }
 
-/// Opens the directory that a person named; this one may be a symlink.
+/// Open a directory that a person named, which may be a symlink.
 pub(crate) fn open_root(path: &[u8]) -> Outcome<OwnedFd> {
     let flags = TO_READ.difference(OFlags::NOFOLLOW);
     again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
 }
 
-/// Opens the directory that the caller made or owns; this one may not be a symlink.
+/// Open a directory that the caller made or owns, which may not be a symlink.
 pub(crate) fn open_folder(path: &[u8]) -> Outcome<OwnedFd> {
     again(Errno::INTR, || {
         rustix::fs::open(path, TO_READ, Mode::empty())
     })
 }
 
-/// How a path below a root is looked up in one call.
+/// The flags of a lookup below a root in one call.
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_MAGICLINKS);
 
-/// Opens the directory `path` below `root` in one call, with no symlink on the way.
+/// Open the directory `path` below `root` in one call, without following symlinks.
 pub(crate) fn open_beneath(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Outcome<OwnedFd> {
     again(Errno::AGAIN, || {
         rustix::fs::openat2(root, path, flags, Mode::empty(), BENEATH)
     })
 }
 
-/// The same to go further down, and with no mount on the way.
+/// Open the directory `path` below `root` for lookups, without following symlinks or crossing
+/// mounts.
 pub(crate) fn pass_within(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
     let how = BENEATH.union(ResolveFlags::NO_XDEV);
     again(Errno::AGAIN, || {
@@ -140,27 +141,27 @@ pub(crate) fn pass_within(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd>
     })
 }
 
-/// Opens the directory `name` right here, to be read.
+/// Open the directory `name` of `from` for reading.
 pub(crate) fn open_here(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     again(Errno::INTR, || {
         rustix::fs::openat(from, name, TO_READ, Mode::empty())
     })
 }
 
-/// Opens the directory `name` right here, to go further down.
+/// Open the directory `name` of `from` for lookups.
 pub(crate) fn step(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     again(Errno::INTR, || {
         rustix::fs::openat(from, name, TO_PASS, Mode::empty())
     })
 }
 
-/// Opens a file of our own, to be read.
+/// Open a private file for reading.
 pub(crate) fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
 }
 
-/// Opens what this process has open as `number` once more, to be read.
+/// Reopen the file that this process has open as `number`, for reading.
 pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
     let path = format!("/proc/self/fd/{number}");
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -169,7 +170,7 @@ pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
     })
 }
 
-/// Opens the file `name` right here, to be read; what is no regular file keeps nobody waiting.
+/// Open the file `name` of `from` for reading; never blocks on other types.
 pub(crate) fn open_file_at(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     let quiet = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | quiet;
@@ -178,7 +179,7 @@ pub(crate) fn open_file_at(from: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd
     })
 }
 
-/// Opens whatever `name` is, without a right to read it and without an effect on it.
+/// Open an entry of any type, without permission to read it and without an effect on it.
 pub(crate) fn open_inode(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     again(Errno::INTR, || {
@@ -186,12 +187,12 @@ pub(crate) fn open_inode(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<Owne
     })
 }
 
-/// Reads what stands at `offset`, as much as there is at once; how much that was.
+/// Read the bytes at `offset` once; returns their number.
 pub(crate) fn read_at(file: BorrowedFd<'_>, offset: u64, room: &mut [u8]) -> Outcome<usize> {
     again(Errno::INTR, || rustix::io::pread(file, &mut *room, offset))
 }
 
-/// Fills all of `room` with what stands at `offset`; a file that ends before is an error.
+/// Fill all of `room` with the bytes at `offset`; a file that ends before is an error.
 pub(crate) fn read_all_at(
     file: BorrowedFd<'_>,
     mut offset: u64,
@@ -208,8 +209,8 @@ pub(crate) fn read_all_at(
     Ok(())
 }
 
-/// Where from `range.start` on there is data in a file; None: from there on there are holes.  Where
-/// the file system knows no holes, all is data.
+/// Return the next range of data in a range of a file; `None` if only holes follow.  Without
+/// support of the file system, everything is data.
 pub(crate) fn next_data(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<Option<Range<u64>>> {
     let begin = match rustix::fs::seek(file, SeekFrom::Data(range.start)) {
         Ok(begin) if begin < range.end => begin,
@@ -221,25 +222,26 @@ pub(crate) fn next_data(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<Opti
     Ok(Some(begin..end.min(range.end)))
 }
 
-/// What an open file or directory is.
+/// Return the status of an open file or directory.
 pub(crate) fn status(of: BorrowedFd<'_>) -> Outcome<Status> {
     statx(of, c"", AtFlags::EMPTY_PATH)
 }
 
-/// Return what an open file or directory is, and when it was made if the file system says so.
+/// Return the status of an open file or directory, and its time of birth if the file system reports
+/// it.
 pub(crate) fn status_with_birth(of: BorrowedFd<'_>) -> Outcome<(Status, Option<Time>)> {
     statx_with_birth(of, c"", AtFlags::EMPTY_PATH)
 }
 
-/// Flags of a look at the entry of a directory: it opens nothing, and a symlink stands for itself.
+/// The flags to examine an entry: it is not opened, and a symlink not followed.
 const TO_LOOK: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
 
-/// Return what the entry `name` of a directory is.
+/// Return the status of the entry `name` of a directory.
 pub(crate) fn status_at(directory: BorrowedFd<'_>, name: impl Arg + Copy) -> Outcome<Status> {
     statx(directory, name, TO_LOOK)
 }
 
-/// Return what the entry `name` of a directory is, and when it was made if the file system says so.
+/// Return the status of the entry `name` of a directory, and its time of birth if reported.
 pub(crate) fn status_with_birth_at(
     directory: BorrowedFd<'_>,
     name: &[u8],
@@ -247,7 +249,7 @@ pub(crate) fn status_with_birth_at(
     statx_with_birth(directory, name, TO_LOOK)
 }
 
-/// Type and id of the file system of an open file or directory; an id of 0 says nothing.
+/// Return type and id of the file system of an open file or directory; an id of 0 is unknown.
 pub(crate) fn file_system(of: BorrowedFd<'_>) -> Outcome<(u64, u64)> {
     let kind = again(Errno::INTR, || rustix::fs::fstatfs(of))?.f_type;
     let id = again(Errno::INTR, || rustix::fs::fstatvfs(of))?.f_fsid;
@@ -255,7 +257,8 @@ pub(crate) fn file_system(of: BorrowedFd<'_>) -> Outcome<(u64, u64)> {
 }
 
 fn statx(from: BorrowedFd<'_>, name: impl Arg + Copy, flags: AtFlags) -> Outcome<Status> {
-    again(Errno::INTR, || rustix::fs::statx(from, name, flags, FIELDS)).map(|found| told(&found))
+    again(Errno::INTR, || rustix::fs::statx(from, name, flags, FIELDS))
+        .map(|found| as_status(&found))
 }
 
 fn statx_with_birth(
@@ -264,12 +267,15 @@ fn statx_with_birth(
     flags: AtFlags,
 ) -> Outcome<(Status, Option<Time>)> {
     let fields = FIELDS.union(StatxFlags::BTIME);
-    let found = again(Errno::INTR, || rustix::fs::statx(from, name, flags, fields))?;
-    let is_told = found.stx_mask & StatxFlags::BTIME.bits() != 0;
-    Ok((told(&found), is_told.then(|| time(found.stx_btime))))
+    let fields_read = again(Errno::INTR, || rustix::fs::statx(from, name, flags, fields))?;
+    let is_told = fields_read.stx_mask & StatxFlags::BTIME.bits() != 0;
+    Ok((
+        as_status(&fields_read),
+        is_told.then(|| time(fields_read.stx_btime)),
+    ))
 }
 
-fn told(found: &Statx) -> Status {
+fn as_status(found: &Statx) -> Status {
     let mode = u32::from(found.stx_mode);
     Status {
         kind: FileType::from_raw_mode(mode),
@@ -294,7 +300,7 @@ fn time(found: StatxTimestamp) -> Time {
     }
 }
 
-/// The ACL that an opened directory hands down to what is made in it; empty: none.
+/// Return the default ACL of an open directory, which may be empty.
 pub(crate) fn default_acl(of: BorrowedFd<'_>) -> Outcome<Vec<u8>> {
     let path = handle_path(of);
     let mut room = vec![0; ACL_MOST];
@@ -309,12 +315,12 @@ pub(crate) fn default_acl(of: BorrowedFd<'_>) -> Outcome<Vec<u8>> {
     Ok(room)
 }
 
-/// A path of the opened inode (proc(5)).
+/// Return a path of the opened inode (proc(5)).
 pub(crate) fn handle_path(of: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", of.as_raw_fd())
 }
 
-/// Where the symlink `name` of a directory leads, as far as `room` goes.
+/// Return the target of the symlink `name` of a directory, truncated to `room`.
 pub(crate) fn read_link<'a>(
     directory: BorrowedFd<'_>,
     name: impl Arg,
@@ -323,17 +329,17 @@ pub(crate) fn read_link<'a>(
     rustix::fs::readlinkat_raw(directory, name, room).map(|(target, _)| &*target)
 }
 
-/// Begins to read a directory again.
+/// Rewind an open directory.
 pub(crate) fn rewind(directory: BorrowedFd<'_>) -> Outcome<()> {
     rustix::fs::seek(directory, SeekFrom::Start(0)).map(|_| ())
 }
 
-/// A queue of what happens in directories that are watched; reading it never blocks.
+/// Make a queue of events of watched directories; reading it never blocks.
 pub(crate) fn watching() -> Outcome<OwnedFd> {
     inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)
 }
 
-/// Watches an open directory; returns the number by which the queue calls it.
+/// Watch an open directory; returns its number in the queue.
 pub(crate) fn watch(queue: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Outcome<i32> {
     let path = handle_path(directory);
     again(Errno::INTR, || {
@@ -341,14 +347,14 @@ pub(crate) fn watch(queue: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Outcome
     })
 }
 
-/// Ends the watch of that number.
+/// End the watch with this number.
 pub(crate) fn unwatch(queue: BorrowedFd<'_>, number: i32) {
     // It may have ended by itself.
     let _ = inotify::remove_watch(queue, number);
 }
 
-/// Calls `each` with the number, the kind and the name of each event that is there; a flood that
-/// does not end is left after [`FLOOD`] of them.
+/// Call `each` with the number, the kind and the name of each present event; stops after [`FLOOD`]
+/// of them.
 pub(crate) fn read_events(
     queue: BorrowedFd<'_>,
     room: &mut [MaybeUninit<u8>],
@@ -371,7 +377,7 @@ pub(crate) fn read_events(
     Ok(())
 }
 
-/// Calls `each` with name and type of all entries but "." and "..".
+/// Call `each` with name and type of all entries except "." and "..".
 pub(crate) fn read_names(
     directory: BorrowedFd<'_>,
     room: &mut [MaybeUninit<u8>],

@@ -1,7 +1,7 @@
-//! Each system call that changes a file, once.  Nothing else in the workspace changes one.
+//! The system calls that change files.  Nothing else in the workspace changes one.
 //!
-//! Rule to keep: these are called by one thread, in the order of its plan; only what is new in a
-//! folder of the staging area may be made by several (`stage`), and any may write all to disk.
+//! Rule to keep: one thread makes these calls, in the order of its plan.  Several threads may only
+//! make new entries in a folder of the staging area (`stage`), and write everything to disk.
 
 #![expect(clippy::disallowed_methods, reason = "the one door to what changes")]
 
@@ -16,15 +16,15 @@ use rustix::io::Errno;
 
 use super::call::{self, Outcome, Time, again, handle_path};
 
-/// Stands for "leave it as it is", for users and groups alike.
+/// The id that leaves a user or group unchanged.
 pub(crate) const LEAVE: u32 = u32::MAX;
 
-/// Makes an empty file that only its owner may open; it must not exist.
+/// Make an empty file that only its owner may open; it must not exist.
 pub(crate) fn make_file(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<OwnedFd> {
     make_file_with(directory, name, 0o600)
 }
 
-/// The same with the permission bits of `mode`, less the umask.
+/// Make an empty file with the permission bits of `mode`, less the umask; it must not exist.
 pub(crate) fn make_file_with(
     directory: BorrowedFd<'_>,
     name: &[u8],
@@ -36,7 +36,7 @@ pub(crate) fn make_file_with(
     })
 }
 
-/// Opens a file of our own that this process has open as `number` once more, to be written.
+/// Reopen a private file that this process has open as `number`, for writing.
 pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
     let path = format!("/proc/self/fd/{number}");
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
@@ -45,13 +45,13 @@ pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
     })
 }
 
-/// Opens a file of our own, to be written.
+/// Open a private file for writing.
 pub(crate) fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
 }
 
-/// Writes all of `bytes` where the file stands.
+/// Write all of `bytes` at the current position of the file.
 pub(crate) fn write(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Outcome<()> {
     while !bytes.is_empty() {
         let written = again(Errno::INTR, || rustix::io::write(file, bytes))?;
@@ -63,7 +63,7 @@ pub(crate) fn write(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Outcome<()> {
     Ok(())
 }
 
-/// Writes all of `bytes` from `offset` on.
+/// Write all of `bytes` at `offset`.
 pub(crate) fn write_at(file: BorrowedFd<'_>, mut offset: u64, mut bytes: &[u8]) -> Outcome<()> {
     while !bytes.is_empty() {
         let written = again(Errno::INTR, || rustix::io::pwrite(file, bytes, offset))?;
@@ -76,12 +76,12 @@ pub(crate) fn write_at(file: BorrowedFd<'_>, mut offset: u64, mut bytes: &[u8]) 
     Ok(())
 }
 
-/// Lets the empty file `target` share all blocks of `source`, where the file system can do this.
+/// Share all blocks of `source` with the empty file `target`, if the file system can.
 pub(crate) fn clone(target: BorrowedFd<'_>, source: BorrowedFd<'_>) -> Outcome<()> {
     again(Errno::INTR, || rustix::fs::ioctl_ficlone(target, source))
 }
 
-/// Gives `target` the bytes of `source` in `range`, at the same place; no matter how.
+/// Copy the bytes of `source` in `range` to the same offset of `target`, by any means.
 pub(crate) fn copy_range(
     target: BorrowedFd<'_>,
     source: BorrowedFd<'_>,
@@ -96,16 +96,17 @@ pub(crate) fn copy_range(
         match copied {
             Ok(bytes) if bytes > 0 => {}
             Err(errno) if !cannot_copy(errno) => return Err(errno),
-            // Nothing may be the kernel's answer where the source was not cut at all.
+            // The kernel may copy nothing although the source was not truncated.
             _ => return copy_by_hand(target, source, from..range.end),
         }
     }
     Ok(())
 }
 
-/// True if an error of `copy_file_range(2)` does not tell that a read and a write would fail, too.
+/// Return true if a read and a write may succeed after an error of `copy_file_range(2)`.
 ///
-/// The errors after which `std::io::copy` falls back: of file systems, old kernels and seccomp.
+/// These are the errors after which `std::io::copy` falls back: of file systems, old kernels and
+/// seccomp.
 fn cannot_copy(errno: Errno) -> bool {
     let is_refused = matches!(errno, Errno::PERM | Errno::BADF | Errno::OVERFLOW);
     lacks(errno) || errno == Errno::XDEV || is_refused
@@ -125,7 +126,7 @@ fn copy_by_hand(target: BorrowedFd<'_>, source: BorrowedFd<'_>, range: Range<u64
     Ok(())
 }
 
-/// Makes a hole, or writes zeros where the file system makes none.
+/// Make a hole, or write zeros if the file system cannot.
 pub(crate) fn clear_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
     let size = range.end - range.start;
     let flags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
@@ -138,9 +139,9 @@ pub(crate) fn clear_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()
     }
 }
 
-/// Reserve the blocks of a range, without a change of the file's size or content.
+/// Reserve the blocks of a range, without changing the file's size or content.
 ///
-/// Does nothing where the file system cannot reserve any.
+/// Does nothing if the file system cannot reserve blocks.
 pub(crate) fn reserve_range(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
     let size = range.end - range.start;
     let reserved = again(Errno::INTR, || {
@@ -164,7 +165,7 @@ fn write_zeros(file: BorrowedFd<'_>, range: Range<u64>) -> Outcome<()> {
     Ok(())
 }
 
-/// Makes an empty directory that only its owner may enter.
+/// Make an empty directory that only its owner may enter.
 pub(crate) fn make_directory(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
     rustix::fs::mkdirat(directory, name, Mode::RWXU)
 }
@@ -173,7 +174,7 @@ pub(crate) fn make_symlink(directory: BorrowedFd<'_>, name: &[u8], target: &[u8]
     rustix::fs::symlinkat(target, directory, name)
 }
 
-/// Gives the file `leader` of the directory `from` one more name.
+/// Make another name of the file `leader` of the directory `from`.
 pub(crate) fn make_link(
     from: BorrowedFd<'_>,
     leader: &[u8],
@@ -183,7 +184,7 @@ pub(crate) fn make_link(
     rustix::fs::linkat(from, leader, directory, name, AtFlags::empty())
 }
 
-/// Gives a file, opened without a right to read it, one more name.
+/// Make another name of a file that was opened without permission to read it.
 pub(crate) fn make_link_by_path(
     leader: BorrowedFd<'_>,
     directory: BorrowedFd<'_>,
@@ -201,12 +202,12 @@ pub(crate) fn set_mode(of: BorrowedFd<'_>, mode: u32) -> Outcome<()> {
     rustix::fs::fchmod(of, Mode::from_raw_mode(mode))
 }
 
-/// Of an inode that was opened without a right to read it, which fchmod(2) refuses.
+/// Set the mode of an inode that was opened without permission to read it, which fchmod(2) refuses.
 pub(crate) fn set_mode_by_path(of: BorrowedFd<'_>, mode: u32) -> Outcome<()> {
     rustix::fs::chmod(handle_path(of), Mode::from_raw_mode(mode))
 }
 
-/// Of the entry `name`; follows a symlink, so only where nobody else can put one.
+/// Set the mode of the entry `name`; follows a symlink, so only for private directories.
 pub(crate) fn set_mode_at(directory: BorrowedFd<'_>, name: &[u8], mode: u32) -> Outcome<()> {
     rustix::fs::chmodat(directory, name, Mode::from_raw_mode(mode), AtFlags::empty())
 }
@@ -215,12 +216,12 @@ pub(crate) fn set_owner(of: BorrowedFd<'_>, user: u32, group: u32) -> Outcome<()
     rustix::fs::fchown(of, uid(user), gid(group))
 }
 
-/// Of an inode that was opened without a right to read it.
+/// Set the owner of an inode that was opened without permission to read it.
 pub(crate) fn set_owner_by_path(of: BorrowedFd<'_>, user: u32, group: u32) -> Outcome<()> {
     rustix::fs::chown(handle_path(of), uid(user), gid(group))
 }
 
-/// Of the entry `name`; a symlink stands for itself.
+/// Set the owner of the entry `name`, of a symlink itself.
 pub(crate) fn set_owner_at(
     directory: BorrowedFd<'_>,
     name: &[u8],
@@ -235,12 +236,12 @@ pub(crate) fn set_mtime(of: BorrowedFd<'_>, mtime: Time) -> Outcome<()> {
     rustix::fs::futimens(of, &timestamps(mtime))
 }
 
-/// Of an inode that was opened without a right to read it.
+/// Set the time of an inode that was opened without permission to read it.
 pub(crate) fn set_mtime_by_path(of: BorrowedFd<'_>, mtime: Time) -> Outcome<()> {
     rustix::fs::utimensat(CWD, handle_path(of), &timestamps(mtime), AtFlags::empty())
 }
 
-/// Of the entry `name`; a symlink stands for itself.
+/// Set the time of the entry `name`, of a symlink itself.
 pub(crate) fn set_mtime_at(directory: BorrowedFd<'_>, name: &[u8], mtime: Time) -> Outcome<()> {
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     rustix::fs::utimensat(directory, name, &timestamps(mtime), flags)
@@ -253,10 +254,10 @@ pub(crate) fn rename(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
     rustix::fs::renameat(from.0, from.1, to.0, to.1)
 }
 
-/// Renames; `EXIST` where something has the new name already.
+/// Rename an entry; `EXIST` if the new name is taken.
 ///
-/// Where kernel or file system cannot refuse that, it is looked first: a name that appears after
-/// the look is replaced.
+/// If kernel or file system cannot refuse that, the name is checked first; a name that appears
+/// after the check is replaced.
 pub(crate) fn rename_to_nothing(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
     match rename_noreplace(from, to) {
         Err(errno) if lacks(errno) => {}
@@ -269,12 +270,12 @@ pub(crate) fn rename_to_nothing(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
     }
 }
 
-/// The same without a stand-in.
+/// Rename an entry; `EXIST` if the new name is taken, and an error if that cannot be refused.
 pub(crate) fn rename_noreplace(from: Place<'_>, to: Place<'_>) -> Outcome<()> {
     rustix::fs::renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE)
 }
 
-/// Whether an error says that the call or its flag is not known here.
+/// Return true if an error means that the call or its flag is not supported.
 pub(crate) fn lacks(errno: Errno) -> bool {
     matches!(errno, Errno::NOSYS | Errno::INVAL | Errno::NOTSUP)
 }
@@ -283,22 +284,22 @@ pub(crate) fn exchange(one: Place<'_>, other: Place<'_>) -> Outcome<()> {
     rustix::fs::renameat_with(one.0, one.1, other.0, other.1, RenameFlags::EXCHANGE)
 }
 
-/// Removes what is no directory.
+/// Remove an entry that is not a directory.
 pub(crate) fn unlink(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
     rustix::fs::unlinkat(directory, name, AtFlags::empty())
 }
 
-/// Removes an empty directory.
+/// Remove an empty directory.
 pub(crate) fn remove_directory(directory: BorrowedFd<'_>, name: &[u8]) -> Outcome<()> {
     rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)
 }
 
-/// Writes a file, or the names in a directory, and its attributes, to disk.
+/// Write a file or directory, with its attributes, to disk.
 pub(crate) fn sync(of: BorrowedFd<'_>) -> Outcome<()> {
     again(Errno::INTR, || rustix::fs::fsync(of))
 }
 
-/// Writes all changes of the file system of an open file to disk.
+/// Write all changes of the file system of an open file to disk.
 pub(crate) fn sync_file_system(of: BorrowedFd<'_>) -> Outcome<()> {
     again(Errno::INTR, || rustix::fs::syncfs(of))
 }
@@ -311,7 +312,7 @@ fn gid(number: u32) -> Option<Gid> {
     (number != LEAVE).then(|| Gid::from_raw(number))
 }
 
-/// Both times, as rsync gives them: file systems of libfuse 2 set none if one is omitted.
+/// Return both times, as rsync sets them: file systems of libfuse 2 set none if one is omitted.
 fn timestamps(mtime: Time) -> Timestamps {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.unwrap_or_default(); // a clock before 1970
@@ -354,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_range_is_copied_where_the_kernel_copies_nothing() {
-        // Files of procfs have no size, for which copy_file_range(2) copies no byte.
+        // Files of procfs have size 0, for which copy_file_range(2) copies nothing.
         let folder = Folder::new();
         folder.write("target", b"");
         let proc = call::open_root(b"/proc/self").unwrap();

@@ -1,20 +1,21 @@
-//! What was tried, on which path, and what the kernel said.
+//! The errors of system calls: operation, path and errno.
 
 pub use rustix::io::Errno;
 
-/// A long call could not go on.  Facts only: Python says what they mean and what to do about them.
+/// An error of a long call.  Python adds its meaning and a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    /// What was tried, as a verb: "open".
+    // prose: each crate has one
+    /// The operation, as a verb: "open".
     pub doing: &'static str,
-    /// On which path.
+    /// The path.
     pub path: Vec<u8>,
-    /// What the kernel said; `NOMEM` also where memory was asked for and not there.
+    /// The errno; `NOMEM` also if an allocation failed.
     pub errno: Errno,
 }
 
-/// What a long call gives.
-pub type Result<T> = std::result::Result<T, Error>;
+/// The result of a long call.
+pub type Result<T> = std::result::Result<T, Error>; // prose: each crate has one
 
 impl Error {
     pub(crate) fn new(doing: &'static str, path: &[u8], errno: Errno) -> Self {
@@ -26,7 +27,7 @@ impl Error {
     }
 }
 
-/// True if this process or the machine lacks memory or handles, and no file is at fault.
+/// Return true if the process or the machine lacks memory or handles, and no file is at fault.
 pub fn is_shortage(errno: Errno) -> bool {
     matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM)
 }

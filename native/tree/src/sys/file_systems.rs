@@ -1,8 +1,8 @@
-//! Numbers for file systems that stay the same when they are mounted again.
+//! Numbers for file systems that survive a remount.
 //!
-//! The kernel numbers many of them in the order in which they are mounted (btrfs, ZFS, NFS, overlayfs,
-//! device-mapper), so its number says nothing after a boot.  A file system is proved by its own id
-//! where that is made from a UUID, else by inode and time of birth of its root.
+//! The kernel numbers many of them in the order in which they are mounted (btrfs, ZFS, NFS,
+//! overlayfs, device-mapper), so its number is useless after a boot.  A file system is identified
+//! by its own id if that is made from a UUID, otherwise by inode and time of birth of its root.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,30 +12,30 @@ use blake3::Hasher;
 
 use super::call::{self, Outcome, Status, Time};
 
-/// Types whose file system id (statfs(2)) is made from a UUID, or from what serves as one: ext2 to
-/// ext4, btrfs, bcachefs, ZFS, `CephFS`.  That of others is the number of a device or random.
+/// The types whose file system id (statfs(2)) is made from a UUID, or an equivalent: ext2 to
+/// ext4, btrfs, bcachefs, ZFS, `CephFS`.  The id of others is a device number or random.
 const WITH_OWN_ID: [u64; 5] = [0xef53, 0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1, 0x00c3_6400];
-/// NFS tells no time of birth in most versions; the inode of its root has to do.
+/// NFS, which reports no time of birth in most versions; the inode of its root has to suffice.
 const NFS: u64 = 0x6969;
-/// Set in each of these numbers, and in none of the kernel's.
+/// A bit that is set in each of these numbers, and in none of the kernel's.
 const OWN: u64 = 1 << 63;
-/// Directories between a directory and the root of its file system.
+/// The most directories between a directory and the root of its file system.
 const MOST_STEPS: usize = 4096;
 
-/// The numbers of the file systems that were met so far, by mount and by the kernel's number.
+/// The numbers of the file systems so far, by mount and by the kernel's number.
 #[derive(Debug, Default)]
 pub(crate) struct FileSystems(Mutex<HashMap<(u64, u64), u64>>);
 
 impl FileSystems {
-    /// The number of the file system of an open directory; 0 if only the kernel's is known.
+    /// Return the number of the file system of an open directory; 0 if only the kernel's is known.
     pub(crate) fn number(&self, directory: BorrowedFd<'_>, status: &Status) -> u64 {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = known.entry((status.mount, status.device));
+        let mut numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = numbers.entry((status.mount, status.device));
         *number.or_insert_with(|| prove(directory, status).unwrap_or_default())
     }
 }
 
-/// The proof of a file system, as a number; an error or 0 if there is none.
+/// Return the identity of a file system as a number; an error or 0 if it has none.
 fn prove(directory: BorrowedFd<'_>, status: &Status) -> Outcome<u64> {
     let (kind, id) = call::file_system(directory)?;
     if WITH_OWN_ID.contains(&kind) && id != 0 {
@@ -55,7 +55,7 @@ fn prove(directory: BorrowedFd<'_>, status: &Status) -> Outcome<u64> {
     })
 }
 
-/// Some file systems say 1970 for what they do not know.
+/// Some file systems report 1970 for an unknown time.
 fn is_told(birth: &Time) -> bool {
     birth.seconds != 0 || birth.nanoseconds != 0
 }
@@ -70,20 +70,20 @@ fn number(parts: [u64; 4]) -> u64 {
     OWN | first.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// The highest directory of the same file system, as seen from this one.
+/// Return the highest directory of the same file system, as seen from this one.
 ///
-/// A bind mount of a part of it is passed: whether there is one depends on the namespace of the
+/// Bind mounts of parts of it are crossed: whether there are any depends on the namespace of the
 /// process.
 fn root(directory: BorrowedFd<'_>, status: &Status) -> Outcome<OwnedFd> {
     let mut top = call::step(directory, b".")?;
     let mut inode = status.inode;
     for _ in 0..MOST_STEPS {
         let above = call::step(top.as_fd(), b"..")?;
-        let found = call::status(above.as_fd())?;
-        if found.device != status.device || found.inode == inode {
+        let status_above = call::status(above.as_fd())?;
+        if status_above.device != status.device || status_above.inode == inode {
             break;
         }
-        (top, inode) = (above, found.inode);
+        (top, inode) = (above, status_above.inode);
     }
     Ok(top)
 }
@@ -95,16 +95,16 @@ mod tests {
     #[test]
     fn every_part_makes_another_number_and_none_is_one_of_the_kernel() {
         let parts = [1, 2, 3, 4];
-        let mut seen = vec![number(parts)];
+        let mut numbers = vec![number(parts)];
         for changed in 0..parts.len() {
             let mut other = parts;
             other[changed] += 1;
-            seen.push(number(other));
+            numbers.push(number(other));
         }
-        assert!(seen.iter().all(|number| number & OWN != 0));
-        seen.sort_unstable();
-        seen.dedup();
-        assert_eq!(seen.len(), 1 + parts.len());
+        assert!(numbers.iter().all(|number| number & OWN != 0));
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), 1 + parts.len());
     }
 
     #[test]

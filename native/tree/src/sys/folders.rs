@@ -1,10 +1,11 @@
-//! The open directories of a tree that is worked in: a few are kept.
+//! Caches open directories of a tree that is changed.
 //!
-//! No component that is a symlink is followed, and no mount is entered (`XDEV`), so a handle is
-//! always one of a directory below the root, and of its own mount.  Rule to keep: whoever renames or removes a directory calls `forget`.
+//! No symlink is followed, and no mount is entered (`XDEV`), so a handle is
+//! always that of a directory below the root, and of its own mount.  Rule to keep: a caller that
+//! renames or removes a directory calls `forget`.
 //!
-//! A directory of this user without u+rwx (mode 0555, as many mirrors have them) gets these rights
-//! when they are needed; `restore_modes` takes them back.
+//! A directory of this user without u+rwx (mode 0555, as in many mirrors) gets these rights
+//! when needed; `restore_modes` reverts this.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -19,7 +20,7 @@ use super::change;
 use super::handle::Root;
 use super::stop::Stop;
 
-/// How many handles are kept; callers use only a few at a time.
+/// The most handles that are kept; callers use only a few at a time.
 const CAPACITY: usize = 128;
 
 const OWNER_MAY_ALL: u32 = 0o700;
@@ -29,15 +30,15 @@ const OWNER_MAY_ALL: u32 = 0o700;
 pub(crate) struct Folders {
     root: Arc<OwnedFd>,
     beneath: Root,
-    /// Whose directories may get u+rwx.
+    /// The user whose directories may get u+rwx.
     loosens: Option<u32>,
-    open: HashMap<Vec<u8>, Known>,
+    open: HashMap<Vec<u8>, KeptHandle>,
     uses: u64,
-    /// The modes that directories had before.
+    /// The former modes of directories.
     loosened: BTreeMap<InTreeOrder, u32>,
 }
 
-/// The path of a directory, right before the paths of all directories below it.
+/// A path that sorts right before the paths of all directories below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct InTreeOrder(Vec<u8>);
 
@@ -55,15 +56,15 @@ impl PartialOrd for InTreeOrder {
     }
 }
 
-/// A handle that is kept.
+/// An open handle.
 #[derive(Debug)]
-struct Known {
+struct KeptHandle {
     handle: Arc<OwnedFd>,
     last_use: u64,
 }
 
 impl Folders {
-    /// Those below `root`; directories of the user `loosens` may get u+rwx.
+    /// Open directories below `root`; directories of the user `loosens` may get u+rwx.
     pub(crate) fn new(root: OwnedFd, loosens: Option<u32>) -> Outcome<Self> {
         let beneath = root.try_clone().map_err(|_| Errno::MFILE)?;
         Ok(Self {
@@ -76,30 +77,30 @@ impl Folders {
         })
     }
 
-    /// The root itself, open to be read.
+    /// Return the root, open for reading.
     pub(crate) fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
     }
 
-    /// A handle to go further down from.  `NOTDIR`: a symlink or another non-directory on the way.
+    /// Return a handle for lookups.  `NOTDIR` means a symlink or another non-directory on the way.
     pub(crate) fn open(&mut self, path: &[u8]) -> Outcome<Arc<OwnedFd>> {
         if path.is_empty() {
             return Ok(Arc::clone(&self.root));
         }
         self.uses += 1;
-        if let Some(known) = self.open.get_mut(path) {
-            known.last_use = self.uses;
-            return Ok(Arc::clone(&known.handle));
+        if let Some(kept) = self.open.get_mut(path) {
+            kept.last_use = self.uses;
+            return Ok(Arc::clone(&kept.handle));
         }
         let handle = Arc::new(self.descend(path)?);
         if self.open.len() >= CAPACITY {
             self.drop_oldest();
         }
-        let known = Known {
+        let kept_handle = KeptHandle {
             handle: Arc::clone(&handle),
             last_use: self.uses,
         };
-        self.open.insert(path.to_vec(), known);
+        self.open.insert(path.to_vec(), kept_handle);
         Ok(handle)
     }
 
@@ -113,14 +114,14 @@ impl Folders {
     fn descend(&mut self, path: &[u8]) -> Outcome<OwnedFd> {
         match self.beneath.pass_within(path) {
             Some(Err(Errno::LOOP)) => Err(Errno::NOTDIR),
-            // On the way rights may be lacking that this user may give; and the kernel takes no path
-            // that is longer than all of ours may be with the trash before it.
+            // Permissions may be lacking that this user can set, and the kernel refuses a path
+            // that became too long by the trash before it.
             Some(Err(Errno::ACCESS | Errno::NAMETOOLONG)) | None => self.walk(path),
             Some(outcome) => outcome,
         }
     }
 
-    /// Component by component, from the nearest directory that is known.
+    /// Open component by component, beginning at the nearest open directory.
     fn walk(&mut self, path: &[u8]) -> Outcome<OwnedFd> {
         let mut place = parent(path);
         while !place.is_empty() && !self.open.contains_key(place) {
@@ -130,15 +131,15 @@ impl Folders {
             Some(known) => Arc::clone(&known.handle),
             None => Arc::clone(&self.root),
         };
-        let mut here: Option<OwnedFd> = None;
+        let mut opened: Option<OwnedFd> = None;
         let mut begin = place.len() + usize::from(!place.is_empty());
         for name in path[begin..].split(|byte| *byte == b'/') {
-            let from = here.as_ref().map_or(start.as_fd(), AsFd::as_fd);
+            let from = opened.as_ref().map_or(start.as_fd(), AsFd::as_fd);
             let place = &path[..begin.saturating_sub(1)];
-            here = Some(self.enter(from, name, place)?);
+            opened = Some(self.enter(from, name, place)?);
             begin += name.len() + 1;
         }
-        here.ok_or(Errno::INVAL)
+        opened.ok_or(Errno::INVAL)
     }
 
     fn enter(&mut self, from: BorrowedFd<'_>, name: &[u8], place: &[u8]) -> Outcome<OwnedFd> {
@@ -153,7 +154,7 @@ impl Folders {
         }
     }
 
-    /// Gives a directory u+rwx; false if this is not allowed, or it has them.
+    /// Give a directory u+rwx; false if this is not allowed, or it has them.
     pub(crate) fn make_writable(&mut self, path: &[u8]) -> Outcome<bool> {
         let handle = self.open(path)?;
         self.loosen(handle.as_fd(), path)
@@ -171,7 +172,7 @@ impl Folders {
         Ok(true)
     }
 
-    /// Calls `operation`; if it fails for lack of permission, gives `folders` u+rwx and repeats.
+    /// Call `operation`; if it fails for lack of permission, give `folders` u+rwx and repeat.
     pub(crate) fn permitted<T>(
         &mut self,
         folders: &[&[u8]],
@@ -188,17 +189,17 @@ impl Folders {
         if any { operation(self) } else { outcome }
     }
 
-    /// A directory has its final mode, which `restore_modes` must not change.
+    /// Mark the mode of a directory as final, so that `restore_modes` does not change it.
     pub(crate) fn settled(&mut self, path: &[u8]) {
         self.loosened.remove(&InTreeOrder(path.to_vec()));
     }
 
-    /// Restores the modes of directories that got u+rwx; gives the paths where this failed.
+    /// Restore the modes of directories that got u+rwx; returns the paths where this failed.
     ///
-    /// After a stop, those that are left are restored by the next call.
+    /// After a stop, the next call restores the rest.
     pub(crate) fn restore_modes(&mut self, stop: &Stop) -> Vec<Vec<u8>> {
         let mut failed = Vec::new();
-        // Children first: on the way, a directory above may have to get u+rwx again.
+        // Children come first: on the way, a directory above may have to get u+rwx again.
         while !stop.is_set() {
             let Some((InTreeOrder(path), mode)) = self.loosened.pop_last() else {
                 break;
@@ -213,15 +214,15 @@ impl Folders {
         failed
     }
 
-    /// `old` was removed, or renamed to `new`, with everything below it.
+    /// Forget `old`, which was removed, or renamed to `new`, with everything below it.
     pub(crate) fn forget(&mut self, old: &[u8], new: Option<&[u8]>) {
         self.open.retain(|path, _| below(path, old).is_none());
         let later = self.loosened.range(InTreeOrder(old.to_vec())..);
-        let found: Vec<_> = later
+        let moved: Vec<_> = later
             .map(|(path, _)| path.clone())
             .take_while(|path| below(&path.0, old).is_some())
             .collect();
-        for path in found {
+        for path in moved {
             let mode = self.loosened.remove(&path);
             if let (Some(mode), Some(new), Some(rest)) = (mode, new, below(&path.0, old)) {
                 let path = InTreeOrder([new, rest].concat());
@@ -230,13 +231,13 @@ impl Folders {
         }
     }
 
-    /// Lets go of all handles, so that renames by others are seen.
+    /// Close all handles, so that renames by other processes are seen.
     pub(crate) fn refresh(&mut self) {
         self.open.clear();
     }
 }
 
-/// What follows `top` in a path at or below it.
+/// Return the rest of a path at or below `top`.
 fn below<'a>(path: &'a [u8], top: &[u8]) -> Option<&'a [u8]> {
     let rest = path.strip_prefix(top)?;
     (rest.is_empty() || rest.starts_with(b"/")).then_some(rest)
@@ -247,7 +248,7 @@ mod tests {
     use super::*;
     use crate::steps;
 
-    /// An empty root, in which `count` directories got u+rwx that are gone now.
+    /// Make an empty root, in which `count` directories got u+rwx and were then removed.
     fn loosened(count: u32) -> Folders {
         let root = call::open_root(b"/proc/self/fd").unwrap();
         let mut folders = Folders::new(root, None).unwrap();

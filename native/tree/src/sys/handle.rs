@@ -1,6 +1,6 @@
-//! Directories below a root, opened without following a symlink.
+//! Opens directories below a root without following symlinks.
 //!
-//! Rule to keep: a path that a caller hands in is looked up below the root or not at all.
+//! Rule to keep: a caller's path is looked up below the root or not at all.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -9,17 +9,17 @@ use rustix::io::Errno;
 use super::call::{self, Outcome, Status, TO_PASS, TO_READ};
 use super::error::{Error, Result};
 
-/// The kernel takes no longer paths at once.
+/// The length from which the kernel refuses a path.
 const LONG: usize = 4096;
 
-/// The directory that a tree begins with.
+/// The root of a tree.
 #[derive(Debug)]
 pub(crate) struct Root {
     handle: OwnedFd,
-    /// Its file system.
+    /// The device number of its file system.
     pub(crate) device: u64,
     mount: u64,
-    /// Whether the kernel knows openat2, and lets us call it.
+    /// True if the kernel supports openat2 and allows it.
     quick: bool,
 }
 
@@ -29,7 +29,7 @@ impl Root {
         Self::of(handle, path)
     }
 
-    /// The root that an open directory is; `path` is for the error.
+    /// Make a root from an open directory; `path` is for the error.
     pub(crate) fn of(handle: OwnedFd, path: &[u8]) -> Result<Self> {
         Self::try_of(handle).map_err(|errno| Error::new("open", path, errno))
     }
@@ -49,7 +49,7 @@ impl Root {
         })
     }
 
-    /// Opens the directory at `path`, components separated by slashes; empty: the root again.
+    /// Open the directory at `path` for reading; empty for the root.
     pub(crate) fn directory(&self, path: &[u8]) -> Outcome<OwnedFd> {
         if path.is_empty() {
             return call::open_here(self.handle.as_fd(), b".");
@@ -62,8 +62,8 @@ impl Root {
         }
     }
 
-    /// Opens the directory at `path`, which is not empty, to go further down; None: only component
-    /// by component.
+    /// Open the directory at `path`, which is not empty, for lookups; `None` if it has to be opened
+    /// component by component.
     pub(crate) fn pass(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
         if let Err(errno) = check(path) {
             return Some(Err(errno));
@@ -72,7 +72,7 @@ impl Root {
             .then(|| call::open_beneath(self.handle(), path, TO_PASS))
     }
 
-    /// Opens the directory at `path` as `pass` does; `XDEV`: a mount is on the way.
+    /// Open the directory at `path` as `pass` does; `XDEV` means a mount on the way.
     pub(crate) fn pass_within(&self, path: &[u8]) -> Option<Outcome<OwnedFd>> {
         if let Err(errno) = check(path) {
             return Some(Err(errno));
@@ -80,12 +80,12 @@ impl Root {
         self.quick.then(|| call::pass_within(self.handle(), path))
     }
 
-    /// True if a directory is on the file system of the root, and not in a mount below it.
+    /// Return true if a directory is on the file system of the root, and not in a mount below it.
     pub(crate) fn is_within(&self, directory: &Status) -> bool {
         (directory.device, directory.mount) == (self.device, self.mount)
     }
 
-    /// Opens the directory at `path` to go further down; empty: the root again.
+    /// Open the directory at `path` for lookups; empty for the root.
     pub(crate) fn enter(&self, path: &[u8]) -> Outcome<OwnedFd> {
         if !path.is_empty() {
             if let Some(outcome) = self.pass(path).filter(|it| !is_too_long(it)) {
@@ -98,7 +98,7 @@ impl Root {
         names.try_fold(top, |here, name| call::step(here.as_fd(), name))
     }
 
-    /// The root once more.
+    /// Open the root again.
     pub(crate) fn again(&self) -> Outcome<OwnedFd> {
         call::open_here(self.handle(), b".")
     }
@@ -108,28 +108,28 @@ impl Root {
     }
 }
 
-/// The directory that was opened last: nearly always that of the next file as well.
+/// The last directory, which is nearly always that of the next file as well.
 #[derive(Debug, Default)]
 pub(crate) struct LastDirectory<'a>(Option<(&'a [u8], OwnedFd)>);
 
 impl<'a> LastDirectory<'a> {
-    /// Opens the directory at `path` below `root` to go further down; empty: the root.
+    /// Open the directory at `path` below `root` for lookups; empty for the root.
     pub(crate) fn open(&mut self, root: &Root, path: &'a [u8]) -> Outcome<BorrowedFd<'_>> {
-        let known = self.0.take().filter(|(known, _)| *known == path);
-        let found = match known {
-            Some(known) => known,
+        let last = self.0.take().filter(|(last, _)| *last == path);
+        let handle = match last {
+            Some(last) => last,
             None => (path, root.enter(path)?),
         };
-        Ok(self.0.insert(found).1.as_fd())
+        Ok(self.0.insert(handle).1.as_fd())
     }
 }
 
-/// Whether the kernel takes a path only piece by piece.
+/// Return true if the kernel refuses a path as too long.
 fn is_too_long(outcome: &Outcome<OwnedFd>) -> bool {
     matches!(outcome, Err(Errno::NAMETOOLONG))
 }
 
-/// The kernel's look-up of such a path would go elsewhere; as openat2 says of what leads out.
+/// Refuse a path that the kernel would resolve elsewhere, with the error of openat2.
 fn check(path: &[u8]) -> Outcome<()> {
     let leads_out = |name: &[u8]| matches!(name, b"" | b"." | b"..");
     if path.split(|byte| *byte == b'/').any(leads_out) {
@@ -138,14 +138,14 @@ fn check(path: &[u8]) -> Outcome<()> {
     Ok(())
 }
 
-/// Component by component.
+/// Open a directory component by component.
 fn walk(root: BorrowedFd<'_>, path: &[u8]) -> Outcome<OwnedFd> {
-    let mut here: Option<OwnedFd> = None;
+    let mut opened: Option<OwnedFd> = None;
     let mut rest = path;
     while let Some(slash) = rest.iter().position(|byte| *byte == b'/') {
         let (name, below) = rest.split_at(slash);
-        here = Some(call::step(here.as_ref().map_or(root, AsFd::as_fd), name)?);
+        opened = Some(call::step(opened.as_ref().map_or(root, AsFd::as_fd), name)?);
         rest = &below[1..];
     }
-    call::open_here(here.as_ref().map_or(root, AsFd::as_fd), rest)
+    call::open_here(opened.as_ref().map_or(root, AsFd::as_fd), rest)
 }

@@ -1,4 +1,4 @@
-//! The names of one directory, sorted.
+//! Reads the names of one directory, sorted.
 
 use std::cmp::Ordering;
 use std::ffi::CStr;
@@ -9,35 +9,36 @@ use rustix::io::Errno;
 
 use super::call;
 
-/// What is asked of getdents64(2) at once.
+/// The bytes of a getdents64(2) call.
 const RAW_BYTES: usize = 64 << 10;
-/// What is kept from one directory to the next.
+/// The most bytes that are kept from one directory to the next.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// Names with their types, in memory that is used again for the next directory.
+/// Names with their types, in memory that is reused for the next directory.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     raw: Vec<u8>,
-    /// Each after a byte for its type, and ended by NUL.
+    /// The names, each after a byte for its type, and ended by NUL.
     text: Vec<u8>,
-    /// How many bytes all names begin with.
+    /// The length of the prefix that all names share.
     common: usize,
     keys: Vec<Key>,
-    /// Where each begins, in the order of the names: a directory may hold millions.
+    /// The start of each name, in the order of the names: a directory may hold millions.
     order: Vec<u32>,
 }
 
-/// A name while it is sorted.
+/// A name during sorting.
 #[derive(Debug, Clone, Copy)]
 struct Key {
-    /// What comes behind the bytes that all names begin with: comparing it decides nearly always.
+    /// The bytes after the shared prefix, which nearly always decide a comparison.
     next: u64,
     begin: u32,
     length: u16,
 }
 
 impl Names {
-    /// Reads an open directory from where it stands; `wanted` says which names to keep.
+    /// Read an open directory from its current position; keeps the names for which `wanted` is
+    /// true.
     pub(crate) fn read(
         &mut self,
         directory: BorrowedFd<'_>,
@@ -105,12 +106,12 @@ impl Names {
         Ok(())
     }
 
-    /// How many there are.
+    /// Return the number of names.
     pub(crate) fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Every name in order, with what the directory says it is.
+    /// Return every name in order, with its listed type.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&CStr, FileType)> {
         let entry = |begin: &u32| {
             let (kind, rest) = self.text.get(*begin as usize..)?.split_first()?;
@@ -125,7 +126,7 @@ impl Names {
         self.order.clear();
     }
 
-    /// Gives back what one exceptional directory needed.
+    /// Release the memory that one exceptional directory needed.
     pub(crate) fn relax(&mut self) {
         self.clear();
         self.order.shrink_to(KEPT_BYTES / size_of::<u32>());
@@ -133,7 +134,7 @@ impl Names {
     }
 }
 
-/// Room for `more` bytes, or an error where there is no memory: a vector that grows by itself ends
+/// Allocate room for `more` bytes, or return an error: a vector that grows by itself aborts
 /// the process.
 pub(crate) fn reserve<T>(vector: &mut Vec<T>, more: usize) -> Result<(), Errno> {
     vector.try_reserve(more).map_err(|_| Errno::NOMEM)
@@ -153,7 +154,7 @@ fn compare(text: &[u8], one: &Key, other: &Key) -> Ordering {
         .then_with(|| one.name(text).cmp(other.name(text)))
 }
 
-/// The bits of a mode that say what type it is of.
+/// The position of the type in a mode.
 const TYPE_SHIFT: u32 = 12;
 
 fn byte_of(kind: FileType) -> u8 {

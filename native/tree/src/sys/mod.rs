@@ -1,4 +1,4 @@
-//! System calls, and what is made of them alone: handles, listings, attributes, errors, threads.
+//! System calls, and what uses only them: handles, listings, attributes, errors, threads.
 //!
 //! Rule to keep: only `call` and `change` make system calls.
 

@@ -1,21 +1,21 @@
-//! How fast, and until when, content may be read.
+//! Limits the rate and the time of reading content.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bytes a second, on average since the beginning, and a time that ends it.
+/// A limit of bytes per second, on average since the beginning, and a deadline.
 #[derive(Debug)]
 pub struct Pace {
-    /// 0: as fast as it goes.
+    /// The bytes per second; 0 for no limit.
     rate: u64,
     began: Instant,
-    /// None: there is no end.
+    /// The duration until the deadline, if there is one.
     most: Option<Duration>,
     spent: AtomicU64,
 }
 
 impl Pace {
-    /// From now on; for `most` at the longest, if that is given.
+    /// Begin now, for at most `most`.
     pub fn new(rate: u64, most: Option<Duration>) -> Self {
         Self {
             rate,
@@ -25,23 +25,23 @@ impl Pace {
         }
     }
 
-    /// Whether the time is over.
+    /// Return true if the time is over.
     pub fn is_over(&self) -> bool {
         self.most.is_some_and(|most| self.began.elapsed() >= most)
     }
 
-    /// So many more bytes were read, or are about to be.
+    /// Count bytes that were read, or are about to be.
     pub(crate) fn spend(&self, bytes: usize) {
         self.spent.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// The age at which what was spent so far is within the rate, or the time is over.
+    /// Return the age at which the bytes so far are within the rate, or the time is over.
     pub(crate) fn due(&self) -> Duration {
         let due = self.within_rate();
         self.most.map_or(due, |most| due.min(most))
     }
 
-    /// How long it is until this age; None: it is reached.
+    /// Return the time until this age; `None` if it is reached.
     pub(crate) fn until(&self, age: Duration) -> Option<Duration> {
         let early = age.checked_sub(self.began.elapsed());
         early.filter(|early| !early.is_zero())

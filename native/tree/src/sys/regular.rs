@@ -1,6 +1,6 @@
-//! Regular files below a root, opened to be read.
+//! Opens regular files below a root for reading.
 //!
-//! A file is looked at first, which opens no device and no fifo: whoever may write in the tree
+//! A file is examined first, which opens no device and no fifo: a user who can write in the tree
 //! cannot make this process open one of these, or a file elsewhere.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,9 +13,9 @@ use super::call::{self, Outcome, Status};
 use super::error::{Error, Result};
 use super::handle::Root;
 
-/// Opens the regular file at `path` below the directory `root`, which alone may be a symlink.
+/// Open the regular file at `path` below the directory `root`, which alone may be a symlink.
 ///
-/// None: nothing there is a regular file.
+/// Returns `None` if a regular file is missing there.
 pub fn open_regular(root: &[u8], path: &[u8]) -> Result<Option<OwnedFd>> {
     let top = Root::open(root)?;
     let (above, name) = split(path);
@@ -29,7 +29,7 @@ pub fn open_regular(root: &[u8], path: &[u8]) -> Result<Option<OwnedFd>> {
     }
 }
 
-/// True if there is nothing at a path, or a symlink on the way to it.
+/// Return true if an error means a missing entry, or a symlink on the way to it.
 pub(crate) fn is_absence(errno: Errno) -> bool {
     matches!(
         errno,
@@ -37,16 +37,18 @@ pub(crate) fn is_absence(errno: Errno) -> bool {
     )
 }
 
-/// Opens the regular file `name` of an open directory; None: it is not one, or another one by now.
+/// Open the regular file `name` of an open directory; `None` if it is not one, or was replaced
+/// meanwhile.
 pub(crate) fn open_regular_at(
     directory: BorrowedFd<'_>,
     name: &[u8],
 ) -> Outcome<Option<(OwnedFd, Status)>> {
-    let seen = call::status_at(directory, name)?;
-    open_as_seen(directory, name, &seen)
+    let status = call::status_at(directory, name)?;
+    open_as_seen(directory, name, &status)
 }
 
-/// Opens the regular file `name` that was looked at; None: it is not one, or another one by now.
+/// Open the regular file `name` that was examined; `None` if it is not one, or was replaced
+/// meanwhile.
 pub(crate) fn open_as_seen(
     directory: BorrowedFd<'_>,
     name: &[u8],
@@ -85,7 +87,7 @@ mod tests {
         ));
         let devices = call::open_root(b"/dev").unwrap();
         assert!(open_regular_at(devices.as_fd(), b"null").unwrap().is_none());
-        // Something else than what was looked at.
+        // A different entry than the examined one.
         let other = call::status_at(handle.as_fd(), &b"directory"[..]).unwrap();
         let other = Status {
             kind: status.kind,

@@ -1,4 +1,4 @@
-//! Removing a directory of our own with everything below it.
+//! Removes a private directory with everything below it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -11,17 +11,17 @@ use super::error::{Error, Result};
 use super::listing::Names;
 use super::stop::Stop;
 
-/// Goes down by name and up by "..": however deep it is, few handles are open.  Only for
-/// directories that nobody else can change.
+/// A removal that descends by name and ascends by "..": few handles are open at any depth.  Only
+/// for directories that no other user can change.
 #[derive(Debug)]
 struct Removal {
     current: OwnedFd,
-    /// From the top down, each with its subdirectories that are still there.
+    /// The directories from the top down, each with its remaining subdirectories.
     line: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
     names: Names,
 }
 
-/// Removes `name` in the open directory `folder`, with all that is below; it may be missing.
+/// Remove `name` in the open directory `folder`, with everything below; it may be missing.
 pub fn remove_all(folder: u32, name: &[u8], stop: &Stop) -> Result<()> {
     let failed = |errno| Error::new("remove", name, errno);
     let above = call::reopen(folder).map_err(failed)?;
@@ -69,7 +69,7 @@ impl Removal {
         Ok(())
     }
 
-    /// Removes what is no directory from the one just opened, called `name`.
+    /// Remove all entries that are not directories from the directory just opened, called `name`.
     fn empty(&mut self, name: &[u8]) -> Outcome<()> {
         let current = self.current.as_fd();
         let mut folders = Vec::new();
@@ -108,7 +108,7 @@ mod tests {
     use crate::steps;
     use crate::temporary::Folder;
 
-    /// Steps to remove a directory with these in it.
+    /// Return the steps to remove a directory with these entries.
     fn removal(paths: impl Iterator<Item = String>) -> u64 {
         let folder = Folder::new();
         folder.make_directory("top");
@@ -118,9 +118,9 @@ mod tests {
         }
         let handle = call::open_root(folder.path()).unwrap();
         let number = u32::try_from(handle.as_raw_fd()).unwrap();
-        let found = steps::of(|| remove_all(number, b"top", &Stop::default()).unwrap());
+        let count = steps::of(|| remove_all(number, b"top", &Stop::default()).unwrap());
         assert!(call::status_at(handle.as_fd(), &b"top"[..]).is_err());
-        found
+        count
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Whether a long call goes on.
+//! Cancels a long call.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use super::pace::Pace;
 
-/// The longest sleep between two looks at `is_set`.
+/// The longest sleep between two checks of `is_set`.
 const NAP: Duration = Duration::from_millis(50);
 
-/// What the threads of one call share.  The caller's thread sets it; workers look at it once an
-/// entry.  Nothing says "done" after a stop.
+/// The cancellation state that the threads of one call share.  The caller's thread sets it;
+/// workers check it once per entry.  Nothing reports success after a stop.
 #[derive(Debug, Default)]
 pub struct Stop {
     is_set: AtomicBool,
@@ -19,33 +19,33 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Ends the call.
+    /// End the call.
     pub fn set(&self) {
         self.is_set.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the call has to end.
+    /// Return true if the call has to end.
     pub fn is_set(&self) -> bool {
         self.is_set.load(Ordering::Relaxed)
     }
 
-    /// From now on content is read within `pace`, for all threads together.
+    /// Limit the reading of content to `pace`, for all threads together.
     pub fn hold_to(&self, pace: &Arc<Pace>) {
         // A call has one pace, which is set before it reads.
         let _first = self.pace.get_or_init(|| Arc::clone(pace));
     }
 
-    /// Whether there is no more time to read content.
+    /// Return true if no time is left to read content.
     pub(crate) fn is_late(&self) -> bool {
         self.pace.get().is_some_and(|pace| pace.is_over())
     }
 
-    /// Waits until more content may be read; false if none may be.
+    /// Wait until more content may be read; false if none may be.
     pub(crate) fn may_read(&self) -> bool {
         !self.is_set() && self.pace.get().is_none_or(|pace| self.wait_for(pace))
     }
 
-    /// Waits until what was spent of `pace` is within its rate; false after a stop, and when its time
+    /// Wait until the bytes of `pace` are within its rate; false after a stop, or when its time
     /// is over.
     pub(crate) fn wait_for(&self, pace: &Pace) -> bool {
         let due = pace.due();
@@ -58,7 +58,7 @@ impl Stop {
         !pace.is_over()
     }
 
-    /// So many bytes of content were read.
+    /// Count bytes of content that were read.
     pub(crate) fn has_read(&self, bytes: usize) {
         if let Some(pace) = self.pace.get() {
             pace.spend(bytes);

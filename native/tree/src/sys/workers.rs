@@ -1,10 +1,10 @@
-//! The threads of one call.
+//! Runs the threads of one call.
 
 use std::panic::resume_unwind;
 use std::thread::{self, Builder};
 
-/// What each of `threads` threads, the caller's own among them, returns for `work`.  Where fewer
-/// can be had, fewer do it.
+/// Run `work` in `threads` threads, including the caller's, and return all results.  If fewer
+/// threads can be started, fewer do the work.
 pub(crate) fn run<T: Send>(threads: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let spawn = |_| Builder::new().spawn_scoped(scope, &work).ok();

@@ -1,8 +1,8 @@
-//! Directories that are read ahead, in tree order, by some threads.
+//! Reads directories ahead, in tree order, with several threads.
 //!
-//! They work within one call; between two calls there is no thread.  What waits is taken in tree
-//! order too, so they work right ahead of the caller, and with one thread the same system calls
-//! come in the same order.
+//! The threads live within one call; between two calls none exists.  They claim directories in tree
+//! order too, so they work right ahead of the caller, and with one thread the order of system calls
+//! is always the same.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
@@ -15,42 +15,42 @@ use crate::sys::error::{Error, Result};
 
 const THREADS_MAX: usize = 64;
 
-/// Reads directories; one for each thread.
+/// A reader of directories for one thread.
 pub(crate) trait Read {
-    /// What it says of a directory.
+    /// The result for a directory.
     type Frame: Frame + Send;
 
-    /// Reads the directory at `path`; an error ends it all.
+    /// Read the directory at `path`; an error ends the walk.
     fn read(&mut self, path: &[u8]) -> Outcome<Reading<Self::Frame>>;
 }
 
-/// Directories on their way to the caller.
+/// A walk in progress.
 #[derive(Debug)]
 pub(crate) struct Ahead<F> {
     queue: Mutex<Queue<F>>,
 }
 
-/// What the threads of one call share.
+/// The state that the threads of one call share.
 struct Work<'a, F> {
     queue: &'a Mutex<Queue<F>>,
     changed: Condvar,
 }
 
 impl<F: Frame + Send> Ahead<F> {
-    /// Begins at the directory `top`.
+    /// Begin at the directory `top`.
     pub(crate) fn new(top: &[u8]) -> Self {
         Self {
             queue: Mutex::new(Queue::new(top)),
         }
     }
 
-    /// The next frames, as far as they are there already; none may still mean that some follow.
+    /// Return the next frames that are ready; an empty list does not mean the end.
     pub(crate) fn ready(&mut self) -> Vec<F> {
         let queue = self.queue.get_mut();
-        queue.unwrap_or_else(PoisonError::into_inner).take()
+        queue.unwrap_or_else(PoisonError::into_inner).take_batch()
     }
 
-    /// The next frames; none: that was all.  After an error there is nothing but that error.
+    /// Return the next frames; an empty list is the end.  After an error every call returns it.
     pub(crate) fn next<R: Read<Frame = F>>(
         &mut self,
         threads: usize,
@@ -79,7 +79,7 @@ impl<F: Frame + Send> Ahead<F> {
         thread::scope(|scope| {
             // This thread is one of them.
             for _ in 1..threads.min(THREADS_MAX) {
-                // Fewer threads than asked for are a slower scan, no error.
+                // Fewer threads than requested make the scan slower, which is not an error.
                 let started = Builder::new().spawn_scoped(scope, || work.run(reader()));
                 if started.is_err() {
                     break;
@@ -100,12 +100,12 @@ impl<F: Frame> Work<'_, F> {
         let mut queue = lock(self.queue);
         loop {
             if let Some(key) = queue.claim() {
-                self.tell(&queue);
+                self.notify(&queue);
                 drop(queue);
                 let reading = reader.read(&queue::path(&key));
                 queue = lock(self.queue);
                 queue.settle(key, reading);
-                self.tell(&queue);
+                self.notify(&queue);
             } else if queue.is_busy() {
                 queue = self
                     .changed
@@ -117,8 +117,8 @@ impl<F: Frame> Work<'_, F> {
         }
     }
 
-    /// Wakes who may claim something now, or all when nothing will come any more.
-    fn tell(&self, queue: &Queue<F>) {
+    /// Wake a thread that may claim a directory now, or all at the end.
+    fn notify(&self, queue: &Queue<F>) {
         if queue.may_claim() {
             self.changed.notify_one();
         } else if !queue.is_busy() {
@@ -127,7 +127,7 @@ impl<F: Frame> Work<'_, F> {
     }
 }
 
-/// A thread that panics ends it all: nobody would settle what it has claimed.
+/// A guard that ends the walk if a thread panics: its claim would never be settled.
 struct EndOnPanic<'a, F: Frame>(&'a Work<'a, F>);
 
 impl<F: Frame> Drop for EndOnPanic<'_, F> {

@@ -1,11 +1,12 @@
-//! What a scan leaves out without being told.  The rules stand in `huai_server/scan/exclude.py`.
+//! The entries that a scan always leaves out.  The rules are explained in
+//! `huai_server/scan/exclude.py`.
 
-/// The random characters at the end of rsync's temporary names.
+/// The number of random characters at the end of rsync's temporary names.
 const RANDOM: usize = 6;
-/// What rsync does not grant until the file is complete.
+/// The permissions that rsync does not grant until the file is complete.
 const NOT_OWNER: u32 = 0o077;
 
-/// Whether a regular file is one of rsync's temporary files: `.NAME.XXXXXX`.
+/// Return true if a regular file is one of rsync's temporary files: `.NAME.XXXXXX`.
 pub(crate) fn is_unfinished(name: &[u8], mode: u32) -> bool {
     let [b'.', rest @ ..] = name else {
         return false;

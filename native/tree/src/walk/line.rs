@@ -1,14 +1,14 @@
-//! The spelling of numbers inside a line (FORMAT.md, "Lines").
+//! Formats numbers in a line (FORMAT.md, "Lines").
 
 use crate::sys::call::Time;
 use huai_format::bug::fit;
 
 const BILLION: i64 = 1_000_000_000;
 
-/// The most bytes that `put_time` and `put_mode` write together, and a size, with their tabs.
+/// The most bytes of `put_time`, `put_mode` and a size together, with their tabs.
 pub(crate) const FIXED: usize = 64;
 
-/// A number without leading zeros.
+/// Append a number without leading zeros.
 pub(crate) fn put_decimal(line: &mut Vec<u8>, mut value: u64) {
     let begin = line.len();
     loop {
@@ -23,7 +23,7 @@ pub(crate) fn put_decimal(line: &mut Vec<u8>, mut value: u64) {
     }
 }
 
-/// Seconds, floored, and the rest as a decimal fraction without trailing zeros.
+/// Append the seconds, rounded down, and the rest as a decimal fraction without trailing zeros.
 pub(crate) fn put_time(line: &mut Vec<u8>, time: Time) {
     if time.seconds < 0 {
         line.push(b'-');
@@ -45,7 +45,7 @@ fn low_byte(value: u64) -> u8 {
     value.to_le_bytes()[0]
 }
 
-/// The mode's field, where it is not the usual one.
+/// Append the mode's field, unless it has the usual value.
 pub(crate) fn put_mode(line: &mut Vec<u8>, mode: u32, usual: u16) {
     if mode == u32::from(usual) {
         return;
@@ -64,7 +64,7 @@ pub(crate) fn put_mode(line: &mut Vec<u8>, mode: u32, usual: u16) {
     }
 }
 
-/// Nanoseconds since the epoch, if they fit.
+/// Return nanoseconds since the epoch, if they fit.
 pub(crate) fn nanoseconds(time: Time) -> Option<i64> {
     time.seconds
         .checked_mul(BILLION)?
@@ -72,7 +72,7 @@ pub(crate) fn nanoseconds(time: Time) -> Option<i64> {
         .filter(|value| *value != i64::MIN)
 }
 
-/// Nanoseconds since the epoch, or the nearest value that fits.
+/// Return nanoseconds since the epoch, or the nearest value that fits.
 pub(crate) fn nearest_nanoseconds(time: Time) -> i64 {
     nanoseconds(time).unwrap_or(if time.seconds < 0 {
         -i64::MAX
@@ -81,7 +81,7 @@ pub(crate) fn nearest_nanoseconds(time: Time) -> i64 {
     })
 }
 
-/// The time itself, or the nearest one that fits.
+/// Return the time itself, or the nearest one that fits.
 pub(crate) fn nearest(time: Time) -> Time {
     let value = nearest_nanoseconds(time);
     Time {

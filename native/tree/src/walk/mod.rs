@@ -1,5 +1,5 @@
-//! A walk through a tree, in tree order: directories read ahead, what is left out, names and numbers
-//! of owners, and the spelling of numbers.
+//! Walks through a tree in tree order: directories read ahead, exclusions, names and numbers
+//! of owners, and the format of numbers.
 
 pub(crate) mod ahead;
 pub(crate) mod exclude;

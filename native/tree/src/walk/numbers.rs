@@ -1,51 +1,52 @@
-//! Numbers of users and groups, each name asked for once.
+//! Looks up the numbers of users and groups, each name once.
 //!
-//! Who knows them is told by the caller: the C library does, and Python calls it.
+//! The caller provides the lookup: the C library does it, and Python calls it.
 
 use std::collections::HashMap;
 
-use super::owners::Kind;
+use super::owners::OwnerKind;
 use crate::sys::call::Outcome;
 
-/// Gives the number of a name; none: it is unknown on this machine.  An error: nobody can be asked.
-pub type NumberOf<'a> = dyn Fn(Kind, &[u8]) -> Outcome<Option<u32>> + Send + 'a;
+/// A lookup of the number of a name; `None` if it is unknown on this machine, an error if the
+/// lookup fails.
+pub type NumberOf<'a> = dyn Fn(OwnerKind, &[u8]) -> Outcome<Option<u32>> + Send + 'a;
 
-/// The names of one kind that were asked for so far.
+/// The names of one kind that were looked up so far.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownNumbers {
     last: Option<(Vec<u8>, Option<u32>)>,
     all: HashMap<Vec<u8>, Option<u32>>,
 }
 
-/// Users and groups.
+/// The numbers of users and groups.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
-    users: Known,
-    groups: Known,
+    users: KnownNumbers,
+    groups: KnownNumbers,
 }
 
 impl Numbers {
-    /// The number of `name`; none: it is unknown.
+    /// Return the number of `name`, if it is known.
     pub(crate) fn number(
         &mut self,
-        kind: Kind,
+        kind: OwnerKind,
         name: &[u8],
         number_of: &NumberOf<'_>,
     ) -> Outcome<Option<u32>> {
-        let known = match kind {
-            Kind::User => &mut self.users,
-            Kind::Group => &mut self.groups,
+        let numbers = match kind {
+            OwnerKind::User => &mut self.users,
+            OwnerKind::Group => &mut self.groups,
         };
-        Ok(match &known.last {
-            Some((last, found)) if *last == name => *found,
+        Ok(match &numbers.last {
+            Some((last, number)) if *last == name => *number,
             _ => {
-                let found = match known.all.get(name) {
-                    Some(found) => *found,
+                let number = match numbers.all.get(name) {
+                    Some(number) => *number,
                     None => number_of(kind, name)?,
                 };
-                known.all.insert(name.to_vec(), found);
-                known.last = Some((name.to_vec(), found));
-                found
+                numbers.all.insert(name.to_vec(), number);
+                numbers.last = Some((name.to_vec(), number));
+                number
             }
         })
     }

@@ -1,40 +1,40 @@
-//! Directories on their way through a scan, in tree order.
+//! The directories of a walk, in tree order.
 //!
-//! A directory waits only from when the one before it in its parent is claimed, so that a directory
-//! with a million subdirectories costs one that waits and their names.
+//! A directory is added only when the one before it in its parent is claimed, so that a directory
+//! with a million subdirectories costs one waiting entry and their names.
 
 use std::collections::BTreeMap;
 
 use rustix::io::Errno;
 
-/// Bytes that may be ready before the caller asks for them.
+/// The bytes that may be ready before the caller needs them.
 const AHEAD: usize = 8 << 20;
-/// Bytes handed out at once, unless one frame is larger.
+/// The bytes of a batch, unless one frame is larger.
 pub(crate) const BATCH: usize = 256 << 10;
 
 /// A path with its components separated by NUL, so that comparing bytes is tree order.
 type Key = Vec<u8>;
 
-/// The names of a directory's subdirectories that do not wait yet.
+/// The names of a directory's subdirectories that are not added yet.
 #[derive(Debug, Default)]
 struct Siblings {
-    /// Each ended by NUL.
+    /// The names, each ended by NUL.
     names: Vec<u8>,
     next: usize,
-    /// Length of the parent's key, with its NUL.
+    /// The length of the parent's key, with its NUL.
     above: usize,
 }
 
-/// What is said of one directory.
+/// The result for one directory.
 pub(crate) trait Frame {
-    /// Bytes that it holds.
+    /// Return the bytes that it holds.
     fn size(&self) -> usize;
 }
 
-/// What was read of a directory.
+/// The result of reading a directory.
 #[derive(Debug)]
 pub(crate) struct Reading<F> {
-    /// None: it vanished.
+    /// The frame; `None` if the directory vanished.
     pub(crate) frame: Option<F>,
     /// The subdirectories' names in order, each ended by NUL.
     pub(crate) children: Vec<u8>,
@@ -49,20 +49,20 @@ impl<F> Default for Reading<F> {
     }
 }
 
-/// What waits, what is worked on, and what is ready.
+/// The waiting, claimed and finished directories.
 #[derive(Debug)]
 pub(crate) struct Queue<F> {
     waiting: BTreeMap<Key, Siblings>,
     running: usize,
     done: BTreeMap<Key, Option<F>>,
-    /// Bytes of what is done.
+    /// The bytes of finished directories.
     ready: usize,
-    /// Why the scan cannot go on.
+    /// The error that ended the walk.
     failure: Option<(Errno, Vec<u8>)>,
 }
 
 impl<F: Frame> Queue<F> {
-    /// The directory `top` waits.
+    /// Begin with the directory `top`.
     pub(crate) fn new(top: &[u8]) -> Self {
         Self {
             waiting: BTreeMap::from([(key(top), Siblings::default())]),
@@ -73,7 +73,7 @@ impl<F: Frame> Queue<F> {
         }
     }
 
-    /// Whether a thread that asks now gets a directory.  The one that the caller takes next is
+    /// Return true if a thread can claim a directory now.  The one that the caller needs next is
     /// never held back, however much is ready.
     pub(crate) fn may_claim(&self) -> bool {
         self.failure.is_none()
@@ -81,17 +81,17 @@ impl<F: Frame> Queue<F> {
             && (!self.is_full() || (self.running == 0 && self.blocked()))
     }
 
-    /// Whether as much is ready as may be.
+    /// Return true if no more bytes may be ready.
     pub(crate) fn is_full(&self) -> bool {
         self.ready >= AHEAD
     }
 
-    /// Whether there may be more to claim when somebody has finished.
+    /// Return true if a claimed directory may add more to claim.
     pub(crate) fn is_busy(&self) -> bool {
         self.failure.is_none() && self.running > 0 && !self.is_full()
     }
 
-    /// The first directory that waits, as the key to settle it with.
+    /// Claim the first waiting directory; returns the key to settle it with.
     pub(crate) fn claim(&mut self) -> Option<Key> {
         if !self.may_claim() {
             return None;
@@ -102,7 +102,7 @@ impl<F: Frame> Queue<F> {
         Some(key)
     }
 
-    /// What became of a claimed directory.
+    /// Set the result of a claimed directory.
     pub(crate) fn settle(&mut self, key: Key, reading: Result<Reading<F>, Errno>) {
         self.running -= 1;
         match reading {
@@ -120,23 +120,23 @@ impl<F: Frame> Queue<F> {
         }
     }
 
-    /// Ends the scan; the first reason stays.
+    /// End the walk; the first error stays.
     pub(crate) fn fail(&mut self, errno: Errno, path: Vec<u8>) {
         self.failure.get_or_insert((errno, path));
     }
 
-    /// Why the scan ended early, if it did.
+    /// Return the error that ended the walk early.
     pub(crate) fn failure(&self) -> Option<&(Errno, Vec<u8>)> {
         self.failure.as_ref()
     }
 
-    /// Whether everything was taken.
+    /// Return true if all frames were returned.
     pub(crate) fn is_finished(&self) -> bool {
         self.waiting.is_empty() && self.done.is_empty()
     }
 
-    /// The next frames in tree order, as far as they are ready.
-    pub(crate) fn take(&mut self) -> Vec<F> {
+    /// Return the next frames in tree order that are ready.
+    pub(crate) fn take_batch(&mut self) -> Vec<F> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         while bytes < BATCH && !self.blocked() {
@@ -151,7 +151,7 @@ impl<F: Frame> Queue<F> {
         batch
     }
 
-    /// Whether a directory that waits comes before all that are done.
+    /// Return true if a waiting directory precedes all finished ones.
     fn blocked(&self) -> bool {
         match (self.waiting.first_key_value(), self.done.first_key_value()) {
             (Some((waiting, _)), Some((done, _))) => waiting < done,
@@ -159,7 +159,7 @@ impl<F: Frame> Queue<F> {
         }
     }
 
-    /// `of`: a directory of the same parent, or the parent itself.
+    /// Add the next sibling; `of` is a directory of the same parent, or the parent itself.
     fn add_next(&mut self, of: &[u8], mut siblings: Siblings) {
         let rest = &siblings.names[siblings.next..];
         let Some(length) = rest.iter().position(|byte| is_end(*byte)) else {
@@ -176,14 +176,14 @@ impl<F: Frame> Queue<F> {
     }
 }
 
-/// True at the end of a name.
+/// Return true at the end of a name.
 fn is_end(byte: u8) -> bool {
     #[cfg(test)]
     crate::steps::count();
     byte == 0
 }
 
-/// The path that a key stands for.
+/// Return the path of a key.
 pub(crate) fn path(key: &[u8]) -> Vec<u8> {
     key.iter()
         .map(|byte| if *byte == 0 { b'/' } else { *byte })
@@ -211,10 +211,10 @@ mod tests {
         }
     }
 
-    /// Passes a directory with so many subdirectories through a queue.
+    /// Pass a directory with `count` subdirectories through a queue.
     fn pass(count: u32) {
         let mut queue: Queue<u32> = Queue::new(b"");
-        let mut found = 0;
+        let mut frames = 0;
         while !queue.is_finished() {
             let key = queue.claim().unwrap();
             let names = |number| format!("{number:08}\0").into_bytes();
@@ -228,9 +228,9 @@ mod tests {
             };
             queue.settle(key, Ok(reading));
             assert!(queue.waiting.len() <= 1);
-            found += queue.take().len();
+            frames += queue.take_batch().len();
         }
-        assert_eq!(found, count as usize + 1);
+        assert_eq!(frames, count as usize + 1);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Watching a tree for changes.
+//! Watches a tree for changes.
 
 mod pending;
 pub mod tree_watch;

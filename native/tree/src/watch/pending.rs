@@ -1,8 +1,8 @@
-//! The paths that changed since they were asked for last, each once; too many of them are the whole
+//! The changed paths since the last call, each once; too many of them become the whole
 //! tree.
 //!
-//! Rule to keep: what was added is taken exactly once, and what could not be used is added again; a
-//! path that was forgotten is not looked at before the next scan.
+//! Rule to keep: each added path is returned exactly once, and a path that could not be used is
+//! added again; a lost path is not examined before the next scan.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use huai_format::change_list::Touched;
 use huai_format::limits::PATH_BYTES;
 use huai_format::path::RelPath;
 
-/// What is to be looked at next.
+/// The paths to examine next.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    /// Whether all below counts as well.
+    /// The paths, and true if everything below counts as well.
     paths: BTreeMap<Vec<u8>, bool>,
     most: usize,
     is_whole: bool,
 }
 
 impl Pending {
-    /// The whole tree, and later no more than so many paths.
+    /// Begin with the whole tree, and later hold at most `most` paths.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             paths: BTreeMap::new(),
@@ -29,7 +29,7 @@ impl Pending {
         }
     }
 
-    /// One more path, perhaps with everything below.
+    /// Add a path, perhaps with everything below.
     pub(crate) fn add(&mut self, path: &[u8], all_below: bool) {
         if self.is_whole || self.is_below_another(path) {
             return;
@@ -43,19 +43,19 @@ impl Pending {
         }
     }
 
-    /// The whole tree.
+    /// Add the whole tree.
     pub(crate) fn add_all(&mut self) {
         self.is_whole = true;
         self.paths.clear();
     }
 
-    /// What was added since this was asked last; none: the whole tree.
-    pub(crate) fn take(&mut self) -> Option<Vec<Touched>> {
+    /// Return the paths added since the last call; `None` is the whole tree.
+    pub(crate) fn take_paths(&mut self) -> Option<Vec<Touched>> {
         let paths = std::mem::take(&mut self.paths);
         if std::mem::take(&mut self.is_whole) {
             return None;
         }
-        // Much of what is made is gone soon.
+        // Many new entries are gone soon.
         let touched = paths.into_iter().map(|(path, all_below)| Touched {
             path: RelPath::trusted(path),
             all_below,
@@ -75,8 +75,8 @@ impl Pending {
 mod tests {
     use super::*;
 
-    fn taken(pending: &mut Pending) -> Vec<(Vec<u8>, bool)> {
-        let touched = pending.take().unwrap();
+    fn drain(pending: &mut Pending) -> Vec<(Vec<u8>, bool)> {
+        let touched = pending.take_paths().unwrap();
         let pair = |each: Touched| (each.path.as_bytes().to_vec(), each.all_below);
         touched.into_iter().map(pair).collect()
     }
@@ -85,22 +85,22 @@ mod tests {
     fn the_first_is_the_whole_tree() {
         let mut pending = Pending::new(10);
         pending.add(b"a", false);
-        assert_eq!(pending.take(), None);
-        assert_eq!(pending.take(), Some(Vec::new()));
+        assert_eq!(pending.take_paths(), None);
+        assert_eq!(pending.take_paths(), Some(Vec::new()));
     }
 
     #[test]
     fn each_path_comes_once_and_none_below_another() {
         let mut pending = Pending::new(2);
-        pending.take();
+        pending.take_paths();
         for (path, all_below) in [("a", false), ("a", true), ("a", false), ("a/b", true)] {
             pending.add(path.as_bytes(), all_below);
         }
         pending.add(b"ab", false);
         let expected = [(b"a".to_vec(), true), (b"ab".to_vec(), false)];
-        assert_eq!(taken(&mut pending), expected);
+        assert_eq!(drain(&mut pending), expected);
         pending.add(b"a/b", false);
-        assert_eq!(taken(&mut pending), [(b"a/b".to_vec(), false)]);
+        assert_eq!(drain(&mut pending), [(b"a/b".to_vec(), false)]);
     }
 
     #[test]
@@ -110,13 +110,13 @@ mod tests {
             vec![b"a".to_vec(), b"b".to_vec(), b"c".to_vec()],
             vec![vec![b'x'; PATH_BYTES + 1]],
         ] {
-            pending.take();
+            pending.take_paths();
             for path in paths {
                 pending.add(&path, false);
             }
-            assert_eq!(pending.take(), None);
+            assert_eq!(pending.take_paths(), None);
             pending.add(b"d", false);
-            assert_eq!(taken(&mut pending), [(b"d".to_vec(), false)]);
+            assert_eq!(drain(&mut pending), [(b"d".to_vec(), false)]);
         }
     }
 }

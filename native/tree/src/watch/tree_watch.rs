@@ -1,10 +1,10 @@
 //! Watches all directories of a tree for changes, by inotify(7).
 //!
-//! A directory is watched before its subdirectories are listed: what is made meanwhile is an event.
-//! What an event tells of is pending until somebody takes it.  A directory that came is pending with
-//! everything below: what happened in it before it was watched is told by nobody.
-//! Rules to keep: a watch that has lost events, or whose root is gone, is of no more use, and the
-//! caller begins another one; a path is only ever looked up below the root, through no symlink.
+//! A directory is watched before its subdirectories are listed: later changes are events.
+//! The paths of events are pending until the caller takes them.  A new directory is pending with
+//! everything below: changes in it before it was watched caused no event.
+//! Rules to keep: a watch that lost events, or whose root is gone, is of no further use, and the
+//! caller begins another one; paths are only looked up below the root, through no symlink.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
@@ -25,54 +25,55 @@ use crate::sys::handle::Root;
 use crate::sys::listing::Names;
 use crate::sys::stop::Stop;
 
-/// What is asked of the queue at once.
+/// The bytes of a read from the queue.
 const ROOM: usize = 64 << 10;
 
-/// Which directories to watch, and which events count.
+/// The options of a watch.
 #[derive(Debug)]
-pub struct Options {
-    /// What is left out.
+pub struct WatchOptions {
+    /// The patterns of entries that are left out.
     pub patterns: Vec<Pattern>,
-    /// Watch nothing below a mount point.
+    /// True to watch nothing below a mount point.
     pub one_file_system: bool,
-    /// More paths than this are taken as the whole tree.
+    /// The most paths; more are taken as the whole tree.
     pub most: usize,
 }
 
-/// What happened since the last look.
+/// The events since the last call.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
-    /// Events of what is not left out.
+pub struct WatchEvents {
+    /// The number of events, except of entries that are left out.
     pub events: u64,
-    /// The queue was too short: nobody knows what else happened.
+    /// True if the queue overflowed: other events are unknown.
     pub lost: bool,
-    /// The root was renamed or unmounted.  Nothing tells that it was deleted: it is held open.
+    /// True if the root was renamed or unmounted.  Its deletion causes no event: it is held open.
     pub gone: bool,
 }
 
-/// A tree that is watched.
+/// A watch of a tree.
 #[derive(Debug)]
 pub struct TreeWatch {
     root: Root,
-    options: Options,
+    options: WatchOptions,
     queue: OwnedFd,
     watched: Watched,
     names: Names,
     pending: Pending,
-    /// Events that are off the kernel's queue and not followed.
+    /// The events that were read and not followed yet.
     events: VecDeque<(i32, ReadFlags, Vec<u8>)>,
-    /// Directories that are to be watched, with all below them.
+    /// The directories to watch, with everything below them.
     unlooked: Vec<Vec<u8>>,
     /// The events of a call that was stopped.
-    seen: Seen,
-    /// How many directories could not be watched, nor what is below, and why the first could not.
+    seen: WatchEvents,
+    /// The number of directories that could not be watched, not counting those below, and the first
+    /// error.
     unwatched: usize,
     first: Option<Error>,
 }
 
 impl TreeWatch {
-    /// Watches the directory `root`, which may be a symlink, and all below it.
-    pub fn open(root: &[u8], options: Options, stop: &Stop) -> Result<Self> {
+    /// Watch the directory `root`, which may be a symlink, and everything below it.
+    pub fn open(root: &[u8], options: WatchOptions, stop: &Stop) -> Result<Self> {
         let queue = call::watching().map_err(|errno| Error::new("watch", root, errno))?;
         let mut watch = Self {
             root: Root::open(root)?,
@@ -83,7 +84,7 @@ impl TreeWatch {
             names: Names::default(),
             events: VecDeque::new(),
             unlooked: Vec::new(),
-            seen: Seen::default(),
+            seen: WatchEvents::default(),
             unwatched: 0,
             first: None,
         };
@@ -92,34 +93,34 @@ impl TreeWatch {
         Ok(watch)
     }
 
-    /// The handle that is readable when something happened.
+    /// Return a handle that is readable when there are events.
     pub fn queue(&self) -> BorrowedFd<'_> {
         self.queue.as_fd()
     }
 
-    /// How many directories are watched.
+    /// Return the number of watched directories.
     pub fn directories(&self) -> usize {
         self.watched.len()
     }
 
-    /// How many directories could not be watched.
+    /// Return the number of directories that could not be watched.
     pub fn unwatched(&self) -> usize {
         self.unwatched
     }
 
-    /// Why the first of those could not.
+    /// Return the first error of these.
     pub fn first_unwatched(&self) -> Option<&Error> {
         self.first.as_ref()
     }
 
-    /// The paths that changed since this was asked last; none: the whole tree is to be scanned.
-    pub fn take(&mut self) -> Option<Vec<Touched>> {
-        let taken = self.pending.take();
+    /// Return the changed paths since the last call; `None` if the whole tree has to be scanned.
+    pub fn take_paths(&mut self) -> Option<Vec<Touched>> {
+        let paths = self.pending.take_paths();
         let is_whole = self.events.is_empty() && self.unlooked.is_empty();
-        taken.filter(|_| is_whole && self.unwatched == 0)
+        paths.filter(|_| is_whole && self.unwatched == 0)
     }
 
-    /// What is to be taken once more; none: the whole tree.
+    /// Add paths that have to be returned again; `None` is the whole tree.
     pub fn give_back(&mut self, taken: Option<&[Touched]>) {
         let Some(taken) = taken else {
             return self.pending.add_all();
@@ -129,10 +130,10 @@ impl TreeWatch {
         }
     }
 
-    /// Takes all events that are there, and watches directories that are new.
+    /// Read all present events, and watch new directories.
     ///
-    /// After a stop, the next call follows what is left.
-    pub fn read(&mut self, stop: &Stop) -> Result<Seen> {
+    /// After a stop, the next call follows the remaining events.
+    pub fn read(&mut self, stop: &Stop) -> Result<WatchEvents> {
         let mut room = vec![MaybeUninit::uninit(); ROOM];
         let events = &mut self.events;
         call::read_events(self.queue.as_fd(), &mut room, |number, kind, name| {
@@ -140,20 +141,27 @@ impl TreeWatch {
         })
         .map_err(|errno| Error::new("watch", b"", errno))?;
         self.add_all(stop);
-        let mut seen = std::mem::take(&mut self.seen);
+        let mut new_events = std::mem::take(&mut self.seen);
         while !stop.is_set() {
             let Some((number, kind, name)) = self.events.pop_front() else {
                 break;
             };
-            self.follow(number, kind, &name, &mut seen, stop);
+            self.follow(number, kind, &name, &mut new_events, stop);
         }
         if stop.is_set() {
-            self.seen = std::mem::take(&mut seen);
+            self.seen = std::mem::take(&mut new_events);
         }
-        Ok(seen)
+        Ok(new_events)
     }
 
-    fn follow(&mut self, number: i32, kind: ReadFlags, name: &[u8], seen: &mut Seen, stop: &Stop) {
+    fn follow(
+        &mut self,
+        number: i32,
+        kind: ReadFlags,
+        name: &[u8],
+        seen: &mut WatchEvents,
+        stop: &Stop,
+    ) {
         if kind.contains(ReadFlags::QUEUE_OVERFLOW) {
             seen.lost = true;
             return;
@@ -174,7 +182,7 @@ impl TreeWatch {
         }
         let is_directory = kind.contains(ReadFlags::ISDIR);
         if self.leaves_out(above, name, is_directory) {
-            // It may have changed the time of its directory, which is no reason for a commit.
+            // It may have changed the time of its directory, for which alone no commit is needed.
             self.pending.add(above, false);
             return;
         }
@@ -199,7 +207,7 @@ impl TreeWatch {
         is_reserved(name) || patterns.any(|each| each.matches_entry(above, name, is_directory))
     }
 
-    /// Watches the directories that are to be watched, and all below them.
+    /// Watch the pending directories, and everything below them.
     fn add_all(&mut self, stop: &Stop) {
         while !stop.is_set() {
             let Some(path) = self.unlooked.pop() else {
@@ -210,7 +218,7 @@ impl TreeWatch {
                     let paths = names.iter().map(|name| join(&path, name));
                     self.unlooked.extend(paths);
                 }
-                // It is gone, or no directory: what is there now is an event of its own.
+                // It is gone, or is not a directory: its successor causes an event of its own.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
                 Err(errno) => {
                     self.unwatched += 1;
@@ -221,7 +229,7 @@ impl TreeWatch {
         }
     }
 
-    /// Watches one directory; returns the names of its subdirectories.
+    /// Watch one directory; returns the names of its subdirectories.
     fn add(&mut self, path: &[u8]) -> Outcome<Vec<Vec<u8>>> {
         let directory = self.root.directory(path)?;
         if self.options.one_file_system {
@@ -237,14 +245,14 @@ impl TreeWatch {
             let may_be = matches!(kind, FileType::Directory | FileType::Unknown);
             may_be && !self.leaves_out(path, name, true)
         });
-        let found = names.iter().map(|(name, _)| name.to_bytes().to_vec());
-        let found = found.collect();
+        let names_below = names.iter().map(|(name, _)| name.to_bytes().to_vec());
+        let names_below = names_below.collect();
         names.relax();
         self.names = names;
-        read.map(|()| found)
+        read.map(|()| names_below)
     }
 
-    /// Ends the watches of the directory at `path` and of all below it.
+    /// End the watches of the directory at `path` and everything below it.
     fn drop_all(&mut self, path: &[u8]) {
         for number in self.watched.below(path) {
             call::unwatch(self.queue.as_fd(), number);
@@ -261,20 +269,20 @@ mod tests {
     #[test]
     fn after_a_stop_the_next_call_follows_what_is_left() {
         let folder = Folder::new();
-        let options = Options {
+        let options = WatchOptions {
             patterns: Vec::new(),
             one_file_system: true,
             most: 10,
         };
         let (stop, go_on) = (Stop::default(), Stop::default());
         let mut watch = TreeWatch::open(folder.path(), options, &go_on).unwrap();
-        watch.take();
+        watch.take_paths();
         folder.make_directory("new/below");
         stop.set();
         assert_eq!(watch.read(&stop).unwrap().events, 0);
-        assert_eq!(watch.take(), None);
+        assert_eq!(watch.take_paths(), None);
         assert_eq!(watch.read(&go_on).unwrap().events, 1);
-        let paths = watch.take().unwrap();
+        let paths = watch.take_paths().unwrap();
         let paths: Vec<_> = paths.iter().map(|each| each.path.as_bytes()).collect();
         assert_eq!(paths, [b"new"]);
         assert_eq!(watch.directories(), 3);

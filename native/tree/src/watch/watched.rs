@@ -1,8 +1,8 @@
-//! The directories that are watched, by number and by path.
+//! The watched directories, by number and by path.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// The kernel's number of each, and its path.
+/// The watched directories: the kernel's number and the path of each.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     paths: HashMap<i32, Vec<u8>>,
@@ -10,24 +10,24 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// How many they are.
+    /// Return the number of directories.
     pub(super) fn len(&self) -> usize {
         self.paths.len()
     }
 
-    /// The path of the one with this number.
+    /// Return the path of the directory with this number.
     pub(super) fn path(&self, number: i32) -> Option<&[u8]> {
         self.paths.get(&number).map(Vec::as_slice)
     }
 
-    /// True if the directory at `path` is one of them.
+    /// Return true if the directory at `path` is watched.
     pub(super) fn has(&self, path: &[u8]) -> bool {
         self.numbers.contains_key(path)
     }
 
-    /// Adds a directory.
+    /// Add a directory.
     pub(super) fn insert(&mut self, number: i32, path: &[u8]) {
-        // One that was renamed meanwhile keeps its number.
+        // A renamed directory keeps its number.
         if let Some(old) = self.paths.insert(number, path.to_vec()) {
             if self.numbers.get(&old) == Some(&number) {
                 self.numbers.remove(&old);
@@ -36,7 +36,7 @@ impl Watched {
         self.numbers.insert(path.to_vec(), number);
     }
 
-    /// Removes the one with this number.
+    /// Remove the directory with this number.
     pub(super) fn forget(&mut self, number: i32) {
         if let Some(path) = self.paths.remove(&number) {
             if self.numbers.get(&path) == Some(&number) {
@@ -45,7 +45,7 @@ impl Watched {
         }
     }
 
-    /// The numbers of the directory at `path` and of all below it.
+    /// Return the numbers of the directory at `path` and everything below it.
     pub(super) fn below(&self, path: &[u8]) -> Vec<i32> {
         let below = join(path, b"");
         let mut numbers: Vec<i32> = self.numbers.get(path).copied().into_iter().collect();
@@ -59,7 +59,7 @@ impl Watched {
     }
 }
 
-/// The path of `name` in the directory at `above`.
+/// Return the path of `name` in the directory at `above`.
 pub(super) fn join(above: &[u8], name: &[u8]) -> Vec<u8> {
     if above.is_empty() {
         name.to_vec()

@@ -1,7 +1,7 @@
-//! Tables of digests as a crash leaves them, or as something else wrote them: what is known of a
-//! file is its digest, and the next commit makes a table of all.
+//! Checks tables of digests after a crash, or with foreign content: a known digest
+//! is right, and the next commit makes a complete table.
 //!
-//! Shared by the fuzzers (`native/fuzz`) and by the test that repeats their inputs.
+//! Used by the fuzzers (`native/fuzz`) and by the test that repeats their inputs.
 
 #[path = "../../src/temporary.rs"]
 mod temporary;
@@ -14,19 +14,19 @@ use huai_tree::scan::directory::Directory;
 
 use temporary::Folder;
 
-/// A target, and what it does with one input.
+/// The name of a target, and its function for one input.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
-/// Every one; `native/fuzz` has a program for each.
+/// All targets; `native/fuzz` has a program for each.
 pub(crate) const TARGETS: [Target; 1] = [("digests", digests)];
 
 /// The tables of a folder.
 const TABLES: [&str; 3] = ["digests", "digests.left", "digests.new"];
 const HEADER: &[u8; 16] = b"huai digests 1\n\0";
-/// Bytes of a record of the scan, and of those that say which file it is.
+/// The bytes of a scanned record.
 const RECORD: usize = 64;
 const IDENTITY: usize = 40;
-/// Bytes of a state in a table, and of its digest at the end.
+/// The bytes of a state in a table.
 const STATE: usize = 112;
 const DIGEST: usize = 32;
 
@@ -36,7 +36,7 @@ thread_local! {
     static FOLDER: RefCell<Folder> = RefCell::new(Folder::new());
 }
 
-/// Try tables: two bytes choose how they come about and of how many files, the rest is done.
+/// Try tables: two bytes choose their kind and the number of files, the rest is damage or content.
 fn digests(data: &[u8]) {
     let Some(([kind, count], rest)) = data.split_first_chunk::<2>() else {
         return;
@@ -54,7 +54,7 @@ fn digests(data: &[u8]) {
     });
 }
 
-/// Commits that ended, and one that was killed, leave nothing wrong.
+/// Check that finished commits and a killed one leave nothing wrong.
 fn after_a_crash(folder: &Folder, count: u32, kind: u8, damages: &[u8]) {
     let records: Vec<_> = (0..count).map(|number| record(number, 0)).collect();
     let later: Vec<_> = (0..count)
@@ -69,12 +69,12 @@ fn after_a_crash(folder: &Folder, count: u32, kind: u8, damages: &[u8]) {
     for damage in damages.chunks_exact(6).take(8) {
         hurt(folder, damage);
     }
-    let seen = if kind & 8 == 0 { records } else { later };
-    prove(folder, &seen, true);
-    assert_eq!(prove(folder, &seen, true), 0);
+    let scanned = if kind & 8 == 0 { records } else { later };
+    prove(folder, &scanned, true);
+    assert_eq!(prove(folder, &scanned, true), 0);
 }
 
-/// Any states, in blocks that are whole, and a tail.
+/// Check tables of any states in valid blocks, with a tail.
 fn anything(folder: &Folder, count: usize, kind: u8, states: &[u8]) {
     let (first, rest) = states.split_at(states.len().min(count * STATE));
     let parts = [first, rest, states];
@@ -97,14 +97,14 @@ fn anything(folder: &Folder, count: usize, kind: u8, states: &[u8]) {
     commit(folder, &records, true);
 }
 
-/// The record of the file that a state is about.
+/// Return the record of the file of a state.
 fn as_seen(state: &[u8]) -> Record {
     let mut record = [0; RECORD];
     record[..IDENTITY + 4].copy_from_slice(&state[..IDENTITY + 4]);
     record
 }
 
-/// A file with one name, whose digest tells which one it is.
+/// Make a file with one name, whose digest identifies it.
 fn record(number: u32, edited: u32) -> Record {
     let mut record = [0; RECORD];
     record[..8].copy_from_slice(&1_u64.to_le_bytes());
@@ -122,7 +122,7 @@ fn digest(record: &Record) -> [u8; DIGEST] {
     digest
 }
 
-/// Sees these files; how many of them had to be read, and the digests of all.
+/// Commit these files; returns the number of hashed ones, and all digests.
 fn commit(folder: &Folder, records: &[Record], is_finished: bool) -> (usize, Vec<u8>) {
     let mut digests = Digests::open(folder.path()).unwrap();
     let directory = Directory {
@@ -135,8 +135,8 @@ fn commit(folder: &Folder, records: &[Record], is_finished: bool) -> (usize, Vec
     };
     let doubts = digests.look_up(&[&directory]).unwrap();
     let read = |(_, number): (usize, usize)| Some((None, digest(&records[number])));
-    let found: Vec<_> = doubts.iter().map(|doubt| read(doubt.place)).collect();
-    let columns = digests.settle(&found).unwrap();
+    let results: Vec<_> = doubts.iter().map(|doubt| read(doubt.place)).collect();
+    let columns = digests.settle(&results).unwrap();
     assert_eq!(columns[0].len(), records.len() * DIGEST);
     if is_finished {
         digests.finish().unwrap();
@@ -146,7 +146,7 @@ fn commit(folder: &Folder, records: &[Record], is_finished: bool) -> (usize, Vec
     (doubts.len(), columns.concat())
 }
 
-/// Sees these files, of which nothing wrong may be known; how many had to be read.
+/// Commit these files, checking the digests; returns the number of hashed ones.
 fn prove(folder: &Folder, records: &[Record], is_finished: bool) -> usize {
     let (doubts, column) = commit(folder, records, is_finished);
     for (record, found) in records.iter().zip(column.chunks_exact(DIGEST)) {
@@ -155,7 +155,7 @@ fn prove(folder: &Folder, records: &[Record], is_finished: bool) -> usize {
     doubts
 }
 
-/// Cuts a table, leaves zeros in it, or removes it.
+/// Cut a table, overwrite it partly with zeros, or remove it.
 fn hurt(folder: &Folder, damage: &[u8]) {
     let name = TABLES[usize::from(damage[0]) % TABLES.len()];
     let Some(mut bytes) = folder.read_if_there(name) else {

@@ -1,4 +1,4 @@
-//! Directories that are opened, opened up, and closed again.
+//! Checks directories that are opened, made writable, and restored.
 
 #![allow(
     clippy::disallowed_methods,
@@ -6,7 +6,9 @@
     reason = "tests make what the crate works on"
 )]
 
-use huai_tree::publish::{Attributes, Directory, Mode, Move, Options, Remove, Tree};
+use huai_tree::publish::{
+    Attributes, DirectoryMove, Mode, Remove, Tree, TreeOptions, WantedDirectory,
+};
 use huai_tree::sys::error::Errno;
 use huai_tree::sys::stop::Stop;
 
@@ -20,8 +22,8 @@ const CLOSED: [&str; 5] = [
     "d 555 tree/other",
 ];
 
-fn options(loosens: Option<u32>) -> Options {
-    Options {
+fn options(loosens: Option<u32>) -> TreeOptions {
+    TreeOptions {
         loosens,
         umask: 0o022,
         owners: false,
@@ -65,7 +67,7 @@ fn only_directories_below_the_root_are_opened() {
             ("/above", Some(Errno::XDEV)),
         ] {
             let world = World::new(*user, entries);
-            let before = world.shown();
+            let before = world.entries();
             let mut tree = tree_of(&world, Some(user.number()));
             let opened = world.run(|| {
                 let opened = tree.open(path.as_bytes());
@@ -77,7 +79,7 @@ fn only_directories_below_the_root_are_opened() {
                 expected,
                 "{user:?} {path}"
             );
-            assert_eq!(world.shown(), before, "{user:?} {path}");
+            assert_eq!(world.entries(), before, "{user:?} {path}");
         }
     }
 }
@@ -100,7 +102,7 @@ fn a_path_may_be_longer_than_the_kernel_takes_at_once() {
     let paths: Vec<_> = (1..=25)
         .map(|depth| vec![&*name; depth].join("/"))
         .collect();
-    let item = |path: &String| Directory {
+    let item = |path: &String| WantedDirectory {
         path: path.clone().into_bytes(),
         attributes: None,
     };
@@ -113,11 +115,11 @@ fn a_path_may_be_longer_than_the_kernel_takes_at_once() {
         tree.refresh();
         tree.open(paths.last().unwrap().as_bytes()).unwrap();
         // `std::fs` can remove it afterwards.
-        let gone = |path: &String| Remove {
+        let removal = |path: &String| Remove {
             path: path.clone().into_bytes(),
             directory: true,
         };
-        let items: Vec<_> = paths.iter().rev().map(gone).collect();
+        let items: Vec<_> = paths.iter().rev().map(removal).collect();
         assert_eq!(
             tree.remove_entries(&items, &Stop::default()).done,
             items.len()
@@ -125,7 +127,7 @@ fn a_path_may_be_longer_than_the_kernel_takes_at_once() {
     });
 }
 
-/// The steps of a tree whose directories `a`, `a/b`, `a/b/c` and `other` were opened up.
+/// An operation on a tree whose directories `a`, `a/b`, `a/b/c` and `other` were made writable.
 type Happens = fn(&mut Tree, &World);
 
 fn settle(tree: &mut Tree, _: &World) {
@@ -136,12 +138,12 @@ fn settle(tree: &mut Tree, _: &World) {
         mtime: 0,
     });
     let path = b"a/b".to_vec();
-    let row = tree.settle_directories(&[Directory { path, attributes }], &Stop::default());
+    let row = tree.settle_directories(&[WantedDirectory { path, attributes }], &Stop::default());
     assert_eq!(row.done, 1);
 }
 
 fn move_away(tree: &mut Tree, _: &World) {
-    let item = Move {
+    let item = DirectoryMove {
         old: b"a".into(),
         new: b"a-b/new".into(),
         forward: None,
@@ -150,11 +152,11 @@ fn move_away(tree: &mut Tree, _: &World) {
 }
 
 fn remove(tree: &mut Tree, _: &World) {
-    let gone = |path: &[u8]| Remove {
+    let removal = |path: &[u8]| Remove {
         path: path.into(),
         directory: true,
     };
-    let items = [&b"a/b/c"[..], b"a/b"].map(gone);
+    let items = [&b"a/b/c"[..], b"a/b"].map(removal);
     assert_eq!(tree.remove_entries(&items, &Stop::default()).done, 2);
 }
 
@@ -207,10 +209,10 @@ fn modes_are_restored_unless_they_are_final() {
             let line = |mode: &&str| format!("d {}", mode.replacen(' ', " tree/", 1));
             let mut expected: Vec<_> = modes.map(line).collect();
             expected.sort_by(|one, other| one[6..].cmp(&other[6..]));
-            let mut found = world.shown();
-            found.retain(|line| line.contains(" tree/"));
-            found.sort_by(|one, other| one[6..].cmp(&other[6..]));
-            assert_eq!(found, expected, "{user:?} {name}");
+            let mut entries = world.entries();
+            entries.retain(|line| line.contains(" tree/"));
+            entries.sort_by(|one, other| one[6..].cmp(&other[6..]));
+            assert_eq!(entries, expected, "{user:?} {name}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The operations in a tree, in every situation that they may meet.
+//! Checks the operations in a tree in every situation.
 //!
 //! Each case runs as root and as an ordinary user, if this process may be both.
 

@@ -1,29 +1,30 @@
-//! The plan for a path, by what is wanted there and what is there.
+//! Checks the plan for a path, by the wanted and the local entry.
 
 use huai_tree::candidates::{
-    Candidates, Here, Kind, Mode, Number, Operations, Planned, Seen, Span, Stated,
+    Candidates, EntryKind, LocalState, LocalStatus, Number, Operations, Planned, Span, Stated,
+    StatedMode,
 };
 use huai_tree::compare::differing::Attribute;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum There {
     Nothing,
-    A(Kind),
+    A(EntryKind),
     Special,
-    /// The type that is wanted; a file where nothing is wanted.
+    /// The wanted type; a file if nothing is wanted.
     Same,
 }
 
 use There::{A, Nothing, Same, Special};
 
-/// The entry that is there, and how it differs besides its type.
+/// A local entry, and its differences besides the type.
 type Case = (&'static str, There, &'static [Attribute]);
 
 const HERE: [Case; 8] = [
     ("nothing", Nothing, &[]),
-    ("a file", A(Kind::File), &[]),
-    ("a directory", A(Kind::Directory), &[]),
-    ("a symlink", A(Kind::Symlink), &[]),
+    ("a file", A(EntryKind::File), &[]),
+    ("a directory", A(EntryKind::Directory), &[]),
+    ("a symlink", A(EntryKind::Symlink), &[]),
     ("a fifo", Special, &[]),
     ("another mode", Same, &[Attribute::Mode]),
     (
@@ -35,7 +36,7 @@ const HERE: [Case; 8] = [
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum WantedEntry {
     Nothing,
     File,
     Directory,
@@ -43,16 +44,16 @@ enum Wanted {
     Hardlink,
 }
 
-/// The lists that a path gets into; the last three: the same type is there.
-const TABLE: [(Wanted, [&str; HERE.len()]); 5] = [
+/// The lists that a path gets into; in the last three the type is the same.
+const TABLE: [(WantedEntry, [&str; HERE.len()]); 5] = [
     (
-        Wanted::Nothing,
+        WantedEntry::Nothing,
         [
             "", "removals", "removals", "removals", "removals", "removals", "removals", "removals",
         ],
     ),
     (
-        Wanted::File,
+        WantedEntry::File,
         [
             "fetches",
             "",
@@ -65,7 +66,7 @@ const TABLE: [(Wanted, [&str; HERE.len()]); 5] = [
         ],
     ),
     (
-        Wanted::Directory,
+        WantedEntry::Directory,
         [
             "make directories",
             "clear make directories",
@@ -78,7 +79,7 @@ const TABLE: [(Wanted, [&str; HERE.len()]); 5] = [
         ],
     ),
     (
-        Wanted::Symlink,
+        WantedEntry::Symlink,
         [
             "symlinks",
             "symlinks",
@@ -91,7 +92,7 @@ const TABLE: [(Wanted, [&str; HERE.len()]); 5] = [
         ],
     ),
     (
-        Wanted::Hardlink,
+        WantedEntry::Hardlink,
         [
             "links",
             "",
@@ -105,30 +106,30 @@ const TABLE: [(Wanted, [&str; HERE.len()]); 5] = [
     ),
 ];
 
-impl Wanted {
-    fn kind(self) -> Option<Kind> {
+impl WantedEntry {
+    fn kind(self) -> Option<EntryKind> {
         match self {
             Self::Nothing => None,
-            Self::File | Self::Hardlink => Some(Kind::File),
-            Self::Directory => Some(Kind::Directory),
-            Self::Symlink => Some(Kind::Symlink),
+            Self::File | Self::Hardlink => Some(EntryKind::File),
+            Self::Directory => Some(EntryKind::Directory),
+            Self::Symlink => Some(EntryKind::Symlink),
         }
     }
 }
 
-/// A row for `path`; returns its number.
+/// Add a row for `path`; returns its number.
 fn add(
     table: &mut Candidates,
     path: &str,
-    wanted: Option<(Kind, &str)>,
+    wanted: Option<(EntryKind, &str)>,
     there: There,
     differing: &[Attribute],
 ) -> Number {
-    let path = table.put(path.as_bytes()).unwrap();
+    let path = table.add_text(path.as_bytes()).unwrap();
     let size = u64::from(differing.contains(&Attribute::Size));
-    let wanted = wanted.map(|(kind, other)| Stated {
+    let state = wanted.map(|(kind, other)| Stated {
         kind,
-        mode: Mode {
+        mode: StatedMode {
             bits: 0o644,
             stated: 0o644,
             kept: false,
@@ -137,23 +138,23 @@ fn add(
         group: 0,
         mtime: 0,
         size,
-        other: table.put(other.as_bytes()).unwrap(),
+        other: table.add_text(other.as_bytes()).unwrap(),
         digest: Span::default(),
     });
-    let something = |kind| Here::Something {
-        seen: Seen::of(kind),
+    let something = |kind| LocalState::Something {
+        seen: LocalStatus::of(kind),
         target: Span::default(),
         named: false,
     };
-    let wanted_kind = wanted.map_or(Kind::File, |wanted| wanted.kind);
-    let here = match there {
-        Nothing => Here::Nothing,
+    let wanted_kind = state.map_or(EntryKind::File, |state| state.kind);
+    let local = match there {
+        Nothing => LocalState::Nothing,
         A(kind) => something(Some(kind)),
         Special => something(None),
         Same => something(Some(wanted_kind)),
     };
-    let is_other = matches!(there, A(kind) if wanted.is_some() && kind != wanted_kind);
-    table.push(path, wanted, &[], here);
+    let is_other = matches!(there, A(kind) if state.is_some() && kind != wanted_kind);
+    table.push(path, state, &[], local);
     let row = table.rows_mut().last_mut().unwrap();
     row.differing.add_if(Attribute::Type, is_other);
     for attribute in differing {
@@ -162,24 +163,24 @@ fn add(
     Number::try_from(table.rows().len() - 1).unwrap()
 }
 
-/// The lists of a plan, in the order in which they are carried out.
+/// Return the lists of a plan, in the order in which they are carried out.
 fn lists(planned: &Planned, stages: &[Operations]) -> Vec<(&'static str, Vec<Number>)> {
-    let mut found = vec![
+    let mut all_lists = vec![
         ("clear", planned.clear.clone()),
         ("make", planned.make.clone()),
     ];
     for stage in stages {
-        found.extend([
+        all_lists.extend([
             ("fetches", stage.fetches.clone()),
             ("links", stage.links.clone()),
             ("symlinks", stage.symlinks.clone()),
             ("attributes", stage.attributes.clone()),
         ]);
     }
-    found.push(("removals", planned.removals.clone()));
-    found.push(("directories", planned.directories.clone()));
-    found.retain(|(_, numbers)| !numbers.is_empty());
-    found
+    all_lists.push(("removals", planned.removals.clone()));
+    all_lists.push(("directories", planned.directories.clone()));
+    all_lists.retain(|(_, numbers)| !numbers.is_empty());
+    all_lists
 }
 
 #[test]
@@ -188,7 +189,7 @@ fn each_thing_that_is_wanted_where_each_thing_is() {
         for ((name, there, differing), expected) in HERE.into_iter().zip(expected) {
             let mut table = Candidates::default();
             let kind = wanted.kind();
-            let other = if wanted == Wanted::Hardlink {
+            let other = if wanted == WantedEntry::Hardlink {
                 "leader"
             } else {
                 ""
@@ -202,9 +203,9 @@ fn each_thing_that_is_wanted_where_each_thing_is() {
             );
             let planned = Planned::of(&table);
             let stages = planned.in_stages(&table, 1, &vec![0; planned.len()]);
-            let found = lists(&planned, &stages);
-            let found: Vec<_> = found.into_iter().map(|(list, _)| list).collect();
-            assert_eq!(found.join(" "), expected, "{wanted:?} {name}");
+            let contents = lists(&planned, &stages);
+            let contents: Vec<_> = contents.into_iter().map(|(list, _)| list).collect();
+            assert_eq!(contents.join(" "), expected, "{wanted:?} {name}");
         }
     }
 }
@@ -212,38 +213,44 @@ fn each_thing_that_is_wanted_where_each_thing_is() {
 #[test]
 fn each_list_has_an_order() {
     let mut table = Candidates::default();
-    let directory = A(Kind::Directory);
-    let file = A(Kind::File);
-    let wanted = |kind| Some((kind, ""));
+    let directory = A(EntryKind::Directory);
+    let file = A(EntryKind::File);
+    let entry = |kind| Some((kind, ""));
     let other = &[Attribute::Size][..];
-    let gone = [
+    let removed = [
         add(&mut table, "gone", None, directory, &[]),
         add(&mut table, "gone/in", None, directory, &[]),
         add(&mut table, "gone/in/file", None, file, &[]),
     ];
     let cleared = [
-        add(&mut table, "was", wanted(Kind::File), directory, &[]),
+        add(&mut table, "was", entry(EntryKind::File), directory, &[]),
         add(&mut table, "was/in", None, file, &[]),
     ];
-    let made = [
-        add(&mut table, "new", wanted(Kind::Directory), Nothing, &[]),
-        add(&mut table, "new/in", wanted(Kind::Directory), Nothing, &[]),
+    let created = [
+        add(&mut table, "new", entry(EntryKind::Directory), Nothing, &[]),
+        add(
+            &mut table,
+            "new/in",
+            entry(EntryKind::Directory),
+            Nothing,
+            &[],
+        ),
     ];
-    let replaced = add(&mut table, "a", wanted(Kind::File), file, other);
-    let fetched = add(&mut table, "z", wanted(Kind::File), Nothing, &[]);
+    let replaced = add(&mut table, "a", entry(EntryKind::File), file, other);
+    let fetched = add(&mut table, "z", entry(EntryKind::File), Nothing, &[]);
     let planned = Planned::of(&table);
     let stages = planned.in_stages(&table, 1, &vec![0; planned.len()]);
     let expected = vec![
         ("clear", vec![cleared[1], cleared[0]]),
-        ("make", made.to_vec()),
+        ("make", created.to_vec()),
         ("fetches", vec![cleared[0], fetched, replaced]),
-        ("removals", vec![gone[2], gone[1], gone[0]]),
-        ("directories", vec![made[1], made[0]]),
+        ("removals", vec![removed[2], removed[1], removed[0]]),
+        ("directories", vec![created[1], created[0]]),
     ];
-    let mut found = lists(&planned, &stages);
-    // What stood there is cleared, and is something else than a file that is replaced.
-    found[2].1.sort_by_key(|number| *number != cleared[0]);
-    assert_eq!(found, expected);
+    let mut all_lists = lists(&planned, &stages);
+    // The cleared entry has another type than the replaced file.
+    all_lists[2].1.sort_by_key(|number| *number != cleared[0]);
+    assert_eq!(all_lists, expected);
 }
 
 #[test]
@@ -255,28 +262,37 @@ fn a_hardlink_comes_no_earlier_than_its_leader_and_again_when_that_is_replaced()
             (true, &[], 0),
         ] {
             let mut table = Candidates::default();
-            let file = A(Kind::File);
+            let file = A(EntryKind::File);
             add(
                 &mut table,
                 "leader",
-                Some((Kind::File, "")),
+                Some((EntryKind::File, "")),
                 file,
                 differing,
             );
-            let there = if is_there { file } else { Nothing };
-            let number = add(&mut table, "link", Some((Kind::File, "leader")), there, &[]);
+            let local = if is_there { file } else { Nothing };
+            let number = add(
+                &mut table,
+                "link",
+                Some((EntryKind::File, "leader")),
+                local,
+                &[],
+            );
             let planned = Planned::of(&table);
-            let stage = |place| match planned.asked(&table, place).unwrap() {
+            let stage = |place| match planned.staged_path(&table, place).unwrap() {
                 (b"leader", false) => leader,
                 (b"link", false) => link,
                 other => panic!("{other:?}"),
             };
             let stages: Vec<_> = (0..planned.len()).map(stage).collect();
-            let found = planned.in_stages(&table, 2, &stages);
-            let links: Vec<_> = found.iter().map(|stage| stage.links.clone()).collect();
-            let mut wanted = [vec![], vec![]];
-            wanted[expected].extend(vec![number; count]);
-            assert_eq!(links, wanted, "{leader} {link} {is_there} {differing:?}");
+            let in_stages = planned.in_stages(&table, 2, &stages);
+            let links: Vec<_> = in_stages.iter().map(|stage| stage.links.clone()).collect();
+            let mut expected_links = [vec![], vec![]];
+            expected_links[expected].extend(vec![number; count]);
+            assert_eq!(
+                links, expected_links,
+                "{leader} {link} {is_there} {differing:?}"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Each operation at a path, in each situation: what is there afterwards, or why nothing was done.
+//! Checks each operation at a path in each situation: the result, or the reason of a failure.
 
 #![allow(
     clippy::disallowed_methods,
@@ -12,15 +12,15 @@
 use std::os::unix::fs::PermissionsExt;
 
 use huai_tree::publish::{
-    Attributes, Directory, File, Held, Leaf, Link, Mode, Move, Options, Reason, Remove, Row,
-    Staged, Symlink, Tree, Whole,
+    Attributes, DirectoryMove, FailureReason, Leaf, Link, Mode, PublishedFile, Remove, RowResult,
+    Staged, StagedDirectory, Symlink, Tree, TreeOptions, WantedDirectory, WholeDirectory,
 };
 use huai_tree::sys::error::Errno;
 use huai_tree::sys::stop::Stop;
 
 use crate::world::{User, World, users};
 
-/// Seconds since the epoch that everything gets.
+/// The seconds since the epoch that everything gets.
 const TIME: i64 = 7;
 
 /// The path of the operation in all situations except the last.
@@ -136,8 +136,8 @@ fn attributes(mode: u32) -> Attributes {
     }
 }
 
-fn file(path: &str, mode: u32) -> File {
-    File {
+fn file(path: &str, mode: u32) -> PublishedFile {
+    PublishedFile {
         path: path.into(),
         attributes: attributes(mode),
     }
@@ -151,8 +151,8 @@ fn symlink(path: &str) -> Symlink {
     }
 }
 
-fn directory(path: &str, mode: u32) -> Directory {
-    Directory {
+fn directory(path: &str, mode: u32) -> WantedDirectory {
+    WantedDirectory {
         path: path.into(),
         attributes: Some(attributes(mode)),
     }
@@ -165,11 +165,11 @@ fn staged(folder: u32, name: &str) -> Staged {
     }
 }
 
-fn whole(folder: u32, path: &str, names: usize) -> Whole {
-    Whole {
+fn whole_directory(folder: u32, path: &str, names: usize) -> WholeDirectory {
+    WholeDirectory {
         staged: staged(folder, "whole"),
         path: path.into(),
-        directories: vec![Held {
+        directories: vec![StagedDirectory {
             directory: directory(path, 0o755),
             names,
             settled: true,
@@ -181,13 +181,13 @@ fn whole(folder: u32, path: &str, names: usize) -> Whole {
 }
 
 impl Operation {
-    /// Does it at `path`.
-    fn run(self, tree: &mut Tree, area: u32, path: &str, stop: &Stop) -> Row {
+    /// Do it at `path`.
+    fn run(self, tree: &mut Tree, area: u32, path: &str, stop: &Stop) -> RowResult {
         let remove = |directory| Remove {
             path: path.into(),
             directory,
         };
-        let moved = |old: &str, new: &str, forward| Move {
+        let moved = |old: &str, new: &str, forward| DirectoryMove {
             old: old.into(),
             new: new.into(),
             forward,
@@ -221,7 +221,7 @@ impl Operation {
                 }
                 tree.publish_files(&[(staged(area, "staged"), path.into())], stop)
             }
-            PublishWhole => tree.publish_directories(&[whole(area, path, 1)], stop),
+            PublishWhole => tree.publish_directories(&[whole_directory(area, path, 1)], stop),
             MoveHere => tree.move_directories(&[moved("source", path, None)], stop),
             MoveAway => tree.move_directories(&[moved(path, "moved", None)], stop),
             MoveAndForward => {
@@ -232,10 +232,11 @@ impl Operation {
     }
 }
 
-/// The tree of a world and its staging area, for one who may open directories up, or not.
+/// Open the tree of a world and its staging area, for a user who may make directories writable, or
+/// not.
 fn tree_of(world: &World, loosens: Option<u32>) -> (Tree, (std::fs::File, u32)) {
     let (top, area) = (world.open("tree"), world.open("area"));
-    let options = Options {
+    let options = TreeOptions {
         loosens,
         umask: 0o022,
         owners: false,
@@ -245,19 +246,19 @@ fn tree_of(world: &World, loosens: Option<u32>) -> (Tree, (std::fs::File, u32)) 
     (tree, area)
 }
 
-fn reason(row: Row) -> Option<String> {
+fn reason(row: RowResult) -> Option<String> {
     let failure = row.failure?;
     Some(match failure.reason {
-        Reason::Errno(Errno::NOENT) => "missing".into(),
-        Reason::Errno(Errno::NOTDIR) => "no directory".into(),
-        Reason::Errno(Errno::EXIST) => "exists".into(),
-        Reason::Errno(Errno::ISDIR) => "is a directory".into(),
-        Reason::Errno(Errno::ACCESS) => "denied".into(),
+        FailureReason::Errno(Errno::NOENT) => "missing".into(),
+        FailureReason::Errno(Errno::NOTDIR) => "no directory".into(),
+        FailureReason::Errno(Errno::EXIST) => "exists".into(),
+        FailureReason::Errno(Errno::ISDIR) => "is a directory".into(),
+        FailureReason::Errno(Errno::ACCESS) => "denied".into(),
         reason => format!("{reason:?}"),
     })
 }
 
-/// The world of a situation, and the path in it.
+/// Make the world of a situation; returns the path in it.
 fn situation(user: User, number: usize) -> (World, &'static str) {
     let (name, entries) = SITUATIONS[number];
     let path = if name == "a reserved path" {
@@ -289,13 +290,13 @@ fn expected_outcome(operation: Operation, number: usize) -> &'static str {
 
 #[test]
 fn each_operation_in_each_situation() {
-    let mut found = vec![];
+    let mut table_rows = vec![];
     let mut expected = vec![];
     for user in users() {
         for operation in OPERATIONS {
             for (number, (name, _)) in SITUATIONS.iter().enumerate() {
                 let (world, path) = situation(*user, number);
-                let before = world.shown();
+                let before = world.entries();
                 let (mut tree, area) = tree_of(&world, Some(user.number()));
                 let row = world.run(|| {
                     let row = operation.run(&mut tree, area.1, path, &Stop::default());
@@ -305,10 +306,10 @@ fn each_operation_in_each_situation() {
                 let case = format!("{user:?} {operation:?} {name}");
                 let outcome = expected_outcome(operation, number);
                 let is_done = row.done == 1;
-                let said = match reason(row) {
+                let verdict = match reason(row) {
                     None if is_done => world.shown_at(&format!("tree/{path}")),
                     reason => {
-                        assert_eq!(world.shown(), before, "{case}");
+                        assert_eq!(world.entries(), before, "{case}");
                         reason.unwrap()
                     }
                 };
@@ -318,18 +319,18 @@ fn each_operation_in_each_situation() {
                     _ => "d 755, f 644 /file moved",
                 };
                 assert_eq!(world.shown_at("tree/source"), source, "{case}");
-                let kept = world.shown_at("outside/kept");
-                assert_eq!(kept, "f 644 kept", "{case}");
+                let outside = world.shown_at("outside/kept");
+                assert_eq!(outside, "f 644 kept", "{case}");
                 assert_eq!(world.shown_at("area/making"), "nothing", "{case}");
-                found.push(format!("{case}: {said}"));
+                table_rows.push(format!("{case}: {verdict}"));
                 expected.push(format!("{case}: {outcome}"));
             }
         }
     }
-    assert_eq!(found, expected);
+    assert_eq!(table_rows, expected);
 }
 
-/// The situations in which each operation is done.
+/// The situations in which each operation succeeds.
 const DONE: [(Operation, usize); 13] = [
     (MakeDirectory, 0),
     (SettleDirectory, 4),
@@ -350,7 +351,7 @@ const DONE: [(Operation, usize); 13] = [
 fn a_stop_comes_before_each_operation() {
     for (operation, number) in DONE {
         let (world, path) = situation(User::Ordinary, number);
-        let before = world.shown();
+        let before = world.entries();
         let (mut tree, area) = tree_of(&world, None);
         let stop = Stop::default();
         stop.set();
@@ -360,7 +361,7 @@ fn a_stop_comes_before_each_operation() {
             (0, true),
             "{operation:?}"
         );
-        assert_eq!(world.shown(), before, "{operation:?}");
+        assert_eq!(world.entries(), before, "{operation:?}");
     }
 }
 
@@ -372,9 +373,9 @@ fn repeating_an_operation_does_no_harm() {
         let stop = Stop::default();
         let mut run = || world.run(|| operation.run(&mut tree, area.1, path, &stop).done);
         assert_eq!(run(), 1, "{operation:?}");
-        let after = world.shown();
+        let after = world.entries();
         run();
-        assert_eq!(world.shown(), after, "{operation:?}");
+        assert_eq!(world.entries(), after, "{operation:?}");
     }
 }
 
@@ -384,16 +385,16 @@ fn one_who_must_not_open_a_directory_up_changes_nothing_in_it() {
         let (world, path) = situation(User::Ordinary, number);
         let closed = world.at("tree/above");
         std::fs::set_permissions(closed, PermissionsExt::from_mode(0o555)).unwrap();
-        let before = world.shown();
+        let before = world.entries();
         let (mut tree, area) = tree_of(&world, None);
         let row = world.run(|| operation.run(&mut tree, area.1, path, &Stop::default()));
-        // The attributes of what is there need no right to the directory.
+        // Setting attributes of an existing entry needs no write permission in its directory.
         let is_settled = matches!(operation, SettleDirectory | SettleFile | SettleSymlink);
         if is_settled {
             assert_eq!(row.done, 1, "{operation:?}");
         } else {
             assert_eq!(reason(row).as_deref(), Some("denied"), "{operation:?}");
-            assert_eq!(world.shown(), before, "{operation:?}");
+            assert_eq!(world.entries(), before, "{operation:?}");
         }
     }
 }
@@ -434,31 +435,32 @@ fn a_mode_that_is_kept_is_that_of_what_is_there_or_less_the_umask() {
         (&["l tree/name there"], "f 755 new", "exists"),
         (&["d 700 tree/name"], "is a directory", "d 700"),
     ] {
-        let mut kept = attributes(0);
-        kept.mode = Mode::Kept(0o777);
+        let mut stated = attributes(0);
+        stated.mode = Mode::Kept(0o777);
         let stop = Stop::default();
         let world = || World::new(User::Ordinary, ALWAYS.iter().chain(there).copied());
-        let shown =
-            |world: &World, row: Row| reason(row).unwrap_or_else(|| world.shown_at("tree/name"));
+        let as_words = |world: &World, row: RowResult| {
+            reason(row).unwrap_or_else(|| world.shown_at("tree/name"))
+        };
 
         let files = world();
         let (mut tree, area) = tree_of(&files, None);
         let (from, path) = (|| staged(area.1, "staged"), b"name".to_vec());
-        let file = File {
+        let file = PublishedFile {
             path: path.clone(),
-            attributes: kept,
+            attributes: stated,
         };
         let row = files.run(|| {
             assert_eq!(tree.prepare_files(&[(from(), file)], &stop).done, 1);
             tree.publish_files(&[(from(), path.clone())], &stop)
         });
-        assert_eq!(shown(&files, row), published, "{there:?}");
+        assert_eq!(as_words(&files, row), published, "{there:?}");
 
         let directories = world();
         let (mut tree, _area) = tree_of(&directories, None);
-        let items = [Directory {
+        let items = [WantedDirectory {
             path,
-            attributes: Some(kept),
+            attributes: Some(stated),
         }];
         let row = directories.run(|| {
             let row = tree.make_directories(&items, &stop);
@@ -468,13 +470,13 @@ fn a_mode_that_is_kept_is_that_of_what_is_there_or_less_the_umask() {
                 row
             }
         });
-        assert_eq!(shown(&directories, row), made, "{there:?}");
+        assert_eq!(as_words(&directories, row), made, "{there:?}");
     }
 }
 
 #[test]
 fn what_is_replaced_or_removed_is_kept_where_that_is_asked_for() {
-    let kept = ".~tmp~/former/above/name";
+    let former_path = ".~tmp~/former/above/name";
     for (operation, number, former) in [
         (PublishFile, 0, "nothing"),
         (PublishFile, 1, "f 644 old"),
@@ -494,8 +496,8 @@ fn what_is_replaced_or_removed_is_kept_where_that_is_asked_for() {
         let (mut tree, area) = tree_of(&world, Some(User::Ordinary.number()));
         tree.keep_below(b".~tmp~/former".into());
         world.run(|| operation.run(&mut tree, area.1, path, &Stop::default()));
-        let found = world.shown_at(&format!("tree/{kept}"));
-        assert_eq!(found, former, "{operation:?} {}", SITUATIONS[number].0);
+        let former_now = world.shown_at(&format!("tree/{former_path}"));
+        assert_eq!(former_now, former, "{operation:?} {}", SITUATIONS[number].0);
     }
 }
 
@@ -510,9 +512,9 @@ fn a_whole_directory_joins_only_what_hands_nothing_down_and_holds_what_is_wanted
         let above = format!("d {mode} tree/above");
         let world = World::new(User::Ordinary, ALWAYS.into_iter().chain([&*above]));
         let (mut tree, area) = tree_of(&world, None);
-        let items = [whole(area.1, PATH, names)];
+        let items = [whole_directory(area.1, PATH, names)];
         let row = world.run(|| tree.publish_directories(&items, &Stop::default()));
-        let found = reason(row).unwrap_or_else(|| world.shown_at("tree/above/name"));
-        assert_eq!(found, expected, "{mode} {names}");
+        let outcome = reason(row).unwrap_or_else(|| world.shown_at("tree/above/name"));
+        assert_eq!(outcome, expected, "{mode} {names}");
     }
 }

@@ -1,21 +1,21 @@
-//! Files that arrived in a folder, against their metadata.
+//! Checks files that arrived in a folder against their metadata.
 
 use std::collections::HashMap;
 
 use huai_tree::publish::{Attributes, Mode};
-use huai_tree::stage::verify::{Arrival, Asked, Run, Wanted, may_compare, verify};
+use huai_tree::stage::verify::{Arrival, FileMetadata, Run, VerifyRequest, may_compare, verify};
 use huai_tree::sys::stop::Stop;
 
 use crate::world::{World, users};
 
 const SECOND: u64 = 1_000_000_000;
-/// The time of the file that is wanted, and that time as a peer without nanoseconds sends it.
+/// The time of the wanted file, and that time as a peer without nanoseconds sends it.
 const TIME: u64 = 5 * SECOND + 7;
 const WHOLE: u64 = 5 * SECOND;
 
 use Arrival::{Arrived, Finished, Mismatch, Missing};
 
-/// The entry, its time, and the verdict without a digest, with one, and with attributes.
+/// The entry, its time, and the result without a digest, with one, and with attributes.
 const CASES: [(&str, &[&str], u64, [Arrival; 3]); 13] = [
     (
         "the file",
@@ -77,10 +77,10 @@ const CASES: [(&str, &[&str], u64, [Arrival; 3]); 13] = [
     ),
 ];
 
-fn asked(mtime: u64, digest: bool, finish: bool) -> Asked {
+fn request(mtime: u64, digest: bool, finish: bool) -> VerifyRequest {
     let mtime = i64::try_from(mtime).unwrap();
-    Asked {
-        wanted: Wanted {
+    VerifyRequest {
+        wanted: FileMetadata {
             path: b"d/f".into(),
             size: 3,
             mtime,
@@ -106,7 +106,7 @@ fn run(cut: bool, placed: &[(&str, u64)]) -> Run {
     }
 }
 
-fn verified(world: &World, asked: Asked, run: &Run) -> Arrival {
+fn verified(world: &World, asked: VerifyRequest, run: &Run) -> Arrival {
     let folder = world.at("area").into_os_string().into_encoded_bytes();
     world.run(|| verify(&folder, &[asked], run, 2, &Stop::default()).unwrap())[0]
 }
@@ -120,9 +120,9 @@ fn what_arrived_is_the_file_or_is_refused() {
                 if mtime > 0 {
                     world.age("area/d/f", mtime);
                 }
-                let found = verified(
+                let arrival = verified(
                     &world,
-                    asked(TIME, number > 0, number > 1),
+                    request(TIME, number > 0, number > 1),
                     &run(false, &[]),
                 );
                 let expected = match expected {
@@ -131,8 +131,8 @@ fn what_arrived_is_the_file_or_is_refused() {
                     }
                     expected => expected,
                 };
-                assert_eq!(found, expected, "{user:?} {name} {number}");
-                if found == Finished {
+                assert_eq!(arrival, expected, "{user:?} {name} {number}");
+                if arrival == Finished {
                     assert_eq!(world.shown_at("area/d/f"), "f 444 new");
                 }
             }
@@ -157,8 +157,8 @@ fn what_was_laid_there_or_is_partial_has_not_arrived() {
             let inode = world.inode("area/d/f");
             let placed = placed.map(|(path, further)| (path, inode + further));
             let placed = placed.as_slice();
-            let found = verified(&world, asked(mtime, digest, false), &run(cut, placed));
-            assert_eq!(found, expected, "{cut} {placed:?} {mtime} {digest}");
+            let arrival = verified(&world, request(mtime, digest, false), &run(cut, placed));
+            assert_eq!(arrival, expected, "{cut} {placed:?} {mtime} {digest}");
         }
     }
 }
@@ -179,8 +179,9 @@ fn files_are_compared_if_one_is_there_and_only_directories_are_above_all() {
             let world = World::new(*user, entries.iter().copied());
             let folder = world.at("area").into_os_string().into_encoded_bytes();
             let files = [&b"d/f"[..], b"d/e/f", b"g"];
-            let found = world.run(|| may_compare(&folder, files.into_iter(), &Stop::default()));
-            assert_eq!(found, Ok(expected), "{entries:?}");
+            let comparable =
+                world.run(|| may_compare(&folder, files.into_iter(), &Stop::default()));
+            assert_eq!(comparable, Ok(expected), "{entries:?}");
         }
     }
 }
@@ -194,7 +195,7 @@ fn a_stop_judges_nothing() {
     assert!(
         verify(
             &folder,
-            &[asked(TIME, true, true)],
+            &[request(TIME, true, true)],
             &run(false, &[]),
             1,
             &stop

@@ -1,4 +1,4 @@
-//! A folder with a tree, a staging area and what is outside of both, all of one user.
+//! A folder with a tree, a staging area and an outside folder, all of one user.
 
 #![allow(
     clippy::disallowed_methods,
@@ -51,7 +51,7 @@ impl User {
         }
     }
 
-    /// Calls `work` in a thread of this user.
+    /// Call `work` in a thread of this user.
     pub(crate) fn run<T: Send>(self, work: impl FnOnce() -> T + Send) -> T {
         let number = Uid::from_raw(self.number());
         let is_other = self.number() != own_number();
@@ -69,14 +69,14 @@ impl User {
     }
 }
 
-/// The folder, with `tree`, `area` and `outside`.
+/// A folder with `tree`, `area` and `outside`.
 pub(crate) struct World {
     folder: Folder,
     user: User,
 }
 
 impl World {
-    /// Each entry is a line: `d MODE PATH`, `f MODE PATH CONTENT`, `l PATH TARGET` or `p PATH`.
+    /// Make entries from lines: `d MODE PATH`, `f MODE PATH CONTENT`, `l PATH TARGET` or `p PATH`.
     pub(crate) fn new<'a>(user: User, entries: impl IntoIterator<Item = &'a str>) -> Self {
         let folder = Folder::new();
         let world = Self { folder, user };
@@ -118,14 +118,14 @@ impl World {
         Path::new(OsStr::from_bytes(self.folder.path())).join(path)
     }
 
-    /// Opens the directory at `path`.
+    /// Open the directory at `path`.
     pub(crate) fn open(&self, path: &str) -> (File, u32) {
         let file = File::open(self.at(path)).unwrap();
         let number = u32::try_from(file.as_raw_fd()).unwrap();
         (file, number)
     }
 
-    /// Sets the time of the last change, in nanoseconds since the epoch.
+    /// Set the time of the last change, in nanoseconds since the epoch.
     pub(crate) fn age(&self, path: &str, mtime: u64) {
         let file = File::open(self.at(path)).unwrap();
         file.set_modified(UNIX_EPOCH + Duration::from_nanos(mtime))
@@ -144,16 +144,16 @@ impl World {
         self.user.run(work)
     }
 
-    /// All that is there, as `new` takes it; of a file with several names also how many.
-    pub(crate) fn shown(&self) -> Vec<String> {
-        let shown = |path: &PathBuf| {
+    /// Return all entries as lines for `new`; a file with several names has their number too.
+    pub(crate) fn entries(&self) -> Vec<String> {
+        let describe = |path: &PathBuf| {
             let name = path
                 .strip_prefix(self.at(""))
                 .unwrap()
                 .display()
                 .to_string();
-            let found = fs::symlink_metadata(path).unwrap();
-            let (kind, mode) = (found.file_type(), found.mode() & 0o7777);
+            let status = fs::symlink_metadata(path).unwrap();
+            let (kind, mode) = (status.file_type(), status.mode() & 0o7777);
             if kind.is_dir() {
                 format!("d {mode:o} {name}")
             } else if kind.is_symlink() {
@@ -162,7 +162,7 @@ impl World {
                 format!("p {name}")
             } else {
                 let content = fs::read_to_string(path).unwrap_or_else(|_| "?".into());
-                let names = found.nlink();
+                let names = status.nlink();
                 let names = if names > 1 {
                     format!(" x{names}")
                 } else {
@@ -171,7 +171,7 @@ impl World {
                 format!("f {mode:o} {name} {content}{names}")
             }
         };
-        self.paths().iter().map(shown).collect()
+        self.paths().iter().map(describe).collect()
     }
 
     /// Return the entries at `path` and below, without the path.
@@ -180,21 +180,21 @@ impl World {
             let mut words = line.split(' ').filter_map(|word| word.strip_prefix(path));
             words.any(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let shown = self.shown();
-        let shown: Vec<_> = shown.iter().filter(is_below).collect();
-        let shown = shown
+        let lines = self.entries();
+        let lines: Vec<_> = lines.iter().filter(is_below).collect();
+        let lines = lines
             .into_iter()
             .map(|line| line.replacen(path, "", 1).replace("  ", " "));
-        let shown: Vec<_> = shown.map(|line| line.trim_end().to_owned()).collect();
-        if shown.is_empty() {
+        let lines: Vec<_> = lines.map(|line| line.trim_end().to_owned()).collect();
+        if lines.is_empty() {
             "nothing".into()
         } else {
-            shown.join(", ")
+            lines.join(", ")
         }
     }
 
     fn paths(&self) -> Vec<PathBuf> {
-        let mut found = vec![];
+        let mut paths = vec![];
         let mut pending = vec![self.at("")];
         while let Some(folder) = pending.pop() {
             let entries = fs::read_dir(folder).unwrap();
@@ -202,11 +202,11 @@ impl World {
                 if entry.file_type().unwrap().is_dir() {
                     pending.push(entry.path());
                 }
-                found.push(DirEntry::path(&entry));
+                paths.push(DirEntry::path(&entry));
             }
         }
-        found.sort();
-        found
+        paths.sort();
+        paths
     }
 }
 

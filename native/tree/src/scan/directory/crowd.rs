@@ -1,7 +1,7 @@
-//! A directory of many entries, on its way in parts.
+//! A directory of many entries, which is passed on in parts.
 //!
-//! It is read as a whole before any of it goes on: it may change meanwhile, and then it is read
-//! again.  Until then its leaves are packed.
+//! It is read completely before any part is passed on, because it may change meanwhile and is then
+//! read again.  Until then its leaves are packed.
 
 use std::collections::VecDeque;
 
@@ -11,19 +11,19 @@ use super::packed::{Packed, Packer};
 use crate::sys::call::Outcome;
 use crate::walk::queue;
 
-/// Entries of a part, and of the largest directory that comes as a whole.
+/// The entries of a part, and of the largest directory that is passed on at once.
 pub(crate) const PART: usize = 4096;
 
-/// What was read of one directory.
+/// A directory that was read.
 #[derive(Debug)]
-pub(crate) enum Found {
-    /// All that is said of it.
+pub(crate) enum ReadDirectory {
+    /// A complete frame.
     Frame(Frame),
-    /// It goes on in parts.
+    /// A large directory, which is passed on in parts.
     Crowd(Crowd),
 }
 
-impl queue::Frame for Found {
+impl queue::Frame for ReadDirectory {
     fn size(&self) -> usize {
         match self {
             Self::Frame(frame) => frame.size(),
@@ -35,14 +35,14 @@ impl queue::Frame for Found {
 /// A large directory that was read.
 #[derive(Debug)]
 pub(crate) struct Crowd {
-    /// The first part, without its leaves; later ones have of it what they share.
+    /// The first part, without its leaves; later parts share some of its fields.
     head: Directory,
-    /// Others may read it, but for some of its files.
+    /// True if others can read it, except for some of its files.
     is_open: bool,
     parts: VecDeque<Part>,
 }
 
-/// Some neighbours.
+/// Consecutive leaves.
 #[derive(Debug)]
 struct Part {
     leaves: Packed,
@@ -62,9 +62,9 @@ impl Parts {
         self.packer.clear();
     }
 
-    /// Adds the next leaf; `problems` are those met since the last part was complete.
-    pub(crate) fn put(&mut self, leaf: &Leaf<'_>, problems: &mut Vec<Problem>) -> Outcome<()> {
-        self.packer.put(leaf)?;
+    /// Add the next leaf; `problems` are those met since the last part.
+    pub(crate) fn add(&mut self, leaf: &Leaf<'_>, problems: &mut Vec<Problem>) -> Outcome<()> {
+        self.packer.add(leaf)?;
         if self.packer.len() + problems.len() >= PART {
             self.end_part(problems)?;
         }
@@ -73,13 +73,13 @@ impl Parts {
 
     fn end_part(&mut self, problems: &mut Vec<Problem>) -> Outcome<()> {
         self.complete.push_back(Part {
-            leaves: self.packer.take()?,
+            leaves: self.packer.finish_part()?,
             problems: std::mem::take(problems),
         });
         Ok(())
     }
 
-    /// All of it; `head` says what is to be said of the directory itself.
+    /// Return the whole directory; `head` has the fields of the directory itself.
     pub(crate) fn end(
         &mut self,
         head: Directory,
@@ -98,24 +98,24 @@ impl Parts {
 }
 
 impl Crowd {
-    /// Bytes that it holds.
+    /// Return the bytes that it holds.
     pub(crate) fn size(&self) -> usize {
         let part = |part: &Part| part.leaves.size() + frame::size(&part.problems);
         self.parts.iter().map(part).sum()
     }
 
-    /// Where it is.
+    /// Return its path.
     pub(crate) fn path(&self) -> &[u8] {
         &self.head.path
     }
 
-    /// The next part; none: that was all.
+    /// Return the next part; `None` at the end.
     pub(crate) fn next(&mut self) -> Outcome<Option<Directory>> {
         let Some(part) = self.parts.pop_front() else {
             return Ok(None);
         };
         let mut leaves = Leaves::default();
-        part.leaves.each(|leaf| leaves.put(leaf))?;
+        part.leaves.for_each(|leaf| leaves.add(leaf))?;
         let path = self.head.path.clone();
         Ok(Some(Directory {
             path,
@@ -158,7 +158,7 @@ mod tests {
                 owners: b"",
                 target: None,
             };
-            parts.put(&leaf, &mut problems).unwrap();
+            parts.add(&leaf, &mut problems).unwrap();
         }
         let head = Directory {
             path: b"d".to_vec(),
@@ -181,10 +181,10 @@ mod tests {
             (PART, &[PART]),
             (2 * PART + 7, &[PART, PART, 7]),
         ] {
-            let found = parts(crowd(leaves, &[]));
+            let split = parts(crowd(leaves, &[]));
             let lines = |part: &Directory| part.leaves.split(|byte| *byte == b'\n').count() - 1;
-            assert_eq!(found.iter().map(lines).collect::<Vec<_>>(), sizes);
-            for (number, part) in found.iter().enumerate() {
+            assert_eq!(split.iter().map(lines).collect::<Vec<_>>(), sizes);
+            for (number, part) in split.iter().enumerate() {
                 assert_eq!(part.goes_on(), number > 0);
                 assert_eq!(part.skipped, if number > 0 { 0 } else { 3 });
                 assert_eq!((&*part.path, part.is_plain), (&b"d"[..], true));
@@ -194,10 +194,10 @@ mod tests {
 
     #[test]
     fn a_problem_comes_with_its_neighbours() {
-        let found = parts(crowd(2 * PART, &[5, PART + 1]));
-        let plain: Vec<_> = found.iter().map(|part| part.is_plain).collect();
+        let split = parts(crowd(2 * PART, &[5, PART + 1]));
+        let plain: Vec<_> = split.iter().map(|part| part.is_plain).collect();
         assert_eq!(plain, [false, false, true]);
-        for part in found.iter().take(2) {
+        for part in split.iter().take(2) {
             let name = &part.problems.first().unwrap().name;
             assert_eq!(part.problems.len(), 1);
             assert!(part.leaves.windows(6).any(|text| text == &**name));

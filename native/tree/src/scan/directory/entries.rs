@@ -1,4 +1,4 @@
-//! What stands in a directory, entry by entry: leaves, subdirectories, and what is left out.
+//! Collects the entries of a directory: leaves, subdirectories, and problems.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -9,7 +9,7 @@ use huai_format::path::is_reserved;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::crowd::{Found, Parts};
+use super::crowd::{Parts, ReadDirectory};
 use super::frame::{Directory, Frame, Problem, Reason};
 use super::leaf::{Leaf, Leaves};
 use super::place::{Place, Tree};
@@ -19,25 +19,25 @@ use crate::walk::exclude;
 use crate::walk::line;
 use crate::walk::owners::LastOwners;
 
-/// From this size on memory is handed over, not copied.
+/// The size in bytes from which buffers are moved, not copied.
 const LARGE: usize = 64 << 10;
 
-/// What was found in a directory so far.
+/// The entries of a directory so far.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     attributes: Vec<u8>,
     leaves: Leaves,
-    /// Where leaves go instead, if the directory is large.
+    /// The leaves of a large directory.
     parts: Parts,
     are_many: bool,
-    /// Each ended by NUL.
+    /// The names of subdirectories, each ended by NUL.
     children: Vec<u8>,
     problems: Vec<Problem>,
     skipped: u64,
 }
 
 impl Entries {
-    /// Nothing was found yet.
+    /// Begin a directory.
     pub(super) fn begin(&mut self) {
         self.attributes.clear();
         self.leaves.clear();
@@ -48,12 +48,12 @@ impl Entries {
         self.skipped = 0;
     }
 
-    /// More will come than should go on in one piece.
+    /// Expect more entries than are passed on in one piece.
     pub(super) fn expect_many(&mut self) {
         self.are_many = true;
     }
 
-    /// The attributes of the directory itself.
+    /// Set the attributes of the directory itself.
     pub(super) fn add_itself(
         &mut self,
         tree: &Tree<'_>,
@@ -70,7 +70,7 @@ impl Entries {
         Ok(())
     }
 
-    /// Whether to look at an entry; what is too long is counted.
+    /// Return true if an entry has to be examined; names that are too long are counted.
     pub(super) fn wants(&mut self, place: &Place<'_>, name: &[u8], kind: FileType) -> bool {
         if kind != FileType::Unknown && place.leaves_out(name, kind == FileType::Directory) {
             return false;
@@ -85,8 +85,8 @@ impl Entries {
         fits
     }
 
-    /// Nothing is asked of an entry whose type and name in the directory already decide: where
-    /// nobody may pass through the directory, there would be no answer.
+    /// Add an entry.  If type and name decide, it is not examined, which would fail in a directory
+    /// without search permission.
     pub(super) fn add(
         &mut self,
         place: &Place<'_>,
@@ -108,7 +108,7 @@ impl Entries {
         }
     }
 
-    /// `told`: the type that the directory said, which may have changed since.
+    /// Add an entry; `told` is the type that the directory listed, which may have changed since.
     fn add_known(
         &mut self,
         place: &Place<'_>,
@@ -175,9 +175,9 @@ impl Entries {
 
     fn add_leaf(&mut self, leaf: &Leaf<'_>) -> Outcome<()> {
         if self.are_many {
-            self.parts.put(leaf, &mut self.problems)
+            self.parts.add(leaf, &mut self.problems)
         } else {
-            self.leaves.put(leaf)
+            self.leaves.add(leaf)
         }
     }
 
@@ -197,8 +197,8 @@ impl Entries {
         Ok(())
     }
 
-    /// All that was found in `directory`; `is_open`: others may read it.
-    pub(super) fn end(&mut self, directory: Directory, is_open: bool) -> Outcome<Found> {
+    /// Return all entries of `directory`; `is_open` means that others can read it.
+    pub(super) fn end(&mut self, directory: Directory, is_open: bool) -> Outcome<ReadDirectory> {
         let head = Directory {
             attributes: self.attributes.clone(),
             skipped: self.skipped,
@@ -206,7 +206,7 @@ impl Entries {
         };
         if self.are_many {
             let crowd = self.parts.end(head, is_open, &mut self.problems)?;
-            return Ok(Found::Crowd(crowd));
+            return Ok(ReadDirectory::Crowd(crowd));
         }
         let Leaves {
             lines,
@@ -214,7 +214,7 @@ impl Entries {
             hardlinks,
             unreadable,
         } = &mut self.leaves;
-        Ok(Found::Frame(Frame::Read(Directory {
+        Ok(ReadDirectory::Frame(Frame::Read(Directory {
             leaves: hand_over(lines)?,
             identities: hand_over(identities)?,
             is_plain: is_open && self.problems.is_empty() && *unreadable == 0,
@@ -225,23 +225,23 @@ impl Entries {
         })))
     }
 
-    /// The subdirectories' names in order, each ended by NUL.
+    /// Return the subdirectories' names in order, each ended by NUL.
     pub(super) fn take_children(&mut self) -> Outcome<Vec<u8>> {
         hand_over(&mut self.children)
     }
 }
 
-/// What a buffer holds; a small one keeps its memory for the next directory.
+/// Return the content of a buffer; a small one keeps its memory for the next directory.
 fn hand_over(buffer: &mut Vec<u8>) -> Outcome<Vec<u8>> {
     if buffer.len() >= LARGE {
-        let mut given = std::mem::take(buffer);
-        given.shrink_to_fit();
-        return Ok(given);
+        let mut content = std::mem::take(buffer);
+        content.shrink_to_fit();
+        return Ok(content);
     }
-    let mut given = Vec::new();
-    given
+    let mut content = Vec::new();
+    content
         .try_reserve_exact(buffer.len())
         .map_err(|_| Errno::NOMEM)?;
-    given.extend_from_slice(buffer);
-    Ok(given)
+    content.extend_from_slice(buffer);
+    Ok(content)
 }

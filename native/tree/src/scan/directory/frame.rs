@@ -1,120 +1,121 @@
-//! What a scan says of one directory.
+//! The result of scanning one directory.
 
 use huai_format::escape::unescape;
 use huai_format::find::split_before;
-use huai_format::layout::Listing;
+use huai_format::layout::ListingText;
 use huai_format::path::RelPath;
 use rustix::io::Errno;
 
-/// Bytes of a file's record: device, inode, size, mtime and ctime in eight bytes each; number of
-/// links, offset of its line, mode, user, group and padding in four each, all little-endian.
+/// The bytes of a file's record: device, inode, size, mtime and ctime in eight bytes each; number
+/// of links, offset of its line, mode, user, group and padding in four each, all little-endian.
 pub(crate) const RECORD: usize = 64;
-/// Device, inode, size, mtime, ctime.
+/// The bytes of device, inode, size, mtime and ctime.
 const IDENTITY: usize = 40;
-/// Where the link count, the offset of the line and the mode of a file are in its record.
+/// The offsets of the link count, of the offset of the line, and of the mode in a file's record.
 pub(crate) const LINKS: usize = 40;
 pub(crate) const OFFSET: usize = 44;
 pub(crate) const MODE: usize = 48;
 
-/// One directory, or a part of one that has many entries.
+/// The result for one directory, or for a part of a large one.
 #[derive(Debug)]
 pub enum Frame {
-    /// It was read.
+    /// A directory that was read.
     Read(Directory),
-    /// It stands in the place of the directory, and of all below it, that could not be read.
+    /// An unreadable directory, with everything below it.
     Unreadable {
-        /// From the root.
+        /// The path from the root.
         path: Vec<u8>,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
 }
 
-/// One directory as it was seen.
+/// A scanned directory.
 ///
-/// A large one comes in parts, one right after the other, each with the path.
+/// A large one comes in consecutive parts, each with the path.
 #[derive(Debug, Default)]
 pub struct Directory {
-    /// From the root.
+    /// The path from the root.
     pub path: Vec<u8>,
     /// Its own attributes, as in FORMAT.md; empty in all parts but the first.
     pub attributes: Vec<u8>,
-    /// A line for each file and symlink.
+    /// The lines of files and symlinks.
     pub leaves: Vec<u8>,
-    /// One record for each file (`RECORD`).
+    /// The records of files (`RECORD`).
     pub identities: Vec<u8>,
     /// 32 bytes for each file, zeros where the digest is unknown; empty in the output of a scan.
     pub digests: Vec<u8>,
-    /// What could not be looked at, or is left out and has to be told.
+    /// The entries that could not be examined, or whose omission has to be reported.
     pub problems: Vec<Problem>,
-    /// Some file here has more than one name.
+    /// True if a file has more than one name.
     pub hardlinks: bool,
-    /// Entries that no snapshot holds; the first part says it of all.
+    /// The number of entries that no snapshot can hold; the first part counts those of all.
     pub skipped: u64,
-    /// Files that others may not read.
+    /// The number of files that others cannot read.
     pub unreadable: u64,
-    /// No problems, and others may read all of it.
+    /// True if there are no problems and others can read everything.
     pub is_plain: bool,
-    /// The kernel's number of its file system.
+    /// The kernel's number of the file system.
     pub device: u64,
-    /// Another that stays when it is mounted again; 0: nothing proves it.
+    /// A number of the file system that survives a remount; 0 if nothing proves one.
     pub file_system: u64,
-    /// Its number there.
+    /// The inode number.
     pub inode: u64,
 }
 
-/// An entry that is there and does not stand in the leaves.
+/// An entry that exists and is missing in the leaves.
 #[derive(Debug)]
 pub struct Problem {
-    /// Empty: the directory itself.
+    /// The name; empty for the directory itself.
     pub name: Vec<u8>,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// Why an entry does not stand in a listing as it is.
+/// The reasons why the present state of an entry is not listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The kernel said so.
+    /// An error of the kernel.
     Errno(Errno),
     /// The directory changed at each reading.
     KeepsChanging,
-    /// A size or time that no line can hold.
+    /// No line can hold the size or time.
     OutOfRange,
-    /// The directory's own time: it is listed with the nearest one that fits.
+    /// The directory's own time does not fit: it is listed with the nearest one.
     Time,
-    /// A name that is rsync's and huai's own.
+    /// The name is reserved for rsync and huai.
     Reserved,
-    /// A file that rsync has not finished.
+    /// rsync has not finished the file.
     Temporary,
     /// The file changed while it was read.
     Changed,
-    /// The file has the content of which a scrub found that it is damaged.
+    /// The file has content that a scrub found damaged.
     Damaged,
     /// Another file system is mounted there, which is not entered.
     NotEntered,
-    /// Another file system is mounted there, with nothing in it that was there before.
+    /// Another file system is mounted there, without the former entries.
     MountedOver,
-    /// The file system that was mounted there is not, and nothing that it held is there.
+    /// The file system that was mounted there is missing, with its entries.
     NotMounted,
 }
 
 impl Problem {
-    /// True if an entry of the directory, not the directory itself, is not as it is committed.
+    /// Return true if it is about an entry, not the directory itself, that is not committed
+    /// unchanged.
     pub(crate) fn is_of_entry(&self) -> bool {
         !self.name.is_empty() && !self.reason.leaves_out()
     }
 }
 
 impl Reason {
-    /// Whether no snapshot holds the entry, whatever it is like.
+    /// Return true if no snapshot can hold the entry.
     pub(crate) fn leaves_out(self) -> bool {
         matches!(self, Self::Reserved | Self::Temporary)
     }
 }
 
 impl Frame {
-    /// The directory, if it was read.
+    /// Return the directory, if it was read.
     pub(crate) fn directory(&mut self) -> Option<&mut Directory> {
         match self {
             Self::Read(directory) => Some(directory),
@@ -122,14 +123,14 @@ impl Frame {
         }
     }
 
-    /// From the root.
+    /// Return the path from the root.
     pub(crate) fn path(&self) -> &[u8] {
         match self {
             Self::Read(Directory { path, .. }) | Self::Unreadable { path, .. } => path,
         }
     }
 
-    /// Bytes that it holds.
+    /// Return the bytes that it holds.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Read(directory) => directory.size(),
@@ -139,14 +140,14 @@ impl Frame {
 }
 
 impl Directory {
-    /// Whether this goes on with the directory that came before it.
+    /// Return true if this is a further part of the directory before it.
     pub fn goes_on(&self) -> bool {
         self.attributes.is_empty()
     }
 
-    /// The directory as it is laid out.
-    pub fn listing(&self) -> Listing<'_> {
-        Listing {
+    /// Return the directory as a layout takes it.
+    pub fn listing(&self) -> ListingText<'_> {
+        ListingText {
             path: &self.path,
             attributes: &self.attributes,
             leaves: &self.leaves,
@@ -154,27 +155,27 @@ impl Directory {
         }
     }
 
-    /// The raw name of a file, by its number.
+    /// Return the raw name of a file, by its number.
     pub(crate) fn name_of(&self, file: usize) -> Vec<u8> {
         let record = self.identities.chunks_exact(RECORD).nth(file);
         let name = record.map_or(&b""[..], |record| self.name(record));
-        // What a scan wrote can be read.
+        // The lines of a scan are valid.
         unescape(name).unwrap_or_default().into_owned()
     }
 
-    /// The path of a file, by its number.
+    /// Return the path of a file, by its number.
     pub(crate) fn path_of(&self, file: usize) -> Vec<u8> {
         let path = RelPath::trusted(self.path.clone());
         path.join(&self.name_of(file)).as_bytes().to_vec()
     }
 
-    /// What tells the state of a file from every other, by its number.
+    /// Return the bytes that identify the state of a file, by its number.
     pub(crate) fn identity(&self, file: usize) -> &[u8] {
         let record = self.identities.chunks_exact(RECORD).nth(file);
         record.map_or(&[], |record| &record[..IDENTITY])
     }
 
-    /// The name of the file of a record, as it stands in its line.
+    /// Return the name of a record's file, as in its line.
     pub(crate) fn name(&self, record: &[u8]) -> &[u8] {
         let line = self.leaves.get(word(record, OFFSET) as usize..);
         split_before(line.unwrap_or_default(), b'\t').0
@@ -189,13 +190,13 @@ impl Directory {
     }
 }
 
-/// A number of four bytes in a record.
+/// Return a number of four bytes in a record.
 pub(crate) fn word(record: &[u8], at: usize) -> u32 {
     let bytes = record.get(at..).and_then(|bytes| bytes.first_chunk());
     bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Bytes that problems hold.
+/// Return the bytes that problems hold.
 pub(crate) fn size(problems: &[Problem]) -> usize {
     let problem = |problem: &Problem| problem.name.len() + size_of::<Problem>();
     problems.iter().map(problem).sum()

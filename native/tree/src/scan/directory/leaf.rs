@@ -1,4 +1,4 @@
-//! Files and symlinks, as lines (FORMAT.md, "Lines") and as the records that tell their states.
+//! Files and symlinks, as lines (FORMAT.md, "Lines") and as records of their states.
 
 use huai_format::entry::{FILE_MODE, SYMLINK_MODE};
 use huai_format::escape::put_escaped;
@@ -9,17 +9,17 @@ use crate::sys::call::{Outcome, Status};
 use crate::sys::listing::reserve;
 use crate::walk::line;
 
-/// What others need to read a file.
+/// The permission that others need to read a file.
 const OTHERS_READ: u32 = 0o004;
 
-/// A file or symlink as it was found.
+/// A scanned file or symlink.
 #[derive(Debug)]
 pub(crate) struct Leaf<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) status: Status,
     /// The fields of owner and group, as `Owners` spells them.
     pub(crate) owners: &'a [u8],
-    /// None: it is a file.
+    /// The target of a symlink; `None` for a file.
     pub(crate) target: Option<&'a [u8]>,
 }
 
@@ -28,9 +28,9 @@ pub(crate) struct Leaf<'a> {
 pub(crate) struct Leaves {
     pub(crate) lines: Vec<u8>,
     pub(crate) identities: Vec<u8>,
-    /// Some file has more than one name.
+    /// True if a file has more than one name.
     pub(crate) hardlinks: bool,
-    /// Files that others may not read.
+    /// The number of files that others cannot read.
     pub(crate) unreadable: u64,
 }
 
@@ -41,8 +41,8 @@ impl Leaves {
         (self.hardlinks, self.unreadable) = (false, 0);
     }
 
-    /// Adds the next one.
-    pub(crate) fn put(&mut self, leaf: &Leaf<'_>) -> Outcome<()> {
+    /// Add the next leaf.
+    pub(crate) fn add(&mut self, leaf: &Leaf<'_>) -> Outcome<()> {
         let status = &leaf.status;
         let begin = self.lines.len();
         let text = leaf.name.len() + leaf.target.map_or(0, <[u8]>::len);
@@ -73,7 +73,7 @@ impl Leaves {
         self.put_identity(status, begin)
     }
 
-    /// The record of the file whose line begins there.
+    /// Append the record of the file whose line begins at `begin`.
     fn put_identity(&mut self, status: &Status, begin: usize) -> Outcome<()> {
         let offset = u32::try_from(begin).map_err(|_| Errno::NOMEM)?;
         let records = &mut self.identities;
@@ -93,7 +93,7 @@ impl Leaves {
     }
 }
 
-/// Device, inode, size, mtime and ctime: what tells one state of one file from every other.
+/// Return device, inode, size, mtime and ctime, which identify one state of one file.
 pub(crate) fn identity(status: &Status) -> [[u8; 8]; 5] {
     [
         status.device.to_le_bytes(),

@@ -1,5 +1,5 @@
-//! One directory: its names read and sorted, every leaf looked at, the result in one frame, or in
-//! parts where it is large.
+//! Scans one directory: reads and sorts its names, and examines every leaf; the result is one
+//! frame, or several parts if it is large.
 
 mod crowd;
 mod entries;
@@ -11,9 +11,9 @@ mod reader;
 mod varint;
 
 pub use frame::{Directory, Frame, Problem, Reason};
-pub use place::Options;
+pub use place::ScanOptions;
 
-pub(crate) use crowd::Found;
+pub(crate) use crowd::ReadDirectory;
 pub(crate) use frame::{LINKS, MODE, OFFSET, RECORD, word};
 pub(crate) use leaf::identity;
 pub(crate) use place::Tree;

@@ -1,7 +1,7 @@
-//! Leaves in little memory, to be taken out once, in their order.
+//! Packs leaves into little memory, to be unpacked in order.
 //!
-//! Each is written as how it differs from the one before, which in a large directory is little:
-//! names have a beginning in common, and attributes are the same.
+//! Each leaf is stored as the difference from the one before, which in a large directory is small:
+//! names share prefixes, and attributes repeat.
 
 use huai_format::cursor::Cursor;
 use rustix::fs::FileType;
@@ -12,20 +12,20 @@ use super::varint::{folded, put_number, take_number, unfolded};
 use crate::sys::call::{Outcome, Status, Time};
 use crate::sys::listing::reserve;
 
-/// What a leaf begins with: a bit for each of these.
+/// The first byte of a leaf has a bit for each of these.
 const SAME_ATTRIBUTES: u8 = 1;
 const SYMLINK: u8 = 2;
-/// Its ctime is its mtime.
+/// The ctime equals the mtime.
 const NEVER_CHANGED: u8 = 4;
 
-/// The most bytes of a leaf beside its name, owners and target.
+/// The most bytes of a leaf besides its name, owners and target.
 const FIXED: usize = 128;
 
 /// Packed leaves.
 #[derive(Debug)]
 pub(crate) struct Packed(Vec<u8>);
 
-/// Leaves that are being packed.
+/// A packer of leaves.
 #[derive(Debug, Default)]
 pub(crate) struct Packer {
     bytes: Vec<u8>,
@@ -33,7 +33,7 @@ pub(crate) struct Packer {
     last: Last,
 }
 
-/// The leaf that came before.
+/// The previous leaf.
 #[derive(Debug)]
 struct Last {
     name: Vec<u8>,
@@ -69,13 +69,13 @@ impl Default for Last {
 }
 
 impl Packer {
-    /// How many leaves it holds.
+    /// Return the number of packed leaves.
     pub(crate) fn len(&self) -> usize {
         self.leaves
     }
 
-    /// Adds the next one.
-    pub(crate) fn put(&mut self, leaf: &Leaf<'_>) -> Outcome<()> {
+    /// Add the next leaf.
+    pub(crate) fn add(&mut self, leaf: &Leaf<'_>) -> Outcome<()> {
         let Self {
             bytes,
             leaves,
@@ -121,8 +121,8 @@ impl Packer {
         Ok(())
     }
 
-    /// What was put since the last time.
-    pub(crate) fn take(&mut self) -> Outcome<Packed> {
+    /// Return the leaves that were added since the last call.
+    pub(crate) fn finish_part(&mut self) -> Outcome<Packed> {
         let mut packed = Vec::new();
         packed
             .try_reserve_exact(self.bytes.len())
@@ -132,7 +132,7 @@ impl Packer {
         Ok(Packed(packed))
     }
 
-    /// Forgets what was put.
+    /// Drop all leaves.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.leaves = 0;
@@ -141,24 +141,24 @@ impl Packer {
 }
 
 impl Packed {
-    /// Bytes that it holds.
+    /// Return the bytes that it holds.
     pub(crate) fn size(&self) -> usize {
         self.0.len()
     }
 
-    /// Calls `each` with every leaf, in order.
-    pub(crate) fn each(&self, mut each: impl FnMut(&Leaf<'_>) -> Outcome<()>) -> Outcome<()> {
+    /// Call `visit` with every leaf, in order.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(&Leaf<'_>) -> Outcome<()>) -> Outcome<()> {
         let mut from = Cursor::new(&self.0);
         let mut last = Last::default();
         while !from.is_empty() {
-            each(&last.take_next(&mut from).ok_or(Errno::IO)?)?;
+            visit(&last.take_next(&mut from).ok_or(Errno::IO)?)?;
         }
         Ok(())
     }
 }
 
 impl Last {
-    /// Becomes the next leaf.
+    /// Decode the next leaf, and become it.
     fn take_next<'a, 'b: 'a>(&'a mut self, from: &mut Cursor<'b>) -> Option<Leaf<'a>> {
         let flags = from.byte()?;
         let common = take_number(from)?;
@@ -204,7 +204,7 @@ impl Last {
     }
 }
 
-/// What neighbours have in common.
+/// Return the attributes that neighbours often share.
 fn attributes(status: &Status) -> [u64; 5] {
     [
         status.device,
@@ -215,7 +215,7 @@ fn attributes(status: &Status) -> [u64; 5] {
     ]
 }
 
-/// How many bytes both begin with.
+/// Return the length of the common prefix.
 fn common(one: &[u8], other: &[u8]) -> usize {
     let pairs = one.iter().zip(other);
     pairs.take_while(|(one, other)| one == other).count()
@@ -228,7 +228,7 @@ fn put_text(bytes: &mut Vec<u8>, text: &[u8]) {
 
 fn take_text<'a>(from: &mut Cursor<'a>) -> Option<&'a [u8]> {
     let length = take_number(from)?;
-    from.take(usize::try_from(length).ok()?)
+    from.take_bytes(usize::try_from(length).ok()?)
 }
 
 fn put_time(bytes: &mut Vec<u8>, time: Time, before: Time) {
@@ -272,7 +272,7 @@ pub(super) mod tests {
         }
     }
 
-    fn shown(leaf: &Leaf<'_>) -> String {
+    fn describe(leaf: &Leaf<'_>) -> String {
         format!("{leaf:?}")
     }
 
@@ -297,19 +297,19 @@ pub(super) mod tests {
             })
             .collect();
         let mut packer = Packer::default();
-        // Packed twice: nothing of the first time is left.
+        // Packed twice, because nothing of the first time may remain.
         for _ in 0..2 {
             for leaf in &leaves {
-                packer.put(leaf).unwrap();
+                packer.add(leaf).unwrap();
             }
             assert_eq!(packer.len(), leaves.len());
-            let mut found = Vec::new();
+            let mut unpacked = Vec::new();
             let take = |leaf: &Leaf<'_>| {
-                found.push(shown(leaf));
+                unpacked.push(describe(leaf));
                 Ok(())
             };
-            packer.take().unwrap().each(take).unwrap();
-            assert_eq!(found, leaves.iter().map(shown).collect::<Vec<_>>());
+            packer.finish_part().unwrap().for_each(take).unwrap();
+            assert_eq!(unpacked, leaves.iter().map(describe).collect::<Vec<_>>());
         }
     }
 
@@ -328,8 +328,8 @@ pub(super) mod tests {
                 owners,
                 target,
             };
-            packer.put(&leaf).unwrap();
+            packer.add(&leaf).unwrap();
         }
-        assert!(packer.take().unwrap().size() < 40 * 1000);
+        assert!(packer.finish_part().unwrap().size() < 40 * 1000);
     }
 }

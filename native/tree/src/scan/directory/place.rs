@@ -1,4 +1,4 @@
-//! What is the same for all directories of a scan, and one of them while it is read.
+//! The state that all directories of a scan share, and the open directory of a reader.
 
 use std::os::fd::BorrowedFd;
 
@@ -10,23 +10,23 @@ use crate::sys::handle::Root;
 use crate::sys::stop::Stop;
 use crate::walk::owners::{LastOwners, LookUp, Owners};
 
-/// How to scan.
+/// The options of a scan.
 #[derive(Debug)]
-pub struct Options {
-    /// What is left out.
+pub struct ScanOptions {
+    /// The patterns of entries that are left out.
     pub patterns: Vec<Pattern>,
-    /// List a mount point as an empty directory.
+    /// True to list a mount point as an empty directory.
     pub one_file_system: bool,
-    /// Record owners and groups; otherwise everything belongs to root.
+    /// True to record owners and groups; otherwise everything belongs to root.
     pub owners: bool,
-    /// Directories looked at at the same time.
+    /// The number of threads that read directories.
     pub threads: usize,
 }
 
-/// What all threads of a scan share.
+/// The state that all threads of a scan share.
 pub(crate) struct Tree<'a> {
     pub(crate) root: &'a Root,
-    pub(crate) options: &'a Options,
+    pub(crate) options: &'a ScanOptions,
     pub(crate) owners: &'a Owners,
     pub(crate) file_systems: &'a FileSystems,
     pub(crate) look_up: &'a LookUp<'a>,
@@ -34,7 +34,7 @@ pub(crate) struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// The fields of the owners of an entry.
+    /// Return the fields of the owners of an entry.
     pub(super) fn owners_of<'a>(
         &self,
         last: &'a mut LastOwners,
@@ -47,7 +47,7 @@ impl Tree<'_> {
     }
 }
 
-/// An open directory while it is read.
+/// An open directory that is being read.
 pub(super) struct Place<'a> {
     pub(super) tree: &'a Tree<'a>,
     pub(super) path: &'a [u8],

@@ -1,4 +1,4 @@
-//! Reading one directory, again if it changes meanwhile.
+//! Reads one directory, again if it changes meanwhile.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::crowd::{Found, PART};
+use super::crowd::{PART, ReadDirectory};
 use super::entries::Entries;
 use super::frame::{Directory, Frame, Reason};
 use super::place::{Place, Tree};
@@ -16,21 +16,21 @@ use crate::sys::listing::Names;
 use crate::walk::owners::LastOwners;
 use crate::walk::queue::Reading;
 
-/// How often a directory that changes meanwhile is read before it is given up.
+/// The most readings of a directory that keeps changing.
 const READINGS: usize = 4;
-/// What others need to read a directory.
+/// The permissions that others need to read a directory.
 const OTHERS_ENTER: u32 = 0o005;
 
-/// Why a directory has no listing.
+/// The reason why a directory has no listing.
 pub(super) enum Failure {
-    /// That is what the scan says of it.
+    /// A problem of the directory, which the scan reports.
     Given(Reason),
-    /// The scan cannot go on.
+    /// An error that ends the scan.
     Fatal(Errno),
 }
 
-/// Turn an error of the kernel into one of this directory; shortages and owners are not.
-fn said(errno: Errno) -> Failure {
+/// Convert an error of the kernel into one of this directory, except for shortages and owners.
+fn as_failure(errno: Errno) -> Failure {
     if is_shortage(errno) {
         Failure::Fatal(errno)
     } else {
@@ -38,7 +38,7 @@ fn said(errno: Errno) -> Failure {
     }
 }
 
-/// What one thread needs for its work, kept from directory to directory.
+/// The state of one thread, kept from directory to directory.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     names: Names,
@@ -47,24 +47,24 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Reads the directory at `path`; an error is one of the whole scan.
-    pub(crate) fn read(&mut self, tree: &Tree<'_>, path: &[u8]) -> Outcome<Reading<Found>> {
+    /// Read the directory at `path`; an error ends the scan.
+    pub(crate) fn read(&mut self, tree: &Tree<'_>, path: &[u8]) -> Outcome<Reading<ReadDirectory>> {
         let read = self.try_read(tree, path);
         self.end(path, &read)
     }
 
-    /// What is said of the directory at `path`.
+    /// Return the result for the directory at `path`.
     fn end(
         &mut self,
         path: &[u8],
         read: &Result<(Status, u64), Failure>,
-    ) -> Outcome<Reading<Found>> {
+    ) -> Outcome<Reading<ReadDirectory>> {
         match read {
             Ok((status, file_system)) => self.finish(path, status, *file_system),
             Err(Failure::Fatal(errno)) => Err(*errno),
             Err(Failure::Given(Reason::Errno(Errno::NOENT))) => Ok(Reading::default()),
             Err(Failure::Given(reason)) => Ok(Reading {
-                frame: Some(Found::Frame(Frame::Unreadable {
+                frame: Some(ReadDirectory::Frame(Frame::Unreadable {
                     path: path.to_vec(),
                     reason: *reason,
                 })),
@@ -73,13 +73,13 @@ impl Reader {
         }
     }
 
-    /// Looks at the entries with these `names` in the directory at `path`, and at itself.
+    /// Examine the entries `names` of the directory at `path`, and the directory itself.
     pub(crate) fn look(
         &mut self,
         tree: &Tree<'_>,
         path: &[u8],
         names: &BTreeSet<Vec<u8>>,
-    ) -> Outcome<Reading<Found>> {
+    ) -> Outcome<Reading<ReadDirectory>> {
         let looked = self.try_look(tree, path, names);
         self.end(path, &looked)
     }
@@ -90,13 +90,13 @@ impl Reader {
         path: &[u8],
         names: &BTreeSet<Vec<u8>>,
     ) -> Result<(Status, u64), Failure> {
-        let handle = tree.root.directory(path).map_err(said)?;
+        let handle = tree.root.directory(path).map_err(as_failure)?;
         let place = Place {
             tree,
             path,
             handle: handle.as_fd(),
         };
-        let status = call::status(place.handle).map_err(said)?;
+        let status = call::status(place.handle).map_err(as_failure)?;
         let Self {
             entries, owners, ..
         } = self;
@@ -118,15 +118,15 @@ impl Reader {
         Ok((status, file_system))
     }
 
-    /// Status of the directory, and the number of its file system.
+    /// Return the status of the directory, and the number of its file system.
     fn try_read(&mut self, tree: &Tree<'_>, path: &[u8]) -> Result<(Status, u64), Failure> {
-        let handle = tree.root.directory(path).map_err(said)?;
+        let handle = tree.root.directory(path).map_err(as_failure)?;
         let place = Place {
             tree,
             path,
             handle: handle.as_fd(),
         };
-        let mut status = call::status(place.handle).map_err(said)?;
+        let mut status = call::status(place.handle).map_err(as_failure)?;
         for _ in 0..READINGS {
             let before = status;
             self.entries.begin();
@@ -137,7 +137,7 @@ impl Reader {
                 return Ok((before, 0));
             }
             self.read_once(&place)?;
-            status = call::status(place.handle).map_err(said)?;
+            status = call::status(place.handle).map_err(as_failure)?;
             if before.mtime == status.mtime {
                 let file_system = tree.file_systems.number(place.handle, &status);
                 return Ok((status, file_system));
@@ -152,10 +152,10 @@ impl Reader {
             entries,
             owners,
         } = self;
-        call::rewind(place.handle).map_err(said)?;
+        call::rewind(place.handle).map_err(as_failure)?;
         names
             .read(place.handle, |name, kind| entries.wants(place, name, kind))
-            .map_err(said)?;
+            .map_err(as_failure)?;
         if names.len() > PART {
             entries.expect_many();
         }
@@ -175,7 +175,7 @@ impl Reader {
         path: &[u8],
         status: &Status,
         file_system: u64,
-    ) -> Outcome<Reading<Found>> {
+    ) -> Outcome<Reading<ReadDirectory>> {
         let directory = Directory {
             path: path.to_vec(),
             device: status.device,

@@ -1,8 +1,8 @@
-//! Numbers in as few bytes as they need.
+//! Encodes numbers in as few bytes as they need.
 
 use huai_format::cursor::Cursor;
 
-/// A step up or down as a number that is small where the step is.
+/// Encode a positive or negative step as a number that is small if the step is.
 pub(super) fn folded(now: u64, before: u64) -> u64 {
     let step = now.wrapping_sub(before);
     if step >> 63 == 0 {
@@ -12,7 +12,7 @@ pub(super) fn folded(now: u64, before: u64) -> u64 {
     }
 }
 
-/// What the step led to.
+/// Return the result of a step.
 pub(super) fn unfolded(folded: u64, before: u64) -> u64 {
     let step = if folded & 1 == 0 {
         folded >> 1
@@ -22,7 +22,7 @@ pub(super) fn unfolded(folded: u64, before: u64) -> u64 {
     before.wrapping_add(step)
 }
 
-/// Seven bits a byte, the lowest first; the highest bit of a byte says that more come.
+/// Append seven bits per byte, lowest first; the highest bit of a byte means that more follow.
 pub(super) fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number.to_le_bytes()[0] | 0x80);
@@ -31,7 +31,7 @@ pub(super) fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number.to_le_bytes()[0]);
 }
 
-/// The next number; none: the bytes end early, or are no number.
+/// Take the next number; `None` if the bytes end early or are malformed.
 pub(super) fn take_number(from: &mut Cursor<'_>) -> Option<u64> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {
@@ -56,8 +56,8 @@ mod tests {
                 let mut bytes = Vec::new();
                 put_number(&mut bytes, folded(now, before));
                 let mut from = Cursor::new(&bytes);
-                let found = take_number(&mut from).unwrap();
-                assert_eq!(unfolded(found, before), now);
+                let decoded = take_number(&mut from).unwrap();
+                assert_eq!(unfolded(decoded, before), now);
                 assert!(from.is_empty());
             }
         }

@@ -1,4 +1,4 @@
-//! The content of one open file as that of a new one: sharing its blocks, or block by block.
+//! Copies the content of an open file to a new one: shared blocks, or block by block.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,42 +7,42 @@ use blake3::Hasher;
 use rustix::io::Errno;
 
 use super::targets::Targets;
-use crate::hashing::hash::{Digest, Reader};
+use crate::hashing::hash::{Blake3Digest, Reader};
 use crate::sys::attributes::{Attributes, Of};
 use crate::sys::call::{self, Outcome, Status, Time};
 use crate::sys::change;
 use crate::sys::pace::Pace;
 use crate::sys::stop::Stop;
 
-/// What `Status::blocks` counts.
+/// The unit of `Status::blocks`, in bytes.
 const SECTOR: u64 = 512;
-/// What is a hole, or is none, in the copy of a file that has holes.
+/// The unit of holes in the copy of a file with holes, in bytes.
 const PAGE: usize = 4096;
-/// The digest of no content.
-const NOTHING: Digest = [
+/// The digest of empty content.
+const NOTHING: Blake3Digest = [
     0xaf, 0x13, 0x49, 0xb9, 0xf5, 0xf9, 0xa1, 0xa6, 0xa0, 0x40, 0x4d, 0xea, 0x36, 0xdc, 0xc9, 0x49,
     0x9b, 0xcb, 0x25, 0xc9, 0xad, 0xc1, 0x12, 0xb7, 0xcc, 0x9a, 0x93, 0xca, 0xe4, 0x1f, 0x32, 0x62,
 ];
 
-/// How a new file came about.
+/// The ways in which a file is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// It is the very file, under one more name.
+    /// The file is another name of its source.
     Linked,
-    /// It shares the blocks of its source.
+    /// The file shares the blocks of its source.
     Cloned,
-    /// It has blocks of its own.
+    /// The file has separate blocks.
     Copied,
 }
 
-/// Why a file was not made.
+/// The reason why a file was not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Its source holds something else, or changed meanwhile.
+    /// The source has other content, or changed meanwhile.
     Other,
-    /// Its source cannot be read.
+    /// The source is unreadable.
     Source(Errno),
-    /// It cannot be written.
+    /// The file cannot be written.
     Target(Errno),
     /// The call has to end.
     Stopped,
@@ -57,29 +57,29 @@ impl From<Errno> for Fault {
     }
 }
 
-/// A file that is to be made.
+/// A file to make.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct New<'a> {
     pub(crate) path: &'a [u8],
     pub(crate) mtime: Time,
     pub(crate) mode: u32,
-    /// None: the source must not change meanwhile.
-    pub(crate) digest: Option<Digest>,
-    /// A clone need not be read.
+    /// The expected digest; `None` if instead the source must not change.
+    pub(crate) digest: Option<Blake3Digest>,
+    /// True if a clone need not be read.
     pub(crate) sure: bool,
-    /// What it is to have when it is published; None: that is left to be set.
+    /// The final attributes; `None` if they are set later.
     pub(crate) attributes: Option<Attributes>,
 }
 
 /// A file that was made.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Made {
+pub(crate) struct CopiedFile {
     pub(crate) way: Way,
-    /// It has all its attributes: it can be published as it is.
+    /// True if it has all its attributes and can be published.
     pub(crate) finished: bool,
 }
 
-/// An open file, and what was known of it before it is read.
+/// An open file, with its status before it is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) file: BorrowedFd<'a>,
@@ -87,8 +87,8 @@ pub(crate) struct Source<'a> {
 }
 
 impl New<'_> {
-    /// Sets owner and mode; false if they are left to whoever publishes it.  What fails here fails
-    /// there as well, and is told there.
+    /// Set owner and mode; false if publishing has to set them.  An error here would occur
+    /// there as well, and is reported there.
     fn finish(&self, target: BorrowedFd<'_>) -> bool {
         let Some(attributes) = self.attributes.filter(Attributes::may_finish) else {
             return false;
@@ -101,23 +101,23 @@ impl New<'_> {
     }
 }
 
-/// Makes one file after the other below a folder.
+/// A copier that makes files below a folder.
 #[derive(Debug)]
 pub(crate) struct Copier<'a> {
     targets: Targets,
     reader: Reader,
-    /// So many hash a large file.
+    /// The number of threads that hash a large file.
     threads: usize,
     pace: Pace,
-    /// File systems that share no blocks with that of the folder.
+    /// The file systems that share no blocks with that of the folder.
     apart: Vec<u64>,
-    /// Bytes that were read.
+    /// Counts the bytes that were read.
     done: &'a AtomicU64,
     stop: &'a Stop,
 }
 
 impl<'a> Copier<'a> {
-    /// As fast as it goes; `threads` hash a large file.
+    /// Copy without a rate limit; `threads` hash a large file.
     pub(crate) fn new(
         targets: Targets,
         threads: usize,
@@ -135,32 +135,36 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// From now on at most `rate` bytes a second; 0: as fast as it goes.
+    /// Limit the rate to `rate` bytes per second; 0 removes the limit.
     pub(crate) fn hold_to(&mut self, rate: u64) {
         self.pace = Pace::new(rate, None);
     }
 
-    /// Makes `new` with the content of `from`; None: it is empty.  Nothing is left of it if that
-    /// fails.
-    pub(crate) fn make(&mut self, new: &New<'_>, from: Option<&Source<'_>>) -> Result<Made, Fault> {
+    /// Make `new` with the content of `from`, or empty.  After an error nothing of it
+    /// is left.
+    pub(crate) fn make(
+        &mut self,
+        new: &New<'_>,
+        from: Option<&Source<'_>>,
+    ) -> Result<CopiedFile, Fault> {
         let target = self
             .targets
             .make(new.path, new.mode)
             .map_err(Fault::Target)?;
-        let made = self.fill(target.as_fd(), new, from).and_then(|way| {
+        let outcome = self.fill(target.as_fd(), new, from).and_then(|way| {
             let finished = new.finish(target.as_fd());
             change::set_mtime(target.as_fd(), new.mtime).map_err(Fault::Target)?;
-            Ok(Made { way, finished })
+            Ok(CopiedFile { way, finished })
         });
-        if made.is_err() {
-            // What went wrong first is what to tell.
+        if outcome.is_err() {
+            // The first error is reported.
             let _ = self.targets.discard(new.path);
         }
-        made
+        outcome
     }
 
-    /// The digest of an open file.
-    pub(crate) fn digest(&mut self, from: &Source<'_>) -> Outcome<Digest> {
+    /// Return the digest of an open file.
+    pub(crate) fn digest(&mut self, from: &Source<'_>) -> Outcome<Blake3Digest> {
         let size = from.status.size;
         self.reader.hash(from.file, size, self.threads, self.stop)
     }
@@ -201,13 +205,13 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// None: it need not be known.
+    /// Return the digest of a clone; `None` if it is not needed.
     fn digest_of_clone(
         &mut self,
         target: BorrowedFd<'_>,
         new: &New<'_>,
         from: &Source<'_>,
-    ) -> Result<Option<Digest>, Fault> {
+    ) -> Result<Option<Blake3Digest>, Fault> {
         if call::status(target).map_err(Fault::Target)?.size != from.status.size {
             return Err(Fault::Other);
         }
@@ -220,18 +224,18 @@ impl<'a> Copier<'a> {
         Ok(Some(digest))
     }
 
-    /// Holes stay holes; the digest of what was written, if one is wanted.
+    /// Copy content, keeping holes; returns the digest of the written bytes if it is needed.
     fn copy(
         &mut self,
         target: BorrowedFd<'_>,
         new: &New<'_>,
         from: &Source<'_>,
-    ) -> Result<Option<Digest>, Fault> {
+    ) -> Result<Option<Blake3Digest>, Fault> {
         let size = from.status.size;
         let has_holes = from.status.blocks.saturating_mul(SECTOR) < size;
         let mut hasher = new.digest.map(|_| Hasher::new());
         let (pace, done, stop) = (&self.pace, self.done, self.stop);
-        let each = |offset: u64, block: &[u8]| {
+        let write_block = |offset: u64, block: &[u8]| {
             if offset.saturating_add(block.len() as u64) > size {
                 return Err(Fault::Other);
             }
@@ -251,7 +255,9 @@ impl<'a> Copier<'a> {
             done.fetch_add(block.len() as u64, Ordering::Relaxed);
             Ok(())
         };
-        let read = self.reader.read(from.file, 0..u64::MAX, size, stop, each)?;
+        let read = self
+            .reader
+            .read(from.file, 0..u64::MAX, size, stop, write_block)?;
         if read != size {
             return Err(Fault::Other);
         }
@@ -262,8 +268,8 @@ impl<'a> Copier<'a> {
     }
 }
 
-/// Writes what is not zero.  The kernel is not asked where holes are: it would say how the file is
-/// by then, not how it was when it was read.
+/// Write the parts that are not zeros.  The kernel is not asked for holes: it would report the
+/// present ones, not those when the file was read.
 fn write_data(target: BorrowedFd<'_>, offset: u64, block: &[u8]) -> Outcome<()> {
     let write = |begin: usize, end: usize| match block.get(begin..end) {
         Some(data) if !data.is_empty() => change::write_at(target, offset + begin as u64, data),

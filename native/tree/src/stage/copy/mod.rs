@@ -1,10 +1,10 @@
-//! Staging content that is on this machine: from the tree, from another staged file, or from the
+//! Stages content of this machine: from the tree, from another staged file, or from the
 //! path of a content URL.
 //!
 //! Rules to keep: a source is opened without following a symlink below its root, and only read.
-//! What is staged is known to be the content that is wanted, or is removed again; a copy gets its
-//! time last, so that a killed run leaves nothing that looks whole.  Copies go to a folder of the
-//! staging area that is theirs alone: nothing there is anybody's but the one that makes it, so that
+//! Staged content is proved to be the wanted one, or is removed; a copy gets its
+//! time last, so that a killed run leaves nothing that looks complete.  Copies go to a separate
+//! folder of the staging area, in which each entry belongs to the thread that makes it, so that
 //! several threads may copy; none of them changes anything else.
 
 mod content;
@@ -14,6 +14,6 @@ mod source;
 mod targets;
 
 pub use content::Way;
-pub use reuse::{Reuse, Staged, copy_twins};
+pub use reuse::{Reuse, Twin, copy_twins};
 pub use rows::{Area, Ways};
-pub use source::{Arrival, Copies, Limits, Origin};
+pub use source::{Copies, CopyArrival, Limits, Origin};

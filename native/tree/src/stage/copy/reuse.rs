@@ -1,7 +1,7 @@
-//! Content that a local file has already: in a tree, or staged for another file.
+//! Reuses content of a local file: in a tree, or staged for another file.
 //!
-//! Rule to keep: a source is believed without being read only if that was said of it, and it was
-//! not changed since; a wrong one stages nothing.
+//! Rule to keep: a source is trusted without being read only if the caller says so, and if it
+//! did not change since; a wrong one stages nothing.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
@@ -11,48 +11,48 @@ use huai_format::path::split;
 use super::content::{Fault, Source, Way};
 use super::rows::{Area, Desk, Ways, rows};
 use crate::publish::Tree;
-use crate::stage::verify::Wanted;
+use crate::stage::verify::FileMetadata;
 use crate::sys::attributes::{Attributes, time_of};
 use crate::sys::call::{Status, Time};
 use crate::sys::error::Result;
 use crate::sys::regular::{open_as_seen, open_regular_at};
 use crate::sys::stop::Stop;
 
-/// A wanted file, and the one of the tree that may have its content.
+/// A wanted file, and a file of the tree that may have its content.
 #[derive(Debug)]
 pub struct Reuse {
     /// The metadata of the file.
-    pub wanted: Wanted,
-    /// What it is to have, and what its source has if it becomes a link.
+    pub wanted: FileMetadata,
+    /// The final attributes, which the source has if the file becomes a link.
     pub attributes: Attributes,
-    /// Where the source is in the tree.
+    /// The path of the source in the tree.
     pub source: Vec<u8>,
     /// The time of the source; its size is that of the file.
     pub mtime: i64,
-    /// The file may become a link if the inode has at most so many names.
+    /// The most names of the inode if the file becomes a link.
     pub names: u64,
-    /// Whether size and time of the source are enough.
+    /// True if size and time of the source are sufficient proof.
     pub sure: bool,
-    /// The name of a link among what is ready; None: it must not become one.
+    /// The name of a link in the ready folder; `None` forbids a link.
     pub key: Option<Vec<u8>>,
 }
 
-/// A wanted file, and a staged one that has its content.
+/// A wanted file, and a staged file with its content.
 #[derive(Debug)]
-pub struct Staged {
+pub struct Twin {
     /// The metadata of the file.
-    pub wanted: Wanted,
-    /// Where the staged file is: below this open directory of this process.
+    pub wanted: FileMetadata,
+    /// An open directory of this process that has the staged file at or below it.
     pub folder: u32,
-    /// From there; no symlink is on the way.
+    /// The path from there, without symlinks.
     pub name: Vec<u8>,
-    /// As for `Reuse`.
+    /// The name of a link, as for `Reuse`.
     pub key: Option<Vec<u8>>,
 }
 
 impl Tree {
-    /// Stages each file whose source has its content.  `until`, in nanoseconds since the epoch: a
-    /// source that was changed later is read.
+    /// Stage each file whose source has its content.  A source that changed after `until`, in
+    /// nanoseconds since the epoch, is read.
     pub fn stage_copies(
         &mut self,
         items: &[Reuse],
@@ -67,15 +67,15 @@ impl Tree {
         rows(items, area, stop, path, stage)
     }
 
-    /// What stands at the source of `item`, opened, if it may be the one that is meant.
+    /// Open the source of `item`, if it may be the intended file.
     fn open_source(&mut self, item: &Reuse) -> std::result::Result<(OwnedFd, Status), Fault> {
-        let found = self.status(&item.source)?.ok_or(Fault::Other)?;
-        let is_it = found.size == item.wanted.size && found.mtime == time_of(item.mtime);
+        let status = self.status(&item.source)?.ok_or(Fault::Other)?;
+        let is_it = status.size == item.wanted.size && status.mtime == time_of(item.mtime);
         if !is_it {
             return Err(Fault::Other);
         }
         let (above, name) = split(&item.source);
-        let opened = open_as_seen(self.folders.open(above)?.as_fd(), name, &found)?;
+        let opened = open_as_seen(self.folders.open(above)?.as_fd(), name, &status)?;
         opened.ok_or(Fault::Other)
     }
 }
@@ -101,13 +101,13 @@ fn reuse(
         status,
     };
     let key = item.key.as_deref().filter(|_| may_link);
-    desk.take(&item.wanted, &from, sure, key)
+    desk.stage(&item.wanted, &from, sure, key)
 }
 
-/// Stages each file with the content of another one that is staged.
-pub fn copy_twins(items: &[Staged], area: Area<'_>, stop: &Stop) -> Result<Ways> {
-    let path = |item: &Staged| item.wanted.path.clone();
-    let stage = |item: &Staged, desk: &mut Desk<'_>| {
+/// Stage each file with the content of another staged one.
+pub fn copy_twins(items: &[Twin], area: Area<'_>, stop: &Stop) -> Result<Ways> {
+    let path = |item: &Twin| item.wanted.path.clone();
+    let stage = |item: &Twin, desk: &mut Desk<'_>| {
         let opened = open_regular_at(desk.last.open(item.folder)?, &item.name)?;
         let (file, status) = opened.ok_or(Fault::Other)?;
         if status.size != item.wanted.size {
@@ -117,7 +117,7 @@ pub fn copy_twins(items: &[Staged], area: Area<'_>, stop: &Stop) -> Result<Ways>
             file: file.as_fd(),
             status,
         };
-        desk.take(&item.wanted, &from, true, item.key.as_deref())
+        desk.stage(&item.wanted, &from, true, item.key.as_deref())
     };
     rows(items, area, stop, path, stage)
 }

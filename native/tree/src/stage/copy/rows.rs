@@ -1,4 +1,4 @@
-//! Staging a row of files, by several threads.
+//! Stages many files by several threads.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::content::{Copier, Fault, New, Source, Way};
 use super::targets::Targets;
 use crate::publish::LastFolder;
-use crate::stage::verify::Wanted;
+use crate::stage::verify::FileMetadata;
 use crate::sys::attributes::time_of;
 use crate::sys::call;
 use crate::sys::change;
@@ -17,41 +17,41 @@ use crate::sys::error::{Error, Result};
 use crate::sys::stop::Stop;
 use crate::sys::workers;
 
-/// What one thread takes at a time at most: often of one directory.
+/// The most files that a thread takes at a time, often of one directory.
 const CHUNK: usize = 32;
-/// How many times each takes something at least, so that none waits long for another at the end.
+/// The least number of chunks for each thread, so that none waits long for another at the end.
 const SHARES: usize = 4;
 
-/// Where files are staged: open directories of this process, to which nobody else writes.
+/// The folders of staging: open directories of this process, to which no other user writes.
 #[derive(Debug, Clone, Copy)]
 pub struct Area<'a> {
-    /// Copies go below it, under their paths; it is theirs alone, so their order says nothing.
+    /// The folder of copies, which have their paths in it; nothing else is there.
     pub folder: u32,
-    /// Links go into it, under their keys.
+    /// The folder of links, named by their keys.
     pub ready: u32,
-    /// So many threads copy, or hash a large file.
+    /// The number of threads that copy, or hash a large file.
     pub threads: usize,
     /// Counts the bytes that were read.
     pub done: &'a AtomicU64,
 }
 
-/// What became of a row of files.
+/// The result of staging files.
 #[derive(Debug)]
 pub struct Ways {
-    /// How each was staged; None: it was not.
+    /// The way in which each was staged; `None` if it was not.
     pub ways: Vec<Option<Way>>,
-    /// There is no room: at this file the row ended.
+    /// The error, if no space was left at this file.
     pub failure: Option<Error>,
 }
 
-/// How one file was staged.
+/// The way in which one file was staged.
 pub(super) type Staged = std::result::Result<Way, Fault>;
 
-/// Where one thread stages files, opened.
+/// The open folders of one thread.
 pub(super) struct Desk<'a> {
     copier: Copier<'a>,
     ready: OwnedFd,
-    /// Of sources that are staged.
+    /// The folder of staged sources.
     pub(super) last: LastFolder,
 }
 
@@ -68,10 +68,10 @@ impl<'a> Desk<'a> {
         open().map_err(|errno| Error::new("open", b"", errno))
     }
 
-    /// Stages `wanted`; as a link only with a `key`.
-    pub(super) fn take(
+    /// Stage `wanted`; as a link only with a `key`.
+    pub(super) fn stage(
         &mut self,
-        wanted: &Wanted,
+        wanted: &FileMetadata,
         from: &Source<'_>,
         sure: bool,
         key: Option<&[u8]>,
@@ -80,8 +80,8 @@ impl<'a> Desk<'a> {
             if !sure && Some(self.copier.digest(from)?) != wanted.digest {
                 return Err(Fault::Other);
             }
-            // Not every file system, and not every file of other users, can be linked.  Its name
-            // may have become another file's since it was opened.
+            // Not every file system, and not every file of other users, can be linked.  The name
+            // may belong to another file since it was opened.
             if change::make_link_by_path(from.file, self.ready.as_fd(), key).is_ok() {
                 return Ok(Way::Linked);
             }
@@ -98,22 +98,22 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// What a thread has staged: the number of the first file of a chunk, and the ways.
+/// The results of a chunk: the number of its first file, and the ways.
 type Chunk = (usize, Vec<Option<Way>>);
 
-/// What the threads share.
+/// The state that threads share.
 struct Rows<'a, T> {
     items: &'a [T],
-    /// What one thread takes at a time.
+    /// The files of a chunk.
     chunk: usize,
-    /// The first file that nobody has taken.
+    /// The next file to stage.
     next: AtomicUsize,
-    /// There is no room: why, and at which file.
+    /// The number of the file at which no space was left, and the error.
     failure: Mutex<Option<(usize, Errno)>>,
     stop: &'a Stop,
 }
 
-/// All files, until there is no room, or a stop; by as many threads as they are worth.
+/// Stage all files, until no space is left or after a stop.
 pub(super) fn rows<'a, T: Sync>(
     items: &[T],
     area: Area<'a>,
@@ -157,7 +157,7 @@ pub(super) fn rows<'a, T: Sync>(
 }
 
 impl<T> Rows<'_, T> {
-    /// One chunk after the other.
+    /// Stage one chunk after the other.
     fn work<D>(&self, desk: &mut D, stage: &impl Fn(&T, &mut D) -> Staged) -> Vec<Chunk> {
         let mut chunks = Vec::new();
         loop {
@@ -184,7 +184,7 @@ impl<T> Rows<'_, T> {
         }
     }
 
-    /// Nobody takes anything more; the first reason stays.
+    /// End the work; the first error stays.
     fn end(&self, number: usize, errno: Errno) {
         self.next.store(self.items.len(), Ordering::Relaxed);
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,8 @@
-//! Content from a path of this machine that a content URL names.
+//! Copies content from a local path that a content URL names.
 //!
-//! Whoever may write there may change it at any time: what is copied is proved by its digest, or by
-//! a file that is the same before and after.  An opened file below the path was reached through
-//! directories alone.
+//! Other users may change files there at any time: a copy is proved by its digest, or by
+//! a source that is the same before and after.  An opened file below the path was reached through
+//! directories only.
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -12,9 +12,9 @@ use huai_format::path::split;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::content::{Copier, Fault, Made, New, Source};
+use super::content::{CopiedFile, Copier, Fault, New, Source};
 use super::targets::Targets;
-use crate::stage::verify::{Asked, fits};
+use crate::stage::verify::{VerifyRequest, fits};
 use crate::sys::attributes::time_of;
 use crate::sys::call::{self, Status};
 use crate::sys::error::{Error, Result, is_shortage};
@@ -22,16 +22,16 @@ use crate::sys::handle::{LastDirectory, Root};
 use crate::sys::regular::open_as_seen;
 use crate::sys::stop::Stop;
 
-/// What became of a file that was asked for.
+/// The result for a requested file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
-    /// It is here, with size, time and content of the metadata.
+pub enum CopyArrival {
+    /// It was copied, with size, time and content of the metadata.
     Arrived,
-    /// The same, with owner and mode: it can be published as it is.
+    /// It was copied with owner and mode too, and can be published.
     Finished,
-    /// Nothing is there, or nothing that has content.
+    /// It is missing, or has no content.
     Missing,
-    /// Something else is there; what it holds is here if that was asked for.
+    /// Something else is there; its content was copied if that was requested.
     Mismatch,
     /// It may not be read.
     Denied,
@@ -39,21 +39,21 @@ pub enum Arrival {
     Unreached,
 }
 
-/// What became of a row of files.
+/// The result of copying files.
 #[derive(Debug)]
 pub struct Copies {
-    /// In the order of the files.
-    pub arrivals: Vec<Arrival>,
-    /// Why the row ended before its end: the file could not be written.
+    /// The results in the order of the files.
+    pub arrivals: Vec<CopyArrival>,
+    /// The reason for an early end: the file could not be written.
     pub failure: Option<Error>,
 }
 
-/// What a row is held to.
+/// The limits of copying.
 #[derive(Debug)]
 pub struct Limits {
-    /// Bytes a second; 0: as many as there are.
+    /// The bytes per second; 0 for no limit.
     pub rate: u64,
-    /// Files that may be other ones than the metadata say, by number, and the bytes of such a one.
+    /// The files, by number, that may differ from the metadata, and the most bytes of each.
     pub newer: HashMap<usize, u64>,
 }
 
@@ -64,18 +64,18 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The open directory `source` of this process.
+    /// Reopen the open directory `source` of this process.
     pub fn reopen(source: u32) -> Result<Self> {
         let root = call::reopen(source).and_then(Root::try_of);
         root.map(|root| Self { root })
             .map_err(|errno| Error::new("open", b"", errno))
     }
 
-    /// Copies files to the same paths below `folder`, an open directory of this process to which
-    /// nobody else writes.  `done` counts bytes.
+    /// Copy files to the same paths below `folder`, an open directory of this process to which
+    /// no other user writes.  `done` counts bytes.
     pub fn copy(
         &self,
-        files: &[Asked],
+        files: &[VerifyRequest],
         folder: u32,
         limits: &Limits,
         done: &AtomicU64,
@@ -85,7 +85,7 @@ impl Origin {
         let mut copier = Copier::new(targets, 1, done, stop);
         copier.hold_to(limits.rate);
         let mut last = LastDirectory::default();
-        let mut arrivals = vec![Arrival::Unreached; files.len()];
+        let mut arrivals = vec![CopyArrival::Unreached; files.len()];
         let mut failure = None;
         for (number, (arrival, file)) in arrivals.iter_mut().zip(files).enumerate() {
             if stop.is_set() {
@@ -95,7 +95,7 @@ impl Origin {
             match self.copy_one(file, newer, &mut last, &mut copier) {
                 Ok(found) => *arrival = found,
                 Err(Fault::Stopped) => break,
-                Err(Fault::Other) => *arrival = Arrival::Mismatch,
+                Err(Fault::Other) => *arrival = CopyArrival::Mismatch,
                 Err(Fault::Target(errno)) => {
                     failure = Some(Error::new("write", &file.wanted.path, errno));
                     break;
@@ -112,32 +112,32 @@ impl Origin {
 
     fn copy_one<'a>(
         &self,
-        asked: &'a Asked,
+        asked: &'a VerifyRequest,
         newer: Option<u64>,
         last: &mut LastDirectory<'a>,
         copier: &mut Copier<'_>,
-    ) -> std::result::Result<Arrival, Fault> {
+    ) -> std::result::Result<CopyArrival, Fault> {
         let file = &asked.wanted;
         let (above, name) = split(&file.path);
         let directory = last.open(&self.root, above)?;
-        // Looked at first: to open a device may do something.
+        // Examined first, because opening a device may have an effect.
         let status = call::status_at(directory, name)?;
         match status.kind {
             FileType::RegularFile => {}
-            FileType::Directory => return Ok(Arrival::Mismatch),
-            _ => return Ok(Arrival::Missing),
+            FileType::Directory => return Ok(CopyArrival::Mismatch),
+            _ => return Ok(CopyArrival::Missing),
         }
         let may_be = fits(&status, file);
         if may_be && file.size == 0 {
             return copier.make(&as_wanted(asked), None).map(arrival);
         }
         if !may_be && newer.is_none_or(|most| status.size > most) {
-            return Ok(Arrival::Mismatch);
+            return Ok(CopyArrival::Mismatch);
         }
         let opened = open_as_seen(directory, name, &status)?;
         let Some((content, opened)) = opened.filter(|(_, opened)| is_unchanged(opened, &status))
         else {
-            return Ok(Arrival::Mismatch);
+            return Ok(CopyArrival::Mismatch);
         };
         let from = Source {
             file: content.as_fd(),
@@ -158,19 +158,19 @@ impl Origin {
             attributes: None,
         };
         copier.make(&as_it_is, Some(&from))?;
-        Ok(Arrival::Mismatch)
+        Ok(CopyArrival::Mismatch)
     }
 }
 
-fn arrival(made: Made) -> Arrival {
+fn arrival(made: CopiedFile) -> CopyArrival {
     if made.finished {
-        Arrival::Finished
+        CopyArrival::Finished
     } else {
-        Arrival::Arrived
+        CopyArrival::Arrived
     }
 }
 
-fn as_wanted(asked: &Asked) -> New<'_> {
+fn as_wanted(asked: &VerifyRequest) -> New<'_> {
     let file = &asked.wanted;
     New {
         path: &file.path,
@@ -182,16 +182,16 @@ fn as_wanted(asked: &Asked) -> New<'_> {
     }
 }
 
-/// True if a file was not changed between the look at it and its opening.
+/// Return true if a file did not change between its examination and its opening.
 fn is_unchanged(opened: &Status, seen: &Status) -> bool {
-    let known = |status: &Status| (status.size, status.mtime, status.ctime);
-    known(opened) == known(seen)
+    let identity = |status: &Status| (status.size, status.mtime, status.ctime);
+    identity(opened) == identity(seen)
 }
 
-fn unreadable(errno: Errno) -> Arrival {
+fn unreadable(errno: Errno) -> CopyArrival {
     match errno {
-        Errno::ACCESS | Errno::PERM => Arrival::Denied,
-        Errno::IO => Arrival::Mismatch,
-        _ => Arrival::Missing,
+        Errno::ACCESS | Errno::PERM => CopyArrival::Denied,
+        Errno::IO => CopyArrival::Mismatch,
+        _ => CopyArrival::Missing,
     }
 }

@@ -1,4 +1,4 @@
-//! New files below a folder of our own, to which nobody else writes.
+//! Makes files below a private folder, to which no other user writes.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -8,22 +8,22 @@ use rustix::io::Errno;
 use crate::sys::call::{self, Outcome};
 use crate::sys::change;
 
-/// What a file may have before it is published.
+/// The mode bits that a file may have before it is published.
 const MODES: u32 = 0o777;
 const OURS: u32 = 0o600;
 
-/// Makes files and the directories above them; those above the last file stay open.
+/// A maker of files and the directories above them; those of the last file stay open.
 #[derive(Debug)]
 pub(crate) struct Targets {
     root: OwnedFd,
-    /// From the top down, each with the length of its path.
+    /// The open directories from the top down, each with the length of its path.
     open: Vec<(usize, OwnedFd)>,
     /// The path of the last of them.
     path: Vec<u8>,
 }
 
 impl Targets {
-    /// Below the open directory `folder` of this process.
+    /// Work below the open directory `folder` of this process.
     pub(crate) fn below(folder: u32) -> Outcome<Self> {
         Ok(Self {
             root: call::reopen(folder)?,
@@ -32,7 +32,7 @@ impl Targets {
         })
     }
 
-    /// Makes an empty file, which must not exist.  It is ours alone because the folder is, so that
+    /// Make an empty file, which must not exist.  The folder is private, so
     /// it may have its final `mode` from the beginning; but its owner can read and write it.
     pub(crate) fn make(&mut self, path: &[u8], mode: u32) -> Outcome<OwnedFd> {
         let (above, name) = split(path);
@@ -40,20 +40,20 @@ impl Targets {
         change::make_file_with(self.enter(above)?, name, mode)
     }
 
-    /// Removes what `make` made.
+    /// Remove a file that `make` made.
     pub(crate) fn discard(&mut self, path: &[u8]) -> Outcome<()> {
         let (above, name) = split(path);
         change::unlink(self.enter(above)?, name)
     }
 
-    /// The directory at `path`, made if absent.
+    /// Open the directory at `path`, making it if missing.
     fn enter(&mut self, path: &[u8]) -> Outcome<BorrowedFd<'_>> {
         let is_whole = self.open.last().map_or(0, |(end, _)| *end) == path.len();
         if self.path != path || !is_whole {
-            let held = self.path.as_slice();
-            let shared = |end: usize| held.get(..end) == path.get(..end) && ends(path, end);
-            let kept = self.open.iter().take_while(|(end, _)| shared(*end)).count();
-            self.open.truncate(kept);
+            let open_path = self.path.as_slice();
+            let shared = |end: usize| open_path.get(..end) == path.get(..end) && ends(path, end);
+            let shared_count = self.open.iter().take_while(|(end, _)| shared(*end)).count();
+            self.open.truncate(shared_count);
             let mut end = self.open.last().map_or(0, |(end, _)| *end);
             self.path.clear();
             while end < path.len() {
@@ -84,7 +84,7 @@ impl Targets {
     }
 }
 
-/// Whether a component of `path` ends at `end`.
+/// Return true if a component of `path` ends at `end`.
 fn ends(path: &[u8], end: usize) -> bool {
     matches!(path.get(end), None | Some(b'/'))
 }

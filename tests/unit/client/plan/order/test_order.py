@@ -9,6 +9,7 @@ from huai_schema.codec.publish_rules import own_rules
 from huai_schema.entries import Symlink
 from huai_schema.paths import ROOT, RelPath, ancestors
 from huai_server.export.dialects import NAMES, all_paths
+from huai_server.export.source import ExportRequest
 from tests.support.local_trees import at
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import Tree, directory, file, snapshot, tree_of
