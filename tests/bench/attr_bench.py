@@ -1,4 +1,4 @@
-"""Making and updating an attr tree, beside rsync making a copy without content."""
+"""The cost of making and updating an attr tree, compared with rsync copying no content."""
 
 import json
 import shutil
@@ -32,8 +32,8 @@ def figures(stand: Stand) -> Iterator[Figure]:
             before = _unreclaimable()
             built = [_seconds(server.run("fallback", "build", kind, "--rebuild", "--json"))]
             if kind == "sparse":
-                each = (_unreclaimable() - before) / stand.entries
-                yield Figure("attr tree, sparse: memory an entry", each, "B")
+                entry_bytes = (_unreclaimable() - before) / stand.entries
+                yield Figure("attr tree, sparse: memory an entry", entry_bytes, "B")
             else:
                 (image,) = (server.root / "modules" / kind).glob("attr-*.erofs")
                 yield Figure(
@@ -52,8 +52,8 @@ def figures(stand: Stand) -> Iterator[Figure]:
                 lines = server.run("commit", kind, "--json").splitlines()
                 updates[kind].append(_seconds(lines[-1]))
         for kind in KINDS[1:]:
-            what = f"attr tree, {kind}: update, {changes:,} entries changed"
-            yield Figure(what, median(updates[kind]), "s")
+            title = f"attr tree, {kind}: update, {changes:,} entries changed"
+            yield Figure(title, median(updates[kind]), "s")
 
 
 def _seconds(line: str) -> float:
@@ -63,9 +63,9 @@ def _seconds(line: str) -> float:
 def _unreclaimable() -> int:
     """Bytes that the kernel holds and cannot give back, tmpfs among them."""
     time.sleep(0.2)  # what was freed is counted a little later
-    found = 0
+    held_bytes = 0
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         name, _, value = line.partition(":")
         if name in ("Slab", "Shmem"):
-            found += int(value.split()[0]) * _KIB
-    return found
+            held_bytes += int(value.split()[0]) * _KIB
+    return held_bytes

@@ -1,4 +1,4 @@
-"""What an administrator does to a whole tree: each change reaches very many entries at once."""
+"""Changes that an administrator makes to a tree, each to very many entries at once."""
 
 import os
 import random
@@ -11,7 +11,7 @@ from tests.bench.trees import make_tree
 _DAYS = 1_770_000_000_000_000_000
 _MODE, _OWNER = 0o664, 33
 _RELEASE = 0.19
-"""A new release of a distribution beside the old ones."""
+"""Add a new release of a distribution next to the old ones."""
 
 
 def release(root: Path) -> None:
@@ -21,7 +21,7 @@ def release(root: Path) -> None:
 
 
 def modes(root: Path) -> None:
-    """`chmod -R`, of what is no directory."""
+    """Change the modes of all entries except directories, as `chmod -R` does."""
     for entry in _leaves(root):
         os.chmod(entry.path, _MODE)
 
@@ -64,8 +64,8 @@ def deleting(root: Path) -> None:
 def _below(root: Path) -> Iterator[os.DirEntry[str]]:
     waiting: list[str | os.DirEntry[str]] = [str(root)]
     while waiting:
-        with os.scandir(waiting.pop()) as found:
-            entries = list(found)
+        with os.scandir(waiting.pop()) as listing:
+            entries = list(listing)
         yield from entries
         waiting += (each for each in entries if each.is_dir(follow_symlinks=False))
 

@@ -1,4 +1,4 @@
-"""Syncs after changes that reach very many entries, beside `rsync -a --delete`.
+"""Syncs after changes that reach very many entries, compared with `rsync -a --delete`.
 
 One change follows the other on the same tree, so there is one round.  A sync without content goes
 first on both sides: what the last change left in memory is written by then.
@@ -32,7 +32,7 @@ def figures(stand: Stand) -> Iterator[Figure]:
     client = stand.client
     theirs = stand.copy("theirs")
     rsync = [*_PEER.split(), f"{stand.daemon}/", f"{theirs}/"]
-    for what, change, limit in ROWS:
+    for title, change, limit in ROWS:
         if change is changes.owners and os.geteuid() != 0:
             continue
         stand.change(change)
@@ -45,5 +45,5 @@ def figures(stand: Stand) -> Iterator[Figure]:
         peer = spend(rsync)
         goal = Goal(limit, f"{limit} times", ratio=True)
         note = f"{entries:,} entries and directories moved; ours: {ours.peak >> 20} MiB at most"
-        yield Figure(what, ours.wall, "s", _PEER, peer.wall, goal, note)
-        yield Figure(f"{what}, client's CPU", ours.cpu, "s", _PEER, peer.cpu)
+        yield Figure(title, ours.wall, "s", _PEER, peer.wall, goal, note)
+        yield Figure(f"{title}, client's CPU", ours.cpu, "s", _PEER, peer.cpu)

@@ -1,4 +1,4 @@
-"""A sync after half a percent changed, beside `rsync -a --delete` from the same daemon.
+"""A sync after half a percent changed, compared with `rsync -a --delete` from the same daemon.
 
 Two parts.  Before content flows: for huai the time until its first rsync is about to start
 (the `transfer-started` line of --json); for rsync, which lists and transfers at once, the time
@@ -19,7 +19,7 @@ class Parts(NamedTuple):
     """Seconds of one run."""
 
     before: float
-    whole: float
+    total: float
     first: float
     """Until the first file's name came out of rsync."""
     cpu: float
@@ -56,10 +56,10 @@ def figures(stand: Stand) -> Iterator[Figure]:
         goal,
         note,
     )
-    rest = [median(parts.whole - parts.before for parts in all_) for all_ in (ours, theirs)]
+    rest = [median(parts.total - parts.before for parts in all_) for all_ in (ours, theirs)]
     yield Figure("sync, 0.5 % changed, the rest", rest[0], "s", peer, rest[1])
-    whole = [median(parts.whole for parts in all_) for all_ in (ours, theirs)]
-    yield Figure("sync, 0.5 % changed, whole", whole[0], "s", peer, whole[1])
+    totals = [median(parts.total for parts in all_) for all_ in (ours, theirs)]
+    yield Figure("sync, 0.5 % changed, whole", totals[0], "s", peer, totals[1])
     cpu = [median(parts.cpu for parts in all_) for all_ in (ours, theirs)]
     yield Figure("sync, 0.5 % changed, client's CPU", cpu[0], "s", peer, cpu[1])
 

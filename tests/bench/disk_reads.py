@@ -30,7 +30,7 @@ class Reads(NamedTuple):
     """Bytes."""
 
     def since(self, before: "Reads") -> "Reads":
-        """What came after `before`."""
+        """Return the reads since `before`."""
         return Reads(self.operations - before.operations, self.size - before.size)
 
 
@@ -79,7 +79,7 @@ class DiskReads:
         (self._group / "cgroup.procs").write_text(f"{process}\n")
 
     def now(self) -> Reads:
-        """What was read so far."""
+        """Return the reads so far."""
         return Reads(self._read("io_serviced"), self._read("io_service_bytes"))
 
     def _read(self, counter: str) -> int:
@@ -90,7 +90,7 @@ class DiskReads:
 
 
 def drop_caches() -> None:
-    """What the kernel keeps of the disk in memory is forgotten; needs root."""
+    """Drop the kernel's cache of the disk; needs root."""
     os.sync()
     try:
         Path("/proc/sys/vm/drop_caches").write_text("3\n")
@@ -103,7 +103,7 @@ def _own_group() -> Path:
         _, controllers, path = line.split(":", 2)
         if "blkio" in controllers.split(","):
             return _BLKIO / path.lstrip("/")
-    raise NotCountedError("there is no control group of version 1 for disks")
+    raise NotCountedError("a version 1 control group for disks is missing")
 
 
 def _disk(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""An hour of ten thousand downstreams that poll static files each minute: `serve` beside nginx.
+"""An hour of ten thousand downstreams that poll static files each minute: `serve` and nginx.
 
 Each polls by a connection of its own, as a client that cron starts does; after each commit it asks,
 by the same connection, for what huai-client asked for that was as far behind.
@@ -23,7 +23,7 @@ from huai_schema.codec.static_files import Static
 from tests.bench.figures import Figure
 from tests.bench.http_bench import get
 from tests.bench.processor import processor_time
-from tests.bench.stand import Stand, say
+from tests.bench.stand import Stand, show_progress
 from tests.support.committing import NAME
 from tests.support.counting_proxy import counting
 from tests.support.http_fixtures import running
@@ -76,7 +76,7 @@ class Side:
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
-    """What the hour cost."""
+    """The cost of the hour."""
     minutes = _MINUTES if isinf(stand.minutes) else stand.minutes
     folder = stand.folder / "downstreams"
     folder.mkdir()
@@ -93,11 +93,11 @@ def figures(stand: Stand) -> Iterator[Figure]:
 
 
 def _rows(ours: Side, theirs: Side, minutes: float) -> Iterator[Figure]:
-    def row(what: str, unit: str, values: tuple[float, float], note: str = "") -> Figure:
-        return Figure(what, values[0], unit, theirs.name, values[1], note=note)
+    def row(title: str, unit: str, values: tuple[float, float], note: str = "") -> Figure:
+        return Figure(title, values[0], unit, theirs.name, values[1], note=note)
 
-    both = (ours, theirs)
-    failed = {side.name: dict(side.failures) for side in both if side.failures}
+    sides = (ours, theirs)
+    failed = {side.name: dict(side.failures) for side in sides if side.failures}
     note = (
         f"{minutes:g} minutes, {_DOWNSTREAMS:,} downstreams of each server, a commit of {_CHANGED}"
         f" of {_FILES:,} entries each {_COMMIT // _MINUTE} minutes; failures: {failed or 'none'}"
@@ -111,17 +111,17 @@ def _rows(ours: Side, theirs: Side, minutes: float) -> Iterator[Figure]:
     yield row("sent", "B", (ours.bytes, theirs.bytes))
     yield row("memory at most", "B", (ours.memory, theirs.memory))
     for part, text in ((50, "median"), (99, "99 %")):
-        waits = [quantiles(side.waits, n=_PERCENT)[part - 1] for side in both]
+        waits = [quantiles(side.waits, n=_PERCENT)[part - 1] for side in sides]
         yield row(f"poll until answered, {text}", "s", (waits[0], waits[1]))
 
 
 class _Way:
-    """What huai-client asks for after each commit, by the commit's serial."""
+    """The files that huai-client requests after each commit, by the commit's serial."""
 
     def __init__(self, publisher: Publisher, follower: Path, url: str) -> None:
         self._publisher, self._follower, self._url = publisher, follower, url
         self._chance = random.Random(1)
-        self._known: dict[int, asyncio.Future[list[str]]] = {}
+        self._paths_by_serial: dict[int, asyncio.Future[list[str]]] = {}
         self._fetch(url)
 
     async def commit(self) -> None:
@@ -130,21 +130,21 @@ class _Way:
         self._future(serial).set_result(paths)
 
     async def paths(self, serial: int) -> list[str]:
-        """What leads to a commit from the one before it; waits until that is known."""
+        """Return the files that lead to a commit from its parent, once they are known."""
         return await asyncio.shield(self._future(serial))
 
     def _future(self, serial: int) -> asyncio.Future[list[str]]:
-        if serial not in self._known:
-            self._known[serial] = asyncio.get_running_loop().create_future()
-        return self._known[serial]
+        if serial not in self._paths_by_serial:
+            self._paths_by_serial[serial] = asyncio.get_running_loop().create_future()
+        return self._paths_by_serial[serial]
 
     def _commit(self) -> tuple[int, list[str]]:
         self._publisher.change(*self._chance.sample(range(_FILES), _CHANGED))
         self._publisher.publish()
         with counting(self._url) as counted:
             self._fetch(counted.url)
-        asked = [line.split()[1].decode() for line in counted.requests]
-        return self._publisher.head.newest, [path for path in asked if path != _HEAD]
+        paths = [line.split()[1].decode() for line in counted.requests]
+        return self._publisher.head.newest, [path for path in paths if path != _HEAD]
 
     def _fetch(self, url: str) -> None:
         repository = Repository(self._follower)
@@ -165,7 +165,7 @@ async def _run(sides: tuple[Side, ...], way: _Way, seconds: float) -> None:
             await asyncio.sleep(max(0.0, begin + due - time.monotonic()))
             if due >= (commits + 0.5) * _COMMIT:
                 commits += 1
-                say(f"minute {due / _MINUTE:.0f}: commit {commits}")
+                show_progress(f"minute {due / _MINUTE:.0f}: commit {commits}")
                 tasks.create_task(way.commit())
             for side in sides:
                 tasks.create_task(_poll(side, number % _DOWNSTREAMS, way))
@@ -188,14 +188,14 @@ async def _poll(side: Side, downstream: int, way: _Way) -> None:
         side.failures[f"{type(error).__name__}: {error}"] += 1
 
 
-class _Answer(NamedTuple):
+class _Response(NamedTuple):
     status: int
     etag: str
     body: bytes
 
 
 class _Connection:
-    """Of one downstream, as an asynchronous context manager."""
+    """A downstream's connection, as an asynchronous context manager."""
 
     def __init__(self, side: Side) -> None:
         self._side = side
@@ -209,8 +209,8 @@ class _Connection:
         """Close."""
         self._writer.close()
 
-    async def ask(self, path: str, etag: str = "") -> _Answer:
-        """The answer to a request; `ValueError` for a status that is no success."""
+    async def ask(self, path: str, etag: str = "") -> _Response:
+        """Send a request and return its response; `ValueError` unless it succeeds."""
         self._writer.write(get(path, *([f"If-None-Match: {etag}"] if etag else [])))
         head = await self._reader.readuntil(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").rstrip().split("\r\n")
@@ -223,4 +223,4 @@ class _Connection:
         size = int(headers["content-length"]) if status == _OK else 0
         body = await self._reader.readexactly(size)
         self._side.bytes += len(head) + size
-        return _Answer(status, headers.get("etag", ""), body)
+        return _Response(status, headers.get("etag", ""), body)

@@ -21,7 +21,7 @@ from tests.bench.fallback_stand import (
 from tests.bench.figures import Figure, Goal
 from tests.bench.programs import Program
 from tests.bench.spending import spend
-from tests.bench.stand import Stand, say
+from tests.bench.stand import Stand, show_progress
 
 _CLIENTS = 50
 
@@ -39,7 +39,7 @@ def figures(stand: Stand) -> Iterator[Figure]:
             yield from _sync(stand, daemon)
             yield from _huai(stand, daemon)
     except NotCountedError as reason:
-        say(f"disk reads are not counted: {reason}")
+        show_progress(f"disk reads are not counted: {reason}")
 
 
 def _listing(stand: Stand, daemon: Served) -> Iterator[Figure]:
@@ -55,9 +55,9 @@ def _listing(stand: Stand, daemon: Served) -> Iterator[Figure]:
             spend(["rsync", "-an", f"{daemon.url}/{SMALL}/", f"{dest}/"])
             warms[kind].append(_measured(daemon, command))
     for kind in KINDS[1:]:
-        what = f"rsync -an, nothing to do, cold, {kind}"
-        yield from _compared(what, colds[kind], colds["real"])
-        left = _reads(f"{what}, rsync in memory", warms[kind], warms["real"])
+        title = f"rsync -an, nothing to do, cold, {kind}"
+        yield from _compared(title, colds[kind], colds["real"])
+        left = _reads(f"{title}, rsync in memory", warms[kind], warms["real"])
         yield left._replace(goal=Goal(0, "0"))
     for kind in KINDS:
         command = ["rsync", "-an", "--delete", f"{daemon.url}/{kind}/", f"{dest}/"]
@@ -80,11 +80,11 @@ def _many(daemon: Served) -> Iterator[Figure]:
         drop_caches()
         costs[kind] = _measured(daemon, ["sh", "-c", script])
     ours, theirs = costs["sparse"], costs["real"]
-    what = f"{_CLIENTS} clients list at once, cold, sparse"
+    title = f"{_CLIENTS} clients list at once, cold, sparse"
     peer = "real tree"
-    yield Figure(f"{what}: reads", ours[0].reads.operations, "", peer, theirs[0].reads.operations)
-    yield Figure(f"{what}: CPU of the daemon", ours[0].cpu, "s", peer, theirs[0].cpu)
-    yield Figure(f"{what}: until the last has ended", ours[1], "s", peer, theirs[1])
+    yield Figure(f"{title}: reads", ours[0].reads.operations, "", peer, theirs[0].reads.operations)
+    yield Figure(f"{title}: CPU of the daemon", ours[0].cpu, "s", peer, theirs[0].cpu)
+    yield Figure(f"{title}: until the last has ended", ours[1], "s", peer, theirs[1])
 
 
 def _sync(stand: Stand, daemon: Served) -> Iterator[Figure]:
@@ -132,19 +132,19 @@ def _measured(daemon: Served, command: list[str]) -> tuple[Cost, float]:
 
 
 def _compared(
-    what: str, ours: list[tuple[Cost, float]], theirs: list[tuple[Cost, float]]
+    title: str, ours: list[tuple[Cost, float]], theirs: list[tuple[Cost, float]]
 ) -> Iterator[Figure]:
-    yield _reads(what, ours, theirs)
+    yield _reads(title, ours, theirs)
     size = [median(cost.reads.size for cost, _ in each) for each in (ours, theirs)]
-    yield Figure(f"{what}: bytes read", size[0], "B", "real tree", size[1])
-    yield Figure(f"{what}: CPU of the daemon", _cpu(ours), "s", "real tree", _cpu(theirs))
+    yield Figure(f"{title}: bytes read", size[0], "B", "real tree", size[1])
+    yield Figure(f"{title}: CPU of the daemon", _cpu(ours), "s", "real tree", _cpu(theirs))
     walls = [median(wall for _, wall in each) for each in (ours, theirs)]
-    yield Figure(f"{what}: time", walls[0], "s", "real tree", walls[1])
+    yield Figure(f"{title}: time", walls[0], "s", "real tree", walls[1])
 
 
-def _reads(what: str, ours: list[tuple[Cost, float]], theirs: list[tuple[Cost, float]]) -> Figure:
+def _reads(title: str, ours: list[tuple[Cost, float]], theirs: list[tuple[Cost, float]]) -> Figure:
     counts = [median(cost.reads.operations for cost, _ in each) for each in (ours, theirs)]
-    return Figure(f"{what}: reads", counts[0], "", "real tree", counts[1])
+    return Figure(f"{title}: reads", counts[0], "", "real tree", counts[1])
 
 
 def _cpu(samples: list[tuple[Cost, float]]) -> float:

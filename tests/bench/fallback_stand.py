@@ -23,7 +23,7 @@ _GRACE = 60
 
 
 class Cost(NamedTuple):
-    """Of a daemon's processes."""
+    """The cost of a daemon's processes."""
 
     reads: Reads
     cpu: float
@@ -98,10 +98,10 @@ def served(stand: Stand, server: Program) -> Iterator[Served]:
         try:
             port = _port(process)
             pattern = f"rsync --daemon.*--port={port} "
-            found = subprocess.run(
+            listing = subprocess.run(
                 ["pgrep", "-f", pattern], capture_output=True, text=True, check=True
             )
-            for listener in found.stdout.split():
+            for listener in listing.stdout.split():
                 reads.adopt(int(listener))
                 processor.adopt(int(listener))
             yield Served(f"rsync://127.0.0.1:{port}", reads, processor, server)
@@ -114,7 +114,7 @@ def served(stand: Stand, server: Program) -> Iterator[Served]:
 def _port(process: subprocess.Popen[bytes]) -> int:
     assert process.stdout is not None
     for line in process.stdout:
-        said = json.loads(line)
-        if said["type"] == "listening":
-            return int(said["port"])
+        event = json.loads(line)
+        if event["type"] == "listening":
+            return int(event["port"])
     raise RuntimeError("huai-server fallback serve did not start")

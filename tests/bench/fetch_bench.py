@@ -22,12 +22,12 @@ _SECONDS = 300
 
 def figures(stand: Stand) -> Iterator[Figure]:
     """For both modules and both kinds of change; then the size of a first fetch."""
-    first = {module: _both(stand, module) for module in stand.modules}
+    first = {module: _fetched_bytes(stand, module) for module in stand.modules}
     for clustered in (False, True):
         churn = stand.churn(clustered=clustered)
         for module in stand.modules:
             entries = stand.commit(module)
-            ours, theirs = _both(stand, module)
+            ours, theirs = _fetched_bytes(stand, module)
             yield Figure(
                 f"fetch per changed entry, {'clustered' if clustered else 'scattered'}, "
                 f"{_TITLES[module]}",
@@ -46,7 +46,7 @@ def figures(stand: Stand) -> Iterator[Figure]:
         yield Figure(name, ours / count, "bytes", "git clone --depth 1", theirs / count)
 
 
-def _both(stand: Stand, module: str) -> tuple[int, int]:
+def _fetched_bytes(stand: Stand, module: str) -> tuple[int, int]:
     return _huai(stand, module), _git(stand, module)
 
 
@@ -55,7 +55,7 @@ def _huai(stand: Stand, module: str) -> int:
     with Wire(stand.port) as wire:
         commit = repository.fetch(MetadataUrl.of(wire.url, module))
     repository.keep([commit.id])
-    return wire.sent + wire.received
+    return wire.sent_bytes + wire.received
 
 
 def _git(stand: Stand, module: str) -> int:
@@ -66,7 +66,7 @@ def _git(stand: Stand, module: str) -> int:
         url = MetadataUrl.of(wire.url, module).url
         branch = "+refs/heads/main:refs/heads/main"
         _run_git("-C", folder, "fetch", "--quiet", "--depth", "1", url, branch)
-    return wire.sent + wire.received
+    return wire.sent_bytes + wire.received
 
 
 def _run_git(*arguments: str | Path) -> None:

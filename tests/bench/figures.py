@@ -24,7 +24,7 @@ class Goal(NamedTuple):
 class Figure(NamedTuple):
     """One row of the table."""
 
-    what: str
+    title: str
     ours: float
     unit: str
     """`s`, `B`, or what is counted."""
@@ -60,7 +60,7 @@ def markdown(figures: Iterable[Figure]) -> str:
         ratio = figure.ratio
         rows.append(
             (
-                figure.what + mark,
+                figure.title + mark,
                 show(figure.ours, figure.unit),
                 "" if figure.theirs is None else show(figure.theirs, figure.unit),
                 figure.peer,

@@ -1,4 +1,4 @@
-"""A first sync of small files, beside `rsync -aH` from the same daemon.
+"""A first sync of small files, compared with `rsync -aH` from the same daemon.
 
 Files of this machine, of at most 64 KiB; a tree that is mostly directories; and a single directory,
 both of a size that follows `--entries`: 3,000,000 make them as large as real mirrors have them.
@@ -16,7 +16,7 @@ from tests.bench.spending import cpu, peak, spend, take_turns, wall
 from tests.bench.stand import Stand
 
 _DIRECTORIES, _ENTRIES, _CROWD = 0.1, 0.27, 1 / 3
-"""Of `--entries`."""
+"""Shares of `--entries`."""
 _CROWD_BYTES = 32
 
 
@@ -26,7 +26,7 @@ def figures(stand: Stand) -> Iterator[Figure]:
         round(stand.entries * each) for each in (_DIRECTORIES, _ENTRIES, _CROWD)
     )
     few = f"{entries:,} entries, {directories:,} of them directories"
-    for module, what, maker, arguments in (
+    for module, title, maker, arguments in (
         ("first-real", f"{trees.REAL_FILES:,} real files", trees.copy_real, (trees.REAL_FILES,)),
         ("first-directories", few, trees.make_directories, (directories, entries)),
         (
@@ -36,11 +36,11 @@ def figures(stand: Stand) -> Iterator[Figure]:
             (crowd, _CROWD_BYTES),
         ),
     ):
-        yield from _first(stand, module, f"first sync of {what}", maker, *arguments)
+        yield from _first(stand, module, f"first sync of {title}", maker, *arguments)
 
 
 def _first(
-    stand: Stand, module: str, what: str, maker: Callable[..., object], *arguments: float
+    stand: Stand, module: str, title: str, maker: Callable[..., object], *arguments: float
 ) -> Iterator[Figure]:
     client, daemon = stand.first_client(module, maker, *arguments)
     numbers = {"huai": 0, "rsync": 0}
@@ -61,9 +61,9 @@ def _first(
     )
     ours, theirs, peer = samples["huai"], samples["rsync"], "rsync -aH"
     goal = Goal(1.0, "as fast", ratio=True) if stand.line else Goal(1.1, "1.1 times", ratio=True)
-    yield Figure(what, wall(ours), "s", peer, wall(theirs), goal)
-    yield Figure(f"{what}, client's CPU", cpu(ours), "s", peer, cpu(theirs))
-    yield Figure(f"{what}, client's memory", peak(ours), "B", peer, peak(theirs))
+    yield Figure(title, wall(ours), "s", peer, wall(theirs), goal)
+    yield Figure(f"{title}, client's CPU", cpu(ours), "s", peer, cpu(theirs))
+    yield Figure(f"{title}, client's memory", peak(ours), "B", peer, peak(theirs))
 
 
 def _sync(stand: Stand, client: Program, module: str, daemon: str, dest: str) -> list[str]:

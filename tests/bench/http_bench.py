@@ -123,17 +123,19 @@ def _answer_size(server: Server, request: bytes) -> int:
 
 async def _round(server: Server, request: bytes, size: int) -> Result:
     loop = asyncio.get_running_loop()
-    each = REQUESTS // CONNECTIONS
+    requests_each = REQUESTS // CONNECTIONS
     cpu, begin = processor_time(server.process.pid), time.monotonic()
-    made = [
-        await loop.create_connection(lambda: Loader(request, size, each), "127.0.0.1", server.port)
+    connections = [
+        await loop.create_connection(
+            lambda: Loader(request, size, requests_each), "127.0.0.1", server.port
+        )
         for _ in range(CONNECTIONS)
     ]
     async with asyncio.timeout(SECONDS):
-        await asyncio.gather(*(loader.done for _, loader in made))
+        await asyncio.gather(*(loader.done for _, loader in connections))
     seconds = time.monotonic() - begin
     used = processor_time(server.process.pid) - cpu
-    for transport, _ in made:
+    for transport, _ in connections:
         transport.close()
-    total = each * CONNECTIONS
+    total = requests_each * CONNECTIONS
     return Result(total / seconds, used / total)

@@ -1,4 +1,4 @@
-"""Large files of which little changed, beside `rsync --inplace`; and what their indices cost.
+"""Large files of which little changed, compared with `rsync --inplace`.
 
 Ours gets metadata and blocks over HTTP (nginx), the peer asks a stock rsync daemon.  Each case has
 trees of its own; with less room on the disk than four copies need, files are smaller, and the
@@ -21,14 +21,14 @@ from tests.bench.figures import Figure, Goal, show
 from tests.bench.line import line_to
 from tests.bench.programs import Program, serving
 from tests.bench.spending import spend
-from tests.bench.stand import Stand, say
+from tests.bench.stand import Stand, show_progress
 from tests.support.nginx import nginx
 from tests.support.reflinks import shares_blocks
 from tests.support.rsyncd import rsync_daemon
 
 MIB, GIB = 1 << 20, 1 << 30
 _COPIES = 5
-"""Of a file, on the disk."""
+"""The copies of a file that the disk has room for."""
 _RANDOM = 8 * MIB
 _WRITTEN = 4096
 _WRITES = 10
@@ -42,7 +42,7 @@ class Case(NamedTuple):
     """One kind of change of one file."""
 
     name: str
-    what: str
+    title: str
     make: Callable[[Path], None]
     change: Callable[[Path, int], None]
     """Told how often that was done before."""
@@ -111,7 +111,7 @@ def _cases(large: int) -> Iterator[Case]:
 
 
 def _indexing(stand: Stand, size: int) -> Iterator[Figure]:
-    """What the upstream's first commit of one large file costs, by the clock."""
+    """Measure the upstream's first commit of one large file, by the clock."""
     tree = stand.folder / "indexed"
     tree.mkdir()
     fill(size, tree / _NAME)
@@ -153,7 +153,7 @@ class _Ground:
         self._daemon = ""
 
     def __enter__(self) -> Self:
-        say(f"making {self._case.what}")
+        show_progress(f"making {self._case.title}")
         self._file.parent.mkdir(parents=True)
         self._closing.callback(shutil.rmtree, self._folder, ignore_errors=True)
         self._case.make(self._file)
@@ -199,8 +199,8 @@ class _Ground:
             self._compare()
         how = "reflinks" if shares_blocks(self._folder) else "in place"
         peer = ("rsync --inplace", median(theirs))
-        yield Figure(f"{self._case.what}, {how}", median(ours), "s", *peer, self._case.seconds)
-        yield Figure(f"{self._case.what}, bytes", received, "B", goal=self._case.received)
+        yield Figure(f"{self._case.title}, {how}", median(ours), "s", *peer, self._case.seconds)
+        yield Figure(f"{self._case.title}, bytes", received, "B", goal=self._case.received)
 
     def _huai(self) -> list[str]:
         return self._client.command("sync", "huge", "--json")

@@ -1,4 +1,4 @@
-"""A sync that finds nothing new, whole process, beside `rsync -an --delete` of equal trees."""
+"""A sync that finds nothing new, whole process, compared with `rsync -an --delete`."""
 
 import shutil
 from collections.abc import Iterator
@@ -41,4 +41,4 @@ def _requests(stand: Stand) -> tuple[int, int]:
         config = root / "client.toml"
         config.write_text(config.read_text().replace(f":{stand.port}", f":{wire.port}"))
         stand.client._replace(root=root).run("sync", "digests", "--quiet")
-    return wire.requests, wire.sent + wire.received
+    return wire.requests, wire.sent_bytes + wire.received

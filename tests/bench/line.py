@@ -42,31 +42,31 @@ class _Lane:
 @contextlib.contextmanager
 def line_to(target: int) -> Iterator[int]:
     """The port at this end of a line to the port `target` on loopback; open connections stay."""
-    there, back = _Lane(), _Lane()
+    outward, back = _Lane(), _Lane()
 
-    def hear(client: socket.socket) -> None:
+    def serve_client(client: socket.socket) -> None:
         server = socket.create_connection(("127.0.0.1", target), timeout=_SECONDS)
-        for each in (client, server):
-            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            each.settimeout(_SECONDS)
-        known = time.monotonic() + ROUND_TRIP
-        _forward(client, server, there, known)
-        _forward(server, client, back, known - ROUND_TRIP / 2)
+        for connection in (client, server):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.settimeout(_SECONDS)
+        earliest = time.monotonic() + ROUND_TRIP
+        _forward(client, server, outward, earliest)
+        _forward(server, client, back, earliest - ROUND_TRIP / 2)
 
-    with listening(hear) as port:
+    with listening(serve_client) as port:
         yield port
 
 
 def _forward(source: socket.socket, sink: socket.socket, lane: _Lane, earliest: float) -> None:
-    """Nothing of it leaves before `earliest`."""
+    """Forward from `source` to `sink` through a lane, and nothing before `earliest`."""
     pieces: queue.Queue[tuple[float, bytes]] = queue.Queue()
 
-    def take() -> None:
+    def receive() -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(_PIECE):
-                gone = lane.departs(len(data))
-                pieces.put((max(gone, earliest) + ROUND_TRIP / 2, data))
-                time.sleep(max(0.0, gone - time.monotonic() - _BUFFERED))
+                departure = lane.departs(len(data))
+                pieces.put((max(departure, earliest) + ROUND_TRIP / 2, data))
+                time.sleep(max(0.0, departure - time.monotonic() - _BUFFERED))
         pieces.put((0.0, b""))
 
     def deliver() -> None:
@@ -79,5 +79,5 @@ def _forward(source: socket.socket, sink: socket.socket, lane: _Lane, earliest: 
                     return
                 sink.sendall(data)
 
-    for work in (take, deliver):
+    for work in (receive, deliver):
         threading.Thread(target=work, daemon=True).start()

@@ -1,7 +1,7 @@
 """One large file from one mirror of a limited rate, and from three such mirrors at once.
 
-Each mirror is an nginx that sends every connection so many bytes a second (`limit_rate`).  Beside
-ours stands aria2c with as many connections to each (`-x 4 -s N`), if it is installed, else curl
+Each mirror is an nginx that sends every connection so many bytes a second (`limit_rate`).  The
+peer is aria2c with as many connections to each (`-x 4 -s N`), if it is installed, else curl
 with its one connection to one mirror.  Ours includes metadata, proof and publishing.
 """
 
@@ -15,7 +15,7 @@ from tests.bench.figures import Figure, Goal, show
 from tests.bench.huge_bench import GIB, MIB, fill
 from tests.bench.programs import Program, serving
 from tests.bench.spending import peak, spend, take_turns, wall
-from tests.bench.stand import Stand, say
+from tests.bench.stand import Stand, show_progress
 from tests.support.nginx import nginx
 
 _MIRRORS = 3
@@ -32,7 +32,7 @@ def figures(stand: Stand) -> Iterator[Figure]:
     tree = folder / "huge"
     tree.mkdir(parents=True)
     size = min(GIB, shutil.disk_usage(folder).free // 4 // MIB * MIB)
-    say(f"making a file of {show(size, 'B')}")
+    show_progress(f"making a file of {show(size, 'B')}")
     fill(size, tree / _NAME)
     server, client = (Program(f"huai-{side}", folder / side) for side in ("server", "client"))
     server.run("add", "huge", tree)
@@ -58,8 +58,8 @@ def figures(stand: Stand) -> Iterator[Figure]:
         def peers(count: int) -> list[str]:
             target = folder / f"peer-{next(numbers)}"
             target.mkdir()
-            named = [f"{url}/{_NAME}" for url in urls[:count]]
-            return _peer(named, os.fspath(target))
+            file_urls = [f"{url}/{_NAME}" for url in urls[:count]]
+            return _peer(file_urls, os.fspath(target))
 
         contestants = {
             (who, count): partial(lambda make, count: spend(make(count)), make, count)
@@ -70,13 +70,13 @@ def figures(stand: Stand) -> Iterator[Figure]:
         samples = take_turns(names, stand.rounds, stand.rest)
     peer = "aria2c" if shutil.which("aria2c") else "curl"
     for count in (1, _MIRRORS):
-        what = f"{show(size, 'B')} from {count} of {show(_RATE, 'B')}/s a connection"
+        title = f"{show(size, 'B')} from {count} of {show(_RATE, 'B')}/s a connection"
         yield Figure(
-            what, wall(samples[f"ours {count}"]), "s", peer, wall(samples[f"peer {count}"])
+            title, wall(samples[f"ours {count}"]), "s", peer, wall(samples[f"peer {count}"])
         )
     several, one = samples[f"ours {_MIRRORS}"], samples["ours 1"]
     yield Figure(
-        f"{_MIRRORS} mirrors at once, beside one",
+        f"{_MIRRORS} mirrors at once, compared with one",
         wall(several),
         "s",
         "huai, one mirror",

@@ -1,6 +1,6 @@
 """The programs that are measured: huai's own, as installed, and their servers.
 
-A program is started anew for every measurement: imports are part of what it costs.
+Every measurement starts the program again: imports are part of its cost.
 """
 
 import compileall
@@ -50,7 +50,7 @@ class Program(NamedTuple):
     root: Path
 
     def command(self, *arguments: str | Path) -> list[str]:
-        """What to start, the program by its name."""
+        """Return the command line that starts the program, by its name."""
         return [self.name, "--root", str(self.root), *map(str, arguments)]
 
     def run(self, *arguments: str | Path) -> str:

@@ -1,7 +1,7 @@
 """From a commit to the downstream that publishes it, by events, and what a subscriber costs.
 
-One real downstream (`huai-client watch`), alone, beside others that only listen, and as a relay for
-one on the third tier.  The moment of the commit is the time of the file of its branch.  A timer
+One real downstream (`huai-client watch`), alone, next to others that only listen, and as a relay
+for one on the third tier.  The moment of the commit is the time of the file of its branch.  A timer
 that syncs every five minutes comes after 150 seconds on average: that is the peer, by arithmetic.
 """
 
@@ -26,7 +26,7 @@ from tests.support.processes import descendants, end_process
 MODULE = "pushed"
 OTHERS = 500
 COMMITS = 10
-"""Of a round."""
+"""The commits of a round."""
 _SECONDS = 60
 _GRACE = 40
 _TIMER = 150.0
@@ -44,7 +44,11 @@ def figures(stand: Stand) -> Iterator[Figure]:
     stand.server.run("add", MODULE, tree, "--serve-content")
     with ExitStack() as stack:
         port = stack.enter_context(serving(stand.server))
-        (process,) = (each for each in descendants(_own()) if _is_serving(each))
+        (process,) = (
+            subscriber_bytes
+            for subscriber_bytes in descendants(_own())
+            if _is_serving(subscriber_bytes)
+        )
         url = f"http://127.0.0.1:{port}"
         stand.server.run("commit", MODULE)
         content = "--content-url", f"{url}/content/{MODULE}"
@@ -55,28 +59,28 @@ def figures(stand: Stand) -> Iterator[Figure]:
         for _ in range(OTHERS):
             _subscribe(stack, port)
         time.sleep(1)
-        each = (_resident(process) - before) / OTHERS
+        subscriber_bytes = (_resident(process) - before) / OTHERS
         goal = Goal(50_000, "< 50 kB")
-        yield Figure(f"push: memory of a subscriber, of {OTHERS}", each, "B", goal=goal)
-        yield from _latencies(stand, tree, lines, f"beside {OTHERS} subscribers")
-        # Last: what the second tier says meanwhile is read by nobody.
+        yield Figure(f"push: memory of a subscriber, of {OTHERS}", subscriber_bytes, "B", goal=goal)
+        yield from _latencies(stand, tree, lines, f"next to {OTHERS} subscribers")
+        # Last: until the end, no test reads the output of the second tier.
         relayed = stack.enter_context(_relaying(stand, first))
         yield from _latencies(stand, tree, relayed, "on the third tier")
 
 
 def _latencies(stand: Stand, tree: Path, lines: Lines, where: str) -> Iterator[Figure]:
-    told, published = [], []
+    announced, published = [], []
     branch = stand.server.root / "modules" / MODULE / "repository.git/refs/heads/main"
     for number in range(stand.rounds * COMMITS):
         time.sleep(random.uniform(0, 0.5))
         (tree / "file").write_text(f"{where} {number}")
         stand.commit(MODULE)
         committed = branch.stat().st_mtime
-        told.append(_next(lines, "told") - committed)
+        announced.append(_next(lines, "told") - committed)
         published.append(_next(lines, "ended") - committed)
-    for what, values in (("heard of", told), ("published", published)):
-        goal = Goal(1, "< 1 s") if what == "heard of" and "tier" not in where else None
-        name = f"push: a commit is {what}, {where}"
+    for event, values in (("heard of", announced), ("published", published)):
+        goal = Goal(1, "< 1 s") if event == "heard of" and "tier" not in where else None
+        name = f"push: a commit is {event}, {where}"
         yield Figure(f"{name}, median", median(values), "s", _PEER, _TIMER, goal)
         yield Figure(f"{name}, 99 %", quantiles(values, n=100, method="inclusive")[98], "s")
 
@@ -112,8 +116,8 @@ def _watching(client: Program, url: str, *options: str) -> Iterator[Lines]:
 
     def read() -> None:
         assert process.stdout is not None
-        with process.stdout as said:
-            for line in said:
+        with process.stdout as output:
+            for line in output:
                 lines.put((time.time(), json.loads(line)))
 
     reader = Thread(target=read)

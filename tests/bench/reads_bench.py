@@ -1,4 +1,4 @@
-"""Disk reads of the server for a sync with nothing new, beside rsync's daemon.
+"""Disk reads of the server for a sync with nothing new, compared with rsync's daemon.
 
 Twice in a row: the first with everything dropped from memory, where huai-server looks up the
 paths of its own state again; the second as any poll after that.
@@ -10,7 +10,7 @@ from statistics import median
 from tests.bench.disk_reads import DiskReads, NotCountedError, Reads, drop_caches
 from tests.bench.figures import Figure, Goal
 from tests.bench.spending import spend
-from tests.bench.stand import Stand, say
+from tests.bench.stand import Stand, show_progress
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
@@ -27,14 +27,14 @@ def figures(stand: Stand) -> Iterator[Figure]:
         ours = _counted(stand, server, lambda: client.run("sync", "digests", "--quiet"))
         theirs = _counted(stand, daemon, lambda: spend(rsync))
     except NotCountedError as reason:
-        say(f"disk reads are not counted: {reason}")
+        show_progress(f"disk reads are not counted: {reason}")
         return
-    what = "disk reads of the server, nothing new"
+    title = "disk reads of the server, nothing new"
     note = "it looks up the paths of its own state; nothing of the tree, nor of its metadata"
-    cold, warm = (Figure(f"{what}, {how}", 0, "", peer) for how in ("all cold", "the next"))
+    cold, warm = (Figure(f"{title}, {how}", 0, "", peer) for how in ("all cold", "the next"))
     yield cold._replace(ours=ours[0].operations, theirs=theirs[0].operations, note=note)
-    size = f"{cold.what}, bytes"
-    yield cold._replace(what=size, ours=ours[0].size, unit="B", theirs=theirs[0].size)
+    size = f"{cold.title}, bytes"
+    yield cold._replace(title=size, ours=ours[0].size, unit="B", theirs=theirs[0].size)
     goal = Goal(0, "0")
     yield warm._replace(ours=ours[1].operations, theirs=theirs[1].operations, goal=goal)
 

@@ -21,7 +21,7 @@ sys.path[0:1] = [str(PROJECT), *(str(PROJECT / part) for part in PARTS)]
 
 from tests.bench.figures import append_json, markdown  # noqa: E402 (after the path is known)
 from tests.bench.programs import install  # noqa: E402
-from tests.bench.stand import Stand, say  # noqa: E402
+from tests.bench.stand import Stand, show_progress  # noqa: E402
 
 DEFAULT = ("scan", "fetch", "idle", "churn", "reads", "http")
 """The quicker ones; the other modules here are asked for by name."""
@@ -41,11 +41,13 @@ def main() -> None:
         with Stand(folder, options.entries, options.rounds, **chosen) as stand:
             for name in options.names or DEFAULT:
                 began = time.monotonic()
-                found = list(import_module(f"tests.bench.{name}_bench").figures(stand))
-                say(f"{name}: {time.monotonic() - began:.0f} s, load {os.getloadavg()[0]:.1f}")
+                bench_figures = list(import_module(f"tests.bench.{name}_bench").figures(stand))
+                show_progress(
+                    f"{name}: {time.monotonic() - began:.0f} s, load {os.getloadavg()[0]:.1f}"
+                )
                 circumstances = {"entries": options.entries, "rounds": options.rounds}
-                append_json(options.json, name, found, **conditions, **circumstances)
-                all_figures += found
+                append_json(options.json, name, bench_figures, **conditions, **circumstances)
+                all_figures += bench_figures
         cache = "cold" if options.cold else "warm"
         line = "a line of 40 ms and 100 Mbit/s, " if options.line else ""
         print(
@@ -59,8 +61,8 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.split("\n", 1)[0])
-    known = sorted(path.stem[:-6] for path in Path(__file__).parent.glob("*_bench.py"))
-    default = f"some of {', '.join(known)}; default {', '.join(DEFAULT)}"
+    benches = sorted(path.stem[:-6] for path in Path(__file__).parent.glob("*_bench.py"))
+    default = f"some of {', '.join(benches)}; default {', '.join(DEFAULT)}"
     parser.add_argument("names", nargs="*", metavar="NAME", help=default)
     parser.add_argument("--entries", type=int, default=300_000, help="of the tree; default 300000")
     parser.add_argument("--rounds", type=int, default=3, help="medians are of so many; default 3")
@@ -94,7 +96,7 @@ def _options() -> argparse.Namespace:
         help="append a line for each figure to FILE; default build/bench.jsonl",
     )
     options = parser.parse_args()
-    if unknown := set(options.names) - set(known):
+    if unknown := set(options.names) - set(benches):
         parser.error(f"no such figure: {', '.join(sorted(unknown))}")
     return options
 

@@ -1,4 +1,4 @@
-"""What a tree of any size costs on both ends: run it with several `--entries` and compare.
+"""The cost of a tree of any size on both ends: run it with several `--entries` and compare.
 
 Each step is done once.  A change is 2,000 files, however large the tree is.  Files are empty before
 that, so that a commit with digests reads nothing but metadata.
@@ -25,7 +25,9 @@ def figures(stand: Stand) -> Iterator[Figure]:
     copy = stand.copy("downstream", tree)
     stand.server.run("add", _MODULE, tree, "--digest", "now")
     find = spend(["find", str(tree), *_LIST])
-    yield from _rows(stand, "first commit", _commit(stand), "find -printf", find, each=20e-6)
+    yield from _rows(
+        stand, "first commit", _commit(stand), "find -printf", find, entry_seconds=20e-6
+    )
     yield from _rows(stand, "commit, nothing changed", _commit(stand), "find -printf", find)
     client = Program("huai-client", stand.folder / "large-client")
     with serving(stand.server) as port:
@@ -57,18 +59,18 @@ def _commit(stand: Stand) -> Spent:
 
 def _rows(
     stand: Stand,
-    what: str,
+    title: str,
     ours: Spent,
     peer: str = "",
     theirs: Spent | None = None,
     *,
-    each: float | None = None,
+    entry_seconds: float | None = None,
 ) -> Iterator[Figure]:
     """Three rows; `each`: the goal, in seconds of CPU time for an entry."""
     goal = None
-    if each is not None:
-        goal = Goal(each * stand.entries, f"≤ {each * 1e6:.0f} µs an entry")
+    if entry_seconds is not None:
+        goal = Goal(entry_seconds * stand.entries, f"≤ {entry_seconds * 1e6:.0f} µs an entry")
     per_entry = f"{ours.cpu / stand.entries * 1e6:.1f} µs for each entry of the tree"
-    yield Figure(what, ours.wall, "s", peer, theirs and theirs.wall)
-    yield Figure(f"{what}, CPU", ours.cpu, "s", peer, theirs and theirs.cpu, goal, per_entry)
-    yield Figure(f"{what}, peak memory", ours.peak, "B", peer, theirs and theirs.peak)
+    yield Figure(title, ours.wall, "s", peer, theirs and theirs.wall)
+    yield Figure(f"{title}, CPU", ours.cpu, "s", peer, theirs and theirs.cpu, goal, per_entry)
+    yield Figure(f"{title}, peak memory", ours.peak, "B", peer, theirs and theirs.peak)

@@ -1,4 +1,4 @@
-"""Reading a whole tree and committing it the first time, beside find and rsync.
+"""Reading a whole tree and committing it the first time, compared with find and rsync.
 
 The commit is a whole process, from start to durable; the scanner alone is shown to tell
 where its time goes.
@@ -27,14 +27,14 @@ def figures(stand: Stand) -> Iterator[Figure]:
     """Time of a first commit, its memory, and what the scanners alone need."""
     samples = take_turns(_contestants(stand), stand.rounds, stand.rest)
     commit, base = samples["commit"], samples["find"]
-    what = "full scan + first commit"
+    title = "full scan + first commit"
     twice = Goal(2, "≤ 2 x find", ratio=True)
-    yield Figure(what, wall(commit), "s", "find -printf", wall(base), twice)
-    yield Figure(f"{what}, CPU", cpu(commit), "s", "find -printf", cpu(base))
+    yield Figure(title, wall(commit), "s", "find -printf", wall(base), twice)
+    yield Figure(f"{title}, CPU", cpu(commit), "s", "find -printf", cpu(base))
     listing = samples["rsync"]
-    yield Figure(what, wall(commit), "s", "rsync -r --list-only", wall(listing))
+    yield Figure(title, wall(commit), "s", "rsync -r --list-only", wall(listing))
     memory = Goal(400 << 20, "< 400 MiB at 1 million")
-    yield Figure(f"{what}, peak memory", peak(commit), "B", goal=memory)
+    yield Figure(f"{title}, peak memory", peak(commit), "B", goal=memory)
     for name in _SCANNERS:
         yield Figure(f"{name} alone", wall(samples[name]), "s", "find -printf", wall(base))
 
@@ -53,7 +53,7 @@ def _contestants(stand: Stand) -> dict[str, Contestant]:
 
 
 def _first_commit(stand: Stand) -> Spent:
-    """Of a module that was never committed."""
+    """Return the module of a tree that was never committed."""
     server = Program("huai-server", stand.folder / "first")
     server.run("add", "first", stand.tree, "--digest", "off")
     spent = spend(server.command("commit", "first"))

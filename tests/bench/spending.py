@@ -1,4 +1,4 @@
-"""What a command costs: time on the clock, CPU time, memory; and medians over fair rounds.
+"""The cost of a command: time on the clock, CPU time, memory; and medians over fair rounds.
 
 The rule to keep: the process that measures stays small.  The kernel counts what a child
 shared with its parent before `exec` towards the child's peak, so trees are made, and
@@ -66,8 +66,8 @@ def spend(command: Sequence[str], *, until: bytes | None = None) -> Spent:
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             errors.seek(0)
-            said = errors.read()[-2000:].decode(errors="replace")
-            raise CommandFailedError(f"{command} ended with {process.returncode}: {said}")
+            message = errors.read()[-2000:].decode(errors="replace")
+            raise CommandFailedError(f"{command} ended with {process.returncode}: {message}")
     cpu = usage.ru_utime + usage.ru_stime
     return Spent(wall, cpu, usage.ru_maxrss * 1024, first or (wall if until else 0.0), lines)
 

@@ -1,4 +1,4 @@
-"""What the figures share: a tree, its upstream, a downstream; made when first asked for.
+"""The tree, upstream and downstream that the figures share, each made at its first use.
 
 Everything lies below one folder and ends with `close`.  The two modules are the same tree:
 `plain` is committed without digests, `digests` with.
@@ -28,7 +28,7 @@ from tests.support.rsyncd import rsync_daemon
 MODULES = {"plain": "off", "digests": "now"}
 CHURN = 0.005
 _BYTES = 100
-"""Of a file, on average."""
+"""The average bytes of a file."""
 
 
 class Stand:
@@ -50,9 +50,9 @@ class Stand:
         self.rounds = rounds
         self.cold = cold
         self.line = line
-        """Whether downstreams are at the other end of a line."""
+        """True if downstreams connect through a simulated line."""
         self.cases = cases
-        """Those of a figure that were asked for; empty: all."""
+        """The requested cases of a figure; all if empty."""
         self.minutes = minutes
         """After which what goes on and on ends."""
         self.server = Program("huai-server", folder / "server")
@@ -63,16 +63,16 @@ class Stand:
         self._closing.callback(self._maker.shutdown)
 
     def __enter__(self) -> Self:
-        """Nothing yet."""
+        """Make no tree yet."""
         return self
 
     def __exit__(self, *_: object) -> None:
         """End all processes."""
         self._closing.close()
 
-    def chosen(self, known: Iterable[str]) -> list[str]:
-        """Those of the `known` cases that were asked for, or all."""
-        names = list(known)
+    def chosen(self, cases: Iterable[str]) -> list[str]:
+        """Return the requested ones of the `known` cases, or all."""
+        names = list(cases)
         if unknown := self.cases.difference(names):
             sys.exit(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(names)}")
         return [name for name in names if not self.cases or name in self.cases]
@@ -81,13 +81,13 @@ class Stand:
     def tree(self) -> Path:
         """The mirror's own tree."""
         root = self.folder / "tree"
-        say(f"making a tree of {self.entries} entries")
+        show_progress(f"making a tree of {self.entries} entries")
         self._maker.submit(trees.make_tree, root, self.entries, 1, _BYTES).result()
         return root
 
     def make(self, maker: Callable[..., object], root: Path, *arguments: object) -> None:
         """Make, or change, a tree of another shape."""
-        say(f"making {root.name}")
+        show_progress(f"making {root.name}")
         self._maker.submit(maker, root, *arguments).result()
 
     def churn(self, *, clustered: bool = False) -> trees.Churn:
@@ -125,7 +125,7 @@ class Stand:
 
     @cached_property
     def port(self) -> int:
-        """Of the running `huai-server serve`."""
+        """The URL of the running `huai-server serve`."""
         assert self.modules
         with _joined(self.server_reads):
             return self._far(self._closing.enter_context(serving(self.server)))
@@ -157,8 +157,8 @@ class Stand:
         return Program("huai-client", self.folder / "first"), self.rsync_daemon(module, tree)
 
     def copy(self, name: str, tree: Path | None = None) -> Path:
-        """A copy of a tree as it is now (None: the mirror's), made without anybody's daemon."""
-        say(f"copying it to {name}")
+        """Copy a tree (None: the mirror's) in its present state, without a daemon."""
+        show_progress(f"copying it to {name}")
         dest = self.folder / name
         subprocess.run(["cp", "-a", str(tree or self.tree), str(dest)], check=True)
         return dest
@@ -174,7 +174,7 @@ class Stand:
         return f"rsync://127.0.0.1:{self._far(urlsplit(url).port or 0)}/{module}"
 
     def web_server(self, tree: Path, *, http2: bool) -> str:
-        """The URL of `tree` at an nginx, under TLS; who asks has to be told of `certificate`."""
+        """The URL of `tree` at an nginx, under TLS; its clients must trust `certificate`."""
         server = self._closing.enter_context(nginx(tree, tls=self.certificate, http2=http2))
         return f"https://127.0.0.1:{self._far(server.port)}"
 
@@ -184,19 +184,19 @@ class Stand:
         return make_certificate(self.folder)
 
     def _far(self, port: int) -> int:
-        """What stands for `port` on this side of the line, if there is one."""
+        """Return the port of this side of the line for `port`, if there is a line."""
         return self._closing.enter_context(line_to(port)) if self.line else port
 
     def _reads(self, name: str) -> DiskReads | None:
         try:
             return self._closing.enter_context(DiskReads(name, self.folder))
         except NotCountedError as reason:
-            say(f"disk reads are not counted: {reason}")
+            show_progress(f"disk reads are not counted: {reason}")
             return None
 
 
-def say(text: str) -> None:
-    """What goes on, for the impatient."""
+def show_progress(text: str) -> None:
+    """Print the progress."""
     sys.stderr.write(f"bench: {text}\n")
 
 

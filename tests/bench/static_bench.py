@@ -1,4 +1,4 @@
-"""What static files cost: catching up after missed commits, beside git.
+"""The cost of catching up from static files after missed commits, compared with git.
 
 Both sides go through a proxy that counts: huai-client's fetch of static files, and git's own of the
 same repository by `serve`, which keeps the history that it is sent.  Each commit changes five of
@@ -47,16 +47,18 @@ def figures(stand: Stand) -> Iterator[Figure]:
                 publisher.change(*chance.sample(range(_FILES), _CHANGED))
                 publisher.publish()
         for missed in reversed(_BEHIND):
-            found = []
+            counts = []
             for name in ("ours", "git"):
                 with counting(server.url) as counted:
                     _fetch(counted.url, folder / f"{name}{missed}")
-                found.append(counted)
+                counts.append(counted)
             title = f"{missed} commits missed"
-            sizes = [each.received for each in found]
+            sizes = [each.received for each in counts]
             yield Figure(f"{title}: bytes", sizes[0], "B", peer="git fetch", theirs=sizes[1])
-            asked = [len(each.requests) for each in found]
-            yield Figure(f"{title}: requests", asked[0], "", peer="git fetch", theirs=asked[1])
+            requests = [len(each.requests) for each in counts]
+            yield Figure(
+                f"{title}: requests", requests[0], "", peer="git fetch", theirs=requests[1]
+            )
 
 
 def _fetch(url: str, copy: Path) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 REAL_FILES = 50_000
 REAL_TOPS = ("/usr/share", "/usr/include", "/usr/lib", "/usr/local")
 REAL_BYTES = 1 << 16
-"""What counts as small."""
+"""The most bytes of a small file."""
 _FLAT_SHARE = 0.2
 _FLAT_ENTRIES = 5000
 _SYMLINK_SHARE = 0.03
@@ -58,12 +58,12 @@ def make_directories(root: Path, directories: int, entries: int) -> None:
     A few hundred directories hold the others; files hold a few bytes.
     """
     tops = [root / f"{number:03}" for number in range(min(300, directories))]
-    others = range(len(tops), directories)
-    made = tops + [tops[number % len(tops)] / f"{number:06}" for number in others]
-    for path in made:
+    rest = range(len(tops), directories)
+    paths = tops + [tops[number % len(tops)] / f"{number:06}" for number in rest]
+    for path in paths:
         path.mkdir(parents=True)
     for number in range(entries - directories):
-        (made[number % directories] / f"f{number}").write_text(str(number))
+        (paths[number % directories] / f"f{number}").write_text(str(number))
 
 
 def make_crowd(root: Path, files: int, size: int = 1) -> None:
@@ -102,10 +102,12 @@ def copy_real(root: Path, files: int) -> int:
 
 def _is_small(path: str) -> bool:
     try:
-        found = os.stat(path, follow_symlinks=False)
+        status = os.stat(path, follow_symlinks=False)
     except OSError:
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_size <= REAL_BYTES and os.access(path, os.R_OK)
+    return (
+        stat.S_ISREG(status.st_mode) and status.st_size <= REAL_BYTES and os.access(path, os.R_OK)
+    )
 
 
 def churn(root: Path, fraction: float, seed: int = 1) -> Churn:
@@ -136,7 +138,7 @@ def churn(root: Path, fraction: float, seed: int = 1) -> Churn:
 def update(root: Path, fraction: float, seed: int = 1) -> Churn:
     """Change about `fraction` of the entries as a release does: whole neighbouring packages.
 
-    In each, two files of three get a new version under another name, one is written anew.
+    In each, two files of three get a new version under another name, one is rewritten.
     """
     rng = random.Random(seed)
     packages, files = _survey(root)
@@ -182,17 +184,17 @@ class _Maker:
         self._date(top, number)
 
     def fill_pool(self, top: Path) -> None:
-        made: list[Path] = []
+        packages: list[Path] = []
         for path in self._packages(top):
             missing = [above for above in reversed(path.parents) if top in (above, *above.parents)]
             for directory in [*(above for above in missing if not above.exists()), path]:
                 if self._left:
                     self._directory(directory)
-                    made.append(directory)
+                    packages.append(directory)
             self._fill(path, min(self._left, self._rng.randrange(1, 18)))
             if not self._left:
                 break
-        for directory in reversed(made):
+        for directory in reversed(packages):
             self._date(directory, 1)
 
     def _packages(self, top: Path) -> Iterator[Path]:
@@ -236,8 +238,8 @@ class _Maker:
         finally:
             os.close(handle)
 
-    def _date(self, directory: Path, made: int) -> None:
-        if made and directory.exists():
+    def _date(self, directory: Path, entries: int) -> None:
+        if entries and directory.exists():
             time = self._time()
             os.utime(directory, ns=(time, time))
 
@@ -246,7 +248,7 @@ class _Maker:
 
 
 def regular_files(root: Path) -> list[str]:
-    """All of them, those of a directory beside each other."""
+    """Return all regular files, those of a directory next to each other."""
     return _survey(root)[1]
 
 
@@ -264,8 +266,8 @@ def _survey(root: Path) -> tuple[list[str], list[str]]:
         below.sort()
         if not below and 1 < len(names) < 100:
             packages.append(directory)
-        with os.scandir(directory) as found:
-            files += sorted(each.path for each in found if each.is_file(follow_symlinks=False))
+        with os.scandir(directory) as entries:
+            files += sorted(each.path for each in entries if each.is_file(follow_symlinks=False))
     return packages, files
 
 

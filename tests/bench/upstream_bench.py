@@ -22,6 +22,6 @@ _CASES = {
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
-    """Those of each case that was asked for."""
+    """Yield the figures of each requested case."""
     for case in stand.chosen(_CASES):
         yield from _CASES[case](stand)

@@ -1,7 +1,7 @@
-"""Content from a web server, beside rsync from the daemon of the same tree.
+"""Content from a web server, compared with rsync from the daemon of the same tree.
 
 10,000 real files of at most 64 KiB, and one of 256 MiB.  The web server is a real nginx under TLS;
-huai's own transport by rsync stands beside both, as all three verify and publish alike.
+huai's own transport by rsync is measured too, as all three verify and publish alike.
 """
 
 import os
@@ -19,7 +19,7 @@ _LARGE = 256 << 20
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
-    """For each tree: HTTP/2, HTTP/1.1 and our rsync beside a plain one."""
+    """The figures of each tree: HTTP/2, HTTP/1.1 and our rsync, compared with a plain one."""
     yield from _of_tree(stand, "web-small", f"{_FILES:,} small files", trees.copy_real, _FILES)
     yield from _of_tree(stand, "web-large", "a file of 256 MiB", make_large, _LARGE)
 
@@ -31,7 +31,7 @@ def make_large(root: Path, size: int) -> None:
 
 
 def _of_tree(
-    stand: Stand, module: str, what: str, maker: object, *arguments: float
+    stand: Stand, module: str, title: str, maker: object, *arguments: float
 ) -> Iterator[Figure]:
     assert callable(maker)
     client, daemon = stand.first_client(module, maker, *arguments)
@@ -64,15 +64,18 @@ def _of_tree(
     plain = ["rsync", "-a", "--from0", f"--files-from={names}", f"{daemon}/"]
     samples = take_turns(
         {
-            **{each: partial(lambda url: spend(sync(url)), url) for each, url in urls.items()},
+            **{
+                transport: partial(lambda url: spend(sync(url)), url)
+                for transport, url in urls.items()
+            },
             "rsync": lambda: spend([*plain, fresh()]),
         },
         stand.rounds,
         stand.rest,
     )
     theirs, peer = samples["rsync"], "rsync -a --files-from"
-    for each in urls:
-        goal = Goal(1.0, "as fast", ratio=True) if each == "HTTP/2" else None
-        ours = samples[each]
-        yield Figure(f"{what}, {each}", wall(ours), "s", peer, wall(theirs), goal)
-        yield Figure(f"{what}, {each}, client's CPU", cpu(ours), "s", peer, cpu(theirs))
+    for transport in urls:
+        goal = Goal(1.0, "as fast", ratio=True) if transport == "HTTP/2" else None
+        ours = samples[transport]
+        yield Figure(f"{title}, {transport}", wall(ours), "s", peer, wall(theirs), goal)
+        yield Figure(f"{title}, {transport}, client's CPU", cpu(ours), "s", peer, cpu(theirs))

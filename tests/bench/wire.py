@@ -26,8 +26,8 @@ class Wire:
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self.port = 0
-        """Where to connect, as soon as it is entered."""
-        self.sent = 0
+        """The port to connect to, once the context is entered."""
+        self.sent_bytes = 0
         """Bytes from the client."""
         self.received = 0
         """Bytes from the server."""
@@ -35,7 +35,7 @@ class Wire:
 
     def __enter__(self) -> Self:
         """Start."""
-        self.port = self._closing.enter_context(listening(self._hear))
+        self.port = self._closing.enter_context(listening(self._serve_client))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -46,10 +46,10 @@ class Wire:
 
     @property
     def url(self) -> str:
-        """Where to connect."""
+        """Return the URL to connect to."""
         return f"http://127.0.0.1:{self.port}"
 
-    def _hear(self, client: socket.socket) -> None:
+    def _serve_client(self, client: socket.socket) -> None:
         server = socket.create_connection(("127.0.0.1", self._target), timeout=_SECONDS)
         client.settimeout(_SECONDS)
         self._start(client, server, self._count_sent)
@@ -71,7 +71,7 @@ class Wire:
 
     def _count_sent(self, data: bytes) -> None:
         with self._lock:
-            self.sent += len(data)
+            self.sent_bytes += len(data)
             self.requests += len(_REQUEST.findall(data))
 
     def _count_received(self, data: bytes) -> None:

@@ -35,9 +35,9 @@ def place(disk_folder: Path) -> Iterator[Site]:
     """A server and a daemon, with modules of other tests."""
     with (
         tempfile.TemporaryDirectory(prefix="h", dir=disk_folder) as folder,
-        site(Path(folder) / "site") as found,
+        site(Path(folder) / "site") as ground,
     ):
-        yield found
+        yield ground
 
 
 @pytest.fixture(scope="session")

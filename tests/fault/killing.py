@@ -58,8 +58,8 @@ class Hit(NamedTuple):
     """The result of the run; None if it was killed."""
 
     def __str__(self) -> str:
-        what = os.strerror(self.fault.answer) if self.fault.answer > 0 else "killed"
-        return f"{what} at {self.call}, call {self.point} of {self.total}, returned {self.result}"
+        error = os.strerror(self.fault.answer) if self.fault.answer > 0 else "killed"
+        return f"{error} at {self.call}, call {self.point} of {self.total}, returned {self.result}"
 
     @property
     def word(self) -> str:
@@ -87,18 +87,18 @@ class Ground:
 
     @property
     def site(self) -> Site:
-        found: Site = self._request.getfixturevalue("place")
-        return found
+        site: Site = self._request.getfixturevalue("place")
+        return site
 
     @property
     def story(self) -> Story:
-        found: Story = self._request.getfixturevalue("story")
-        return found
+        story: Story = self._request.getfixturevalue("story")
+        return story
 
     @property
     def patch(self) -> pytest.MonkeyPatch:
-        found: pytest.MonkeyPatch = self._request.getfixturevalue("monkeypatch")
-        return found
+        patch: pytest.MonkeyPatch = self._request.getfixturevalue("monkeypatch")
+        return patch
 
 
 class Scene(Protocol):
@@ -137,15 +137,15 @@ class Scenario(Generic[S]):
 @contextmanager
 def undone(*folders: Path) -> Iterator[None]:
     """Let folders be afterwards as they were before."""
-    kept = Kept(folders)
+    copies = FolderCopies(folders)
     try:
         yield
     finally:
-        kept.restore()
-        kept.discard()
+        copies.restore()
+        copies.discard()
 
 
-class Kept:
+class FolderCopies:
     """Copies of folders, next to them."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
@@ -174,16 +174,16 @@ def _copy(source: Path, target: Path) -> None:
 def try_faults(scenario: Scenario[S], ground: Ground) -> None:
     """Let the run meet faults at some points, and continue from there."""
     scene = scenario.start(ground)
-    kept = Kept(scene.folders)
-    whole: dict[Sequence[str], tuple[list[str], object]] = {}
+    copies = FolderCopies(scene.folders)
+    whole_runs: dict[Sequence[str], tuple[list[str], object]] = {}
     for fault in _chosen(scenario):
-        if fault.calls not in whole:
-            kept.restore()
-            whole[fault.calls] = _whole_run(scenario, scene, fault)
-        calls, result = whole[fault.calls]
+        if fault.calls not in whole_runs:
+            copies.restore()
+            whole_runs[fault.calls] = _whole_run(scenario, scene, fault)
+        calls, result = whole_runs[fault.calls]
         results, sides = [], set[object]()
         for point, next_run in _points(scenario, fault, calls):
-            kept.restore()
+            copies.restore()
             hit = _hit(scenario, scene, fault, point, len(calls))
             with _context(scenario, hit):
                 if fault.answer == KILL and not hit.killed:
@@ -199,9 +199,9 @@ def try_faults(scenario: Scenario[S], ground: Ground) -> None:
 
 def _chosen(scenario: Scenario[S]) -> Sequence[Fault]:
     """The kill, and some of the errors."""
-    first, *others = scenario.faults
-    number = len(others) if ALL else min(CUTS, len(others))
-    return [first, *chance(scenario.name).sample(others, number)]
+    first, *errors = scenario.faults
+    number = len(errors) if ALL else min(CUTS, len(errors))
+    return [first, *chance(scenario.name).sample(errors, number)]
 
 
 def _points(

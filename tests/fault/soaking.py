@@ -33,8 +33,8 @@ def sealed(path: str, version: int, size: int) -> bytes:
     return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
-def whole(content: bytes) -> bool:
-    """Whether a file holds one version of something, and all of it."""
+def is_complete(content: bytes) -> bool:
+    """Return true if a file holds one complete version."""
     digest, _, body = content.partition(b"\n")
     return hashlib.sha256(body).hexdigest().encode() == digest
 
@@ -69,13 +69,13 @@ class Busy:
         self._replace(path, sealed(path, self._version, size))
 
     def _replace(self, path: str, content: bytes) -> None:
-        # As updates are made: beside it, then renamed, so that nothing half is ever there.
+        # As updates are made: next to it, then renamed, so that no half file is ever there.
         name = os.fsencode(path)
         self.up.put(name + b".new", content, mtime=None).rename(self.up.at(name))
 
     def _files(self) -> list[Path]:
-        found = sorted(path for path in self.up.tree.rglob("*") if path.is_file())
-        return [path for path in found if path.parent.name != "anchor"]
+        files = sorted(path for path in self.up.tree.rglob("*") if path.is_file())
+        return [path for path in files if path.parent.name != "anchor"]
 
     def _file(self) -> Path:
         return self._chance.choice(self._files())
@@ -125,7 +125,7 @@ class Busy:
 
 @dataclass
 class Report:
-    """What came of a soak."""
+    """The result of a soak."""
 
     seconds: float = 0
     commits: int = 0
@@ -155,7 +155,7 @@ class Reader(threading.Thread):
         self._report = report
         self._ended = threading.Event()
         self._anchored: set[str] = set()
-        self._seen: set[tuple[str, int]] = set()
+        self._connections: set[tuple[str, int]] = set()
         self._changed = time.monotonic()
 
     def run(self) -> None:
@@ -183,15 +183,15 @@ class Reader(threading.Thread):
                     now.add((str(path), path.stat().st_mtime_ns))
                     self._read(path)
         self._anchors()
-        if now != self._seen:
-            self._seen = now
+        if now != self._connections:
+            self._connections = now
             self._changed = time.monotonic()
         still = time.monotonic() - self._changed
         self._report.longest_still = max(self._report.longest_still, still)
 
     def _read(self, path: Path) -> None:
         self._report.files_read += 1
-        if not whole(path.read_bytes()):
+        if not is_complete(path.read_bytes()):
             self._report.mixed.append(str(path.relative_to(self._dest)))
 
     def _anchors(self) -> None:
@@ -252,9 +252,9 @@ def ask(process: subprocess.Popen[str], number: signal.Signals) -> None:
 def killed(process: int, *, children: bool, itself: bool = True) -> None:
     """SIGKILL to a process, and to those below it."""
     below = descendants(process) if children else set()
-    for each in {*below, *({process} if itself else ())}:
+    for number in {*below, *({process} if itself else ())}:
         with suppress(ProcessLookupError):
-            os.kill(each, signal.SIGKILL)
+            os.kill(number, signal.SIGKILL)
 
 
 def metadata_service(root: Path) -> Service:
@@ -286,7 +286,7 @@ class Hand:
         self._report = report
 
     def disturb(self, process: subprocess.Popen[str]) -> int:
-        """Let it run for a while, do something to somebody, wait; how it ended."""
+        """Let it run, disturb one process, wait; return how it ended."""
         time.sleep(self._chance.uniform(0.05, 1.5))
         if process.poll() is None:
             ways: dict[str, Callable[[], None]] = {
@@ -311,7 +311,7 @@ class Hand:
         return ended(process).code
 
     def _all(self, process: subprocess.Popen[str]) -> None:
-        """As a machine that goes down: nobody has the time to clear up."""
+        """Kill all processes as a machine that goes down does: none can clear up."""
         killed(process.pid, children=True)
         self._metadata.kill()
         self._content.kill()
@@ -335,7 +335,7 @@ class Hand:
 
 @contextmanager
 def reading(down: Downstream, report: Report) -> Iterator[Reader]:
-    """A reader, for as long as it is needed."""
+    """Run a reader for the duration of the context."""
     reader = Reader(down.dest, report)
     reader.start()
     begun = time.monotonic()

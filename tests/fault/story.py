@@ -51,7 +51,7 @@ class Story:
 
 
 def commit_and_keep(up: Upstream, which: str) -> str:
-    """Commit; a copy of the tree stays beside it.  The id of the commit."""
+    """Commit, keep a copy of the tree next to it, and return the commit's id."""
     commit = up.commit().head.commit
     copy = up.tree.with_name(f"{up.name}-{which}")
     subprocess.run(["cp", "-a", up.tree, copy], check=True, timeout=SECONDS)

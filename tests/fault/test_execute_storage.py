@@ -91,10 +91,10 @@ def test_another_file_system_inside_is_not_entered(small_disk: Path) -> None:
         assert tree.settle_directories([directory(b"")]).failure is None
         refused = tree.settle_directories([directory(b"disk")]).failure
         assert "another file system" in str(refused)
-        wanted = (directory(b""), directory(b"disk"), file(b"disk/f"), file(b"disk/g"))
-        found = list(verify(tree, wanted, content=False))
+        entries = (directory(b""), directory(b"disk"), file(b"disk/f"), file(b"disk/g"))
+        findings = list(verify(tree, entries, content=False))
     reason = "on another file system or in a bind mount, which is not entered"
-    assert found == [Difference(at(b"disk"), Kind.UNREADABLE, reason=reason)]
+    assert findings == [Difference(at(b"disk"), Kind.UNREADABLE, reason=reason)]
 
 
 @needs_mounts

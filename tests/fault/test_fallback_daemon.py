@@ -39,7 +39,7 @@ def slow_client(running: Service, place: Path) -> subprocess.Popen[bytes]:
 
 
 def runs(process: int) -> bool:
-    """Whether it is there, and not only waited for."""
+    """Return true if the process is running, and not a zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -154,7 +154,7 @@ def test_modules_count_their_own_connections(root: Path) -> None:
 
 
 def test_an_update_that_runs_is_served(ground: Ground) -> None:
-    """The mark alone refuses nobody: what holds its lock is at work."""
+    """The mark alone refuses no client: only a holder of its lock is at work."""
     scene = fallback.Served(ground)
     module, listed = scene.module, list[int]()
 

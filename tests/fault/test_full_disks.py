@@ -23,7 +23,7 @@ from tests.support.processes import until
 from tests.support.staged import bytes_in
 from tests.support.system_calls import CHANGING, KILL, Call, process_of, supervise
 from tests.support.transfers import Downstream as Destination
-from tests.support.transfers import put
+from tests.support.transfers import write_file
 from tests.support.upstream import T0, Downstream, Site, Upstream, rsync_differences
 
 MEGABYTE = 1 << 20
@@ -50,9 +50,9 @@ def test_a_commit_names_the_reason(
     def full(call: Call) -> int | None:
         return errno.ENOSPC if call.name in ("write", "mkdir") else None
 
-    said = str(supervise(CHANGING, lambda: commit.run(scene), full).result)
-    assert said.startswith("11 ")
-    assert "No space left on device" in said or "full" in said
+    message = str(supervise(CHANGING, lambda: commit.run(scene), full).result)
+    assert message.startswith("11 ")
+    assert "No space left on device" in message or "full" in message
     commit.is_old_or_new(scene, REFUSED)
     commit.is_finished(scene, REFUSED)
 
@@ -105,13 +105,13 @@ def test_old_lists_stay(ground: Ground, disk: Path) -> None:
         exporter.upstream.write(f"more/{number:03}-{'x' * 200}")
     exporter.upstream.commit()
     with filled(disk):
-        said = export.export(exporter, disk)
-        assert said.startswith("11 ")
-        assert "No space left on device" in said
-        assert str(disk) in said
-        found = export.contents(disk)
-        del found["filler"]
-        assert found == old
+        message = export.export(exporter, disk)
+        assert message.startswith("11 ")
+        assert "No space left on device" in message
+        assert str(disk) in message
+        exported = export.contents(disk)
+        del exported["filler"]
+        assert exported == old
     assert tree_state(disk).keys() == before.keys()
     assert export.export(exporter, disk) == "True"
     assert b"more/039" in export.contents(disk)["fullfilelist"]
@@ -147,8 +147,8 @@ def test_git_may_be_refused_what_it_writes(
         to_file = call.name == "write" and call.arguments[0] > 2
         return errno.ENOSPC if to_file and process not in own else None
 
-    said = str(supervise(CHANGING, lambda: maintain.run(scene), full).result)
-    assert said.startswith("11 "), said
+    message = str(supervise(CHANGING, lambda: maintain.run(scene), full).result)
+    assert message.startswith("11 "), message
     maintain.no_commit_is_lost(scene, REFUSED)
     maintain.is_maintained(scene)
 
@@ -187,8 +187,8 @@ def test_digest_and_scrub_end_with_11(
 
 @needs_mounts
 def test_content_of_a_web_server_goes_on(upstream: Path, disk: Path) -> None:
-    """It is no fault of the server."""
-    file = put(upstream, b"large", os.urandom(8 * MEGABYTE))
+    """The server is not at fault."""
+    file = write_file(upstream, b"large", os.urandom(8 * MEGABYTE))
     with nginx(upstream) as server:
         (disk / "ballast").write_bytes(bytes(4 * MEGABYTE))
         down = Destination(disk / "dest")

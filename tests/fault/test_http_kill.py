@@ -21,8 +21,8 @@ def staged(down: Downstream) -> int:
 
 def timed(down: Downstream) -> list[Path]:
     """The small files that are whole: they have their time."""
-    found = down.dest.glob(".~tmp~/huai/incoming/*/small/*")
-    return [path for path in found if path.stat().st_mtime_ns == T0]
+    paths = down.dest.glob(".~tmp~/huai/incoming/*/small/*")
+    return [path for path in paths if path.stat().st_mtime_ns == T0]
 
 
 def test_a_killed_sync_asks_for_the_rest_only(place: Site) -> None:
@@ -36,18 +36,18 @@ def test_a_killed_sync_asks_for_the_rest_only(place: Site) -> None:
         until(lambda: staged(down) > 2 << 20 and len(timed(down)) == 50)
         killed(process.pid, children=True)
         process.communicate()
-        here = staged(down)
-    assert here < SIZE
+        staged_bytes = staged(down)
+    assert staged_bytes < SIZE
     with nginx(up.tree) as server:
         down.configure(content_urls=(server.url,))
         assert down.sync().code == 0
         (line,) = [each for each in server.requests if each.endswith("large.iso")]
         assert not [each for each in server.requests if "/small/" in each]
-    status, asked, sent = line.split()[1:4]
+    status, byte_range, sent_bytes = line.split()[1:4]
     assert status == "206"
-    first = int(asked.strip('"').removeprefix("bytes=").partition("-")[0])
+    first = int(byte_range.strip('"').removeprefix("bytes=").partition("-")[0])
     assert first > 1 << 20
-    assert int(sent) == SIZE - first
+    assert int(sent_bytes) == SIZE - first
     assert_equal(up, down)
 
 
@@ -78,8 +78,8 @@ def test_the_upstream_may_name_web_servers(place: Site) -> None:
         synced = down.sync("--json")
         assert synced.code == 0, synced
         assert len(server.requests) == 30
-        found = down.run("doctor", down.name, "--json")
-        checks = [json.loads(line) for line in found.out.splitlines()]
+        report = down.run("doctor", down.name, "--json")
+        checks = [json.loads(line) for line in report.out.splitlines()]
         content = [each for each in checks if each.get("check") == "content"]
         assert [each["result"] for each in content] == ["ok"], content
     assert_equal(up, down)

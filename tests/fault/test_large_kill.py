@@ -37,7 +37,7 @@ def make_new(up: Upstream) -> bytes:
     return bytes(new)
 
 
-def here(down: Downstream, new: bytes) -> int:
+def count_new_blocks(down: Downstream, new: bytes) -> int:
     """How many of the new blocks came."""
     best = 0
     for path in (down.dest / ".~tmp~" / "huai").rglob("*"):
@@ -49,7 +49,7 @@ def here(down: Downstream, new: bytes) -> int:
     return best
 
 
-def asked(web: Nginx) -> int:
+def count_requested_bytes(web: Nginx) -> int:
     """Bytes that were asked for, whether they were sent or not."""
     ranges = re.findall(r'"bytes=(\d+)-(\d+)"', "\n".join(web.requests))
     return sum(int(end) - int(begin) + 1 for begin, end in ranges)
@@ -58,11 +58,11 @@ def asked(web: Nginx) -> int:
 def assert_goes_on(up: Upstream, down: Downstream, new: bytes) -> None:
     """The old file stands, and the next sync asks for no block that came."""
     assert (down.dest / os.fsdecode(NAME)).read_bytes() == CONTENT
-    came = here(down, new)
+    received = count_new_blocks(down, new)
     with nginx(up.tree.parent) as fast:
         down.configure(content_urls=(f"{fast.url}/{up.name}",))
         down.synced()
-        assert asked(fast) == (BLOCKS // 2 - came) * BLOCK
+        assert count_requested_bytes(fast) == (BLOCKS // 2 - received) * BLOCK
     assert_equal(up, down)
 
 
@@ -74,7 +74,7 @@ def test_what_came_before_a_kill_is_not_asked_for_again(up: Upstream, place: Sit
         process = down.spawn("sync", down.name)
         try:
             until = time.monotonic() + SECONDS
-            while here(down, new) < BLOCKS // 8:
+            while count_new_blocks(down, new) < BLOCKS // 8:
                 assert process.poll() is None
                 assert time.monotonic() < until
                 time.sleep(0.05)
@@ -109,8 +109,8 @@ def test_a_file_that_was_whole_is_not_made_again(
     with nginx(up.tree.parent) as web:
         down.configure(content_urls=(f"{web.url}/{up.name}",), in_place=[*in_place])
         assert supervise(CHANGING, down.observed, decide).killed
-        first = asked(web)
+        first = count_requested_bytes(web)
         assert first == BLOCKS // 2 * BLOCK
         down.synced()
-        assert asked(web) == first
+        assert count_requested_bytes(web) == first
     assert_equal(up, down)

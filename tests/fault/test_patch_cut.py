@@ -133,7 +133,7 @@ def test_a_disk_that_refuses_in_the_middle(pair: tuple[Upstream, Downstream]) ->
 def test_a_file_that_is_gone_is_left_alone(
     pair: tuple[Upstream, Downstream], tmp_path: Path
 ) -> None:
-    """Whoever removed it, or put something else there, is not overruled."""
+    """A removal or a replacement by another process is not undone."""
     up, down = pair
     record = Record(down)
     laid = tmp_path / "laid"
@@ -225,8 +225,8 @@ def test_a_file_that_a_kill_left_half_changed_is_made_whole(
     act(down)
     done = down.sync()
     assert done.code == 0
-    said = "was half changed in place, and is compared" in done.err
-    assert said == (act not in (stop, link))
+    reported = "was half changed in place, and is compared" in done.err
+    assert reported == (act not in (stop, link))
     assert image(down.dest) == NEW
     assert down.verify("--content").code == 0
     assert "half changed" not in down.run("status").out

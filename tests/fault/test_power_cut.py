@@ -46,13 +46,13 @@ class Recorded:
                 yield moment.call, state
 
     def state_file(self, state: State) -> dict[str, object] | None:
-        """What is recorded in a state of the disk."""
+        """The records in a state of the disk."""
         place = self.down.state_file.relative_to(self.down.root.parent)
         inode = state.paths().get(str(place))
         if inode is None:
             return None
-        found: dict[str, object] = json.loads(state.nodes[inode].data)
-        return found
+        values: dict[str, object] = json.loads(state.nodes[inode].data)
+        return values
 
 
 def tree_of(state: State, top: str = "") -> Tree:
@@ -96,7 +96,7 @@ def test_no_file_is_half_and_what_is_said_to_be_applied_is_there(recorded: Recor
     for tree in (recorded.before, recorded.after):
         for path, node in tree.items():
             # What changes in a directory that moves is as before at its new place, until it is
-            # replaced; and if the rename is lost, as it is now at the old one.
+            # replaced; if the rename is lost, the new content is at the old name.
             places = (path, path.replace("moves/", "moved/"), path.replace("moved/", "moves/"))
             for place in places:
                 versions.setdefault(place, set()).add(node.data)
@@ -105,8 +105,8 @@ def test_no_file_is_half_and_what_is_said_to_be_applied_is_there(recorded: Recor
         published = tree_of(state, "dest")
         half = [path for path, node in published.items() if node.data not in versions[path]]
         assert half == [], call
-        said = recorded.state_file(state)
-        if said and not said["attempted"] and said["applied"] == recorded.commit:
+        serial = recorded.state_file(state)
+        if serial and not serial["attempted"] and serial["applied"] == recorded.commit:
             applied += 1
             assert published == recorded.after, call
     assert applied > 0

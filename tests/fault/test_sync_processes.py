@@ -49,7 +49,7 @@ def large_pair(place: Site) -> tuple[Upstream, Downstream]:
 
 
 def some_are_ready(down: Downstream, number: int) -> bool:
-    """Whether rsync has written so many files to their end."""
+    """Return true if rsync has written so many complete files."""
     arrived = (down.dest / ".~tmp~" / "huai" / "incoming").glob("*/large/[0-9]*")
     return sum(bytes_in([path]) == LARGE for path in arrived) >= number
 
@@ -73,7 +73,7 @@ def test_a_signal(large: tuple[Upstream, Downstream], number: int, code: int) ->
     until(lambda: some_are_ready(down, 5))
     children: set[int] = set()
 
-    def an_rsync_runs() -> bool:  # there is none between two batches
+    def an_rsync_runs() -> bool:  # none runs between two batches
         children.update(descendants(process.pid))
         return bool(children)
 
@@ -132,7 +132,7 @@ def test_a_dead_server(place: Site) -> None:
 
 def test_a_kill_in_the_hook_itself(story: Story, tmp_path: Path) -> None:
     down = story.downstream(tmp_path / "place", story.publish("b"))
-    told = hooked(down, tmp_path)
+    report = hooked(down, tmp_path)
     collect = client_config.load(down.root).module(down.name).hooks
     killer = tmp_path / "killer"
     killer.write_text("#!/bin/sh\nkill -9 $PPID\n")
@@ -143,7 +143,7 @@ def test_a_kill_in_the_hook_itself(story: Story, tmp_path: Path) -> None:
     done = down.process("sync", down.name)
     assert done.code == 0
     assert "nothing new" in done.err
-    assert {b"only-in-b", b"stays/1"} <= {*told.read_bytes().split(b"\0")}
-    told.unlink()
+    assert {b"only-in-b", b"stays/1"} <= {*report.read_bytes().split(b"\0")}
+    report.unlink()
     assert down.process("sync", down.name).code == 0
-    assert not told.exists()
+    assert not report.exists()

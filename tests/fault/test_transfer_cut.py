@@ -15,7 +15,7 @@ from huai_schema.entries import File
 from tests.support.processes import descendants, until
 from tests.support.rsyncd import rsync_daemon
 from tests.support.staged import bytes_in
-from tests.support.transfers import TEST_OPTIONS, Downstream, put
+from tests.support.transfers import TEST_OPTIONS, Downstream, write_file
 
 SIZE = 6_000_000
 SLOW = replace(TEST_OPTIONS, bwlimit=2000, retries=0, streams=1)
@@ -70,8 +70,8 @@ def _cut(
 def test_a_killed_rsync_is_continued(
     upstream: Path, down: Downstream, kill: signal.Signals
 ) -> None:
-    file = put(upstream, b"sub/big", os.urandom(SIZE))
-    small = put(upstream, b"a", b"small")
+    file = write_file(upstream, b"sub/big", os.urandom(SIZE))
+    small = write_file(upstream, b"a", b"small")
     with rsync_daemon({"m": upstream}) as url:
         _cut(down, [small, file], f"{url}/m", staged=SIZE // 3, kill=kill)
         assert down.listener.arrived == [b"a"]
@@ -81,15 +81,15 @@ def test_a_killed_rsync_is_continued(
 
 
 def test_a_killed_rsync_is_continued_in_the_same_run(upstream: Path, down: Downstream) -> None:
-    file = put(upstream, b"big", os.urandom(SIZE))
+    file = write_file(upstream, b"big", os.urandom(SIZE))
     outcomes = []
 
-    def whole() -> None:
+    def check_complete() -> None:
         options = replace(SLOW, retries=2)
         outcomes.append(down.fetch([file], f"{url}/m", options))
 
     with rsync_daemon({"m": upstream}) as url:
-        thread = threading.Thread(target=whole)
+        thread = threading.Thread(target=check_complete)
         thread.start()
         until(lambda: _staged(down) > SIZE // 3)
         for pid in _rsyncs(down):
@@ -105,8 +105,8 @@ def test_a_delta_that_was_cut_still_profits_from_the_present_file(
 ) -> None:
     old = os.urandom(SIZE)
     new = os.urandom(SIZE // 2) + old[SIZE // 2 :]
-    put(down.dest, b"big", old)
-    file = put(upstream, b"big", new, mtime=1_600_000_000_000_000_000)
+    write_file(down.dest, b"big", old)
+    file = write_file(upstream, b"big", new, mtime=1_600_000_000_000_000_000)
     with rsync_daemon({"m": upstream}) as url:
         _cut(down, [file], f"{url}/m", staged=SIZE // 6)
         outcome = down.fetch([file], f"{url}/m", FAST)
@@ -115,7 +115,7 @@ def test_a_delta_that_was_cut_still_profits_from_the_present_file(
 
 
 def client(arguments: list[str]) -> None:
-    """What the child of the next tests runs: fetch one file, slowly."""
+    """Run as the child of the next tests: fetch one file, slowly."""
     dest, url, path, size, mtime, digest = arguments
     file = File(
         path=os.fsencode(path),  # type: ignore[arg-type]
@@ -141,15 +141,15 @@ def _client(down: Downstream, url: str, file: File) -> subprocess.Popen[bytes]:
 def test_a_killed_client_is_continued_and_leaves_no_rsync(
     upstream: Path, down: Downstream, kill: signal.Signals
 ) -> None:
-    file = put(upstream, b"sub/big", os.urandom(SIZE))
+    file = write_file(upstream, b"sub/big", os.urandom(SIZE))
     with rsync_daemon({"m": upstream}) as url, _client(down, f"{url}/m", file) as process:
         until(lambda: _staged(down) > SIZE // 3)
         rsyncs = descendants(process.pid)
         assert rsyncs
         process.send_signal(kill)
-        said = process.communicate(timeout=60)[1]
+        errors = process.communicate(timeout=60)[1]
         if kill == signal.SIGINT:
-            assert b"KeyboardInterrupt" in said
+            assert b"KeyboardInterrupt" in errors
             assert not any(_writes(pid, down) for pid in rsyncs)
             assert 0 < _staged(down) < SIZE  # stopped, not waited for
         outcome = down.fetch([file], f"{url}/m", FAST)  # waits for an orphan to end
@@ -168,8 +168,8 @@ def _writes(pid: int, down: Downstream) -> bool:
 def test_complete_files_of_a_cut_batch_are_not_fetched_again(
     upstream: Path, down: Downstream
 ) -> None:
-    small = [put(upstream, b"%03d" % i, os.urandom(20_000)) for i in range(20)]
-    big = put(upstream, b"big", os.urandom(SIZE))
+    small = [write_file(upstream, b"%03d" % i, os.urandom(20_000)) for i in range(20)]
+    big = write_file(upstream, b"big", os.urandom(SIZE))
     with rsync_daemon({"m": upstream}) as url:
         _cut(down, [*small, big], f"{url}/m", staged=SIZE // 3)
         assert sorted(down.listener.arrived) == sorted(file.path for file in small)

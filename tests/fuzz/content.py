@@ -1,4 +1,4 @@
-"""What the client makes of a web server's answers: heads, redirections; and of its own headers."""
+"""Fuzzed HTTP responses of a web server, redirects, and the client's own headers."""
 
 from huai_client.metadata.curl.head import read_head
 from huai_client.metadata.curl.redirection import RedirectionError, redirect_target
@@ -22,22 +22,22 @@ _FILE = folder("headers") / "file"
 
 def _head(data: bytes) -> object:
     """The first digit says what was asked for; what is taken is within it."""
-    asked = _ASKED[data[0] % len(_ASKED) if data else 0]
-    answer = judge(read_head(data[1:]), asked, _NOW)
+    headers = _ASKED[data[0] % len(_ASKED) if data else 0]
+    answer = judge(read_head(data[1:]), headers, _NOW)
     if answer.meaning is Meaning.TAKE:
-        assert answer.begins in (0, asked.first)
-        assert answer.begins + answer.most <= asked.most
+        assert answer.begins in (0, headers.first)
+        assert answer.begins + answer.most <= headers.most
     return Outcome((answer.meaning, answer.retry_after > 0, answer.modified is None))
 
 
 def _location(data: bytes) -> object:
     """A line for where it comes from, and what it says."""
-    here, _, location = data.decode("latin-1").partition("\n")
-    address = "https://h/a" if here else "http://h:8/a"
+    base, _, location = data.decode("latin-1").partition("\n")
+    address = "https://h/a" if base else "http://h:8/a"
     target = redirect_target(address, location)
     assert target.isascii()
     assert target.isprintable()
-    assert target.startswith(("https://",) if here else ("http://", "https://"))
+    assert target.startswith(("https://",) if base else ("http://", "https://"))
     return target.partition(":")[0]
 
 

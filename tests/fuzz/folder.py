@@ -1,4 +1,4 @@
-"""Where targets put files: in memory where that can be had, and gone with the process."""
+"""The folder of the targets' files: in memory if possible, removed with the process."""
 
 import atexit
 import shutil

@@ -20,7 +20,7 @@ from tests.fuzz.target import Outcome, Target
 
 _NUMBERS = re.compile("[0-9a-f]*[0-9][0-9a-f]*")
 SECONDS = 1.0
-"""For one input, of this process's own time: a busy machine is no finding."""
+"""CPU seconds of this process for one input, so that a busy machine gives no finding."""
 MEMORY_BYTES = 256 << 20
 """Beyond what the process has before the first input."""
 
@@ -38,7 +38,7 @@ class BrokenInvariantError(Exception):
 
 
 def check(target: Target, data: bytes) -> object:
-    """Where one input ended: for the guidance only."""
+    """The result of one input, used for guidance only."""
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
         value = target.run(data)

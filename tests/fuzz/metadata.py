@@ -1,4 +1,4 @@
-"""What is done with several objects of an upstream at once: comparing, and following a pack.
+"""Fuzzed objects of an upstream, several at once: comparison, and completion of a pack.
 
 An input is several parts, with `NEXT` between them.
 """
@@ -18,7 +18,7 @@ from huai_schema.git.objects import Kind
 from huai_schema.layout.snapshot import Snapshot
 from tests.fuzz.target import Target
 from tests.support.git_objects import object_id
-from tests.support.packs import Held, pack, resolved, whole
+from tests.support.packs import PackObjects, full_record, pack, resolved
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import directory, file, files, random_tree, snapshot
 
@@ -34,12 +34,12 @@ class _Side:
         self._ids = sorted(objects.objects)
 
     def seeds(self) -> list[bytes]:
-        """Each object as it is, behind its number."""
+        """Return each object unchanged, with its number before it."""
         stored = [self._objects.objects[oid][1] for oid in self._ids[:256]]
         return [bytes((number,)) + data for number, data in enumerate(stored)]
 
     def hostile(self, data: bytes) -> Snapshot:
-        """With one object instead of another; as it is if there is no data."""
+        """Return the objects with one replaced by `data`, or unchanged if `data` is empty."""
         objects = self._objects
         if data:
             objects = objects.copy()
@@ -67,11 +67,11 @@ _NEW = _side(b"there", file(b"new"), file(b"stays/f000005", 9), file(b"stays/x")
 
 def _diff(data: bytes) -> object:
     old, _, new = data.partition(NEXT)
-    found = list(diff(_OLD.hostile(old), _NEW.hostile(new)))
-    return len(joined([each for each in found if isinstance(each, Change)])) > 0
+    changes = list(diff(_OLD.hostile(old), _NEW.hostile(new)))
+    return len(joined([each for each in changes if isinstance(each, Change)])) > 0
 
 
-_HERE = Held()
+_HERE = PackObjects()
 _COMPLETE = _HERE.tree(a=_HERE.blob(b"a"), t=_HERE.tree(b=_HERE.blob(b"b")))
 _KINDS: dict[bytes, Kind] = {b"b": "blob", b"t": "tree", b"c": "commit"}
 _OID = re.compile(rb"@([0-9])@{18}")
@@ -86,20 +86,20 @@ def _connected(data: bytes) -> object:
     names: list[bytes] = [_COMPLETE, *_HERE.objects]
     records: list[bytes] = []
 
-    def named(found: re.Match[bytes]) -> bytes:
-        return names[int(found[1]) % len(names)]
+    def replace_oid(stored: re.Match[bytes]) -> bytes:
+        return names[int(stored[1]) % len(names)]
 
     for part in data.split(NEXT):
         kind = _KINDS.get(part[:1], "blob")
-        content = _OID.sub(named, part[1:])
-        content = _HEX.sub(lambda found: named(found).hex().encode(), content)
+        content = _OID.sub(replace_oid, part[1:])
+        content = _HEX.sub(lambda match: replace_oid(match).hex().encode(), content)
         names.insert(0, object_id(kind, content))
-        records.append(whole(content, kind))
+        records.append(full_record(content, kind))
     received = resolved(pack(records), _HERE.find, work=1 << 22)
     if not isinstance(received, ResolvedPack):
         return "a base is missing"
     objects = WithReceived(received, _HERE)
-    commits = [oid for oid in names if (found := received.find(oid)) and found[0] == "commit"]
+    commits = [oid for oid in names if (stored := received.find(oid)) and stored[0] == "commit"]
     work = Work(1 << 22)
     for oid in commits:
         head = read_commit(oid.hex(), objects)

@@ -66,7 +66,7 @@ class Mutator:
         return data[:at] + middle + data[to:]
 
     def _instead(self, data: bytes, at: int, to: int) -> tuple[bytes, int]:
-        """What to put in the place of a piece, and where the rest goes on."""
+        """Return the replacement of a piece, and where the rest continues."""
         random = self._random
         middle = b""
         match int(random.random() * 8):

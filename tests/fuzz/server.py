@@ -36,7 +36,7 @@ _COMMIT = "0123456789abcdef0123456789abcdef01234567"
 """Stands for the commit that is served."""
 _PIECE = 300
 _TURNS = 60
-"""Of the loop, until a request that never comes to its end was looked at."""
+"""The turns of the loop within which a request that never ends is refused."""
 _SECONDS = 30.0
 _SERVER_ERROR = 500
 _BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\n"
@@ -48,13 +48,13 @@ class _Wire(asyncio.Transport):
 
     def __init__(self) -> None:
         super().__init__({"peername": ("203.0.113.7", 5), "sockname": ("127.0.0.1", 80)})
-        self.sent = bytearray()
+        self.received = bytearray()
         self.protocol: Any = None
         self.closed = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if not self.closed:
-            self.sent += data
+            self.received += data
 
     def close(self) -> None:
         if not self.closed:
@@ -67,12 +67,12 @@ class _Wire(asyncio.Transport):
         return self.closed
 
     def pause_reading(self) -> None:
-        """What was sent is here already."""
+        """Do nothing: all data has been received."""
 
     resume_reading = pause_reading
 
 
-class _Asked:
+class _RecordedApp:
     """The application, and the methods with which it was asked."""
 
     def __init__(self, app: Any) -> None:
@@ -86,7 +86,7 @@ class _Asked:
 
 
 class _Errors(logging.Handler):
-    """What is logged as an error."""
+    """The messages logged as errors."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -160,7 +160,9 @@ class _Server:
         upstream.write("d/f", "0123456789" * 10, mtime=1_600_000_000)
         upstream.write("\n", "", mtime=1_600_000_000)
         upstream.commit()
-        self._app = _Asked(create_app(settings_of(Listen()), _Modules(repository.path, upstream)))
+        self._app = _RecordedApp(
+            create_app(settings_of(Listen()), _Modules(repository.path, upstream))
+        )
         self._config = _config(settings_of(Listen()), self._app)  # type: ignore[arg-type]
         self._config.load()
         self._state = ServerState()
@@ -171,13 +173,13 @@ class _Server:
         """The statuses of the answers to all that comes on one connection."""
         self._app.methods.clear()
         with _no_errors():
-            sent, whole = self._runner.run(
+            output, complete = self._runner.run(
                 self._converse(data.replace(_COMMIT.encode(), self._commit))
             )
-        return _statuses(sent, self._app.methods, whole=whole)
+        return _statuses(output, self._app.methods, complete=complete)
 
     async def _converse(self, data: bytes) -> tuple[bytes, bool]:
-        """What is sent back; and whether the client had said all of what it began to say."""
+        """Return the data sent back, and true if the client had sent complete requests."""
         wire, tasks = _Wire(), self._state.tasks
         make: Any = self._config.http_protocol_class
         wire.protocol = connection = make(
@@ -199,12 +201,12 @@ class _Server:
                     await asyncio.sleep(0)
                 else:
                     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            whole = not tasks
+            complete = not tasks
             wire.close()
             await asyncio.sleep(0)
             while tasks:
                 await asyncio.wait(tasks)
-        return bytes(wire.sent), whole
+        return bytes(wire.received), complete
 
 
 @cache
@@ -212,35 +214,35 @@ def _server() -> _Server:
     return _Server()
 
 
-def _statuses(sent: bytes, methods: list[str], *, whole: bool) -> list[int]:
-    """Those of the answers; each request has one, if the connection is `whole`."""
-    found: list[int] = []
-    if sent.endswith(_REFUSAL):
+def _statuses(data: bytes, methods: list[str], *, complete: bool) -> list[int]:
+    """Return the status codes of the responses; one for each request if all are `complete`."""
+    codes: list[int] = []
+    if data.endswith(_REFUSAL):
         # uvicorn's own, after which it says no more; what was asked before may have no answer.
-        at = sent.rindex(_BAD_REQUEST)
-        assert _answered(sent[at:], "GET", found, whole=True) == b""
-        sent, whole = sent[:at], False
+        at = data.rindex(_BAD_REQUEST)
+        assert _answered(data[at:], "GET", codes, complete=True) == b""
+        data, complete = data[:at], False
     for method in methods:
-        if sent:
-            sent = _answered(sent, method, found, whole=whole)
-    assert not sent, sent
-    assert not whole or len(found) == len(methods), (found, methods)
-    return found
+        if data:
+            data = _answered(data, method, codes, complete=complete)
+    assert not data, data
+    assert not complete or len(codes) == len(methods), (codes, methods)
+    return codes
 
 
-def _answered(sent: bytes, method: str, found: list[int], *, whole: bool) -> bytes:
+def _answered(data: bytes, method: str, codes: list[int], *, complete: bool) -> bytes:
     """Note the status of the first answer; what follows it."""
     client = h11.Connection(h11.CLIENT)
     client.send(h11.Request(method=method, target="/", headers=[("Host", "h")]))
     client.send(h11.EndOfMessage())
-    client.receive_data(sent)
+    client.receive_data(data)
     while not isinstance(event := client.next_event(), h11.EndOfMessage):
         if event is h11.NEED_DATA:
-            assert not whole, sent
+            assert not complete, data
             return b""
         if isinstance(event, h11.Response):
-            assert event.status_code < _SERVER_ERROR, sent[:200]
-            found.append(event.status_code)
+            assert event.status_code < _SERVER_ERROR, data[:200]
+            codes.append(event.status_code)
     return client.trailing_data[0]
 
 

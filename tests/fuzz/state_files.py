@@ -1,7 +1,7 @@
 """The files of the client's own, each with hostile bytes in it.
 
 What can be read is told as `status` and `log` tell it, and written again as a run does that.
-So a file that is none ends in an error of huai's own or in a fresh start, whoever reads it.
+So a malformed file ends in an error of huai's own or in a fresh start, with any reader.
 """
 
 import json
@@ -45,7 +45,7 @@ _INSIDE = RelPath(b"a/b")
 _DAMAGE = [b"[", b"]", b"{", b"}", b"1e999", b"null", b'"\\ud800"', b"-1", b"99999999999999999999"]
 
 
-def _told(places: ModulePlaces) -> None:
+def _show_status(places: ModulePlaces) -> None:
     """As `status` does."""
     standing = _ModuleStatus("m", _MODULE, places)
     json.dumps(standing.values())
@@ -54,20 +54,20 @@ def _told(places: ModulePlaces) -> None:
 
 def _state(places: ModulePlaces, data: bytes) -> object:
     places.state.write_bytes(data)
-    found = states.load(places.state)
-    _told(places)
-    states.save(places.state, found)
-    assert states.load(places.state) == found
-    return found.attempts, found.first_seen(_COMMIT, _NOW), stand("/", found)
+    state = states.load(places.state)
+    _show_status(places)
+    states.save(places.state, state)
+    assert states.load(places.state) == state
+    return state.attempts, state.first_seen(_COMMIT, _NOW), stand("/", state)
 
 
 def _delayed(places: ModulePlaces, data: bytes) -> object:
     places.delayed.write_bytes(data)
-    _told(places)
-    found = delayed_record.load(places.delayed)
-    delayed_record.save(places.delayed, found, now=_NOW)
+    _show_status(places)
+    delayed = delayed_record.load(places.delayed)
+    delayed_record.save(places.delayed, delayed, now=_NOW)
     again = delayed_record.load(places.delayed)
-    assert again == [each._replace(since=each.since or _NOW) for each in found]
+    assert again == [each._replace(since=each.since or _NOW) for each in delayed]
     return delayed_record.head(places.delayed).due(5, _NOW)
 
 
@@ -86,14 +86,14 @@ def _history(places: ModulePlaces, data: bytes) -> object:
 
 def _last(places: ModulePlaces, data: bytes) -> object:
     places.last.write_bytes(data)
-    _told(places)
+    _show_status(places)
     last.save(places.last, _FAILED, _NOW)
     return last.load(places.last) is not None
 
 
 def _verified(places: ModulePlaces, data: bytes) -> object:
     places.verified.write_bytes(data)
-    _told(places)
+    _show_status(places)
     times_of(places.verified, _INSIDE)
     with VerificationRecord(places.verified) as record:
         record.begin_run()
@@ -108,19 +108,19 @@ def _verified(places: ModulePlaces, data: bytes) -> object:
             record.paused(middle, content=True)
             record.finished(middle, b"i" * 16, content=False)
             record.damage(_INSIDE, 3)
-        found = record.due(ROOT, content=True, damaged_first=True, most=10)
-        return found, record.left(ROOT)
+        due_paths = record.due(ROOT, content=True, damaged_first=True, most=10)
+        return due_paths, record.left(ROOT)
 
 
 def _upstreams(places: ModulePlaces, data: bytes) -> object:
     place = places.root / "upstreams.json"
     place.write_bytes(data)
-    known = UpstreamHealth(place, lambda: _NOW)
-    for each in known.failing():
-        moment(each.since), moment(each.until), json.dumps(each._asdict())
-        known.failed_lately(each.service)
-        known.failed(each.service, each.reason)
-        known.succeeded(each.service)
+    health = UpstreamHealth(place, lambda: _NOW)
+    for failure in health.failing():
+        moment(failure.since), moment(failure.until), json.dumps(failure._asdict())
+        health.failed_lately(failure.service)
+        health.failed(failure.service, failure.reason)
+        health.succeeded(failure.service)
     return UpstreamHealth(place, lambda: _NOW).failing()
 
 
@@ -128,22 +128,22 @@ def _speeds(places: ModulePlaces, data: bytes) -> object:
     place = places.root / "speeds.json"
     place.write_bytes(data)
     speed = UpstreamSpeed(place, lambda: _NOW)
-    found = speed.of_service("https://h")
+    estimate = speed.of_service("https://h")
     speed.observe("https://h", 1 << 20, 2.0, 0.5)
     again = UpstreamSpeed(place, lambda: _NOW).of_service("https://h")
     assert again is not None
     assert again.expected > 0
-    return found
+    return estimate
 
 
 def _rsync(places: ModulePlaces, data: bytes) -> object:
     (places.folder / "rsync.json").write_bytes(data)
-    found = memory.remembered(places)
-    if found is None:
+    arguments = memory.remembered(places)
+    if arguments is None:
         return None
-    memory.remember(places, found)
-    assert memory.remembered(places) == found
-    return found.kinds and found.kinds.text(2)
+    memory.remember(places, arguments)
+    assert memory.remembered(places) == arguments
+    return arguments.kinds and arguments.kinds.text(2)
 
 
 def _sources(places: ModulePlaces, data: bytes) -> object:
@@ -159,9 +159,9 @@ def _lock(places: ModulePlaces, data: bytes) -> object:
 
 
 def _call() -> RsyncRequest:
-    found = parse_arguments(["-a", "h::m", "/d"])
-    assert isinstance(found, RsyncRequest)
-    return found
+    arguments = parse_arguments(["-a", "h::m", "/d"])
+    assert isinstance(arguments, RsyncRequest)
+    return arguments
 
 
 def _seed_of_the_record() -> bytes:

@@ -1,4 +1,4 @@
-"""What the harness gives inputs to, as a value."""
+"""A target of the harness, as a value."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -17,6 +17,6 @@ class Target:
 
 
 class Outcome(tuple[Hashable, ...]):
-    """What a target returns to be guided by it; of another value only the type counts."""
+    """The result of a target, for guidance; of other values only the type counts."""
 
     __slots__ = ()

@@ -48,16 +48,16 @@ from tests.fuzz.target import Outcome, Target
 from tests.support.git_objects import object_id
 from tests.support.http_fixtures import packet
 from tests.support.packs import (
-    Held,
+    PackObjects,
     appended,
     copy,
     delta,
+    full_record,
     insert,
     on_name,
     on_offset,
     pack,
     resolve,
-    whole,
 )
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.single import read_manifest, read_own_directory
@@ -102,14 +102,14 @@ def _manifest(data: bytes) -> object:
 
 def _delta(data: bytes) -> object:
     """Applied to a base that is in the same pack."""
-    return resolve(pack([whole(TEXT), on_name(object_id("blob", TEXT), data)]), work=1 << 22)
+    return resolve(pack([full_record(TEXT), on_name(object_id("blob", TEXT), data)]), work=1 << 22)
 
 
 def _resolve(data: bytes) -> object:
     """A record or more behind a header and before a checksum that are right."""
-    here = Held()
-    here.blob(TEXT)
-    return resolve(pack([data], count=data.count(b"x\x9c")), here, room=1 << 16, work=1 << 22)
+    objects = PackObjects()
+    objects.blob(TEXT)
+    return resolve(pack([data], count=data.count(b"x\x9c")), objects, room=1 << 16, work=1 << 22)
 
 
 class _Installed:
@@ -117,7 +117,7 @@ class _Installed:
 
     def __init__(self) -> None:
         self._folder = folder("packs")
-        self.base = whole(TEXT)
+        self.base = full_record(TEXT)
         self.index = self._write(self.base)
 
     def damaged_index(self, data: bytes) -> object:
@@ -172,7 +172,7 @@ def _command_line(data: bytes) -> object:
 
 
 def _talk(data: bytes) -> object:
-    """What is said on both streams, and what is made of it when rsync has ended."""
+    """Feed rsync's two streams to the parser, and classify its exit."""
     talk = RsyncOutput()
     for at in range(0, len(data), 50):
         talk.read_output(data[at : at + 50])
@@ -187,7 +187,7 @@ def _talk(data: bytes) -> object:
 _URL = ContentUrl.parse("rsync://h/m")
 
 
-def _said(data: bytes) -> object:
+def _retry_after(data: bytes) -> object:
     text = data.decode("latin-1")
     return printable(text), retry_after(text, 0.0)
 
@@ -334,10 +334,10 @@ _PARSERS = {
         _resolve,
         (FormatError,),
         [
-            whole(TEXT),
+            full_record(TEXT),
             on_name(object_id("blob", TEXT), appended(TEXT, b"x")),
-            whole(TEXT) + on_offset(len(whole(TEXT)), appended(TEXT, b"x")),
-            whole(b""),
+            full_record(TEXT) + on_offset(len(full_record(TEXT)), appended(TEXT, b"x")),
+            full_record(b""),
         ],
         [b"x\x9c"],
     ),
@@ -354,7 +354,9 @@ _PARSERS = {
         [b"list\t0\t1\t9\t", b"content\thttp://h/\n"],
     ),
     "rsync-output": Target(_talk, (), _TALK, [b"@ERROR", b"rsync: ", b"\r"]),
-    "said": Target(_said, (), [b"120", b"Sat, 21 Nov 2026 10:00:00 GMT", b"try \x1b[2J later"]),
+    "said": Target(
+        _retry_after, (), [b"120", b"Sat, 21 Nov 2026 10:00:00 GMT", b"try \x1b[2J later"]
+    ),
     "server-config": Target(
         _config("server.toml", load_server), (HuaiError,), [_SERVER_TOML], [b"[", b"]", b"\n"]
     ),

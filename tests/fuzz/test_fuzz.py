@@ -23,7 +23,7 @@ FOUND = sorted((Path(__file__).parent / "found").glob("*-*"))
 COUNT = int(os.environ.get("HUAI_TEST_FUZZ", "10000")) // len(TARGETS)
 SEED = int(os.environ.get("HUAI_TEST_SEED", "1"))
 INPUTS_A_SECOND = 50
-"""Of the slowest target on a busy machine."""
+"""Inputs that the slowest target takes in a second on a busy machine."""
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -104,9 +104,9 @@ def test_a_planted_fault_is_found(fault: str) -> None:
 
 def test_the_same_seed_gives_the_same_inputs() -> None:
     def inputs(seed: int) -> list[bytes]:
-        seen: list[bytes] = []
-        fuzz(Target(seen.append, (), [b"abc"]), 500, seed)
-        return seen
+        inputs: list[bytes] = []
+        fuzz(Target(inputs.append, (), [b"abc"]), 500, seed)
+        return inputs
 
     assert inputs(3) == inputs(3) != inputs(4)
 

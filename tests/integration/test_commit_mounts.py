@@ -18,13 +18,13 @@ pytestmark = needs_mounts
 
 @pytest.fixture
 def upstream(short_path: Path) -> Iterator[Upstream]:
-    found = Upstream(short_path)
+    upstream = Upstream(short_path)
     for number in range(200):
-        found.write(f"pool/main/{number}", str(number))
+        upstream.write(f"pool/main/{number}", str(number))
     for path in ("pool/f", "pool/sub/f", "top", "zz/f"):
-        found.write(path, path)
-    yield found
-    found.prove_sound()
+        upstream.write(path, path)
+    yield upstream
+    upstream.prove_sound()
 
 
 class Disk:
@@ -49,19 +49,19 @@ class Disk:
 
 @pytest.fixture
 def disk(upstream: Upstream) -> Iterator[Callable[[str], Disk]]:
-    made: list[Disk] = []
+    disks: list[Disk] = []
 
     def make(path: str) -> Disk:
-        made.append(Disk(upstream.tree / path))
-        return made[-1]
+        disks.append(Disk(upstream.tree / path))
+        return disks[-1]
 
     yield make
-    for each in reversed(made):
-        if each.mounted:
-            each.unmount()
+    for disk in reversed(disks):
+        if disk.mounted:
+            disk.unmount()
 
 
-def told(result: CommitResult) -> list[tuple[str, str]]:
+def reported_problems(result: CommitResult) -> list[tuple[str, str]]:
     assert result.exit_code == (41 if result.problems else 0)
     return [(os.fsdecode(each.path), each.reason) for each in result.problems]
 
@@ -88,12 +88,12 @@ def test_a_directory_that_is_mounted_over_keeps_its_entries(
     upstream.write("top", "changed")
     for _ in range(2):
         result = commit(upstream)
-        assert told(result) == [("pool", NOT_ENTERED)]
+        assert reported_problems(result) == [("pool", NOT_ENTERED)]
         assert below(upstream, "pool") == before
         assert upstream.file("top").size == 7
-    assert told(commit(upstream, accept=True)) == []
+    assert reported_problems(commit(upstream, accept=True)) == []
     assert set(below(upstream, "pool")) == {b"pool"}
-    assert told(commit(upstream)) == [], "what was accepted is how it is now"
+    assert reported_problems(commit(upstream)) == [], "what was accepted is how it is now"
 
 
 def test_a_large_directory_is_judged_as_one(
@@ -107,14 +107,14 @@ def test_a_large_directory_is_judged_as_one(
     mounted.mount()
     for number in range(5000):
         upstream.write(f"pool/sub/{number}")
-    assert told(commit(upstream)) == [("pool/sub", MOUNTED_OVER)]
+    assert reported_problems(commit(upstream)) == [("pool/sub", MOUNTED_OVER)]
     assert below(upstream, "pool/sub") == before
     for accept in (True, False):
-        assert told(commit(upstream, accept=accept)) == []
+        assert reported_problems(commit(upstream, accept=accept)) == []
         assert len(below(upstream, "pool/sub")) == 5001
     mounted.unmount()
     (upstream.tree / "pool/sub/f").unlink()
-    assert told(commit(upstream)) == [("pool/sub", NOT_MOUNTED)]
+    assert reported_problems(commit(upstream)) == [("pool/sub", NOT_MOUNTED)]
     assert len(below(upstream, "pool/sub")) == 5001
 
 
@@ -124,7 +124,7 @@ def test_a_mount_that_was_always_there_is_an_empty_directory(
     disk("pool").mount()
     upstream.write("pool/inside")
     for _ in range(2):
-        assert told(commit(upstream)) == []
+        assert reported_problems(commit(upstream)) == []
         assert set(below(upstream, "pool")) == {b"pool"}
 
 
@@ -132,7 +132,7 @@ def test_a_mount_that_was_always_there_is_an_empty_directory(
 def test_a_mount_that_went_keeps_its_entries(
     upstream: Upstream, disk: Callable[[str], Disk], left: list[str]
 ) -> None:
-    """Though it is entered; a marker below the mount point is none of its files."""
+    """Though it is entered; a marker below the mount point is not one of its files."""
     upstream.configure(one_file_system=False)
     shutil.rmtree(upstream.tree / "pool")
     for path in left:
@@ -142,16 +142,16 @@ def test_a_mount_that_went_keeps_its_entries(
     mounted.mount()
     for number in range(200):
         upstream.write(f"pool/main/{number}")
-    assert told(commit(upstream)) == []
+    assert reported_problems(commit(upstream)) == []
     before = below(upstream, "pool")
     assert len(before) > 200
     mounted.unmount()
     for _ in range(2):
-        assert told(commit(upstream)) == [("pool", NOT_MOUNTED)]
+        assert reported_problems(commit(upstream)) == [("pool", NOT_MOUNTED)]
         assert below(upstream, "pool") == before
-    assert told(commit(upstream, accept=True)) == []
+    assert reported_problems(commit(upstream, accept=True)) == []
     assert len(below(upstream, "pool")) < 5
-    assert told(commit(upstream)) == []
+    assert reported_problems(commit(upstream)) == []
 
 
 def test_an_empty_disk_over_files_keeps_their_entries(
@@ -164,11 +164,11 @@ def test_an_empty_disk_over_files_keeps_their_entries(
     mounted.mount()
     upstream.write("pool/lost+found/x")
     for _ in range(2):
-        assert told(commit(upstream)) == [("pool", MOUNTED_OVER)]
+        assert reported_problems(commit(upstream)) == [("pool", MOUNTED_OVER)]
         assert below(upstream, "pool") == before
     upstream.write("pool/f", "copied again")
     result = commit(upstream)
-    assert told(result) == []
+    assert reported_problems(result) == []
     assert result.counts.removed > 200
     assert upstream.file("pool/f").size == 12
 
@@ -184,7 +184,7 @@ def test_changes_inside_of_a_mount_are_changes(
     (upstream.tree / "pool/a").unlink()
     (upstream.tree / "pool/b").unlink()
     upstream.write("pool/c")
-    assert told(commit(upstream)) == []
+    assert reported_problems(commit(upstream)) == []
     assert set(below(upstream, "pool")) == {b"pool", b"pool/c"}
 
 
@@ -206,14 +206,14 @@ def test_mounts_inside_of_one_that_went_are_remembered(
         (upstream.tree / "pool").mkdir()
         outer.mount()
 
-    assert told(commit(upstream)) == []
+    assert reported_problems(commit(upstream)) == []
     before = below(upstream, "pool")
     hide()
-    assert told(commit(upstream)) == [("pool", MOUNTED_OVER)]
+    assert reported_problems(commit(upstream)) == [("pool", MOUNTED_OVER)]
     outer.unmount()
     (upstream.tree / "pool").rmdir()
     upstream.tree.with_name("aside").rename(upstream.tree / "pool")
-    assert told(commit(upstream)) == [("pool/inner", NOT_MOUNTED)]
+    assert reported_problems(commit(upstream)) == [("pool/inner", NOT_MOUNTED)]
     assert below(upstream, "pool") == before
 
 

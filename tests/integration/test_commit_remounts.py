@@ -57,9 +57,9 @@ class Mounts:
 
 @pytest.fixture
 def mounts() -> Iterator[Mounts]:
-    made = Mounts()
-    yield made
-    made.end()
+    mounts = Mounts()
+    yield mounts
+    mounts.end()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What is exported into a tree while that is committed: looked at, and nothing else again."""
+"""Exports into a tree during its commit: only the exported files are scanned again."""
 
 import os
 import subprocess
@@ -46,10 +46,10 @@ class Export:
 
 @pytest.fixture
 def upstream(short_path: Path) -> Upstream:
-    found = Upstream(short_path)
+    upstream = Upstream(short_path)
     for number in range(300):
-        found.write(f"d/f{number}", "x" * number)
-    return found
+        upstream.write(f"d/f{number}", "x" * number)
+    return upstream
 
 
 def test_the_tree_is_scanned_once(upstream: Upstream) -> None:

@@ -24,7 +24,7 @@ def test_a_daemon_is_asked_once_in_a_while_only(tmp_path: Path) -> None:
         assert listed(stamps, f"{url}/other/") != 0
         assert list(stamps.iterdir()) == []
         assert listed(stamps, f"{url}/m/") == 0
-        assert listed(stamps, f"{url}/other/") == 0  # nobody was asked
+        assert listed(stamps, f"{url}/other/") == 0  # no server was asked
         (answered,) = stamps.iterdir()
         os.utime(answered, (0, 0))
         assert listed(stamps, f"{url}/other/") != 0

@@ -10,7 +10,7 @@ import pytest
 from huai_server.config.tables import ModuleFallback
 from huai_server.fallback.erofs.image import damage
 from huai_server.fallback.owners import OwnerIds
-from tests.support.attr_trees import Fallback, seen
+from tests.support.attr_trees import Fallback, list_entries
 from tests.support.mounting import needs_mounts
 
 pytestmark = needs_mounts
@@ -18,10 +18,10 @@ pytestmark = needs_mounts
 
 @pytest.fixture
 def module(short_path: Path) -> Iterator[Fallback]:
-    made = Fallback(short_path)
-    made.configure(fallback=ModuleFallback(kind="erofs"))
-    yield made
-    for generation in made.attr.generations.glob("*"):
+    module = Fallback(short_path)
+    module.configure(fallback=ModuleFallback(kind="erofs"))
+    yield module
+    for generation in module.attr.generations.glob("*"):
         subprocess.run(["umount", "-l", generation], check=False, timeout=30)
 
 
@@ -46,7 +46,7 @@ def test_many_names_long_symlinks_and_deep_folders(module: Fallback) -> None:
     module.assert_equal()
     (image,) = images(module)
     # Reported as the memory it takes, before it is built.
-    assert image.stat().st_size < 219 * len(seen(module.tree)) + 100_000
+    assert image.stat().st_size < 219 * len(list_entries(module.tree)) + 100_000
 
 
 def test_an_image_that_is_there_is_mounted_again(module: Fallback) -> None:

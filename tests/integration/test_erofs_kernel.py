@@ -20,7 +20,7 @@ from huai_server.fallback.erofs.mounting import (
     unmount,
 )
 from huai_server.fallback.owners import OwnerIds
-from tests.support.erofs_trees import OWNERS, make_image, mounted, seen, wanted
+from tests.support.erofs_trees import OWNERS, expected_listing, make_image, mounted, read_listing
 from tests.support.mounting import needs_mounts
 from tests.support.schema.trees import directory, file, files, snapshot, tree_of
 from tests.support.unprivileged import as_nobody
@@ -41,7 +41,7 @@ def memory(tmp_path: Path) -> Iterator[Path]:
 
 
 def source_of(point: Path) -> str:
-    """What is mounted there."""
+    """Return the device or image that is mounted at a mount point."""
     lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
     return next(line.split()[0] for line in lines if line.split()[1] == str(point))
 
@@ -51,21 +51,21 @@ def test_a_hundred_thousand_names_in_one_directory(tmp_path: Path) -> None:
     tree = tree_of(directory(b"many"), *files(b"many", 100_000), *files(b"", 500))
     with mounted(tree, tmp_path) as top:
         # Each of them is also looked up by its name.
-        assert seen(top) == wanted(tree)
+        assert read_listing(top) == expected_listing(tree)
         assert not os.path.lexists(top + b"many/f0000000")
 
 
 def test_many_directories_in_one(tmp_path: Path) -> None:
     tree = tree_of(*(directory(b"d%05d" % number, number) for number in range(20_000)))
     with mounted(tree, tmp_path) as top:
-        assert seen(top) == wanted(tree)
+        assert read_listing(top) == expected_listing(tree)
 
 
 def test_symlinks_of_every_length_that_is_near_an_edge(tmp_path: Path) -> None:
     lengths = [1, 2, *range(30, 36), *range(2000, 2100), *range(4020, 4096)]
     tree = tree_of(*(Symlink(RelPath(b"%d" % length), b"x" * length, length) for length in lengths))
     with mounted(tree, tmp_path) as top:
-        assert seen(top) == wanted(tree)
+        assert read_listing(top) == expected_listing(tree)
 
 
 def test_sizes_that_need_many_chunks(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_sizes_that_need_many_chunks(tmp_path: Path) -> None:
     sizes = [0, 1, edge - 1, edge, edge + 1, 1008 * edge, 1009 * edge, (1 << 63) - 1]
     tree = tree_of(*(file(b"%d" % size, size) for size in sizes), *files(b"", 100))
     with mounted(tree, tmp_path) as top:
-        assert seen(top) == wanted(tree)
+        assert read_listing(top) == expected_listing(tree)
 
 
 def test_a_loop_device_serves_where_a_file_cannot(memory: Path) -> None:
@@ -82,8 +82,8 @@ def test_a_loop_device_serves_where_a_file_cannot(memory: Path) -> None:
         assert device.startswith("/dev/loop")
         backing = Path("/sys/block", device.removeprefix("/dev/"), "loop/backing_file")
         assert backing.read_text(encoding="utf-8").strip() == str(memory / "image")
-        assert seen(top) == wanted(TREE)
-    # Nothing is left of it: whoever has the device now has another file in it.
+        assert read_listing(top) == expected_listing(TREE)
+    # The image is gone; the device may back another file by now.
     assert not backing.exists() or str(memory) not in backing.read_text(encoding="utf-8")
 
 
@@ -207,17 +207,17 @@ class _Renumbered(OwnerIds):
 def test_an_owner_who_became_known_is_not_hidden_by_an_old_image(tmp_path: Path) -> None:
     tree = tree_of(file(b"f", 1, owner=b"ftp"))
     kind = ErofsKind(tmp_path)
-    found = []
+    owners_and_images = []
     for number, owner in ((1, 70_001), (2, 70_001), (3, 70_002)):
         generation = tmp_path / "generations" / str(number)
         generation.parent.mkdir(exist_ok=True)
         kind.make(generation, snapshot(tree), _Renumbered(owner))
         (image,) = tmp_path.glob("attr-*.erofs")
-        found.append((os.lstat(generation / "f").st_uid, image.stat().st_ino))
+        owners_and_images.append((os.lstat(generation / "f").st_uid, image.stat().st_ino))
         kind.discard(generation) if number == 3 else unmount(generation)
-    assert [uid for uid, _ in found] == [70_001, 70_001, 70_002]
+    assert [uid for uid, _ in owners_and_images] == [70_001, 70_001, 70_002]
     # The second time the image was mounted again, the third time it was another.
-    assert found[0][1] == found[1][1]
+    assert owners_and_images[0][1] == owners_and_images[1][1]
     assert list(tmp_path.glob("attr-*")) == []
 
 

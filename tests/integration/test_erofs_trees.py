@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 
 from huai_schema.paths import ROOT, parent
-from tests.support.erofs_trees import dots, mounted, seen, wanted
+from tests.support.erofs_trees import dots, expected_listing, mounted, read_listing
 from tests.support.mounting import needs_mounts
 from tests.support.schema.strategies import RANDOMS, trees
 from tests.support.schema.trees import Tree, random_tree
@@ -18,17 +18,17 @@ pytestmark = needs_mounts
 
 def prove(tree: Tree) -> None:
     with TemporaryDirectory() as folder, mounted(tree, Path(folder)) as top:
-        found = seen(top)
-        expected = wanted(tree)
-        assert found.keys() == expected.keys()
-        for path, each in expected.items():
-            assert found[path] == each, path
-            if each.size is None and path:
+        listing = read_listing(top)
+        expected = expected_listing(tree)
+        assert listing.keys() == expected.keys()
+        for path, facts in expected.items():
+            assert listing[path] == facts, path
+            if facts.size is None and path:
                 own, above = os.stat(top + path).st_ino, os.stat(top + parent(path)).st_ino
                 assert dots(top + path) == {b".": own, b"..": above}
         root = os.stat(top).st_ino
         assert dots(top) == {b".": root, b"..": root}
-        assert ROOT in found
+        assert ROOT in listing
 
 
 @given(tree=trees())

@@ -11,7 +11,7 @@ from huai_schema.errors import ExitCode
 from huai_server.config import load as load_module
 from huai_server.config.load import load
 from huai_server.fallback.redirect import preload_library
-from tests.support.attr_trees import Seen, seen
+from tests.support.attr_trees import Seen, list_entries
 from tests.support.committing import NAME, SECONDS, run_server
 from tests.support.fallback_service import configure, service
 from tests.support.processes import until
@@ -38,7 +38,7 @@ def make_root(place: Path, files: int) -> Path:
 
 def read_tree(folder: Path) -> Seen:
     """Return the attr tree, and the other files of the module except the lock."""
-    paths = seen(folder / NAME)
+    paths = list_entries(folder / NAME)
     return {name: paths[name] for name in paths if name not in (b".", b"lock")}
 
 

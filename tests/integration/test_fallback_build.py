@@ -16,7 +16,7 @@ from huai_program.locking import LockedError, locked
 from huai_schema.errors import ExitCode
 from huai_server.config.tables import ModuleFallback
 from huai_server.fallback.kind import AttrTreeError
-from tests.support.attr_trees import Fallback, seen
+from tests.support.attr_trees import Fallback, list_entries
 from tests.support.committing import NAME, run_server
 from tests.support.mounting import needs_mounts
 from tests.support.processes import until
@@ -29,14 +29,14 @@ KINDS: list[Kind] = ["sparse", "erofs"]
 
 @pytest.fixture(params=["sparse", pytest.param("erofs", marks=needs_mounts)])
 def module(request: pytest.FixtureRequest, short_path: Path) -> Fallback:
-    made = Fallback(short_path)
-    made.configure(fallback=ModuleFallback(kind=request.param))
-    return made
+    module = Fallback(short_path)
+    module.configure(fallback=ModuleFallback(kind=request.param))
+    return module
 
 
 @pytest.fixture(autouse=True)
 def _unmounted(short_path: Path) -> Iterator[None]:
-    """Nothing that a test mounted outlives it."""
+    """Unmount what a test has mounted."""
     yield
     for line in reversed(Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()):
         point = line.split(" ")[1]
@@ -74,7 +74,7 @@ def fill(tree: Path) -> None:
     (tree / "empty").mkdir()
     os.utime(tree / "large", ns=(0, -12_345_678_901))
     os.utime(tree / "folder/odd", ns=(0, 1_234_567_890_123_456_789), follow_symlinks=False)
-    if os.geteuid() == 0:  # nobody else reads what nobody may
+    if os.geteuid() == 0:  # only root reads files without a mode
         (tree / "closed").chmod(0)
         (tree / "shut").chmod(0)
         os.chown(tree / "program", 70_000, 80_000)
@@ -85,7 +85,7 @@ def test_it_lists_what_the_tree_holds(module: Fallback) -> None:
     fill(module.tree)
     module.commit()
     built = module.ensure()
-    entries = len(seen(module.tree))
+    entries = len(list_entries(module.tree))
     assert (built.action, built.entries, built.changes) == ("built", entries, entries)
     assert built.memory > 100 * entries
     module.assert_equal()
@@ -118,9 +118,9 @@ def test_an_update_equals_a_build(module: Fallback) -> None:
 
 
 def is_left(module: Fallback) -> list[str]:
-    """Anything beside what belongs there."""
-    known = {"state.json", "root", "real", "tree", "seal", "generations", "lock"}
-    return [path.name for path in module.attr.folder.iterdir() if path.name not in known]
+    """Return the names in the folder that do not belong there."""
+    expected = {"state.json", "root", "real", "tree", "seal", "generations", "lock"}
+    return [path.name for path in module.attr.folder.iterdir() if path.name not in expected]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -199,9 +199,9 @@ def test_check_finds_what_is_wrong(short_path: Path) -> None:
     (tree / "empty").rmdir()
     (tree / "folder/stranger").write_text("x")
     report = module.prove()
-    found = "\n".join(report.shown)
+    report_text = "\n".join(report.shown)
     for path in ("folder/plain", "large", "folder/deep/er", "empty", "folder/stranger", "seal"):
-        assert path in found, (path, found)
+        assert path in report_text, (path, report_text)
     assert report.differences >= 6
     module.ensure(rebuild=True)
     module.assert_equal()
@@ -324,14 +324,14 @@ def test_no_room(short_path: Path) -> None:
     remount = ["mount", "-o", "remount,nr_inodes=215", str(module.attr.folder)]
     subprocess.run(remount, check=True, timeout=30)
     assert module.ensure().action == "built"
-    before = seen(module.attr.tree)
+    before = list_entries(module.attr.tree)
     for number in range(100):
         module.write(f"e/{number}")
     module.commit()
     with pytest.raises(AttrTreeError, match="not enough room"):
         module.ensure()
     # Each entry is an old or a new one.
-    now, real = seen(module.attr.tree), seen(module.tree)
+    now, real = list_entries(module.attr.tree), list_entries(module.tree)
     for path, listed in now.items():
         assert path == b"." or listed in (before.get(path), real.get(path)), path
     remount[-2] = "remount,nr_inodes=0"

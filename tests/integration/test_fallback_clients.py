@@ -14,9 +14,9 @@ SECONDS = 60
 
 def connected(port: int, module: str) -> socket.socket:
     """A client that has chosen a module, and says nothing more."""
-    made = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
-    made.sendall(b"@RSYNCD: 31.0\n%b\n" % module.encode())
-    return made
+    connection = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
+    connection.sendall(b"@RSYNCD: 31.0\n%b\n" % module.encode())
+    return connection
 
 
 def test_each_client_of_a_module_is_counted(tmp_path: Path) -> None:

@@ -21,19 +21,19 @@ def with_neither(settings: Fallback) -> str | None:
 
 
 def test_landlock_is_enough() -> None:
-    found = without_call(OPEN_TREE, lambda: reason(Fallback()))
-    assert (found is None) == (version() > 0)
+    refusal = without_call(OPEN_TREE, lambda: reason(Fallback()))
+    assert (refusal is None) == (version() > 0)
 
 
 def test_detached_mounts_are_enough() -> None:
-    found = without_call(CREATE_RULESET, lambda: reason(Fallback()))
-    assert (found is None) == may_mount()
+    refusal = without_call(CREATE_RULESET, lambda: reason(Fallback()))
+    assert (refusal is None) == may_mount()
 
 
 def test_what_is_missing_is_named() -> None:
-    found = with_neither(Fallback())
-    assert found is not None
-    assert found.startswith("no Landlock")
+    refusal = with_neither(Fallback())
+    assert refusal is not None
+    assert refusal.startswith("no Landlock")
 
 
 def test_without_a_chroot_nothing_is_confined() -> None:

@@ -1,4 +1,4 @@
-"""An attr tree that somebody else changes: seen, not served any more, and built anew."""
+"""An attr tree changed by another program: detected, not served any more, and rebuilt."""
 
 import os
 import shutil
@@ -24,13 +24,13 @@ from tests.support.processes import until
 @pytest.fixture
 def module(short_path: Path) -> Fallback:
     """Files at several depths, in folders with and without folders."""
-    made = Fallback(short_path)
+    module = Fallback(short_path)
     for number in range(60):
-        made.write(f"d{number % 3}/deep/e{number % 5}/f{number}", "x" * number)
-    made.commit()
-    made.ensure()
+        module.write(f"d{number % 3}/deep/e{number % 5}/f{number}", "x" * number)
+    module.commit()
+    module.ensure()
     later()
-    return made
+    return module
 
 
 def later() -> None:
@@ -40,7 +40,7 @@ def later() -> None:
 
 
 def damage(module: Fallback) -> Path | None:
-    """What one pass finds."""
+    """Return the damage that one pass finds."""
     one_pass = ForeignChanges(module.attr)
     assert one_pass.run()
     return one_pass.damage
@@ -153,12 +153,12 @@ def test_a_pass_in_small_pieces_ends(module: Fallback) -> None:
 
 @pytest.fixture
 def root(short_path: Path) -> Path:
-    made = upstream(short_path, {"file": b"content"})
+    root = upstream(short_path, {"file": b"content"})
     (short_path / "tree/a/b1").mkdir(parents=True)
     for number in range(10):
         (short_path / f"tree/a/b1/f{number}").write_text("x")
-    assert run_server(made, "commit", NAME).returncode == 0
-    return made
+    assert run_server(root, "commit", NAME).returncode == 0
+    return root
 
 
 def test_the_command_sees_it(root: Path) -> None:
@@ -192,34 +192,34 @@ def test_a_service_stops_serving_it_and_builds_anew(root: Path) -> None:
 
 def test_an_attr_tree_that_is_damaged_again_is_refused_for_a_while(root: Path) -> None:
     seconds = [0.0]
-    said: list[str] = []
+    messages: list[str] = []
     trees = Trees(
         root,
         load(root),
-        on_update=lambda _, result: said.append(result.action),
-        on_message=said.append,
+        on_update=lambda _, result: messages.append(result.action),
+        on_message=messages.append,
         clock=lambda: seconds[0],
     )
     trees.refresh()
-    assert said == ["built"]
+    assert messages == ["built"]
     tree = fallback_places(root.parent / "fallback", NAME).tree
 
     def damage(when: float) -> list[str]:
         """Return what one look at an attr tree without a folder says."""
         seconds[0] = when
         shutil.rmtree(tree / "a/b1")
-        said.clear()
+        messages.clear()
         trees.look_for_changes()
-        return list(said)
+        return list(messages)
 
     assert damage(100)[1:] == ["built"]
     _, refused = damage(399)
     assert "damaged again: clients are refused for 30 seconds" in refused
     trees.look_for_changes()
     trees.refresh()
-    assert (said[1:], (tree / "a/b1").exists()) == ([refused], False)
+    assert (messages[1:], (tree / "a/b1").exists()) == ([refused], False)
     assert not is_sealed(fallback_places(root.parent / "fallback", NAME))
     seconds[0] += 30
     trees.refresh()
-    assert said[1:] == [refused, "built"]
+    assert messages[1:] == [refused, "built"]
     assert damage(430)[1:] == ["built"]

@@ -29,7 +29,7 @@ from huai_schema.errors import ExitCode, FormatError
 from tests.support.committing import Upstream, git
 from tests.support.git_backend import git_backend
 from tests.support.listening import listening
-from tests.support.packs import Held, pack, whole
+from tests.support.packs import PackObjects, full_record, pack
 from tests.support.pktline import FLUSH_PACKET, packet
 from tests.support.scripted_upstream import Reply, Script, scripted
 
@@ -39,10 +39,10 @@ SECONDS = 30
 
 @pytest.fixture
 def up(tmp_path: Path) -> Upstream:
-    made = Upstream(tmp_path / "up")
-    made.write("f", "1")
-    made.commit()
-    return made
+    upstream = Upstream(tmp_path / "up")
+    upstream.write("f", "1")
+    upstream.commit()
+    return upstream
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def test_each_kind_of_git_server(
                 "path": str(served),
                 "file": f"file://{served}",
                 "git": f"{address}/{served.name}",
-                "ssh": f"ssh://somebody@host{served}",
+                "ssh": f"ssh://user@host{served}",
                 "scp": f"host:{served}",
                 "http": f"{http}/{served.name}",
             }[kind]
@@ -109,8 +109,8 @@ def test_a_path_of_another_owner(up: Upstream, tmp_path: Path) -> None:
 
 def test_what_is_refused_goes_and_is_not_fetched_again(up: Upstream, tmp_path: Path) -> None:
     url, copy = MetadataUrl(str(up.places.repository)), tmp_path / "copy"
-    kept = Repository(copy).fetch(url).id
-    Repository(copy).keep([kept])
+    commit = Repository(copy).fetch(url).id
+    Repository(copy).keep([commit])
     before = {path.name for path in (copy / "objects/pack").iterdir()}
     up.write("f", "22")
     up.commit()
@@ -122,7 +122,7 @@ def test_what_is_refused_goes_and_is_not_fetched_again(up: Upstream, tmp_path: P
     with pytest.raises(FormatError, match="not to be believed"):
         store.fetch(url, judge=refuse)
     assert {path.name for path in (copy / "objects/pack").iterdir()} == before
-    assert store.fetched == kept
+    assert store.fetched == commit
     with pytest.raises(RefusedBeforeError):
         Repository(copy).fetch(url)
 
@@ -142,10 +142,10 @@ def test_nothing_is_committed_yet(tmp_path: Path) -> None:
 
 def test_without_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with scripted() as script, pytest.raises(GitMissingError, match="no static files") as seen:
+    with scripted() as script, pytest.raises(GitMissingError, match="no static files") as error:
         find_newest(MetadataUrl(f"{script.url}/m.git"))
-    assert seen.value.exit_code == ExitCode.REQUIREMENT
-    assert "install git" in seen.value.hint
+    assert error.value.exit_code == ExitCode.REQUIREMENT
+    assert "install git" in error.value.hint
 
 
 @pytest.mark.parametrize("url", ["ext::sh -c true", "--upload-pack=true", "ftp://127.0.0.1/m.git"])
@@ -165,27 +165,27 @@ def test_nobody_listens() -> None:
 
 @pytest.fixture
 def script() -> Iterator[Script]:
-    with scripted() as found:
-        yield found
+    with scripted() as script:
+        yield script
 
 
 def test_a_redirection_is_not_followed_and_gets_no_login(script: Script) -> None:
     address = script.url.replace("http://", "http://me:s%40fe@")
     with scripted() as other:
         script.replies[ADVERT] = Reply(status=302, location=f"{other.url}{ADVERT}")
-        with pytest.raises(UpstreamError, match="302") as seen:
+        with pytest.raises(UpstreamError, match="302") as error:
             find_newest(MetadataUrl(f"{address}/m.git"))
-        assert other.asked == []
-    assert [each.login is None for each in script.asked] == [False, False]
-    assert "s%40fe" not in str(seen.value)
-    assert "redirects" in seen.value.hint
+        assert other.requests == []
+    assert [each.login is None for each in script.requests] == [False, False]
+    assert "s%40fe" not in str(error.value)
+    assert "redirects" in error.value.hint
 
 
 def test_a_login_that_is_wanted(script: Script) -> None:
     script.replies[ADVERT] = Reply(status=401)
-    with pytest.raises(UpstreamError) as seen:
+    with pytest.raises(UpstreamError) as error:
         find_newest(MetadataUrl(f"{script.url}/m.git"))
-    assert "~/.netrc" in seen.value.hint
+    assert "~/.netrc" in error.value.hint
 
 
 def test_a_page_is_not_a_repository(script: Script) -> None:
@@ -211,7 +211,7 @@ def test_the_login_comes_from_netrc_and_no_variable_of_git_counts(
     monkeypatch.setenv("GIT_CONFIG_PARAMETERS", "'http.extraheader=X: 1'")
     with pytest.raises(NotServedError):
         find_newest(MetadataUrl(f"{script.url}/m.git"))
-    assert {each.login for each in script.asked} == {"Basic bWU6c2FmZQ=="}
+    assert {each.login for each in script.requests} == {"Basic bWU6c2FmZQ=="}
     assert not (tmp_path / "trace").exists()
 
 
@@ -223,16 +223,16 @@ Hear = Callable[[Callable[[bytes], None]], None]
 
 @contextmanager
 def hostile(speak: Hear) -> Iterator[MetadataUrl]:
-    """A server that says the same to whoever connects, and does not listen."""
+    """A server that sends the same to every client, whatever the request."""
 
-    def hear(client: socket.socket) -> None:
+    def serve_client(client: socket.socket) -> None:
         with client, suppress(OSError):
             client.recv(1 << 16)
             speak(client.sendall)
             while client.recv(1 << 16):
                 pass
 
-    with listening(hear) as port:
+    with listening(serve_client) as port:
         yield MetadataUrl(f"git://127.0.0.1:{port}/m.git")
 
 
@@ -240,14 +240,16 @@ class Mirror:
     """A commit, and what a server says about it."""
 
     def __init__(self, blob: bytes = b"x") -> None:
-        self.held = Held()
-        self.commit = self.held.commit(self.held.tree(m=self.held.blob(blob)))
+        self.objects = PackObjects()
+        self.commit = self.objects.commit(self.objects.tree(m=self.objects.blob(blob)))
         capabilities = b"shallow side-band-64k ofs-delta"
         line = b"%b refs/heads/main\0%b\n" % (self.commit.encode(), capabilities)
         self.start = packet(line) + FLUSH_PACKET + FLUSH_PACKET + packet(b"NAK\n")
-        self.pack = pack([whole(found.data, found.kind) for found in self.held.objects.values()])
+        self.pack = pack(
+            [full_record(found.data, found.kind) for found in self.objects.objects.values()]
+        )
 
-    def say(self, pack: bytes) -> bytes:
+    def in_sidebands(self, pack: bytes) -> bytes:
         """The pack in side-bands."""
         parts = [packet(b"\x01" + pack[at : at + 60_000]) for at in range(0, len(pack), 60_000)]
         return self.start + b"".join(parts) + FLUSH_PACKET
@@ -260,12 +262,12 @@ def forever(send: Callable[[bytes], None], first: bytes, again: bytes, pause: fl
         time.sleep(pause)
 
 
-def _send(said: bytes, send: Callable[[bytes], None]) -> None:
-    send(said)
+def _send(answer: bytes, send: Callable[[bytes], None]) -> None:
+    send(answer)
 
 
 def traces(folder: Path) -> list[str]:
-    """What is left of a fetch."""
+    """Return the files that a fetch left."""
     return [path.name for path in (folder / "objects" / "pack").iterdir()]
 
 
@@ -273,7 +275,7 @@ def test_a_pack_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(process, "_LIMITS", ((resource.RLIMIT_FSIZE, 1 << 20),))
     mirror = Mirror(os.urandom(4 << 20))
     store = Repository(tmp_path / "copy", timeout=SECONDS)
-    with hostile(lambda send: send(mirror.say(mirror.pack))) as url:
+    with hostile(lambda send: send(mirror.in_sidebands(mirror.pack))) as url:
         with pytest.raises(FormatError, match="File too large"):
             store.fetch(url)
         store = Repository(tmp_path / "copy", timeout=SECONDS)
@@ -288,7 +290,7 @@ def test_a_pack_that_unfolds_to_more_than_memory(
     monkeypatch.setattr(process, "_LIMITS", ((resource.RLIMIT_DATA, 48 << 20),))
     mirror = Mirror(bytes(60 << 20))
     assert len(mirror.pack) < 1 << 20
-    with hostile(lambda send: send(mirror.say(mirror.pack))) as url:
+    with hostile(lambda send: send(mirror.in_sidebands(mirror.pack))) as url:
         with pytest.raises(FormatError, match="memory"):
             Repository(tmp_path / "copy", timeout=SECONDS).fetch(url)
 
@@ -309,21 +311,21 @@ def test_a_computation_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.M
         size >>= 7
     header.append(size)
     large = pack([bytes(header) + data])
-    with hostile(lambda send: send(mirror.say(large))) as url:
+    with hostile(lambda send: send(mirror.in_sidebands(large))) as url:
         with pytest.raises(FormatError, match="index-pack"):
             Repository(tmp_path / "copy", timeout=SECONDS).fetch(url)
 
 
 def test_a_pack_that_lacks_something(tmp_path: Path) -> None:
     mirror = Mirror()
-    for number, left_out in enumerate(mirror.held.objects):
+    for number, left_out in enumerate(mirror.objects.objects):
         records = [
-            whole(found.data, found.kind)
-            for oid, found in mirror.held.objects.items()
+            full_record(found.data, found.kind)
+            for oid, found in mirror.objects.objects.items()
             if oid != left_out
         ]
         copy = tmp_path / str(number)
-        with hostile(partial(_send, mirror.say(pack(records)))) as url:
+        with hostile(partial(_send, mirror.in_sidebands(pack(records)))) as url:
             with pytest.raises(FormatError):
                 Repository(copy, timeout=SECONDS).fetch(url)
         assert not [name for name in traces(copy) if name.startswith("pack-")]
@@ -364,10 +366,10 @@ def test_the_deadline(tmp_path: Path) -> None:
 
 def test_what_it_says_is_one_printable_line() -> None:
     with hostile(lambda send: send(packet(b"ERR no\x1b[2J\nway\xff" + b"x" * 5000))) as url:
-        with pytest.raises(UpstreamError, match="remote error: no") as seen:
+        with pytest.raises(UpstreamError, match="remote error: no") as error:
             find_newest(url)
-    assert seen.value.message.isprintable()
-    assert len(seen.value.message) < 1000
+    assert error.value.message.isprintable()
+    assert len(error.value.message) < 1000
 
 
 def test_all_processes_are_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,9 +20,9 @@ from huai_schema.paths import RelPath
 from tests.support.certificate import make_certificate
 from tests.support.nginx import Nginx, nginx
 from tests.support.rsyncd import rsync_daemon
-from tests.support.scripted_http import Question, Reply, scripted
+from tests.support.scripted_http import Reply, Request, scripted
 from tests.support.staged import ready
-from tests.support.transfers import TEST_OPTIONS, Downstream, described, put, put_many
+from tests.support.transfers import TEST_OPTIONS, Downstream, described, put_many, write_file
 from tests.support.weak_network import tunnel
 
 T0 = 1_600_000_000_123_456_789
@@ -39,7 +39,7 @@ def trusted_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tupl
 
 @pytest.fixture(name="file")
 def small_file(upstream: Path) -> File:
-    return put(upstream, b"a", b"1")
+    return write_file(upstream, b"a", b"1")
 
 
 def statuses(server: Nginx) -> list[str]:
@@ -50,8 +50,10 @@ def statuses(server: Nginx) -> list[str]:
 def test_files_of_every_size(
     upstream: Path, down: Downstream, certificate: tuple[Path, Path], protocol: str
 ) -> None:
-    files = [put(upstream, b"empty", b"", mtime=T0)]
-    files += [put(upstream, b"s/%d" % size, os.urandom(size)) for size in (1, 4095, 70_000, MIB)]
+    files = [write_file(upstream, b"empty", b"", mtime=T0)]
+    files += [
+        write_file(upstream, b"s/%d" % size, os.urandom(size)) for size in (1, 4095, 70_000, MIB)
+    ]
     files += put_many(upstream, 300, 100)
     tls = None if protocol == "HTTP/1.1" else certificate
     with nginx(upstream, tls=tls, http2=protocol == "HTTP/2.0") as server:
@@ -81,14 +83,14 @@ def test_every_name(upstream: Path, down: Downstream) -> None:
         b"a b", b"%41", b"q?x=1", b"f#g", b"\xff\xfe", b"\xc3\xa4", b"-x", b"n\nl", b"t\tb", b"a;b",
         b"s/..x/y", b"s/.hidden", b"~", b"'\"", b"*[]", b"\\", b"c:d", b"@", b"&=+$,", b"x" * 200,
     )  # fmt: skip
-    files = [put(upstream, name, name * 3) for name in names]
+    files = [write_file(upstream, name, name * 3) for name in names]
     with nginx(upstream) as server:
         assert down.fetch(files, f"{server.url}/").complete
 
 
 def test_a_folder_of_the_server(upstream: Path, down: Downstream) -> None:
-    put(upstream, b"pub/my tree/d/f", b"content")
-    file = put(upstream / "pub/my tree", b"d/f", b"content")
+    write_file(upstream, b"pub/my tree/d/f", b"content")
+    file = write_file(upstream / "pub/my tree", b"d/f", b"content")
     with nginx(upstream) as server:
         assert down.fetch([file], f"{server.url}/pub/my%20tree").complete
 
@@ -172,7 +174,8 @@ def test_forbidden_files_are_refused(upstream: Path, down: Downstream) -> None:
 
 def test_without_a_digest_size_and_time_decide(upstream: Path, down: Downstream) -> None:
     files = [
-        put(upstream, name, b"content", mtime=T0)._replace(digest=None) for name in (b"a", b"b")
+        write_file(upstream, name, b"content", mtime=T0)._replace(digest=None)
+        for name in (b"a", b"b")
     ]
     os.utime(upstream / "b", ns=(T0 + 10**9, T0 + 10**9))
     with nginx(upstream) as server:
@@ -182,10 +185,13 @@ def test_without_a_digest_size_and_time_decide(upstream: Path, down: Downstream)
 
 
 def test_a_volatile_file_comes_with_its_new_size_and_time(upstream: Path, down: Downstream) -> None:
-    old = [put(upstream, name, b"old", mtime=T0) for name in (b"newer", b"older", b"same", b"none")]
-    put(upstream, b"newer", b"changed since", mtime=T0 + 5 * 10**9)
-    put(upstream, b"older", b"older one", mtime=T0 - 5 * 10**9)
-    put(upstream, b"none", b"", mtime=T0 + 5 * 10**9)
+    old = [
+        write_file(upstream, name, b"old", mtime=T0)
+        for name in (b"newer", b"older", b"same", b"none")
+    ]
+    write_file(upstream, b"newer", b"changed since", mtime=T0 + 5 * 10**9)
+    write_file(upstream, b"older", b"older one", mtime=T0 - 5 * 10**9)
+    write_file(upstream, b"none", b"", mtime=T0 + 5 * 10**9)
     options = replace(TEST_OPTIONS, volatile=frozenset(file.path for file in old))
     with nginx(upstream) as server:
         outcome = down.fetch(old, server.url, options)
@@ -206,7 +212,7 @@ def put_beginning(down: Downstream, path: bytes, content: bytes) -> None:
 
 def test_a_file_without_a_digest_is_fetched_as_a_whole(upstream: Path, down: Downstream) -> None:
     """Even if the file that an interrupted run left has its size and time."""
-    file = put(upstream, b"plain", b"right\n", mtime=T0)._replace(digest=None)
+    file = write_file(upstream, b"plain", b"right\n", mtime=T0)._replace(digest=None)
     with Staging(down.root) as staging:
         left = staging.root / "partial" / os.fsdecode(hashed(file.path))
         left.write_bytes(b"stale\n")
@@ -221,7 +227,7 @@ def test_a_file_without_a_digest_is_fetched_as_a_whole(upstream: Path, down: Dow
 
 def test_the_rest_of_a_file_is_fetched(upstream: Path, down: Downstream) -> None:
     content = os.urandom(3 * MIB)
-    file = put(upstream, b"d/large", content)
+    file = write_file(upstream, b"d/large", content)
     put_beginning(down, b"d/large", content[: 2 * MIB])
     with nginx(upstream) as server:
         outcome = down.fetch([file], server.url)
@@ -236,7 +242,7 @@ def test_requests_for_the_rest_of_a_file(
     upstream: Path, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     content = os.urandom(MIB)
-    digested = put(upstream, b"large", content, mtime=T0)
+    digested = write_file(upstream, b"large", content, mtime=T0)
     for name, file, beginning, location, expected in [
         ("the beginning of another", digested, os.urandom(1000), "", ["206", "200"]),
         ("all but the time", digested, content, "", []),
@@ -255,8 +261,8 @@ def test_a_partial_file_is_kept_at_the_deadline(
     upstream: Path, down: Downstream, bwlimit: int
 ) -> None:
     """The server is slow, or `bwlimit` is low."""
-    small = put(upstream, b"a", b"small")
-    file = put(upstream, b"large", os.urandom(MIB))
+    small = write_file(upstream, b"a", b"small")
+    file = write_file(upstream, b"large", os.urandom(MIB))
     options = replace(TEST_OPTIONS, deadline=Deadline.after(2), bwlimit=bwlimit)
     slow = "" if bwlimit else "limit_rate 200k; limit_rate_after 100k;"
     with nginx(upstream, location=slow) as server:
@@ -371,7 +377,7 @@ def test_through_a_proxy(upstream: Path, down: Downstream, monkeypatch: pytest.M
     files = put_many(upstream, 5, 100)
     url = "http://mirror.invalid/m/"
 
-    def reply(question: Question) -> Reply:
+    def reply(question: Request) -> Reply:
         return Reply(body=(upstream / question.path.removeprefix(url)).read_bytes())
 
     with scripted(reply) as proxy:

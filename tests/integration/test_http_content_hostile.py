@@ -25,8 +25,8 @@ from huai_schema.entries import File
 from tests.support.certificate import make_certificate
 from tests.support.listening import listening
 from tests.support.nginx import nginx
-from tests.support.scripted_http import Question, Reply, scripted
-from tests.support.transfers import TEST_OPTIONS, Downstream, Recorder, put, put_many
+from tests.support.scripted_http import Reply, Request, scripted
+from tests.support.transfers import TEST_OPTIONS, Downstream, Recorder, put_many, write_file
 from tests.support.weak_network import Weakness, silent, weak
 
 CONTENT = os.urandom(300_000)
@@ -40,7 +40,7 @@ def spoil(content: bytes, at: int) -> bytes:
 
 @pytest.fixture(name="file")
 def file_of_the_upstream(upstream: Path) -> File:
-    return put(upstream, b"d/file", CONTENT)
+    return write_file(upstream, b"d/file", CONTENT)
 
 
 def partial(range_: str, body: bytes, *, counted: bool = True) -> Reply:
@@ -112,7 +112,7 @@ def test_servers_that_refuse_everything(
 def test_a_server_fails_at_one_file(upstream: Path, down: Downstream) -> None:
     files = put_many(upstream, 20, 10)
 
-    def reply(question: Question) -> Reply:
+    def reply(question: Request) -> Reply:
         if question.path == "/f/7":
             return Reply("500 Oh")
         return Reply(body=(upstream / question.path[1:]).read_bytes())
@@ -158,7 +158,7 @@ def test_a_wrong_range_costs_a_whole_request(down: Downstream, file: File, reply
 def test_redirections_are_followed(upstream: Path, down: Downstream, file: File) -> None:
     with nginx(upstream) as good:
 
-        def reply(question: Question) -> Reply:
+        def reply(question: Request) -> Reply:
             return Reply("307 Elsewhere", (f"Location: {good.url}{question.path}",), PAGE)
 
         with scripted(reply) as server:
@@ -166,10 +166,10 @@ def test_redirections_are_followed(upstream: Path, down: Downstream, file: File)
 
 
 def test_a_circle_of_redirections_ends(down: Downstream, file: File) -> None:
-    def circle(question: Question) -> Reply:
+    def circle(question: Request) -> Reply:
         return Reply("302 Found", (f"Location: {question.path[:-1]}{len(question.path) % 2}",))
 
-    def onward(question: Question) -> Reply:
+    def onward(question: Request) -> Reply:
         return Reply("302 Found", (f"Location: {question.path}x",))
 
     for reply in (circle, onward):
@@ -252,7 +252,7 @@ def test_the_current_files_of_a_mirror_that_lags_are_used(upstream: Path, down: 
 
 
 def test_connections_that_break_again_and_again(upstream: Path, down: Downstream) -> None:
-    file = put(upstream, b"large", os.urandom(1_000_000))
+    file = write_file(upstream, b"large", os.urandom(1_000_000))
     with nginx(upstream) as server, weak(server.url, Weakness(most=90_000)) as line:
         assert down.fetch([file], f"http://{line}").complete
         firsts = [line.split('"')[1] for line in server.requests]
@@ -263,7 +263,7 @@ def test_a_file_that_changes_while_its_connection_breaks(down: Downstream, file:
     """Its parts do not fit each other, and the mirror is not blamed."""
     cut = Reply(headers=("Content-Length: 300000",), body=CONTENT[:1000], counted=False)
 
-    def reply(question: Question) -> Reply:
+    def reply(question: Request) -> Reply:
         if len(server.questions) == 1:
             return cut
         if question.first:
@@ -289,7 +289,7 @@ def test_a_silent_server(down: Downstream, file: File) -> None:
 
 
 def test_a_server_that_stops_in_the_middle(upstream: Path, down: Downstream) -> None:
-    file = put(upstream, b"large", os.urandom(1_000_000))
+    file = write_file(upstream, b"large", os.urandom(1_000_000))
     options = replace(TEST_OPTIONS, timeout=1, retries=0)
     with nginx(upstream) as server:
         with (

@@ -40,11 +40,11 @@ def test_one_address_cannot_have_all_connections(large: Repository) -> None:
         running(large.path.parent, max_connections=100, max_connections_per_address=10) as server,
         ExitStack() as stack,
     ):
-        held = [stack.enter_context(slow_client(server, OTHER)) for _ in range(10)]
+        connections = [stack.enter_context(slow_client(server, OTHER)) for _ in range(10)]
         with slow_client(server, OTHER) as more:
             assert read_all(more) == b""
         assert status(server.exchange(post(ls_refs()))) == 200
-        held.pop().close()
+        connections.pop().close()
         until(lambda: answers(server, OTHER))
 
 
@@ -60,10 +60,10 @@ def test_clients_that_read_nothing_lose_their_transfers(large: Repository) -> No
         ExitStack() as stack,
     ):
         idle = [stack.enter_context(slow_client(server)) for _ in range(2)]
-        for each in idle:
-            each.sendall(post(fetch_all(large.head())))
+        for client in idle:
+            client.sendall(post(fetch_all(large.head())))
         until(lambda: len(server.exchange(post(fetch_all(large.head())))) > PACK_BYTES)
-        assert all(len(read_all(each)) < PACK_BYTES for each in idle)
+        assert all(len(read_all(client)) < PACK_BYTES for client in idle)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_many_clones_at_once_run_few_processes(large: Repository, tmp_path: Path
 
 def processes_of(server: Server) -> set[int]:
     """The processes that the server itself started."""
-    found = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text()
-    return set(map(int, found.split()))
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text()
+    return set(map(int, children.split()))
 
 
 def test_a_trickle_ends_an_answer(large: Repository) -> None:

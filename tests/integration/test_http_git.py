@@ -107,10 +107,10 @@ def test_long_negotiations(
 def test_a_module_without_a_commit_clones_as_empty(
     repository: Repository, server: Server, tmp_path: Path, version: int
 ) -> None:
-    made = Repository.create(repository.path.parent, "empty")
+    empty = Repository.create(repository.path.parent, "empty")
     address = f"{server.url}/git/empty.git"
     git("clone", "--quiet", "--bare", address, tmp_path / "clone", protocol=version)
-    first = made.commit(b"now")
+    first = empty.commit(b"now")
     assert git("ls-remote", address, "main", protocol=version).split()[0] == first
 
 

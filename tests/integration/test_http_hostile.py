@@ -1,4 +1,4 @@
-"""Requests that nobody means well with: each gets a clear refusal, and the server lives on."""
+"""Hostile requests: each gets a clear refusal, and the server goes on."""
 
 import gzip
 import socket

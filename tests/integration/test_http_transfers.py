@@ -129,8 +129,8 @@ def test_waiting_in_the_queue_ends_too(large: Repository) -> None:
 
 
 def test_a_git_that_hangs_is_ended(tmp_path: Path) -> None:
-    made = Repository.create(tmp_path, "m")
-    made.commit(b"first")
+    repository = Repository.create(tmp_path, "m")
+    repository.commit(b"first")
     stuck = CountingGit(tmp_path, "sleep 1000; true")
     with running(tmp_path, stuck.folder, request_timeout=1) as server:
         for answer in (server.exchange(post(ls_refs())), server.exchange(_advert())):
@@ -139,9 +139,9 @@ def test_a_git_that_hangs_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_git_that_fails_is_an_error_without_its_words(tmp_path: Path) -> None:
-    made = Repository.create(tmp_path, "m")
-    made.commit(b"first")
-    (made.path / "config").write_text("[broken\n")
+    repository = Repository.create(tmp_path, "m")
+    repository.commit(b"first")
+    (repository.path / "config").write_text("[broken\n")
     with running(tmp_path) as server:
         answer = server.exchange(_advert())
         assert status(answer) == 500

@@ -19,9 +19,9 @@ from huai_native._native import BlockIndex
 from huai_schema.entries import File
 from tests.support.certificate import make_certificate
 from tests.support.nginx import Nginx, nginx
-from tests.support.scripted_http import Question, Reply, scripted
-from tests.support.transfers import TEST_OPTIONS, Recorder, put
-from tests.support.weak_network import Weakness, nobody, silent, weak
+from tests.support.scripted_http import Reply, Request, scripted
+from tests.support.transfers import TEST_OPTIONS, Recorder, write_file
+from tests.support.weak_network import Weakness, silent, unused_port, weak
 
 BLOCK = 64 << 10
 BLOCKS = 40
@@ -34,7 +34,7 @@ RANGES = [(at, min(SIZE, at + BLOCK)) for at in range(0, SIZE, BLOCK)]
 
 @pytest.fixture(name="file")
 def file_of_the_upstream(upstream: Path) -> File:
-    return put(upstream, NAME, CONTENT)
+    return write_file(upstream, NAME, CONTENT)
 
 
 class Assembly:
@@ -111,7 +111,7 @@ def test_a_fast_mirror_brings_more(upstream: Path, assembly: Assembly) -> None:
 
 def test_a_fifth_mirror_stands_in_for_one_that_fails(upstream: Path, assembly: Assembly) -> None:
     with ExitStack() as stack:
-        dead = [f"http://{stack.enter_context(nobody())}" for _ in range(4)]
+        dead = [f"http://{stack.enter_context(unused_port())}" for _ in range(4)]
         good = stack.enter_context(nginx(upstream))
         pieces = stack.enter_context(assembly.pieces(*dead, good.url))
         assert assembly.fetch(pieces)
@@ -154,7 +154,7 @@ def test_bwlimit_is_shared(upstream: Path, assembly: Assembly) -> None:
         assert assembly.fetch(pieces)
 
 
-def piece(question: Question, content: bytes, *more: str, at: int = 0, size: int = SIZE) -> Reply:
+def piece(question: Request, content: bytes, *more: str, at: int = 0, size: int = SIZE) -> Reply:
     """Reply with the piece of `content` that is requested, as if it began `at` bytes further on."""
     first, _, last = question.headers["range"].removeprefix("bytes=").partition("-")
     begin, end = int(first), int(last) + 1
@@ -162,17 +162,17 @@ def piece(question: Question, content: bytes, *more: str, at: int = 0, size: int
     return Reply("206 Partial Content", (header, *more), content[begin:end])
 
 
-def longer(question: Question) -> Reply:
+def longer(question: Request) -> Reply:
     fine = piece(question, CONTENT)
     return fine._replace(body=fine.body + bytes(BLOCK))
 
 
-def shorter(question: Question) -> Reply:
+def shorter(question: Request) -> Reply:
     fine = piece(question, CONTENT)
     return fine._replace(body=fine.body[:-1], counted=False)
 
 
-def circle(question: Question) -> Reply:
+def circle(question: Request) -> Reply:
     other = "/a" if question.path == "/b" else "/b"
     return Reply("302 Found", (f"Location: {other}",))
 
@@ -269,7 +269,7 @@ def test_a_mirror_that_lacks_one_file_is_asked_for_others(
 ) -> None:
     has_it = threading.Event()
 
-    def late(question: Question) -> Reply:
+    def late(question: Request) -> Reply:
         return piece(question, CONTENT) if has_it.is_set() else Reply("404 No")
 
     with (
@@ -292,7 +292,7 @@ def test_a_full_mirror_is_asked_again(
     """After the time that it asks for."""
     refusals = [Reply(status, ("Retry-After: 1",))]
 
-    def full(question: Question) -> Reply:
+    def full(question: Request) -> Reply:
         return refusals.pop() if refusals else piece(question, CONTENT)
 
     with scripted(full) as bad, nginx(upstream, location="limit_rate 16k;") as good:
@@ -306,7 +306,7 @@ def test_a_full_mirror_is_asked_again(
 def test_a_redirection_to_another_host_is_followed(upstream: Path, assembly: Assembly) -> None:
     with nginx(upstream) as good:
 
-        def redirect(question: Question) -> Reply:
+        def redirect(question: Request) -> Reply:
             return Reply("307 There", (f"Location: {good.url}{question.path}",))
 
         with scripted(redirect) as first, assembly.pieces(first.url) as pieces:
@@ -323,7 +323,7 @@ def test_no_redirection_leads_out_of_tls(
     tls.load_cert_chain(certificate, key)
     with nginx(upstream) as plain:
 
-        def redirect(question: Question) -> Reply:
+        def redirect(question: Request) -> Reply:
             return Reply("302 Found", (f"Location: {plain.url}{question.path}",))
 
         with scripted(redirect, tls) as first, assembly.pieces(first.url) as pieces:

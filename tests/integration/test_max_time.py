@@ -10,7 +10,7 @@ from huai_client.state.hosts import Hosts
 from huai_client.transfer import ConnectionBrokenError
 from tests.support.transfers import TEST_OPTIONS, Downstream, put_many
 from tests.support.upstream import Site, Upstream, assert_equal
-from tests.support.weak_network import nobody, silent, trickling
+from tests.support.weak_network import silent, trickling, unused_port
 
 
 def test_time_is_up(upstream: Path, down: Downstream, url: str) -> None:
@@ -30,7 +30,7 @@ def test_time_is_up(upstream: Path, down: Downstream, url: str) -> None:
 
 def test_time_is_up_before_it_begins(upstream: Path, down: Downstream) -> None:
     files = put_many(upstream, 2, 10)
-    with nobody() as dead:
+    with unused_port() as dead:
         options = replace(TEST_OPTIONS, deadline=Deadline.after(0))
         outcome = down.fetch(files, f"rsync://{dead}/m", options)
     assert (outcome.late, outcome.arrived, down.listener.retries) == (files, [], [])
@@ -40,7 +40,7 @@ def test_time_is_up_between_two_attempts(upstream: Path, down: Downstream, tmp_p
     files = put_many(upstream, 1, 10)
     hosts = Hosts(tmp_path)
     options = replace(TEST_OPTIONS, backoff=60.0, retries=5, hosts=hosts)
-    with nobody() as dead:
+    with unused_port() as dead:
         timed = replace(options, deadline=Deadline.after(0.5))
         assert down.fetch(files, f"rsync://{dead}/m", timed).late == files
         with pytest.raises(ConnectionBrokenError):

@@ -24,31 +24,31 @@ SECONDS = 5
 
 
 class Upstream:
-    """Answers as it is told: for each connection one answer after the other."""
+    """A server of scripted responses: for each connection one after the other."""
 
     def __init__(self, *connections: list[bytes]) -> None:
         self._connections = list(connections)
-        self.asked: list[list[bytes]] = []
+        self.methods: list[list[bytes]] = []
         """The methods of the requests on each connection."""
         self.url = MetadataUrl("")
 
     @contextmanager
     def served(self) -> Iterator["Upstream"]:
-        with listening(self._hear) as port:
+        with listening(self._serve_client) as port:
             self.url = MetadataUrl(f"http://127.0.0.1:{port}/m.git")
             yield self
 
-    def _hear(self, client: socket.socket) -> None:
-        asked: list[bytes] = []
-        self.asked.append(asked)
+    def _serve_client(self, client: socket.socket) -> None:
+        methods: list[bytes] = []
+        self.methods.append(methods)
         with client:
             client.settimeout(SECONDS)
-            for response in self._connections.pop(0):
-                asked.append(client.recv(1 << 16).split()[0])
-                client.sendall(response)
+            for answer in self._connections.pop(0):
+                methods.append(client.recv(1 << 16).split()[0])
+                client.sendall(answer)
 
 
-def said(body: bytes, *headers: bytes, version: bytes = b"1.1") -> bytes:
+def respond(body: bytes, *headers: bytes, version: bytes = b"1.1") -> bytes:
     length = b"Content-Length: %d" % len(body)
     lines = [b"HTTP/%b 200 OK" % version, length, *headers]
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
@@ -66,62 +66,62 @@ def fetched(newest: Newest, *, timeout: float = SECONDS) -> bytes:
         return response.read_all(1000)
 
 
-@pytest.mark.parametrize("first", [said(HEAD), CHUNKED])
+@pytest.mark.parametrize("first", [respond(HEAD), CHUNKED])
 def test_the_second_question_follows_on_the_same_connection(first: bytes) -> None:
-    with Upstream([first, said(PACK)]).served() as up:
+    with Upstream([first, respond(PACK)]).served() as up:
         assert fetched(find_newest(up.url)) == PACK
-    assert up.asked == [[b"GET", b"GET"]]
+    assert up.methods == [[b"GET", b"GET"]]
 
 
 @pytest.mark.parametrize(
     "first",
     [
-        said(HEAD, b"Connection: Close"),
-        said(HEAD, b"Connection: TE, close"),
-        said(HEAD, version=b"1.0"),
+        respond(HEAD, b"Connection: Close"),
+        respond(HEAD, b"Connection: TE, close"),
+        respond(HEAD, version=b"1.0"),
         b"HTTP/1.1 200 OK\r\n\r\n" + HEAD,
     ],
 )
 def test_a_connection_that_does_not_stay_is_not_asked_again(first: bytes) -> None:
-    with Upstream([first], [said(PACK)]).served() as up:
+    with Upstream([first], [respond(PACK)]).served() as up:
         newest = find_newest(up.url)
         assert fetched(newest) == PACK
-    assert up.asked == [[b"GET"], [b"GET"]]
+    assert up.methods == [[b"GET"], [b"GET"]]
 
 
 @pytest.mark.parametrize("late", [[], [b""]])
 def test_a_connection_that_was_closed_meanwhile_costs_another_one(late: list[bytes]) -> None:
-    with Upstream([said(HEAD), *late], [said(PACK)]).served() as up:
+    with Upstream([respond(HEAD), *late], [respond(PACK)]).served() as up:
         newest = find_newest(up.url)
         assert fetched(newest) == PACK
-    assert [methods[-1] for methods in up.asked][-1] == b"GET"
-    assert len(up.asked) == 2
+    assert [methods[-1] for methods in up.methods][-1] == b"GET"
+    assert len(up.methods) == 2
 
 
 def test_an_answer_that_began_is_not_asked_for_again() -> None:
-    with Upstream([said(HEAD), said(PACK)[:-10]]).served() as up:
+    with Upstream([respond(HEAD), respond(PACK)[:-10]]).served() as up:
         newest = find_newest(up.url)
         with pytest.raises(UpstreamDownError):
             fetched(newest)
-    assert len(up.asked) == 1
+    assert len(up.methods) == 1
 
 
 def test_another_host_has_its_own_connection() -> None:
-    with Upstream([said(HEAD)]).served() as one, Upstream([said(PACK)]).served() as other:
+    with Upstream([respond(HEAD)]).served() as one, Upstream([respond(PACK)]).served() as other:
         newest = find_newest(one.url)
         assert fetched(newest._replace(url=other.url)) == PACK
-    assert (one.asked, other.asked) == ([[b"GET"]], [[b"GET"]])
+    assert (one.methods, other.methods) == ([[b"GET"]], [[b"GET"]])
 
 
 def test_each_question_has_its_own_patience() -> None:
-    def hear(client: socket.socket) -> None:
+    def serve_client(client: socket.socket) -> None:
         with client:
             client.recv(1 << 16)
-            client.sendall(said(HEAD))
+            client.sendall(respond(HEAD))
             client.recv(1 << 16)
             client.recv(1)  # nothing comes until the other side gives up
 
-    with listening(hear) as port:
+    with listening(serve_client) as port:
         newest = find_newest(MetadataUrl(f"http://127.0.0.1:{port}/m.git"), timeout=SECONDS)
         with pytest.raises(UpstreamTimeoutError):
             fetched(newest, timeout=0.2)

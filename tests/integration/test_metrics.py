@@ -1,4 +1,4 @@
-"""What a running server tells Prometheus, and that pages and rules ask for nothing else."""
+"""The metrics that a running server exports, and that pages and rules use no others."""
 
 import json
 import re
@@ -25,14 +25,14 @@ Values = dict[tuple[str, ...], float]
 
 @pytest.fixture
 def client(server: Server) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, timeout=60) as made:
-        yield made
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        yield client
 
 
 def values(text: str) -> Values:
     """Each sample by its name and the values of its labels."""
-    found = text_string_to_metric_families(text)
-    samples = [sample for family in found for sample in family.samples]
+    families = text_string_to_metric_families(text)
+    samples = [sample for family in families for sample in family.samples]
     return {(each.name, *each.labels.values()): each.value for each in samples}
 
 
@@ -47,13 +47,13 @@ def test_a_module_is_told_as_its_newest_commit_says(
 ) -> None:
     repository.commit(b"more")
     Repository.create(repository.path.parent, "empty")
-    found = scraped(client)
-    assert found["huai_module_serial", "m"] == 2
-    assert found["huai_module_entries", "m"] == 3
-    assert found["huai_module_bytes", "m"] == 5
-    assert found["huai_module_commit_timestamp_seconds", "m"] == 1_700_000_002
-    assert found["huai_module_readable", "empty"] == 1
-    assert ("huai_module_serial", "empty") not in found
+    samples = scraped(client)
+    assert samples["huai_module_serial", "m"] == 2
+    assert samples["huai_module_entries", "m"] == 3
+    assert samples["huai_module_bytes", "m"] == 5
+    assert samples["huai_module_commit_timestamp_seconds", "m"] == 1_700_000_002
+    assert samples["huai_module_readable", "empty"] == 1
+    assert ("huai_module_serial", "empty") not in samples
 
 
 def test_a_damaged_module_is_told_beside_the_others(
@@ -62,9 +62,9 @@ def test_a_damaged_module_is_told_beside_the_others(
     broken = Repository.create(repository.path.parent, "broken")
     broken.commit(b"lost")
     (broken.path / "HEAD").unlink()
-    found = scraped(client)
-    assert found["huai_module_readable", "broken"] == 0
-    assert found["huai_module_serial", "m"] == 1
+    samples = scraped(client)
+    assert samples["huai_module_readable", "broken"] == 0
+    assert samples["huai_module_serial", "m"] == 1
 
 
 def test_damage_missing_digests_and_the_fallback_are_told(
@@ -85,12 +85,12 @@ def test_damage_missing_digests_and_the_fallback_are_told(
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as daemon:
         assert daemon.stdout is not None
         daemon.stdout.readline()
-        found = scraped(client)
+        samples = scraped(client)
         front = client.get("/").text
         daemon.communicate()
-    assert found["huai_module_damaged_files", "m"] == 2
-    assert found["huai_fallback_clients", "m"] == 2
-    assert ("huai_module_undigested_files", "m") not in found
+    assert samples["huai_module_damaged_files", "m"] == 2
+    assert samples["huai_fallback_clients", "m"] == 2
+    assert ("huai_module_undigested_files", "m") not in samples
     assert "2 files damaged" in front
     assert "2 by rsync" in front
     assert scraped(client)["huai_fallback_clients", "m"] == 0
@@ -99,12 +99,12 @@ def test_damage_missing_digests_and_the_fallback_are_told(
 
 
 def test_requests_are_counted_by_kind_and_status(client: httpx.Client) -> None:
-    sent = len(client.get("/healthz").content)
+    sent_bytes = len(client.get("/healthz").content)
     for path in ("/api/v1/modules", "/api/v1/nope", "/", "/git/m.git/nope"):
         client.get(path)
-    found = scraped(client)
+    samples = scraped(client)
     counted = {
-        key[1:]: value for key, value in found.items() if key[0] == "huai_http_requests_total"
+        key[1:]: value for key, value in samples.items() if key[0] == "huai_http_requests_total"
     }
     assert counted == {
         ("health", "200"): 1,
@@ -113,18 +113,18 @@ def test_requests_are_counted_by_kind_and_status(client: httpx.Client) -> None:
         ("page", "200"): 1,
         ("git", "404"): 1,
     }
-    assert found["huai_http_sent_bytes_total", "health"] == sent
-    assert found["huai_http_requests_running", "metrics"] == 1
-    assert found["huai_http_requests_running", "page"] == 0
+    assert samples["huai_http_sent_bytes_total", "health"] == sent_bytes
+    assert samples["huai_http_requests_running", "metrics"] == 1
+    assert samples["huai_http_requests_running", "page"] == 0
 
 
 def test_transfers_are_counted_while_they_run(
     server: Server, client: httpx.Client, tmp_path: Path
 ) -> None:
     git("clone", "--quiet", "--bare", f"{server.url}/git/m.git", tmp_path / "clone", protocol=0)
-    found = scraped(client)
-    assert found["huai_http_requests_total", "git", "200"] >= 2
-    assert found["huai_git_transfers_running",] == 0
+    samples = scraped(client)
+    assert samples["huai_http_requests_total", "git", "200"] >= 2
+    assert samples["huai_git_transfers_running",] == 0
 
 
 def test_open_metrics_are_given_to_whoever_asks(client: httpx.Client) -> None:
@@ -144,22 +144,22 @@ def exported(client: httpx.Client) -> set[str]:
 
 def test_the_page_names_each_metric(client: httpx.Client) -> None:
     page = (DOCS / "MONITORING.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"^\| `(huai_\w+)` \|", page, re.MULTILINE))
-    assert named == exported(client)
+    documented = set(re.findall(r"^\| `(huai_\w+)` \|", page, re.MULTILINE))
+    assert documented == exported(client)
 
 
 @pytest.mark.parametrize("file", ["alerts.yml", "dashboard.json"])
 def test_rules_and_dashboard_ask_for_what_there_is(client: httpx.Client, file: str) -> None:
-    named = set(NAME.findall((DOCS / "monitoring" / file).read_text(encoding="utf-8")))
-    assert len(named) > 5
-    assert named <= exported(client)
+    used = set(NAME.findall((DOCS / "monitoring" / file).read_text(encoding="utf-8")))
+    assert len(used) > 5
+    assert used <= exported(client)
 
 
 def test_the_page_tells_what_to_do_about_each_alert() -> None:
     rules = (DOCS / "monitoring" / "alerts.yml").read_text(encoding="utf-8")
     page = (DOCS / "MONITORING.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\| `(Huai\w+)` \|", page, re.MULTILINE)
-    assert told == re.findall(r"alert: (\w+)", rules)
+    documented = re.findall(r"^\| `(Huai\w+)` \|", page, re.MULTILINE)
+    assert documented == re.findall(r"alert: (\w+)", rules)
 
 
 def test_the_dashboard_is_one() -> None:

@@ -15,8 +15,8 @@ SECONDS = 30
 
 @pytest.fixture
 def place(short_path: Path) -> Iterator[Site]:
-    with site(short_path) as found:
-        yield found
+    with site(short_path) as place:
+        yield place
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def pair(place: Site) -> tuple[Upstream, Downstream]:
 @pytest.fixture(params=["bind", "memory"])
 def mount(request: pytest.FixtureRequest, short_path: Path) -> Iterator[Callable[[Path], Path]]:
     """Mount a folder, empty at first, at a path."""
-    made: list[Path] = []
+    points: list[Path] = []
 
     def do(path: Path) -> Path:
         source = short_path / "elsewhere"
@@ -38,11 +38,11 @@ def mount(request: pytest.FixtureRequest, short_path: Path) -> Iterator[Callable
         kinds = {"bind": ["--bind", str(source)], "memory": ["-t", "tmpfs", "none"]}
         command = ["mount", *kinds[request.param], str(path)]
         subprocess.run(command, check=True, timeout=SECONDS)
-        made.append(path)
+        points.append(path)
         return path
 
     yield do
-    for path in made:
+    for path in points:
         subprocess.run(["umount", "--lazy", str(path)], check=True, timeout=SECONDS)
 
 

@@ -16,9 +16,9 @@ from huai_client.transfer import TransferError, UpstreamRefusedError, UpstreamSi
 from tests.support.listening import listening
 from tests.support.nginx import nginx
 from tests.support.rsyncd import rsync_daemon
-from tests.support.scripted_http import Question, Reply, scripted
+from tests.support.scripted_http import Reply, Request, scripted
 from tests.support.transfers import TEST_OPTIONS, Downstream, put_many
-from tests.support.weak_network import Weakness, nobody, silent, trickling, weak
+from tests.support.weak_network import Weakness, silent, trickling, unused_port, weak
 
 IMPATIENT = replace(TEST_OPTIONS, timeout=2, contimeout=1, retries=0)
 
@@ -32,7 +32,7 @@ def test_an_upstream_that_is_down_is_asked_last_in_the_next_run(
     upstream: Path, down: Downstream, tmp_path: Path
 ) -> None:
     files = put_many(upstream, 2, 10)
-    with nobody() as dead, rsync_daemon({"m": upstream}) as url:
+    with unused_port() as dead, rsync_daemon({"m": upstream}) as url:
         urls = [f"rsync://{dead}/m", f"{url}/m"]
         options = replace(TEST_OPTIONS, hosts=Hosts(tmp_path))
         assert down.fetch(files[:1], urls, options).complete
@@ -177,7 +177,7 @@ def test_no_redirection_leads_inside(upstream: Path, down: Downstream) -> None:
     files = put_many(upstream, 2, 10)
     with nginx(upstream) as inside:
 
-        def lead(question: Question) -> Reply:
+        def lead(question: Request) -> Reply:
             return Reply("302 Found", (f"Location: {inside.url}{question.path}",))
 
         with scripted(lead) as outside:
@@ -195,7 +195,7 @@ def test_no_redirection_leads_inside_past_a_proxy(
     files = put_many(upstream, 2, 10)
     with nginx(upstream) as inside:
 
-        def lead(question: Question) -> Reply:
+        def lead(question: Request) -> Reply:
             if "invalid" in question.path:
                 where = inside.url + question.path.removeprefix("http://mirror.invalid")
                 return Reply("302 Found", (f"Location: {where}",))

@@ -17,7 +17,7 @@ from tests.support.certificate import make_certificate
 from tests.support.counting_proxy import counting
 from tests.support.local_trees import fingerprint
 from tests.support.upstream import Downstream, Site, Upstream, assert_equal, serving
-from tests.support.weak_network import Weakness, busy, nobody, silent, trickling, tunnel, weak
+from tests.support.weak_network import Weakness, busy, silent, trickling, tunnel, unused_port, weak
 
 
 @pytest.fixture(name="up")
@@ -43,7 +43,7 @@ def remembered(down: Downstream) -> list[str]:
 
 
 def test_one_that_is_down(place: Site, up: Upstream) -> None:
-    with nobody() as dead:
+    with unused_port() as dead:
         down = place.downstream(up, url=(f"http://{dead}", place.url))
         ended = down.sync()
         assert ended.code == 0, ended
@@ -66,7 +66,7 @@ def test_every_request_says_which_program_asks(place: Site, up: Upstream) -> Non
 
 
 def test_all_are_down(place: Site, up: Upstream) -> None:
-    with nobody() as first, nobody() as second:
+    with unused_port() as first, unused_port() as second:
         down = place.downstream(up, url=(f"http://{first}", f"http://{second}"))
         ended = down.sync("--json")
     assert ended.code == 10
@@ -117,7 +117,7 @@ def test_one_that_is_behind(place: Site, up: Upstream, tmp_path: Path) -> None:
 
 def test_all_are_behind(place: Site, up: Upstream, tmp_path: Path) -> None:
     down = place.downstream(up)
-    with replica(up, tmp_path) as stale, nobody() as dead:
+    with replica(up, tmp_path) as stale, unused_port() as dead:
         up.put(b"new", b"1")
         up.commit()
         down.synced()
@@ -143,13 +143,13 @@ def test_an_upstream_that_says_when_to_come_back(place: Site, up: Upstream) -> N
         weak.refusals, weak.retry_after = 1, "2"
         ended = down.sync()
         assert ended.code == 0, ended
-        assert weak.asked > 1
+        assert weak.requests > 1
         assert_equal(up, down)
     with busy(place.url) as weak:
         down = place.downstream(up, url=weak.url)
         weak.refusals, weak.retry_after = 9, "soon"
         assert down.sync().code == 10
-        assert weak.asked == 3
+        assert weak.requests == 3
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_too_long_a_pause_ends_the_run(place: Site, up: Upstream, status: int, a
         ended = down.sync()
         assert ended.code == 10
         assert f"HTTP {status}" in ended.err
-        assert weak.asked == 1
+        assert weak.requests == 1
         row = json.loads((down.root / "upstreams.json").read_text())[0]
         assert before <= row[3] - 3600 <= time.time()
 
@@ -263,7 +263,7 @@ def test_add_writes_all_urls_and_status_shows_who_fails(
     place: Site, up: Upstream, tmp_path: Path
 ) -> None:
     down = place.downstream(up)
-    with nobody() as dead:
+    with unused_port() as dead:
         (tmp_path / "d").mkdir()
         assert down.run("remove", up.name).code == 0
         added = down.run(

@@ -148,7 +148,7 @@ def test_a_wrong_table_of_a_module_is_reported(down: Downstream) -> None:
         notify(down.root / "client.toml", after=1, web={"url": hook.url})
         down.configure(max_delete="all")
         assert down.sync().code == 40
-    body = hook.got[0].said
+    body = hook.got[0].message
     assert (body["code"], "max_delete" in body["reason"]) == (40, True)
 
 
@@ -170,7 +170,7 @@ def test_a_web_hook_is_signed_and_follows_no_redirection(down: Downstream, tmp_p
     got = hook.got[1]
     digest = hmac.new(b"correct horse", got.body, hashlib.sha256).hexdigest()
     assert got.headers["x-hub-signature-256"] == f"sha256={digest}"
-    body = got.said
+    body = got.message
     assert (body["type"], body["module"], body["runs"]) == ("failed", down.name, 2)
     assert body["text"].startswith(f"{down.name}: sync fails on ")
 
@@ -315,7 +315,9 @@ def test_the_server_reports_what_it_cannot_publish(tmp_path: Path) -> None:
             assert run_server(root, "publish", NAME, "--to", f"{www}/none").returncode == 52
             assert len(hook.got) == count
         assert run_server(root, "publish", NAME, "--to", str(www)).returncode == 0
-    reports = [(each.said["work"], each.said["type"], each.said["code"]) for each in hook.got]
+    reports = [
+        (each.message["work"], each.message["type"], each.message["code"]) for each in hook.got
+    ]
     assert reports == [("publish", "failed", 52), ("publish", "recovered", 0)]
 
 
@@ -330,7 +332,7 @@ def test_a_signature_that_is_over_is_reported_though_syncs_end_well(down: Downst
             assert len(hook.got) == count
         states.save(down.state_file, before)
         assert down.sync().code == 0
-    failed, over = (each.said for each in hook.got)
+    failed, over = (each.message for each in hook.got)
     assert (failed["work"], failed["runs"], failed["code"]) == ("signature", 2, 54)
     assert "newer ones are held back" in failed["reason"]
     assert failed["text"].startswith(f"{down.name}: signature runs out on ")
@@ -342,14 +344,14 @@ def test_serve_reports_a_signature_that_is_not_renewed(up: Upstream, tmp_path: P
     signed = SignedUpstream(up, tmp_path / "keys")
     signed.commit(b"1")
     committed = signed.head.time
-    signed.forge(key(1), promise=signed.promise._replace(valid_until=committed + 30), made=-1)
+    signed.forge(key(1), promise=signed.promise._replace(valid_until=committed + 30), offset=-1)
     root = tmp_path / "server"
     shutil.copytree(up.root, root)
     with receiver() as hook:
         notify(root / "server.toml", after=3, web={"url": hook.url})
         with serving(root) as server:
             server.wait_until(lambda: len(hook.got) == 1)
-    body = hook.got[0].said
+    body = hook.got[0].message
     assert (body["work"], body["module"], body["code"]) == ("signature", up.name, 54)
     reports: list[str] = []
 

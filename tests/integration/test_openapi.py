@@ -39,7 +39,7 @@ REQUESTS: tuple[tuple[str, str, int, dict[str, str]], ...] = (
     ("POST", "/api/v1/modules", 405, {}),
     ("GET", f"/api/v1/modules/{NAME}", 200, {}),
     ("GET", f"/api/v1/modules/{NAME}", 304, {"If-None-Match": "*"}),
-    ("GET", "/api/v1/modules/nobody", 401, {}),
+    ("GET", "/api/v1/modules/unknown", 401, {}),
     ("GET", f"/api/v1/modules/{NAME}/metalink/file", 200, {}),
     ("GET", f"/api/v1/modules/{NAME}/metalink/none", 404, {}),
     ("POST", f"/api/v1/modules/{NAME}/attestations", 400, {}),
@@ -51,8 +51,8 @@ REQUESTS: tuple[tuple[str, str, int, dict[str, str]], ...] = (
     ("GET", f"/api/v1/modules/{NAME}/mirrorlist", 200, {}),
     ("GET", f"/api/v1/modules/{NAME}/mirmon", 200, {}),
     ("GET", f"/api/v1/modules/{NAME}/mirmon", 304, {"If-None-Match": "*"}),
-    ("GET", "/api/v1/mirrors/nobody/mirrorz.json", 404, {}),
-    ("GET", "/api/v1/mirrors/nobody/tunasync.json", 404, {}),
+    ("GET", "/api/v1/mirrors/unknown/mirrorz.json", 404, {}),
+    ("GET", "/api/v1/mirrors/unknown/tunasync.json", 404, {}),
     ("GET", f"/content/{NAME}/file", 200, {}),
     ("GET", f"/content/{NAME}/file", 206, {"Range": "bytes=0-1"}),
     ("GET", f"/content/{NAME}/file", 304, {"If-None-Match": "*"}),
@@ -65,7 +65,7 @@ REQUESTS: tuple[tuple[str, str, int, dict[str, str]], ...] = (
     ("GET", f"{ADVERT}?service=git-upload-pack", 200, {}),
     ("GET", f"{ADVERT}?service=git-receive-pack", 403, {}),
     ("POST", ADVERT, 405, {}),
-    ("GET", "/git/nobody.git/info/refs?service=git-upload-pack", 401, {}),
+    ("GET", "/git/unknown.git/info/refs?service=git-upload-pack", 401, {}),
     ("POST", FETCH, 415, {}),
     ("POST", FETCH, 400, {"Content-Type": "application/x-git-upload-pack-request"}),
     ("GET", FETCH, 405, {}),
@@ -97,9 +97,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 @pytest.fixture(scope="module")
 def described(server: Serving) -> dict[str, Any]:
-    found = httpx.get(server.url + "/openapi.json").json()
-    assert isinstance(found, dict)
-    return found
+    description = httpx.get(server.url + "/openapi.json").json()
+    assert isinstance(description, dict)
+    return description
 
 
 def operation_of(described: dict[str, Any], method: str, url: str) -> tuple[str, dict[str, Any]]:
@@ -136,8 +136,8 @@ def test_an_answer_is_one_that_is_described(
 
 
 def test_every_address_that_is_described_is_asked_for(described: dict[str, Any]) -> None:
-    asked = {operation_of(described, method, url)[0] for method, url, _, _ in REQUESTS}
-    assert described["paths"].keys() == asked
+    requested = {operation_of(described, method, url)[0] for method, url, _, _ in REQUESTS}
+    assert described["paths"].keys() == requested
     assert {each for methods in described["paths"].values() for each in methods} == {"get", "post"}
     operations = [each for methods in described["paths"].values() for each in methods.values()]
     names = [each["operationId"] for each in operations]
@@ -153,15 +153,15 @@ def test_other_sites_may_read_what_everybody_may(server: Serving) -> None:
     with subscribed(server.url, headers=origin) as events:
         assert events.answer.headers["access-control-allow-origin"] == "*"
     root = server.log.parent / "state"
-    made = run_server(root, "token", "new", "private")
-    shown = {**origin, "Authorization": f"Bearer {made.stdout.strip()}"}
-    asked = {**origin, "Access-Control-Request-Headers": "authorization"}
-    asked |= {"Access-Control-Request-Method": "GET"}
+    created = run_server(root, "token", "new", "private")
+    authorized = {**origin, "Authorization": f"Bearer {created.stdout.strip()}"}
+    preflight = {**origin, "Access-Control-Request-Headers": "authorization"}
+    preflight |= {"Access-Control-Request-Method": "GET"}
     for path in ("/api/v1/modules", "/api/v1/modules/private", "/api/v1/events"):
-        with httpx.stream("GET", server.url + path, headers=shown) as answer:
+        with httpx.stream("GET", server.url + path, headers=authorized) as answer:
             assert answer.status_code == 200
             assert not [name for name in answer.headers if name.startswith("access-control")]
-        leave = httpx.options(server.url + path, headers=asked)
+        leave = httpx.options(server.url + path, headers=preflight)
         assert leave.status_code == 405
         assert not [name for name in leave.headers if name.startswith("access-control")]
     for path in ("/", "/metrics", f"/content/{NAME}/file"):

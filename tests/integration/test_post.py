@@ -1,4 +1,4 @@
-"""A POST to somebody's web hook."""
+"""A POST to a web hook."""
 
 import json
 import ssl
@@ -8,7 +8,7 @@ import pytest
 
 from huai_program.post import Hook, PostError, post
 from tests.support.certificate import make_certificate
-from tests.support.scripted_http import Question, Reply, scripted
+from tests.support.scripted_http import Reply, Request, scripted
 
 
 def test_the_authorities_are_those_of_the_system(
@@ -24,13 +24,13 @@ def test_the_authorities_are_those_of_the_system(
             post(hook, {}, {})
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         assert post(hook, {"a": 1}, {"X-Huai-Event": "commit"}) == 204
-        (asked,) = server.questions
-    assert (asked.path, asked.headers["x-huai-event"]) == ("/hook", "commit")
-    assert asked.headers["user-agent"].startswith("huai-server/")
+        (request,) = server.questions
+    assert (request.path, request.headers["x-huai-event"]) == ("/hook", "commit")
+    assert request.headers["user-agent"].startswith("huai-server/")
 
 
 def test_an_answer_has_a_bound() -> None:
-    def endless(_: Question) -> Reply:
+    def endless(_: Request) -> Reply:
         return Reply(body=json.dumps("x" * (1 << 20)).encode())
 
     with scripted(endless) as server, pytest.raises(PostError):

@@ -17,7 +17,7 @@ BLOCK = os.urandom(64 << 10)
 
 
 def update(up: Upstream, archive: Archive, version: str, key: str) -> None:
-    """A version whose signed files and indices are large, and an image beside them."""
+    """Release a version whose signed files and indices are large, with an image next to them."""
     archive.package("hello", version)
     archive.index()
     for name in (f"{DISTS}/Release", f"{BINARY}/Packages"):
@@ -46,22 +46,22 @@ def test_a_refused_proof_leaves_what_may_be_changed_in_place(
     keyring = str(signer.home.parent / "old.gpg")
     gpgv = ("/usr/bin/gpgv", "--keyring", keyring, f"{DISTS}/InRelease")
     proof = Proof(gpgv=keyring) if how == "gpgv" else Proof(command=gpgv)
-    named = [f"{DISTS}/InRelease", f"{DISTS}/Release", f"{BINARY}/Packages"]
-    assert all((up.tree / name).stat().st_size > BLOCK_INDEX_MIN for name in (*named, IMAGE))
+    signed_paths = [f"{DISTS}/InRelease", f"{DISTS}/Release", f"{BINARY}/Packages"]
+    assert all((up.tree / name).stat().st_size > BLOCK_INDEX_MIN for name in (*signed_paths, IMAGE))
     with nginx(up.tree.parent) as web:
         down = place.synced_downstream(
             up, content_urls=(f"{web.url}/{up.name}",), in_place=["*"], proofs={"apt": proof}
         )
-        before = contents(down, *named)
-        were = inodes(down, *named, IMAGE)
+        before = contents(down, *signed_paths)
+        were = inodes(down, *signed_paths, IMAGE)
         update(up, archive, "2", "new")
         for _ in range(2):
             assert down.sync().code == UNPROVED
-            assert contents(down, *named) == before
+            assert contents(down, *signed_paths) == before
             assert contents(down, IMAGE) == [(up.tree / IMAGE).read_bytes()]
         assert (inodes(down, IMAGE) == were[-1:]) != shares_blocks(down.dest)
         update(up, archive, "3", "old")
         assert down.sync().code == 0
         assert_equal(up, down)
         # Who reads an index meanwhile reads one version of it.
-        assert not {*were[:-1]} & {*inodes(down, *named)}
+        assert not {*were[:-1]} & {*inodes(down, *signed_paths)}

@@ -1,4 +1,4 @@
-"""Static files hold what a clone holds, whoever asks from whichever commit; the head says which."""
+"""Static files hold what a clone holds, for a downstream of any commit; the head says which."""
 
 import os
 import shutil
@@ -21,21 +21,21 @@ FILES = 300
 
 @pytest.fixture
 def publisher(tmp_path: Path) -> Publisher:
-    made = Publisher(tmp_path)
+    publisher = Publisher(tmp_path)
     for number in range(FILES):
-        made.upstream.write(f"d{number % 7}/f{number}", str(number))
-    made.upstream.commit()
-    return made
+        publisher.upstream.write(f"d{number % 7}/f{number}", str(number))
+    publisher.upstream.commit()
+    return publisher
 
 
 def all_files(publisher: Publisher) -> dict[str, bytes]:
     """Packs and lists, by their names."""
-    found = [*publisher.files.glob("static/packs/*"), *publisher.files.glob("static/lists/*")]
-    return {str(path.relative_to(publisher.files)): path.read_bytes() for path in found}
+    paths = [*publisher.files.glob("static/packs/*"), *publisher.files.glob("static/lists/*")]
+    return {str(path.relative_to(publisher.files)): path.read_bytes() for path in paths}
 
 
 def test_git_unpacks_the_way_from_every_commit(publisher: Publisher, tmp_path: Path) -> None:
-    """Whoever has nothing, or any commit, gets all of the newest; and no file changes."""
+    """Every downstream, empty or at any commit, gets all of the newest; and no file changes."""
     publisher.publish()
     commit, before = "", all_files(publisher)
     copies: dict[int, Path] = {}
@@ -43,10 +43,10 @@ def test_git_unpacks_the_way_from_every_commit(publisher: Publisher, tmp_path: P
         commit = publisher.change(number, 3 * number % FILES)
         done = publisher.publish()
         assert done.head.commit == commit
-        found = all_files(publisher)
-        assert before.items() <= found.items()
-        assert done.files == len(found.keys() - before.keys())
-        before = found
+        files = all_files(publisher)
+        assert before.items() <= files.items()
+        assert done.files == len(files.keys() - before.keys())
+        before = files
         if number in (1, 30, 63, 74):
             copies[done.head.info.serial] = tmp_path / f"copy{number}"
             publisher.unpack(copies[done.head.info.serial])
@@ -68,7 +68,7 @@ def test_nothing_new_writes_nothing(publisher: Publisher) -> None:
 
 
 def test_commits_that_nobody_published(publisher: Publisher, tmp_path: Path) -> None:
-    """What was missed is published with the next one."""
+    """The next publication includes the missed commits."""
     publisher.publish()
     publisher.unpack(tmp_path / "copy")
     for number in range(5):
@@ -123,11 +123,11 @@ def test_what_the_module_drops_is_not_named_and_goes(publisher: Publisher) -> No
     before = all_files(publisher)
     publisher.publish(now=now)  # looks for what is unused, which it did at first only
     assert min(step.old for step in publisher.head.steps if step.old != NOTHING) > 10
-    assert before.items() <= all_files(publisher).items()  # whoever read the old head fetches yet
+    assert before.items() <= all_files(publisher).items()  # for readers of the old head
     assert publisher.publish(now=now + GRACE - 3_000).removed == 0
     assert publisher.publish(now=now + GRACE + 3_000).removed > 5
-    named = {step.file.pack for step in publisher.head.steps}
-    assert {name.removeprefix("static/") for name in all_files(publisher)} == named
+    packs = {step.file.pack for step in publisher.head.steps}
+    assert {name.removeprefix("static/") for name in all_files(publisher)} == packs
 
 
 def test_block_indices_come_and_go_with_the_repository(publisher: Publisher) -> None:
@@ -164,9 +164,9 @@ def configure(publisher: Publisher, text: str) -> Path:
 def test_each_commit_publishes(publisher: Publisher) -> None:
     root = configure(publisher, f'[static]\nto = ["{publisher.folder}"]')
     publisher.upstream.write("new")
-    said = run_server(root, "commit", NAME)
-    assert said.returncode == 0, said.stderr
-    assert f"{publisher.folder}: serial 2, " in said.stdout
+    result = run_server(root, "commit", NAME)
+    assert result.returncode == 0, result.stderr
+    assert f"{publisher.folder}: serial 2, " in result.stdout
     assert publisher.head.newest == 2
     again = run_server(root, "publish", NAME)
     own = publisher.upstream.places.repository
@@ -178,12 +178,12 @@ def test_each_commit_publishes(publisher: Publisher) -> None:
 
 
 def test_a_place_that_is_missing_keeps_no_other_waiting(publisher: Publisher) -> None:
-    gone = publisher.folder / "gone"
-    root = configure(publisher, f'[static]\nto = ["{gone}", "{publisher.folder}"]')
+    absent = publisher.folder / "gone"
+    root = configure(publisher, f'[static]\nto = ["{absent}", "{publisher.folder}"]')
     publisher.upstream.write("new")
-    said = run_server(root, "commit", NAME)
-    assert said.returncode == 52
-    assert f"{gone}: the folder does not exist" in said.stderr
+    result = run_server(root, "commit", NAME)
+    assert result.returncode == 52
+    assert f"{absent}: the folder does not exist" in result.stderr
     assert publisher.head.newest == 2
 
 
@@ -192,22 +192,22 @@ def own_head(publisher: Publisher) -> Path:
 
 
 def test_a_commit_of_nothing_writes_what_is_missing(publisher: Publisher) -> None:
-    """Of a module that an older version committed, or after a run that was killed."""
+    """A module that an older version committed, or one after a killed run."""
     root = configure(publisher, "")
     assert not own_head(publisher).exists()
     unfinished = own_head(publisher).parent / "tmp_huai_x"
     for _ in range(2):
         unfinished.parent.mkdir(exist_ok=True)
         unfinished.touch()
-        said = run_server(root, "commit", NAME)
-        assert said.returncode == 0, said.stderr
+        result = run_server(root, "commit", NAME)
+        assert result.returncode == 0, result.stderr
         assert newest_published(own_head(publisher).parents[1]) == publisher.upstream.head.commit
         assert not unfinished.exists()
         publisher.upstream.write("new")
         publisher.upstream.commit()
         assert not is_published(own_head(publisher).parents[1])
-    said = run_server(root, "publish", NAME)
-    assert "serial 3, 1 file of " in said.stdout
+    result = run_server(root, "publish", NAME)
+    assert "serial 3, 1 file of " in result.stdout
     before = own_head(publisher).stat().st_ino
     assert run_server(root, "commit", NAME).returncode == 0
     assert own_head(publisher).stat().st_ino == before
@@ -217,9 +217,9 @@ def test_own_files_that_cannot_be_written_are_a_failure_of_their_own(publisher: 
     root = configure(publisher, f'[static]\nto = ["{publisher.folder}"]')
     (publisher.upstream.places.repository / "static").write_text("in the way")
     publisher.upstream.write("new")
-    said = run_server(root, "commit", NAME)
-    assert said.returncode not in (0, 1)
-    assert "repository.git/static" in said.stderr
+    result = run_server(root, "commit", NAME)
+    assert result.returncode not in (0, 1)
+    assert "repository.git/static" in result.stderr
     assert publisher.head.newest == publisher.upstream.head.info.serial == 2
 
 
@@ -252,6 +252,6 @@ def test_check_and_disk_use_know_them(publisher: Publisher) -> None:
 
 def test_where_to_is_said(publisher: Publisher) -> None:
     root = configure(publisher, "")
-    said = run_server(root, "publish", NAME, "--to", str(publisher.folder), "--json")
-    assert f'"to": "{publisher.folder}"' in said.stdout, said
-    assert run_server(root, "publish", "nobody").returncode == 45
+    result = run_server(root, "publish", NAME, "--to", str(publisher.folder), "--json")
+    assert f'"to": "{publisher.folder}"' in result.stdout, result
+    assert run_server(root, "publish", "unknown").returncode == 45

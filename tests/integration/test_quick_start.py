@@ -27,7 +27,7 @@ class Step(NamedTuple):
     """A command of the README, and the lines that it shows below it."""
 
     command: str
-    shown: list[str]
+    output: list[str]
 
 
 def quick_start(title: str) -> list[Step]:
@@ -39,7 +39,7 @@ def quick_start(title: str) -> list[Step]:
         if line.startswith("$ "):
             steps.append(Step(line.removeprefix("$ ").partition("  #")[0].rstrip(), []))
         else:
-            steps[-1].shown.append(line)
+            steps[-1].output.append(line)
     return steps
 
 
@@ -47,7 +47,7 @@ class Stranger:
     """Two hosts on one machine, with folders and ports in the place of those of the README."""
 
     def __init__(self, folder: Path, daemon: str) -> None:
-        self.here = {
+        self.replacements = {
             "rsync://mirror.example": daemon,
             "/srv/": f"{folder}/srv/",
             "/var/lib/": f"{folder}/var/lib/",
@@ -62,8 +62,8 @@ class Stranger:
         }
 
     def local(self, text: str) -> str:
-        for there, here in self.here.items():
-            text = text.replace(there, here)
+        for original, replacement in self.replacements.items():
+            text = text.replace(original, replacement)
         return text
 
     def does(self, step: Step) -> None:
@@ -84,7 +84,7 @@ class Stranger:
         """Each line that the README shows came, in its order."""
         lines = iter(map(without_numbers, output))
         missing = [
-            line for line in map(self.local, step.shown) if without_numbers(line) not in lines
+            line for line in map(self.local, step.output) if without_numbers(line) not in lines
         ]
         assert missing == [], f"{step.command}: {output}"
 
@@ -104,7 +104,7 @@ class Stranger:
             line = process.stdout.readline()
             self.sees(step, [line.rstrip("\n")])
             port = re.findall(r":(\d+)/", line)[0]
-            self.here["http://mirror.example:8440"] = f"http://127.0.0.1:{port}"
+            self.replacements["http://mirror.example:8440"] = f"http://127.0.0.1:{port}"
             yield
         finally:
             end_process(process, SECONDS)

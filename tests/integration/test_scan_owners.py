@@ -27,7 +27,7 @@ def answered_by_files_only(folder: Path) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     new_mounts, recursive_private, bind = 0x20000, 1 << 18 | 1 << 14, 1 << 12
     assert libc.unshare(new_mounts) == 0
-    # In a chroot the root is no mount point, and nothing to make private.
+    # In a chroot the root is not a mount point, and nothing to make private.
     private = libc.mount(b"none", b"/", None, recursive_private, None)
     assert private == 0 or ctypes.get_errno() == errno.EINVAL
     for name, content in (("nsswitch.conf", "passwd: files\ngroup: files\n"), ("passwd", "")):
@@ -51,7 +51,7 @@ def test_an_id_does_not_take_the_place_of_a_name_that_cannot_be_looked_up(open_p
 
     with pytest.raises(AssertionError, match=f"ScanError.*owner.*{DENIED}"):
         in_child(look)
-    # A name that nobody has is an answer.
+    # An id without a name is an answer.
     os.chown(tree, 54_321, 54_321)
     assert directories(scan_native(tree, ScanOptions()))[b""].listing.attributes.endswith(
         b"\tu#54321\tg#54321"

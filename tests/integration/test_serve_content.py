@@ -1,4 +1,4 @@
-"""Content that `huai-server serve` hands out: what is there, and what a hostile client gets."""
+"""Content that `huai-server serve` serves: its files, and its responses to a hostile client."""
 
 import contextlib
 import os
@@ -32,17 +32,17 @@ class Mirror:
         self.tree = folder / "tree"
         self.root = folder / "state"
         (self.tree / "d/deep").mkdir(parents=True)
-        self.put("d/deep/big", BIG)
-        self.put("small", b"small")
-        self.put("empty", b"")
+        self.write("d/deep/big", BIG)
+        self.write("small", b"small")
+        self.write("empty", b"")
         for name in ODD:
-            self.put(os.fsdecode(b"d/" + name), name)
-        self.put("left.tmp", b"excluded")
-        self.put("beat", b"0")
+            self.write(os.fsdecode(b"d/" + name), name)
+        self.write("left.tmp", b"excluded")
+        self.write("beat", b"0")
         (self.tree / "link").symlink_to("small")
         (self.tree / "outside").symlink_to("/etc")
 
-    def put(self, name: str, content: bytes, time: int = TIME) -> Path:
+    def write(self, name: str, content: bytes, time: int = TIME) -> Path:
         place = self.tree / name
         place.write_bytes(content)
         os.utime(place, (time, time))
@@ -61,11 +61,11 @@ class Mirror:
     def get(self, path: bytes | str, method: str = "GET", **headers: str) -> httpx.Response:
         """`path` is of the module; underscores in the names of headers are hyphens."""
         raw = path if isinstance(path, str) else quote_from_bytes(path)
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        header_fields = {name.replace("_", "-"): value for name, value in headers.items()}
         url = f"{self.server.url}/content/{NAME}/{raw}"
-        return httpx.request(method, url, headers=named, timeout=SECONDS)
+        return httpx.request(method, url, headers=header_fields, timeout=SECONDS)
 
-    def say(self, request: bytes) -> bytes:
+    def exchange(self, request: bytes) -> bytes:
         """All that comes back on one connection."""
         with socket.create_connection(("127.0.0.1", self.server.port), SECONDS) as connection:
             connection.sendall(request)
@@ -74,15 +74,15 @@ class Mirror:
     def ask(self, target: bytes, *headers: bytes) -> int:
         """The status for a request target that no library would send."""
         lines = (b"GET " + target + b" HTTP/1.1", b"Host: x", b"Connection: close", *headers)
-        return int(self.say(b"\r\n".join((*lines, b"", b""))).split(b" ", 2)[1])
+        return int(self.exchange(b"\r\n".join((*lines, b"", b""))).split(b" ", 2)[1])
 
 
 @pytest.fixture
 def mirror(short_path: Path) -> Iterator[Mirror]:
-    made = Mirror(short_path)
-    made.add("--serve-content")
-    with serving(made.root) as made.server:
-        yield made
+    mirror = Mirror(short_path)
+    mirror.add("--serve-content")
+    with serving(mirror.root) as mirror.server:
+        yield mirror
 
 
 def digest(content: bytes) -> str:
@@ -90,9 +90,9 @@ def digest(content: bytes) -> str:
 
 
 def test_every_file_of_the_commit_is_there_byte_for_byte(mirror: Mirror) -> None:
-    wanted = {b"d/deep/big": BIG, b"small": b"small", b"empty": b""}
-    wanted |= {b"d/" + name: name for name in ODD}
-    for path, content in wanted.items():
+    files = {b"d/deep/big": BIG, b"small": b"small", b"empty": b""}
+    files |= {b"d/" + name: name for name in ODD}
+    for path, content in files.items():
         answer = mirror.get(path)
         assert (answer.status_code, answer.content) == (200, content), path
         assert answer.headers["etag"] == digest(content)
@@ -107,21 +107,21 @@ def test_every_file_of_the_commit_is_there_byte_for_byte(mirror: Mirror) -> None
 
 
 def test_it_is_off_by_default(short_path: Path) -> None:
-    made = Mirror(short_path)
-    made.add()
-    with serving(made.root) as made.server:
-        answer = made.get("small")
+    mirror = Mirror(short_path)
+    mirror.add()
+    with serving(mirror.root) as mirror.server:
+        answer = mirror.get("small")
         assert answer.status_code == 404
         assert set(answer.json()) == {"error", "hint"}
-        path = made.root / "server.toml"
+        path = mirror.root / "server.toml"
         path.write_text(path.read_text() + "serve_content = true\n")
-        assert made.get("small").content == b"small"
+        assert mirror.get("small").content == b"small"
 
 
 def test_only_regular_files_of_the_newest_commit_are_there(mirror: Mirror) -> None:
-    mirror.put("later", b"not committed yet")
+    mirror.write("later", b"not committed yet")
     (mirror.tree / ".~tmp~").mkdir()
-    mirror.put(".~tmp~/small", b"small")
+    mirror.write(".~tmp~/small", b"small")
     absent = [
         *("later", "left.tmp", ".~tmp~/small", "link", "outside/passwd", "d", "d/", "", "no/such"),
         *("small/", "small/x", "d//deep/big"),
@@ -165,16 +165,16 @@ def test_other_spellings_of_the_address(mirror: Mirror) -> None:
 
 
 def test_what_is_not_as_committed_is_not_handed_out(mirror: Mirror) -> None:
-    mirror.put("small", b"other")
+    mirror.write("small", b"other")
     assert mirror.get("small").status_code == 200  # size and time say that it is the same
-    mirror.put("small", b"other", TIME + 1)
+    mirror.write("small", b"other", TIME + 1)
     answer = mirror.get("small")
     assert (answer.status_code, set(answer.json())) == (410, {"error", "hint"})
-    mirror.put("small", b"longer", TIME)
+    mirror.write("small", b"longer", TIME)
     assert mirror.get("small").status_code == 410
     (mirror.tree / "small").unlink()
     assert mirror.get("small", "HEAD").status_code == 410
-    mirror.put("small", b"new")
+    mirror.write("small", b"new")
     mirror.commit()
     assert mirror.get("small").content == b"new"
 
@@ -203,7 +203,7 @@ def test_nothing_that_took_the_place_of_a_file_is_followed(mirror: Mirror, tmp_p
 
 def test_a_volatile_file_is_handed_out_as_it_is(mirror: Mirror) -> None:
     before = mirror.get("beat").headers["etag"]
-    mirror.put("beat", b"12", TIME + 5)
+    mirror.write("beat", b"12", TIME + 5)
     answer = mirror.get("beat")
     assert (answer.status_code, answer.content) == (200, b"12")
     assert answer.headers["etag"] != before
@@ -212,7 +212,7 @@ def test_a_volatile_file_is_handed_out_as_it_is(mirror: Mirror) -> None:
 
 def test_one_range(mirror: Mirror) -> None:
     size = len(BIG)
-    for asked, start, end in [
+    for byte_range, start, end in [
         ("0-0", 0, 1),
         ("5-", 5, size),
         ("-7", size - 7, size),
@@ -221,8 +221,8 @@ def test_one_range(mirror: Mirror) -> None:
         (f"-{size + 5}", 0, size),
         ("3-4, 5-6 ,,4-9", 3, 10),
     ]:
-        answer = mirror.get("d/deep/big", range=f"bytes={asked}")
-        assert (answer.status_code, answer.content) == (206, BIG[start:end]), asked
+        answer = mirror.get("d/deep/big", range=f"bytes={byte_range}")
+        assert (answer.status_code, answer.content) == (206, BIG[start:end]), byte_range
         assert answer.headers["content-range"] == f"bytes {start}-{end - 1}/{size}"
         assert answer.headers["content-length"] == str(end - start)
 
@@ -236,24 +236,24 @@ def test_several_ranges(mirror: Mirror) -> None:
     assert answer.headers["content-length"] == str(len(answer.content))
     first, *parts, last = (b"\r\n" + answer.content).split(b"\r\n--" + boundary.encode())
     assert (first, last) == (b"", b"--")
-    found = []
+    ranges = []
     for part in parts:
         head, _, content = part.partition(b"\r\n\r\n")
         match = re.search(rb"Content-Range: bytes (\d+)-(\d+)/(\d+)", head)
         assert match
         begin, end, total = map(int, match.groups())
         assert (content, total) == (BIG[begin : end + 1], size)
-        found.append((begin, end))
-    assert found == [(0, 99), (1000, 1999), (300000, 800000), (size - 3, size - 1)]
+        ranges.append((begin, end))
+    assert ranges == [(0, 99), (1000, 1999), (300000, 800000), (size - 3, size - 1)]
 
 
 def test_ranges_that_are_none(mirror: Mirror) -> None:
-    for path, asked in [
+    for path, byte_range in [
         *(("small", "5-"), ("small", "5-9"), ("small", "-0"), ("small", "7-,8-"), ("empty", "0-")),
         *(("small", ""), ("small", "5-4"), ("small", "a-b"), ("small", "9" * 900 + "-")),
     ]:
-        answer = mirror.get(path, range=f"bytes={asked}")
-        assert (answer.status_code, set(answer.json())) == (416, {"error", "hint"}), asked
+        answer = mirror.get(path, range=f"bytes={byte_range}")
+        assert (answer.status_code, set(answer.json())) == (416, {"error", "hint"}), byte_range
         assert answer.headers["content-range"] == f"bytes */{0 if path == 'empty' else 5}"
 
 
@@ -302,16 +302,16 @@ def test_conditions(mirror: Mirror) -> None:
 
 
 def test_without_digests_the_file_itself_is_the_tag(short_path: Path) -> None:
-    made = Mirror(short_path)
-    made.add("--serve-content", "--digest", "off")
-    with serving(made.root) as made.server:
-        tag = made.get("small").headers["etag"]
+    mirror = Mirror(short_path)
+    mirror.add("--serve-content", "--digest", "off")
+    with serving(mirror.root) as mirror.server:
+        tag = mirror.get("small").headers["etag"]
         assert re.fullmatch(r'"5-[0-9a-f]+-[0-9a-f]+"', tag)
-        assert made.get("small", if_none_match=tag).status_code == 304
+        assert mirror.get("small", if_none_match=tag).status_code == 304
 
 
 def test_a_file_that_changes_under_its_reader_never_arrives_whole(mirror: Mirror) -> None:
-    large = mirror.put("large", os.urandom(64 << 20))
+    large = mirror.write("large", os.urandom(64 << 20))
     mirror.commit()
     request = b"GET /content/m/large HTTP/1.1\r\nHost: x\r\n\r\n"
     with socket.create_connection(("127.0.0.1", mirror.server.port), SECONDS) as connection:
@@ -327,7 +327,7 @@ def test_a_file_that_changes_under_its_reader_never_arrives_whole(mirror: Mirror
 
 
 def test_who_leaves_early_stops_the_reading(mirror: Mirror) -> None:
-    mirror.put("large", bytes(256 << 20))
+    mirror.write("large", bytes(256 << 20))
     mirror.commit()
     for _ in range(20):
         with socket.create_connection(("127.0.0.1", mirror.server.port), SECONDS) as connection:
@@ -341,26 +341,26 @@ def test_who_leaves_early_stops_the_reading(mirror: Mirror) -> None:
 
 
 def test_who_reads_nothing_leaves_room_for_others(short_path: Path) -> None:
-    made = Mirror(short_path)
-    made.put("large", bytes(64 << 20))
-    made.add("--serve-content")
-    path = made.root / "server.toml"
+    mirror = Mirror(short_path)
+    mirror.write("large", bytes(64 << 20))
+    mirror.add("--serve-content")
+    path = mirror.root / "server.toml"
     # Four answers with content at a time, of which an address gets two; and two seconds of pause.
     limits = "[listen]\nmax_connections = 8\nrequest_timeout = 2\n"
     path.write_text(limits + path.read_text())
-    with serving(made.root) as made.server, contextlib.ExitStack() as idle:
+    with serving(mirror.root) as mirror.server, contextlib.ExitStack() as idle:
         for _ in range(2):
-            connection = socket.create_connection(("127.0.0.1", made.server.port), SECONDS)
+            connection = socket.create_connection(("127.0.0.1", mirror.server.port), SECONDS)
             idle.enter_context(connection)
             connection.sendall(b"GET /content/m/large HTTP/1.1\r\nHost: x\r\n\r\n")
             assert connection.recv(12) == b"HTTP/1.1 200"
-        assert made.server.get("/healthz")["status"] == "ok"
+        assert mirror.server.get("/healthz")["status"] == "ok"
         elsewhere = {"X-Forwarded-For": "192.0.2.1"}
-        assert made.get("small", **elsewhere).content == b"small"
-        answer = made.get("small")
+        assert mirror.get("small", **elsewhere).content == b"small"
+        answer = mirror.get("small")
         if answer.status_code == 503:  # those that read nothing are still there
             assert int(answer.headers["retry-after"]) > 0
-        made.server.wait_until(lambda: made.get("small").content == b"small")
+        mirror.server.wait_until(lambda: mirror.get("small").content == b"small")
 
 
 def test_what_may_not_be_read_is_said_so(mirror: Mirror) -> None:
@@ -389,18 +389,18 @@ def test_metadata_that_are_damaged_are_an_error_in_the_log(mirror: Mirror) -> No
 def test_a_request_with_a_body_is_refused(mirror: Mirror) -> None:
     assert mirror.ask(b"/content/m/small", b"Content-Length: 0") == 200
     head = b"GET /content/m/small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-    said = mirror.say(head + b"Content-Length: 3\r\n\r\nabc")
-    assert said.startswith(b"HTTP/1.1 413")
+    response = mirror.exchange(head + b"Content-Length: 3\r\n\r\nabc")
+    assert response.startswith(b"HTTP/1.1 413")
 
 
 def test_many_requests_on_one_connection(mirror: Mirror) -> None:
     one = b"GET /content/m/small HTTP/1.1\r\nHost: x\r\n\r\n"
     last = one.replace(b"Host", b"Connection: close\r\nHost")
-    assert mirror.say(one * 50 + last).count(b"\r\n\r\nsmall") == 51
+    assert mirror.exchange(one * 50 + last).count(b"\r\n\r\nsmall") == 51
 
 
 def test_the_description_names_it(mirror: Mirror) -> None:
     paths = mirror.server.get("/openapi.json")["paths"]
-    asked = paths["/content/{name}/{path}"]["get"]
-    assert [each["name"] for each in asked["parameters"]] == ["name", "path", "range"]
-    assert {"200", "206", "304", "404", "410", "416"} <= set(asked["responses"])
+    operation = paths["/content/{name}/{path}"]["get"]
+    assert [each["name"] for each in operation["parameters"]] == ["name", "path", "range"]
+    assert {"200", "206", "304", "404", "410", "416"} <= set(operation["responses"])

@@ -20,12 +20,12 @@ from tests.support.static_files import Publisher
 
 @pytest.fixture
 def publisher(tmp_path: Path) -> Publisher:
-    made = Publisher(tmp_path)
+    publisher = Publisher(tmp_path)
     for number in range(100):
-        made.upstream.write(f"d{number % 7}/f{number}", str(number))
-    made.upstream.commit()
-    made.publish()
-    return made
+        publisher.upstream.write(f"d{number % 7}/f{number}", str(number))
+    publisher.upstream.commit()
+    publisher.publish()
+    return publisher
 
 
 @pytest.fixture
@@ -121,5 +121,5 @@ def test_without_git_all_else_is_served(tmp_path: Path, publisher: Publisher) ->
 def test_nothing_else_is_there(server: Server, place: str) -> None:
     assert httpx.get(address(server, place)).status_code == 404
     assert httpx.post(address(server, "static/head")).status_code == 405
-    gone = f"static/packs/{'0' * 64}.pack"
-    assert httpx.get(address(server, gone)).status_code == 404
+    absent = f"static/packs/{'0' * 64}.pack"
+    assert httpx.get(address(server, absent)).status_code == 404

@@ -27,13 +27,13 @@ class Pushed:
         )
         self.program.chmod(0o755)
 
-    def push(self, asked: str, *names: str, **more: str) -> subprocess.CompletedProcess[str]:
+    def push(self, words: str, *names: str, **more: str) -> subprocess.CompletedProcess[str]:
         environment = {
             **ENVIRONMENT,
             "HOME": str(self.folder),
             "HUAI_CLIENT": str(self.program),
             "HUAI_CLIENT_ROOT": str(self.down.root),
-            "SSH_ORIGINAL_COMMAND": asked,
+            "SSH_ORIGINAL_COMMAND": words,
             **more,
         }
         return subprocess.run(
@@ -92,8 +92,8 @@ def test_a_push_starts_a_sync_and_returns(place: Site, tmp_path: Path) -> None:
         ("sync:archive:", "first"),
     ],
 )
-def test_the_words_of_archvsync(pushed: Pushed, asked: str, name: str) -> None:
-    assert pushed.push(asked, "first", "second").returncode == 0
+def test_the_words_of_archvsync(pushed: Pushed, words: str, name: str) -> None:
+    assert pushed.push(words, "first", "second").returncode == 0
     until(lambda: pushed.runs)
     assert pushed.runs == [f"sync --quiet --wait 3600 -- {name}"]
 
@@ -116,9 +116,9 @@ REFUSED = {
 def test_nothing_else_is_done(pushed: Pushed) -> None:
     (pushed.folder / "sync:all").touch()  # as a pattern would find it
     before = sorted(os.listdir(pushed.folder))
-    for asked, code in REFUSED.items():
-        done = pushed.push(asked, "first", "second", PWD=str(pushed.folder))
-        assert (asked, done.returncode, done.stdout) == (asked, code, "")
+    for words, code in REFUSED.items():
+        done = pushed.push(words, "first", "second", PWD=str(pushed.folder))
+        assert (words, done.returncode, done.stdout) == (words, code, "")
         assert done.stderr.startswith("ssh-push: ")
     time.sleep(0.2)
     assert sorted(os.listdir(pushed.folder)) == before

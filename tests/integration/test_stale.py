@@ -90,8 +90,8 @@ def test_a_sync_that_brings_an_old_commit_says_so(place: Site, tmp_path: Path) -
     copy = tmp_path / "copy.git"
     git("clone", "--bare", "--quiet", str(up.places.repository), str(copy))
     # The same tree and message, committed long ago.
-    made = git("-C", str(copy), "commit-tree", "main^{tree}", "-F", str(message(copy, tmp_path)))
-    git("-C", str(copy), "update-ref", "refs/heads/main", made.strip())
+    commit = git("-C", str(copy), "commit-tree", "main^{tree}", "-F", str(message(copy, tmp_path)))
+    git("-C", str(copy), "update-ref", "refs/heads/main", commit.strip())
     down = place.downstream(up, max_age="2d", url=str(copy), content_urls=(f"{up.tree}/",))
     ended = down.sync("--json")
     assert ended.code == 0, ended
@@ -116,7 +116,7 @@ def test_a_commit_dated_ahead_does_not_stay_young(pair: tuple[Upstream, Downstre
     ended = down.run("status")
     assert ended.code == 54
     assert "ahead of this machine's clock" in ended.out
-    # Compared anew, it is no younger.
+    # Compared again, it is as old as before.
     assert down.sync("--adopt", "--json").events("sync")[0]["stale"] is True
     assert down.run("status").code == 54
 

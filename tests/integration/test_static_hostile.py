@@ -26,7 +26,7 @@ from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.static_fetch import StaticFetch
 from huai_client.run.deadline import Deadline, TimeUpError
 from huai_schema.errors import FormatError, HuaiError
-from tests.support.packs import Held, appended, on_name, pack, whole
+from tests.support.packs import PackObjects, appended, full_record, on_name, pack
 from tests.support.scripted_upstream import HEAD, SECONDS, Reply, Script, scripted
 from tests.support.weak_network import silent
 
@@ -35,25 +35,25 @@ TEXT = b"a line of text\n" * 20
 
 @pytest.fixture
 def script() -> Iterator[Script]:
-    with scripted() as found:
-        yield found
+    with scripted() as script:
+        yield script
 
 
 class Mirror:
     """A commit and the pack of all that is in it."""
 
     def __init__(self) -> None:
-        self.held = Held()
-        blob = self.held.blob(TEXT)
-        self.tree = self.held.tree(m=blob, t1=self.held.tree(m=self.held.blob(b"x")))
-        self.head = self.held.commit(self.tree)
+        self.objects = PackObjects()
+        blob = self.objects.blob(TEXT)
+        self.tree = self.objects.tree(m=blob, t1=self.objects.tree(m=self.objects.blob(b"x")))
+        self.head = self.objects.commit(self.tree)
         extra = on_name(blob, appended(TEXT, b"y"))
         self.pack = pack([*self.records(), extra])
 
     def records(self, *, without: bytes = b"") -> list[bytes]:
         """All objects, but one."""
-        items = self.held.objects.items()
-        return [whole(found.data, found.kind) for oid, found in items if oid != without]
+        items = self.objects.objects.items()
+        return [full_record(found.data, found.kind) for oid, found in items if oid != without]
 
 
 @pytest.fixture
@@ -71,12 +71,14 @@ class Downstream:
     def fetch(self, url: str, *, timeout: float = 30) -> str:
         newest = find_newest(MetadataUrl(url))
         assert newest.static is not None
-        here = LocalRepository(self.path, self.store, ())
-        StaticFetch(newest, newest.static, here, timeout=timeout, on_step=lambda _: None).complete()
+        local = LocalRepository(self.path, self.store, ())
+        StaticFetch(
+            newest, newest.static, local, timeout=timeout, on_step=lambda _: None
+        ).complete()
         return newest.commit
 
     def traces(self) -> list[str]:
-        """What is left of a fetch."""
+        """Return the files that a fetch left."""
         return [path.name for path in (self.path / "objects" / "pack").iterdir()]
 
 
@@ -137,17 +139,17 @@ def test_silence(script: Script, mirror: Mirror, down: Downstream) -> None:
     ],
 )
 def test_other_answers(
-    script: Script, mirror: Mirror, down: Downstream, said: Reply, reason: str
+    script: Script, mirror: Mirror, down: Downstream, reply: Reply, reason: str
 ) -> None:
     script.serve(mirror.head, mirror.pack)
-    script.replies[script.pack] = said
+    script.replies[script.pack] = reply
     with pytest.raises(HuaiError, match=reason):
         down.fetch(f"{script.url}/m.git")
     assert not down.traces()
 
 
 def test_a_pack_that_lacks_something(script: Script, mirror: Mirror, tmp_path: Path) -> None:
-    for number, oid in enumerate(mirror.held.objects):
+    for number, oid in enumerate(mirror.objects.objects):
         down = Downstream(tmp_path / str(number))
         script.serve(mirror.head, pack(mirror.records(without=oid)))
         with pytest.raises(MissingObjectError):
@@ -155,7 +157,7 @@ def test_a_pack_that_lacks_something(script: Script, mirror: Mirror, tmp_path: P
 
 
 def test_what_is_wrong_is_not_recorded(script: Script, mirror: Mirror, tmp_path: Path) -> None:
-    script.serve(mirror.head, pack(mirror.records(without=mirror.held.blob(b"x"))))
+    script.serve(mirror.head, pack(mirror.records(without=mirror.objects.blob(b"x"))))
     store = Repository(tmp_path / "repository")
     for _ in range(2):
         with pytest.raises(MissingObjectError):
@@ -189,7 +191,7 @@ def test_a_commit_that_was_refused_is_not_fetched_again(
     assert [fetch("a key"), fetch("a key"), fetch("other keys")] == [1, 1, 2]
     Repository(path).fetch_refused()
     assert [fetch("a key"), fetch("a key")] == [3, 3]
-    other = mirror.held.commit(mirror.tree, bytes.fromhex(mirror.head))
+    other = mirror.objects.commit(mirror.tree, bytes.fromhex(mirror.head))
     script.serve(other, pack(mirror.records()))
     assert [fetch("a key"), fetch("a key")] == [4, 4]
 
@@ -198,7 +200,7 @@ def test_a_pack_that_was_refused_is_not_fetched_again(
     script: Script, mirror: Mirror, tmp_path: Path
 ) -> None:
     url, path = MetadataUrl(f"{script.url}/m.git"), tmp_path / "metadata.git"
-    script.serve(mirror.head, pack(mirror.records(without=mirror.held.blob(b"x"))))
+    script.serve(mirror.head, pack(mirror.records(without=mirror.objects.blob(b"x"))))
 
     def fetch() -> int:
         """Fail, and return how many packs were asked for so far."""
@@ -211,8 +213,8 @@ def test_a_pack_that_was_refused_is_not_fetched_again(
     assert [fetch(), fetch()] == [2, 2]
     os.utime(path / "refused-heads", (0, 0))
     assert [fetch(), fetch()] == [3, 3]
-    other = mirror.held.commit(mirror.tree, bytes.fromhex(mirror.head))
-    script.serve(other, pack(mirror.records(without=mirror.held.blob(b"x"))))
+    other = mirror.objects.commit(mirror.tree, bytes.fromhex(mirror.head))
+    script.serve(other, pack(mirror.records(without=mirror.objects.blob(b"x"))))
     assert [fetch(), fetch()] == [4, 4]
 
 
@@ -221,7 +223,7 @@ def test_a_repository_that_moved(script: Script, mirror: Mirror, down: Downstrea
     moved = HEAD.replace("m.git", "old.git")
     script.replies[moved] = Reply(status=301, location=HEAD)
     assert down.fetch(f"{script.url}/old.git") == mirror.head
-    assert [each.line for each in script.asked] == [
+    assert [each.line for each in script.requests] == [
         f"GET {moved}",
         f"GET {HEAD}",
         f"GET {script.pack}",
@@ -245,14 +247,14 @@ def test_a_redirection_leads_to_http_and_nowhere_else(
     script.replies[HEAD] = Reply(status=302, location=location)
     with pytest.raises(UpstreamError):
         down.fetch(f"{script.url}/m.git")
-    assert len(script.asked) == 1
+    assert len(script.requests) == 1
 
 
 def test_redirections_end(script: Script, down: Downstream) -> None:
     script.replies[HEAD] = Reply(status=302, location=HEAD)
     with pytest.raises(UpstreamError, match="more than 5 redirects"):
         down.fetch(f"{script.url}/m.git")
-    assert len(script.asked) == 5
+    assert len(script.requests) == 5
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
@@ -262,14 +264,14 @@ def test_what_is_not_a_missing_head_never_leads_to_git(
     script.replies[HEAD] = Reply(status=status)
     with pytest.raises(UpstreamError, match=f"HTTP {status}"):
         down.fetch(f"{script.url}/m.git")
-    assert [each.line for each in script.asked] == [f"GET {HEAD}"]
+    assert [each.line for each in script.requests] == [f"GET {HEAD}"]
 
 
 class Endless:
     """A server that says one thing, and then another for ever."""
 
     def __init__(self, first: bytes, again: bytes) -> None:
-        self._said = first, again
+        self._answers = first, again
         self._over = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/m.git"
@@ -291,9 +293,9 @@ class Endless:
                 client, _ = self._listener.accept()
                 with client, contextlib.suppress(OSError):
                     client.recv(65_536)
-                    client.sendall(self._said[0])
+                    client.sendall(self._answers[0])
                     while not self._over.wait(0.01):
-                        client.sendall(self._said[1])
+                        client.sendall(self._answers[1])
 
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -339,20 +341,20 @@ def test_the_login_goes_to_the_upstream_and_nobody_else(
     script.serve(mirror.head, mirror.pack)
     down.fetch(f"{address}/m.git")
     login = "Basic " + base64.b64encode(b"me:s@fe").decode()
-    assert [asked.login for asked in script.asked] == [login, login]
+    assert [asked.login for asked in script.requests] == [login, login]
     with scripted() as other:
         other.serve(mirror.head, mirror.pack)
         script.replies[HEAD] = Reply(status=302, location=f"{other.url}{HEAD}")
         down.fetch(f"{address}/m.git")
-        assert [asked.login for asked in other.asked] == [None, None]
+        assert [asked.login for asked in other.requests] == [None, None]
     script.replies[HEAD] = Reply(status=500)
-    with pytest.raises(UpstreamError) as seen:
+    with pytest.raises(UpstreamError) as error:
         down.fetch(f"{address}/m.git")
-    assert "s%40fe" not in str(seen.value)
+    assert "s%40fe" not in str(error.value)
 
 
 def test_a_branch_that_is_no_commit(script: Script, mirror: Mirror, down: Downstream) -> None:
-    blob = mirror.held.blob(TEXT).hex()
+    blob = mirror.objects.blob(TEXT).hex()
     script.serve(blob, mirror.pack)
     with pytest.raises(FormatError, match="commit is missing"):
         down.fetch(f"{script.url}/m.git")

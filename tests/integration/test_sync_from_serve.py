@@ -1,4 +1,4 @@
-"""A mirror of one program: `huai-server serve` hands out metadata and content."""
+"""A mirror of one program: `huai-server serve` serves metadata and content."""
 
 import os
 from pathlib import Path

@@ -18,7 +18,7 @@ HEAVY = (
     *("rich", "blake3", "tenacity", "tomlkit", "subprocess", "huai_client.sync.sync"),
     *("http.client", "urllib.request", "email", "ssl"),
 )
-"""What a poll has no need of."""
+"""Modules that a poll does not need."""
 
 
 @pytest.fixture(name="pair")

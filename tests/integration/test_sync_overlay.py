@@ -16,8 +16,8 @@ SECONDS = 30
 
 @pytest.fixture
 def place(short_path: Path) -> Iterator[Site]:
-    with site(short_path) as found:
-        yield found
+    with site(short_path) as place:
+        yield place
 
 
 def mount(*arguments: str | Path) -> None:

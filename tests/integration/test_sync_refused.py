@@ -1,4 +1,4 @@
-"""What a sync refuses, each with its exit code, a hint, and nothing touched."""
+"""Refusals of a sync, each with its exit code, a hint, and nothing touched."""
 
 import os
 import re
@@ -93,12 +93,12 @@ FIRST = b"00a0" + b"0" * 40 + b" capabilities^{}\0"
 def saying(answer: bytes) -> Iterator[str]:
     """A server that gives one answer to everything, and hangs up."""
 
-    def say(connection: socket.socket) -> None:
+    def serve_client(connection: socket.socket) -> None:
         with connection:
             connection.recv(1 << 16)
             connection.sendall(answer)
 
-    with listening(say) as port:
+    with listening(serve_client) as port:
         yield f"http://127.0.0.1:{port}"
 
 
@@ -163,10 +163,10 @@ def cutting(upstream: str, *, after: int) -> Iterator[str]:
         except OSError:
             return
 
-    def hear(client: socket.socket) -> None:
+    def start_pipe(client: socket.socket) -> None:
         threading.Thread(target=pipe, args=(client,), daemon=True).start()
 
-    with listening(hear) as own:
+    with listening(start_pipe) as own:
         yield f"http://127.0.0.1:{own}"
 
 
@@ -568,7 +568,7 @@ def test_a_destination_that_is_full(pair: tuple[Upstream, Downstream], tmp_path:
         assert down.verify("--content").code == 47  # for the filler
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_another_users_destination(
     place: Site, pair: tuple[Upstream, Downstream], short_path: Path
 ) -> None:
@@ -589,7 +589,8 @@ def test_another_users_destination(
         timeout=SECONDS,
         check=False,
     )
-    refused(Ended(done.returncode, done.stdout, done.stderr), 52, "belongs to root", "nobody")
+    ended = Ended(done.returncode, done.stdout, done.stderr)
+    refused(ended, 52, "belongs to root", "nobody")  # prose: a user
     assert list(dest.iterdir()) == []
     os.chown(dest, NOBODY, NOBODY)
     subprocess.run(done.args, env=ENVIRONMENT, timeout=SECONDS, check=True)

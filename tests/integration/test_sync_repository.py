@@ -66,8 +66,8 @@ def test_a_lost_repository(pair: tuple[Upstream, Downstream]) -> None:
 def test_a_repository_without_a_part(pair: tuple[Upstream, Downstream], part: str) -> None:
     up, down = pair
     change(up, 1)
-    found = down.repository / part
-    shutil.rmtree(found) if found.is_dir() else found.write_text("\0nonsense")
+    path = down.repository / part
+    shutil.rmtree(path) if path.is_dir() else path.write_text("\0nonsense")
     assert down.synced()["summary"]["fetches"] == 1
     assert_equal(up, down)
 
@@ -91,7 +91,7 @@ def test_refs_that_a_power_cut_left(
 
 def test_an_upstream_that_is_refused_leaves_nothing(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
-    kept, state = packs(down), down.state
+    before, state = packs(down), down.state
     saved = up.places.repository.with_name("saved")
     up.places.repository.rename(saved)
     for number in range(3):
@@ -99,14 +99,14 @@ def test_an_upstream_that_is_refused_leaves_nothing(pair: tuple[Upstream, Downst
         up.commit()
         up.commit()
         assert down.sync().code == 46
-        assert packs(down) == kept
+        assert packs(down) == before
     assert down.state == state
     shutil.rmtree(up.places.repository)
     saved.rename(up.places.repository)
     change(up, 1)
     down.synced()
     assert_equal(up, down)
-    assert len(packs(down)) > len(kept)
+    assert len(packs(down)) > len(before)
 
 
 @pytest.mark.parametrize("new", [False, True])
@@ -177,7 +177,7 @@ def test_a_login_in_the_url(place: Site, pair: tuple[Upstream, Downstream], *, u
     up, down = pair
     change(up, 1)
     host, _, port = place.url.removeprefix("http://").partition(":")
-    wanted = "Basic " + b64encode(b"me:p@ss").decode()
+    expected = "Basic " + b64encode(b"me:p@ss").decode()
 
     class Guard(QuietHandler):
         """Passes on what carries the right login."""
@@ -187,7 +187,7 @@ def test_a_login_in_the_url(place: Site, pair: tuple[Upstream, Downstream], *, u
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if self.headers.get("Authorization") != wanted:
+            if self.headers.get("Authorization") != expected:
                 self.send_response(401)
                 self.send_header("WWW-Authenticate", 'Basic realm="mirror"')
                 self.send_header("Content-Length", "0")

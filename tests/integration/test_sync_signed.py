@@ -395,9 +395,9 @@ def test_a_clock_that_is_a_year_off_is_said(pair: Pair, verify: str) -> None:
     """To a machine a year ahead, every commit was valid until a year ago."""
     up, down = pair
     down.configure(verify=verify, keys=KEYS)
-    up.forge(key(1), made=365)
+    up.forge(key(1), offset=365)
     refused(down, "is dated", "clock", code=54)
-    up.forge(key(1), made=-365)
+    up.forge(key(1), offset=-365)
     if verify == "require":
         refused(down, "was valid until", "clock", code=54)
     else:
@@ -412,7 +412,7 @@ def test_the_upstream_s_clock_was_a_year_off(pair: Pair, verify: str, years: int
     up, down = pair
     down.configure(verify=verify, keys=KEYS)
     down.synced()
-    up.forge(key(1), made=365 * years)
+    up.forge(key(1), offset=365 * years)
     wrong = up.head
     if (verify, years) != ("pin", -1):
         refused(down, "clock", code=54)
@@ -432,7 +432,7 @@ def test_the_upstream_s_clock_was_a_year_off(pair: Pair, verify: str, years: int
 def test_clocks_may_differ_by_less_than_an_hour(pair: Pair) -> None:
     up, down = pair
     down.configure(verify="require", keys=KEYS)
-    up.forge(key(1), made=0.04)
+    up.forge(key(1), offset=0.04)
     down.synced()
     up.forge(key(1), promise=up.promise._replace(valid_until=up.head.time - 4000))
     down.synced()

@@ -1,4 +1,4 @@
-"""Metadata from plain files that a real nginx hands out."""
+"""Metadata from plain files that a real nginx serves."""
 
 import os
 import shutil
@@ -42,11 +42,11 @@ class Published:
         repository = Repository(folder)
         commit = repository.fetch(self.url).id
         repository.keep([commit])
-        said = git(folder, "fsck", "--full", "--strict", "--no-dangling").splitlines()
-        assert not [line for line in said if not line.startswith("notice: ")], said
+        complaints = git(folder, "fsck", "--full", "--strict", "--no-dangling").splitlines()
+        assert not [line for line in complaints if not line.startswith("notice: ")], complaints
         return commit
 
-    def asked(self, before: int = 0) -> list[str]:
+    def requests_after(self, before: int = 0) -> list[str]:
         """Status and place of the requests after so many."""
         lines = [line.split() for line in self.web.requests[before:]]
         return [f"{line[1]} {line[-1].removeprefix(f'/git/{NAME}.git/')}" for line in lines]
@@ -88,11 +88,11 @@ def test_one_and_eighty_commits_missed(published: Published, tmp_path: Path) -> 
     for name, most in (("late", 2), ("old", 24)):
         before = len(published.web.requests)
         assert published.fetch(tmp_path / name) == publisher.upstream.head.commit
-        asked = published.asked(before)
-        assert all(line.startswith("200 static/") for line in asked), asked
-        assert len(asked) == len(set(asked)) <= most
-        assert len(set(published.web.connections[before : before + len(asked)])) == 1
-        assert (asked[0], sum("/lists/" in line for line in asked)) == (
+        requests = published.requests_after(before)
+        assert all(line.startswith("200 static/") for line in requests), requests
+        assert len(requests) == len(set(requests)) <= most
+        assert len(set(published.web.connections[before : before + len(requests)])) == 1
+        assert (requests[0], sum("/lists/" in line for line in requests)) == (
             "200 static/head",
             2 * (name == "old"),
         )
@@ -102,7 +102,7 @@ def test_who_has_the_newest_asks_for_the_head_alone(published: Published, tmp_pa
     published.fetch(tmp_path / "copy")
     before = len(published.web.requests)
     published.fetch(tmp_path / "copy")
-    assert published.asked(before) == ["200 static/head"]
+    assert published.requests_after(before) == ["200 static/head"]
 
 
 def test_a_commit_that_no_step_leads_from(published: Published, tmp_path: Path) -> None:
@@ -137,18 +137,18 @@ def test_a_step_of_no_use_is_made_up_for(published: Published, tmp_path: Path, w
 
 
 def refused(published: Published, folder: Path) -> HuaiError:
-    """Nothing is recorded of it, and no half of a pack stays."""
-    with pytest.raises(HuaiError) as found:
+    """Return the error of a fetch that records nothing, and leaves no half of a pack."""
+    with pytest.raises(HuaiError) as error:
         Repository(folder).fetch(published.url)
     assert not list(folder.rglob("tmp_*"))
     assert Repository(folder).fetched is None
-    return found.value
+    return error.value
 
 
 def test_files_that_are_not_what_they_should_be(published: Published, tmp_path: Path) -> None:
     publisher = published.publisher
-    (whole,) = publisher.head.steps
-    head, path = publisher.head, publisher.files / "static" / whole.file.pack
+    (step,) = publisher.head.steps
+    head, path = publisher.head, publisher.files / "static" / step.file.pack
     good = path.read_bytes()
     for bad in (good[:-1], good + b"x", good[:-1] + b"x", b"", os.urandom(len(good))):
         path.write_bytes(bad)
@@ -181,7 +181,7 @@ def test_a_chain_without_an_end_is_not_followed(published: Published, tmp_path: 
     published.rewrite(Static(commits, steps))
     before = len(published.web.requests)
     assert "no way leads" in refused(published, tmp_path / "copy").message
-    assert len(published.asked(before)) <= 2
+    assert len(published.requests_after(before)) <= 2
 
 
 @pytest.mark.parametrize("text", [b"", b"<html>", bytes(300_000)])
@@ -201,9 +201,9 @@ def test_what_is_no_head(published: Published, tmp_path: Path, text: bytes) -> N
     ],
 )
 def test_a_malformed_head_is_named(
-    published: Published, tmp_path: Path, text: bytes, words: str, *, known: bool
+    published: Published, tmp_path: Path, text: bytes, words: str, *, synced: bool
 ) -> None:
-    if known:
+    if synced:
         published.fetch(tmp_path / "copy")
     (published.publisher.files / "static/head").write_bytes(text)
     with pytest.raises(FormatError, match=words):
@@ -211,7 +211,7 @@ def test_a_malformed_head_is_named(
 
 
 def test_a_run_that_was_cut_goes_on_from_there(published: Published, tmp_path: Path) -> None:
-    """What came whole is not asked for again."""
+    """Complete packs are not fetched again."""
     publisher, copy = published.publisher, tmp_path / "copy"
     published.fetch(copy)
     for number in range(3):
@@ -219,15 +219,15 @@ def test_a_run_that_was_cut_goes_on_from_there(published: Published, tmp_path: P
         publisher.publish()
     last = publisher.files / "static" / publisher.steps(3)[-1].file.pack
     away = last.rename(tmp_path / "away")
-    whole = next(step for step in publisher.head.steps if step.old == NOTHING)
-    pack = publisher.files / "static" / whole.file.pack
+    full_step = next(step for step in publisher.head.steps if step.old == NOTHING)
+    pack = publisher.files / "static" / full_step.file.pack
     pack.rename(tmp_path / "whole")
     with pytest.raises(UpstreamError):
         Repository(copy).fetch(published.url)
     away.rename(last)
     before = len(published.web.requests)
     assert published.fetch(copy) == publisher.upstream.head.commit
-    assert published.asked(before) == ["200 static/head", f"200 static/packs/{last.name}"]
+    assert published.requests_after(before) == ["200 static/head", f"200 static/packs/{last.name}"]
 
 
 def test_a_block_index_comes_from_there(published: Published, tmp_path: Path) -> None:
@@ -247,9 +247,9 @@ def test_a_block_index_comes_from_there(published: Published, tmp_path: Path) ->
 
 @pytest.fixture
 def www(tmp_path: Path) -> Path:
-    made = tmp_path / "www"
-    made.mkdir()
-    return made
+    folder = tmp_path / "www"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture
@@ -259,7 +259,7 @@ def web(www: Path) -> Iterator[Nginx]:
 
 
 def test_nothing_new_is_one_request_without_a_body(place: Site, www: Path, web: Nginx) -> None:
-    """Of several modules in one folder."""
+    """Several modules share one folder."""
     for _ in range(2):
         up = place.upstream()
         up.many(b"d", 40)
@@ -270,8 +270,8 @@ def test_nothing_new_is_one_request_without_a_body(place: Site, www: Path, web: 
         assert_equal(up, down)
         before = len(web.requests)
         assert down.sync().code == 0
-        (asked,) = web.requests[before:]
-        assert [asked.split()[1], *asked.split()[-2:]] == [
+        (request,) = web.requests[before:]
+        assert [request.split()[1], *request.split()[-2:]] == [
             "304",
             "0",
             f"/git/{up.name}.git/static/head",
@@ -320,7 +320,7 @@ def test_an_old_head_is_refused(place: Site, www: Path, web: Nginx) -> None:
 
 
 def test_signed_commits(place: Site, www: Path, web: Nginx, tmp_path: Path) -> None:
-    """Whoever can write the files cannot make a downstream believe them."""
+    """Write access to the files is not enough to make a downstream believe them."""
     up = place.upstream()
     signed = SignedUpstream(up, tmp_path / "keys")
     signed.commit(b"1")

@@ -13,7 +13,7 @@ from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.rsyncd import CHROOTS, IS_ROOT, rsync_daemon
 from tests.support.staged import ready
-from tests.support.transfers import BY_RSYNC, Downstream, described, put
+from tests.support.transfers import BY_RSYNC, Downstream, described, write_file
 
 T0 = 1_600_000_000_123_456_789
 ODD_NAMES = [
@@ -41,7 +41,9 @@ ODD_NAMES = [
 @pytest.mark.parametrize("chroot", CHROOTS)
 def test_every_name_and_time_arrives(upstream: Path, down: Downstream, chroot: str) -> None:
     times = [T0, 0, -1_500_000_000, 5_000_000_000 * 10**9 + 1]
-    files = [put(upstream, name, name, mtime=times[i % 4]) for i, name in enumerate(ODD_NAMES)]
+    files = [
+        write_file(upstream, name, name, mtime=times[i % 4]) for i, name in enumerate(ODD_NAMES)
+    ]
     with rsync_daemon({"m": upstream}, use_chroot=chroot) as url:
         outcome = down.fetch(files, f"{url}/m")
     assert outcome.arrived == files
@@ -61,7 +63,7 @@ def test_what_came_is_written_to_disk_while_more_comes(
         begun.append((files, size))
 
     monkeypatch.setattr(Staging, "begin_to_write", begin)
-    files = [put(upstream, b"%d" % number, b"four") for number in range(5)]
+    files = [write_file(upstream, b"%d" % number, b"four") for number in range(5)]
     outcome = down.fetch(files, url, TransferOptions(streams=1, batch_files=1))
     assert outcome.complete
     assert set(begun) == {(1, 4)}
@@ -70,7 +72,7 @@ def test_what_came_is_written_to_disk_while_more_comes(
 
 @pytest.mark.parametrize("chroot", CHROOTS)
 def test_a_tree_may_lie_below_the_module(upstream: Path, down: Downstream, chroot: str) -> None:
-    files = [put(upstream, b"pub/linux/" + name, name) for name in (b"a", b"d/b", b"-c")]
+    files = [write_file(upstream, b"pub/linux/" + name, name) for name in (b"a", b"d/b", b"-c")]
     asked_files = [file._replace(path=rel_path(file.path[10:])) for file in files]
     with rsync_daemon({"m": upstream}, use_chroot=chroot) as url:
         outcome = down.fetch(asked_files, f"{url}/m/pub/linux")
@@ -79,7 +81,7 @@ def test_a_tree_may_lie_below_the_module(upstream: Path, down: Downstream, chroo
 
 
 def test_what_is_ready_is_not_asked_for_again(upstream: Path, down: Downstream, url: str) -> None:
-    first, second = put(upstream, b"a", b"1"), put(upstream, b"b", b"2")
+    first, second = write_file(upstream, b"a", b"1"), write_file(upstream, b"b", b"2")
     down.fetch([first], url)
     down.fetch([first, second], url)
     assert down.listener.totals == [(1, 1), (1, 1)]
@@ -89,7 +91,7 @@ def test_what_is_ready_is_not_asked_for_again(upstream: Path, down: Downstream, 
 
 
 def test_many_batches_over_several_streams(upstream: Path, down: Downstream, url: str) -> None:
-    files = [put(upstream, b"%d/%d" % (i % 7, i), b"x" * i) for i in range(200)]
+    files = [write_file(upstream, b"%d/%d" % (i % 7, i), b"x" * i) for i in range(200)]
     options = TransferOptions(streams=3, batch_files=9, retries=0)
     outcome = down.fetch(files, url, options)
     assert outcome.arrived == files
@@ -107,7 +109,7 @@ def test_a_path_that_is_too_long_for_rsync_is_named(
     upstream: Path, down: Downstream, levels: int, url: str
 ) -> None:
     deep = File(rel_path(b"d/" * levels + b"file"), 1, T0)
-    good = put(upstream, b"good", b"1")
+    good = write_file(upstream, b"good", b"1")
     outcome = down.fetch([good, deep], url)
     assert outcome.arrived == [good]
     refused = [Refused(deep, "too long: rsync transfers no path of 1,024 directories")]
@@ -119,9 +121,9 @@ def test_a_small_change_in_a_big_file_costs_little(
     upstream: Path, down: Downstream, url: str
 ) -> None:
     content = bytearray(os.urandom(20_000_000))
-    put(down.dest, b"sub/big", bytes(content))
+    write_file(down.dest, b"sub/big", bytes(content))
     content[7_000_000:7_000_010] = b"0123456789"
-    file = put(upstream, b"sub/big", bytes(content), mtime=T0)
+    file = write_file(upstream, b"sub/big", bytes(content), mtime=T0)
     outcome = down.fetch([file], url)
     assert outcome.arrived == [file]
     assert outcome.bytes_received < 200_000
@@ -134,8 +136,8 @@ def test_the_present_file_may_lie_behind_a_symlink_above_dest(
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     down = Downstream(tmp_path / "link" / "dest")
-    put(down.dest, b"big", content)
-    file = put(upstream, b"big", content + b"more", mtime=T0)
+    write_file(down.dest, b"big", content)
+    file = write_file(upstream, b"big", content + b"more", mtime=T0)
     outcome = down.fetch([file], url)
     assert outcome.bytes_received < 100_000
 
@@ -143,8 +145,8 @@ def test_the_present_file_may_lie_behind_a_symlink_above_dest(
 def test_a_change_within_the_same_second_and_size_is_seen(
     upstream: Path, down: Downstream, url: str
 ) -> None:
-    put(down.dest, b"a", b"old", mtime=T0)
-    file = put(upstream, b"a", b"new", mtime=T0 + 1)
+    write_file(down.dest, b"a", b"old", mtime=T0)
+    file = write_file(upstream, b"a", b"new", mtime=T0 + 1)
     assert down.fetch([file], url).arrived == [file]
 
 
@@ -165,13 +167,13 @@ def test_holes_stay_holes(upstream: Path, down: Downstream, url: str) -> None:
 def test_staged_files_are_ours_alone_whatever_their_mode(
     upstream: Path, down: Downstream, url: str
 ) -> None:
-    put(upstream, b"setuid", b"1")
+    write_file(upstream, b"setuid", b"1")
     (upstream / "setuid").chmod(0o6777)
-    put(upstream, b"shut/none", b"2")
+    write_file(upstream, b"shut/none", b"2")
     # The daemon of an ordinary user has to read it.
     (upstream / "shut/none").chmod(0 if IS_ROOT else 0o400)
     (upstream / "shut").chmod(0o500)
-    put(down.dest, b"setuid", b"0")
+    write_file(down.dest, b"setuid", b"0")
     (down.dest / "setuid").chmod(0o4755)
     files = [described(upstream, b"setuid"), described(upstream, b"shut/none")]
     assert down.fetch(files, url).complete
@@ -188,11 +190,11 @@ def test_vanished_and_changed_files_are_told_apart(
     upstream: Path, down: Downstream, url: str
 ) -> None:
     names = b"stays vanishes grows touched rewritten d/link d/dir gone/x".split()
-    files = {name: put(upstream, name, name, mtime=T0) for name in names}
+    files = {name: write_file(upstream, name, name, mtime=T0) for name in names}
     (upstream / "vanishes").unlink()
-    put(upstream, b"grows", b"more than before", mtime=T0)
+    write_file(upstream, b"grows", b"more than before", mtime=T0)
     os.utime(upstream / "touched", ns=(T0, T0 + 1))
-    put(upstream, b"rewritten", b"REWRITTEN", mtime=T0)
+    write_file(upstream, b"rewritten", b"REWRITTEN", mtime=T0)
     (upstream / "d/link").unlink()
     (upstream / "d/link").symlink_to("../stays")
     (upstream / "d/dir").unlink()
@@ -216,7 +218,7 @@ def test_a_symlink_in_a_directorys_place_leads_nowhere(
     upstream: Path, down: Downstream, tmp_path: Path, chroot: str
 ) -> None:
     outside = tmp_path / "outside"
-    files = [put(outside, b"target", b"theirs"), put(outside, b"unasked", b"theirs")]
+    files = [write_file(outside, b"target", b"theirs"), write_file(outside, b"unasked", b"theirs")]
     (upstream / "sub").symlink_to(outside)
     target = File(rel_path(b"sub/target"), 4, T0, digest=bytes(32))
     with rsync_daemon({"m": upstream}, use_chroot=chroot) as url:
@@ -229,7 +231,7 @@ def test_a_symlink_in_a_directorys_place_leads_nowhere(
 def test_a_wrong_digest_is_never_accepted_and_a_right_one_is_next_time(
     upstream: Path, down: Downstream, url: str
 ) -> None:
-    file = put(upstream, b"big", os.urandom(2_000_000))
+    file = write_file(upstream, b"big", os.urandom(2_000_000))
     wrong = file._replace(digest=bytes(32))
     assert down.fetch([wrong], url).mismatched == [wrong]
     assert down.fetch([wrong], url).mismatched == [wrong]
@@ -239,7 +241,7 @@ def test_a_wrong_digest_is_never_accepted_and_a_right_one_is_next_time(
 
 
 def test_no_digest_is_needed(upstream: Path, down: Downstream, url: str) -> None:
-    put(upstream, b"a", b"content")
+    write_file(upstream, b"a", b"content")
     file = described(upstream, b"a", digest=False)
     assert down.fetch([file], url).arrived == [file]
 
@@ -249,7 +251,7 @@ def test_no_digest_is_needed(upstream: Path, down: Downstream, url: str) -> None
 
 def test_a_local_path_is_an_upstream(upstream: Path, down: Downstream) -> None:
     """By rsync: what only rsync can do was asked for."""
-    files = [put(upstream, name, name) for name in ODD_NAMES]
+    files = [write_file(upstream, name, name) for name in ODD_NAMES]
     absent = File(rel_path(b"absent"), 1, T0)
     options = TransferOptions(extra=BY_RSYNC)
     outcome = down.fetch([*files, absent], str(upstream), options)
@@ -261,7 +263,7 @@ def test_a_remote_shell_is_an_upstream(upstream: Path, down: Downstream, tmp_pat
     shell = tmp_path / "ssh"
     shell.write_text('#!/bin/sh\n[ "$1" = mirror.example ] || exit 255\nshift\nexec "$@"\n')
     shell.chmod(0o755)
-    files = [put(upstream, name, name) for name in ODD_NAMES]
+    files = [write_file(upstream, name, name) for name in ODD_NAMES]
     options = TransferOptions(extra=("-e", str(shell)), retries=0)
     outcome = down.fetch(files, f"mirror.example:{upstream}", options)
     assert outcome.arrived == files
@@ -271,9 +273,9 @@ def test_the_next_url_is_tried_for_what_the_first_has_not(
     upstream: Path, down: Downstream, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"
-    first, second = put(upstream, b"first", b"1"), put(other, b"second", b"2")
-    stale = put(other, b"stale", b"new", mtime=T0)
-    put(upstream, b"stale", b"old", mtime=T0)
+    first, second = write_file(upstream, b"first", b"1"), write_file(other, b"second", b"2")
+    stale = write_file(other, b"stale", b"new", mtime=T0)
+    write_file(upstream, b"stale", b"old", mtime=T0)
     neither = File(rel_path(b"neither"), 1, T0)
     with rsync_daemon({"m": upstream, "other": other}) as url:
         urls = ["rsync://127.0.0.1:1/m", f"{url}/unknown", f"{url}/m", f"{url}/other"]
@@ -297,7 +299,7 @@ def test_only_an_rsync_that_trusts_its_sender_gets_many_names(
     wrapper = recording_rsync(
         tmp_path, f'[ "$1" != --version ] || {{ echo "rsync  version {version}"; exit; }}'
     )
-    files = [put(upstream, b"%d" % i, b"") for i in range(2001)]
+    files = [write_file(upstream, b"%d" % i, b"") for i in range(2001)]
     options = TransferOptions(program=wrapper, extra=BY_RSYNC)
     assert down.fetch(files, str(upstream), options).arrived == files
     lines = (tmp_path / "calls").read_text().splitlines()
@@ -308,7 +310,7 @@ def test_only_an_rsync_that_trusts_its_sender_gets_many_names(
 def test_bandwidth_is_shared_by_the_streams_that_there_are(
     upstream: Path, down: Downstream, tmp_path: Path
 ) -> None:
-    files = [put(upstream, b"%d" % i, b"") for i in range(4)]
+    files = [write_file(upstream, b"%d" % i, b"") for i in range(4)]
     limits = TransferOptions(streams=2, batch_files=1, bwlimit=900)
     options = replace(limits, program=recording_rsync(tmp_path), extra=BY_RSYNC)
     down.fetch(files, str(upstream), options)

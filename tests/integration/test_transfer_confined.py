@@ -22,7 +22,7 @@ from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.processes import run_program
 from tests.support.rsyncd import rsync_daemon
-from tests.support.transfers import TEST_OPTIONS, Downstream, described, put
+from tests.support.transfers import TEST_OPTIONS, Downstream, described, write_file
 
 SECONDS = 30
 SIZE = 3_000_000
@@ -129,7 +129,7 @@ def test_files_that_options_name_may_be_used(
     log.parent.mkdir()
     secret.write_text("word\n")
     secret.chmod(0o600)
-    files = [put(upstream, b"a", b"1")]
+    files = [write_file(upstream, b"a", b"1")]
     extra = (f"--password-file={secret}", f"--log-file={log}")
     outcome = down.fetch(files, url, replace(TEST_OPTIONS, extra=extra))
     assert outcome.arrived == files
@@ -141,7 +141,7 @@ def test_what_lies_behind_a_symlink_of_the_tree_is_no_basis(
 ) -> None:
     """A symlink to a folder outside stands where a directory is to come."""
     content = os.urandom(SIZE)
-    file = put(upstream, b"d/shadow", content)
+    file = write_file(upstream, b"d/shadow", content)
     outside = short_path / "outside"
     outside.mkdir()
     (outside / "shadow").write_bytes(content)
@@ -153,7 +153,7 @@ def test_what_lies_behind_a_symlink_of_the_tree_is_no_basis(
 
 def test_what_lies_in_the_tree_is_a_basis(upstream: Path, down: Downstream, url: str) -> None:
     content = os.urandom(SIZE)
-    file = put(upstream, b"d/f", content + b"more")
+    file = write_file(upstream, b"d/f", content + b"more")
     (down.dest / "d").mkdir()
     (down.dest / "d/f").write_bytes(content)
     outcome = down.fetch([file], url)
@@ -164,10 +164,10 @@ def test_what_lies_in_the_tree_is_a_basis(upstream: Path, down: Downstream, url:
 def test_a_file_that_is_far_larger_than_announced_is_not_fetched(
     upstream: Path, down: Downstream, url: str
 ) -> None:
-    put(upstream, b"odd\n\xff\\#name", bytes(40 << 20))
+    write_file(upstream, b"odd\n\xff\\#name", bytes(40 << 20))
     real = described(upstream, b"odd\n\xff\\#name")
     announced = File(real.path, 5, real.mtime, digest=bytes(31) + b"1")
-    small = put(upstream, b"small", b"1")
+    small = write_file(upstream, b"small", b"1")
     outcome = down.fetch([announced, small], url)
     assert outcome.mismatched == [announced]
     assert outcome.arrived == [small]
@@ -207,5 +207,5 @@ def test_a_name_that_rsync_spells_in_octal_is_known_again(
     upstream: Path, down: Downstream, url: str
 ) -> None:
     files = [File(rel_path(b"n/\xfc\tb"), 1, 5, digest=bytes(31) + b"1")]
-    put(upstream, b"n/\xfc\tb", bytes(3 << 20))
+    write_file(upstream, b"n/\xfc\tb", bytes(3 << 20))
     assert down.fetch(files, url).mismatched == files

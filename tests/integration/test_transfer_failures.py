@@ -26,7 +26,7 @@ from tests.support.listening import listening
 from tests.support.mounting import needs_mounts
 from tests.support.processes import run_program
 from tests.support.rsyncd import rsync_daemon
-from tests.support.transfers import BY_RSYNC, TEST_OPTIONS, Downstream, Recorder, put
+from tests.support.transfers import BY_RSYNC, TEST_OPTIONS, Downstream, Recorder, write_file
 
 T0 = 1_600_000_000_123_456_789
 
@@ -48,13 +48,13 @@ def test_nobody_listens(upstream: Path, down: Downstream, scheme: str) -> None:
     """Two tries, and what is said of them is the error."""
     dead, options = f"{scheme}://127.0.0.1:1/m", replace(TEST_OPTIONS, retries=100)
     with pytest.raises(ConnectionBrokenError, match=r"127\.0\.0\.1") as caught:
-        down.fetch([put(upstream, b"a", b"1")], dead, options)
+        down.fetch([write_file(upstream, b"a", b"1")], dead, options)
     assert caught.value.exit_code == ExitCode.NETWORK
     assert "is running" in caught.value.hint
     assert down.listener.retries == []
     assert down.listener.ends == 1
     with pytest.raises(ConnectionBrokenError):
-        down.fetch([put(upstream, b"a", b"1")], [dead, "rsync://127.0.0.1:2/m"], options)
+        down.fetch([write_file(upstream, b"a", b"1")], [dead, "rsync://127.0.0.1:2/m"], options)
     assert len(down.listener.retries) == 2, "a line for each"
 
 
@@ -76,7 +76,7 @@ def test_a_daemon_that_has_answered_is_asked_as_often_as_ever(
     """Only what is down from the beginning is given up sooner: a daemon may start again."""
     options = replace(TEST_OPTIONS, retries=4, streams=1, batch_files=1)
     # Some runs of rsync may be ahead of the first file's verdict, but not that many.
-    files = [put(upstream, b"%d" % number, b"1") for number in range(30)]
+    files = [write_file(upstream, b"%d" % number, b"1") for number in range(30)]
     with ExitStack() as stack:
         url = stack.enter_context(rsync_daemon({"m": upstream}))
         down.listener = _Stopping(stack.close)
@@ -87,18 +87,18 @@ def test_a_daemon_that_has_answered_is_asked_as_often_as_ever(
 
 def test_an_unknown_module_is_not_asked_for_twice(upstream: Path, down: Downstream) -> None:
     with rsync_daemon({"m": upstream}) as url, pytest.raises(UpstreamRefusedError) as caught:
-        down.fetch([put(upstream, b"a", b"1")], f"{url}/other")
+        down.fetch([write_file(upstream, b"a", b"1")], f"{url}/other")
     assert "Unknown module 'other'" in caught.value.message
     assert down.listener.retries == []
     with pytest.raises(UpstreamRefusedError, match="no content URL"):
-        down.fetch([put(upstream, b"a", b"1")], [])
+        down.fetch([write_file(upstream, b"a", b"1")], [])
 
 
 def test_below_a_missing_folder_of_a_module_each_file_is_missing(
     upstream: Path, down: Downstream, url: str
 ) -> None:
     """A folder of this machine that is missing is refused instead."""
-    file = put(upstream, b"a", b"1")
+    file = write_file(upstream, b"a", b"1")
     assert down.fetch([file], f"{url}/absent").missing == [file]
     assert down.fetch([file], [f"{url}/absent", url]).arrived == [file]
     down = Downstream(down.dest.with_name("other"))
@@ -113,7 +113,7 @@ def test_below_a_missing_folder_of_a_module_each_file_is_missing(
 def test_options_that_a_daemon_refuses_are_left_out(
     upstream: Path, down: Downstream, refused: tuple[str, ...]
 ) -> None:
-    small, large = put(upstream, b"a", b"1"), put(upstream, b"b", os.urandom(500_000))
+    small, large = write_file(upstream, b"a", b"1"), write_file(upstream, b"b", os.urandom(500_000))
     # 3.1 does not tell what was refused, and needs a retry for each option.
     options = replace(TEST_OPTIONS, retries=2, streams=2, batch_bytes=500_000, hosts=Hosts())
     names = " ".join(option.removeprefix("--") for option in refused)
@@ -121,12 +121,12 @@ def test_options_that_a_daemon_refuses_are_left_out(
         assert down.fetch([small, large], f"{url}/m", options).arrived == [small, large]
         assert options.hosts.refused_options(url) >= {*refused}
         again = replace(options, retries=0)
-        later = put(upstream, b"c", b"2")
+        later = write_file(upstream, b"c", b"2")
         assert down.fetch([later], f"{url}/m", again).arrived == [later]
 
 
 def test_an_option_that_cannot_be_left_out_is_named(upstream: Path, down: Downstream) -> None:
-    file, options = put(upstream, b"a", b"1"), replace(TEST_OPTIONS, retries=0)
+    file, options = write_file(upstream, b"a", b"1"), replace(TEST_OPTIONS, retries=0)
     # 3.1 loses the daemon's words when the connection is reset; it is a failure all the same.
     refused = pytest.raises(TransferError, match=r"refuse --files-from|reset by peer")
     with rsync_daemon({"m": upstream}, refuse_options="files-from") as url, refused:
@@ -137,12 +137,12 @@ def test_an_option_that_cannot_be_left_out_is_named(upstream: Path, down: Downst
 def test_a_silent_server_is_given_up(upstream: Path, down: Downstream, greeting: bytes) -> None:
     options = TransferOptions(timeout=1, contimeout=1, retries=0)
     with _listening(greeting) as url, pytest.raises(UpstreamSilentError) as caught:
-        down.fetch([put(upstream, b"a", b"1")], url, options)
+        down.fetch([write_file(upstream, b"a", b"1")], url, options)
     assert caught.value.exit_code == ExitCode.TIMEOUT
 
 
 def test_a_server_that_speaks_something_else(upstream: Path, down: Downstream) -> None:
-    file, options = put(upstream, b"a", b"1"), TransferOptions(timeout=2, retries=0)
+    file, options = write_file(upstream, b"a", b"1"), TransferOptions(timeout=2, retries=0)
     hello = b"HTTP/1.0 400 Bad Request\r\n\r\n" * 10
     with _listening(hello) as url, pytest.raises(TransferError) as caught:
         down.fetch([file], url, options)
@@ -150,7 +150,7 @@ def test_a_server_that_speaks_something_else(upstream: Path, down: Downstream) -
 
 
 def test_one_connection_serves_two_streams(upstream: Path, down: Downstream) -> None:
-    files = [put(upstream, b"%d" % i, os.urandom(400_000)) for i in range(12)]
+    files = [write_file(upstream, b"%d" % i, os.urandom(400_000)) for i in range(12)]
     options = replace(TEST_OPTIONS, streams=2, batch_files=2, retries=0, bwlimit=16_000)
     with rsync_daemon({"m": upstream}, max_connections="1") as url:
         outcome = down.fetch(files, f"{url}/m", options)
@@ -163,7 +163,7 @@ def test_a_server_that_stays_full_is_given_up(upstream: Path, down: Downstream) 
     options = replace(TEST_OPTIONS, patience=0.2)
     full = b"@RSYNCD: 31.0\n@ERROR: max connections (25) reached -- try again later\n"
     with _listening(full) as url, pytest.raises(UpstreamFullError) as caught:
-        down.fetch([put(upstream, b"a", b"1")], url, options)
+        down.fetch([write_file(upstream, b"a", b"1")], url, options)
     assert down.listener.waits
     assert caught.value.hint
 
@@ -171,7 +171,7 @@ def test_a_server_that_stays_full_is_given_up(upstream: Path, down: Downstream) 
 def test_rsync_is_missing(upstream: Path, down: Downstream) -> None:
     options = TransferOptions(program="rsync-that-is-not-installed", extra=BY_RSYNC)
     with pytest.raises(RsyncRequirementError) as caught:
-        down.fetch([put(upstream, b"a", b"1")], str(upstream), options)
+        down.fetch([write_file(upstream, b"a", b"1")], str(upstream), options)
     assert caught.value.exit_code == ExitCode.REQUIREMENT
 
 
@@ -195,7 +195,7 @@ def test_old_rsyncs_are_refused(
         f'#!/bin/sh\n[ "$1" = --version ] && {{ echo "{version}"; exit 0; }}\nexec rsync "$@"\n'
     )
     program.chmod(0o755)
-    file = put(upstream, b"a", b"1")
+    file = write_file(upstream, b"a", b"1")
     options = TransferOptions(program=str(program), extra=BY_RSYNC)
     if accepted:
         assert down.fetch([file], str(upstream), options).complete
@@ -219,7 +219,7 @@ def _small_disk(place: Path) -> Iterator[None]:
 def test_a_full_disk_ends_it_at_once_and_room_finishes_it(
     upstream: Path, tmp_path: Path, extra: tuple[str, ...]
 ) -> None:
-    files = [put(upstream, b"%d" % i, os.urandom(500_000)) for i in range(6)]
+    files = [write_file(upstream, b"%d" % i, os.urandom(500_000)) for i in range(6)]
     one = replace(TEST_OPTIONS, streams=1, batch_files=1, extra=extra)
     options = replace(one, retries=5, backoff=60)
     with _small_disk(tmp_path / "dest"):
@@ -237,7 +237,7 @@ def test_a_full_disk_ends_it_at_once_and_room_finishes_it(
 
 @needs_mounts
 def test_a_destination_that_cannot_be_written(upstream: Path, tmp_path: Path) -> None:
-    file = put(upstream, b"a", b"1")
+    file = write_file(upstream, b"a", b"1")
     with _small_disk(tmp_path / "dest"):
         down = Downstream(tmp_path / "dest")
         down.fetch([], str(upstream))

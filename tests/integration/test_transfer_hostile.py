@@ -19,7 +19,7 @@ from huai_client.staging import Staging
 from huai_schema.entries import File
 from tests.support.listening import listening
 from tests.support.rsyncd import rsync_daemon
-from tests.support.transfers import TEST_OPTIONS, Downstream, put
+from tests.support.transfers import TEST_OPTIONS, Downstream, write_file
 
 _SECONDS = 30
 CONTENT = b"what the metadata say"
@@ -103,8 +103,8 @@ def test_what_is_no_file_is_not_staged(
 ) -> None:
     outside = short_path / "outside"
     outside.mkdir()
-    file, other = put(upstream, b"d/one", CONTENT), put(upstream, b"e/two", b"2")
-    twin = put(outside, b"one", CONTENT, mtime=file.mtime)
+    file, other = write_file(upstream, b"d/one", CONTENT), write_file(upstream, b"e/two", b"2")
+    twin = write_file(outside, b"one", CONTENT, mtime=file.mtime)
     assert twin.digest == file.digest
     (upstream / "d/one").unlink()
     plant(upstream / "d/one", outside)
@@ -115,15 +115,15 @@ def test_what_is_no_file_is_not_staged(
         assert only_staged(down, [other])
         assert [path.name for path in outside.iterdir()] == ["one"]
         remove(upstream)
-        put(upstream, b"d/one", CONTENT, mtime=file.mtime)
+        write_file(upstream, b"d/one", CONTENT, mtime=file.mtime)
         assert down.fetch([file, other], f"{url}/m", WHATEVER).arrived == [file, other]
     assert (outside / "one").stat().st_mtime_ns == file.mtime
 
 
 def test_another_file_is_not_staged(upstream: Path, down: Downstream) -> None:
-    file, other = put(upstream, b"d/wanted", CONTENT), put(upstream, b"e/two", b"2")
-    put(upstream, b"d/unasked", b"another content")
-    put(upstream, b"d/wantee", CONTENT)
+    file, other = write_file(upstream, b"d/wanted", CONTENT), write_file(upstream, b"e/two", b"2")
+    write_file(upstream, b"d/unasked", b"another content")
+    write_file(upstream, b"d/wantee", CONTENT)
 
     def change(request: bytes) -> bytes:
         return request.replace(b"d/wanted\0", b"d/wantee\0")
@@ -136,8 +136,8 @@ def test_another_file_is_not_staged(upstream: Path, down: Downstream) -> None:
 
 
 def test_a_directory_brings_nothing_more_with_it(upstream: Path, down: Downstream) -> None:
-    file = put(upstream, b"d/wanted", CONTENT)
-    more = put(upstream, b"more/and", os.urandom(SIZE))
+    file = write_file(upstream, b"d/wanted", CONTENT)
+    more = write_file(upstream, b"more/and", os.urandom(SIZE))
 
     def change(request: bytes) -> bytes:
         return request.replace(b"d/wanted\0", b".///more\0")
@@ -153,14 +153,17 @@ def test_a_directory_brings_nothing_more_with_it(upstream: Path, down: Downstrea
 
 
 def test_what_was_verified_is_not_replaced_by_a_later_run(upstream: Path, down: Downstream) -> None:
-    first, second = put(upstream, b"d/first", CONTENT), put(upstream, b"d/other", CONTENT)
+    first, second = (
+        write_file(upstream, b"d/first", CONTENT),
+        write_file(upstream, b"d/other", CONTENT),
+    )
     changed: list[bytes] = []
 
     def change(request: bytes) -> bytes:
         if (
             b"d/other\0" in request
         ):  # the second run brings the name of the first, and other content
-            put(upstream, b"d/first", CONTENT[::-1], mtime=first.mtime)
+            write_file(upstream, b"d/first", CONTENT[::-1], mtime=first.mtime)
             changed.append(request)
         return request.replace(b"d/other\0", b"d/first\0")
 

@@ -16,7 +16,7 @@ from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.reflinks import is_shared, shares_blocks
 from tests.support.scanners import OPENAT2, without_call
-from tests.support.transfers import Downstream, Recorder, described, put, put_many
+from tests.support.transfers import Downstream, Recorder, described, put_many, write_file
 from tests.support.unprivileged import run_unprivileged
 
 T0 = 1_600_000_000_123_456_789
@@ -37,8 +37,10 @@ ODD_NAMES = [
 
 def test_every_name_and_time_arrives(upstream: Path, down: Downstream) -> None:
     times = [T0, 0, -1_500_000_000, 5_000_000_000 * 10**9 + 1]
-    files = [put(upstream, name, name, mtime=times[i % 4]) for i, name in enumerate(ODD_NAMES)]
-    files.append(put(upstream, b"empty", b"", mtime=T0))
+    files = [
+        write_file(upstream, name, name, mtime=times[i % 4]) for i, name in enumerate(ODD_NAMES)
+    ]
+    files.append(write_file(upstream, b"empty", b"", mtime=T0))
     outcome = down.fetch(files, str(upstream), NONE)
     assert outcome.complete
     assert outcome.arrived == files
@@ -54,7 +56,9 @@ def test_copies_get_owner_and_mode_with_their_content(upstream: Path, down: Down
     down.finish = (lambda _: uid, lambda _: group)
     modes = [0o644, 0o777, 0o400, 0o4755, 0o200, DefaultMode(0o644)]
     files = [
-        put(upstream, b"%d-%d" % (number, len(content)), content, mtime=T0)._replace(mode=mode)
+        write_file(upstream, b"%d-%d" % (number, len(content)), content, mtime=T0)._replace(
+            mode=mode
+        )
         for number, mode in enumerate(modes)
         for content in (b"", b"content")
     ]
@@ -64,10 +68,10 @@ def test_copies_get_owner_and_mode_with_their_content(upstream: Path, down: Down
     ]
     assert down.finished == {*finished}
     for file in finished:
-        found = (down.root / "incoming" / "1" / os.fsdecode(file.path)).stat()
-        assert (found.st_uid, found.st_gid) == (uid, group)
-        assert stat.S_IMODE(found.st_mode) == file.mode
-        assert found.st_mtime_ns == T0
+        status = (down.root / "incoming" / "1" / os.fsdecode(file.path)).stat()
+        assert (status.st_uid, status.st_gid) == (uid, group)
+        assert stat.S_IMODE(status.st_mode) == file.mode
+        assert status.st_mtime_ns == T0
 
 
 def test_without_owners_and_modes_to_set_nothing_is_finished(
@@ -78,7 +82,7 @@ def test_without_owners_and_modes_to_set_nothing_is_finished(
 
 
 def test_many_files_by_several_streams(upstream: Path, down: Downstream) -> None:
-    files = [put(upstream, b"%d/%d" % (i % 7, i), os.urandom(i)) for i in range(300)]
+    files = [write_file(upstream, b"%d/%d" % (i % 7, i), os.urandom(i)) for i in range(300)]
     options = replace(NONE, streams=3, batch_files=9)
     assert down.fetch(files, str(upstream), options).arrived == files
 
@@ -86,16 +90,16 @@ def test_many_files_by_several_streams(upstream: Path, down: Downstream) -> None
 @pytest.mark.parametrize("digest", [True, False])
 def test_what_is_something_else(upstream: Path, down: Downstream, *, digest: bool) -> None:
     for name in (b"good", b"longer", b"later", b"folder", b"symlink", b"fifo", b"below/file"):
-        put(upstream, name, b"content", mtime=T0)
+        write_file(upstream, name, b"content", mtime=T0)
     names = sorted(path for path in upstream.rglob("*") if path.is_file())
     files = {
         path.name: described(upstream, os.fsencode(path.relative_to(upstream)), digest=digest)
         for path in names
     }
-    put(upstream, b"longer", b"content and more", mtime=T0)
+    write_file(upstream, b"longer", b"content and more", mtime=T0)
     os.utime(upstream / "later", ns=(T0, T0 + 1))
-    for gone in ("folder", "symlink", "fifo"):
-        (upstream / gone).unlink()
+    for lost in ("folder", "symlink", "fifo"):
+        (upstream / lost).unlink()
     (upstream / "folder").mkdir()
     (upstream / "symlink").symlink_to("good")
     os.mkfifo(upstream / "fifo")
@@ -111,33 +115,33 @@ def test_what_is_something_else(upstream: Path, down: Downstream, *, digest: boo
 
 
 def test_other_content_under_the_same_size_and_time(upstream: Path, down: Downstream) -> None:
-    file = put(upstream, b"a/b", b"content", mtime=T0)
-    put(upstream, b"a/b", b"CONTENT", mtime=T0)
+    file = write_file(upstream, b"a/b", b"content", mtime=T0)
+    write_file(upstream, b"a/b", b"CONTENT", mtime=T0)
     assert down.fetch([file], str(upstream), NONE).mismatched == [file]
-    put(upstream, b"a/b", b"content", mtime=T0)
+    write_file(upstream, b"a/b", b"content", mtime=T0)
     assert down.fetch([file], str(upstream), NONE).arrived == [file]
 
 
 def test_an_empty_file_has_the_digest_of_nothing(upstream: Path, down: Downstream) -> None:
-    file = put(upstream, b"a", b"", mtime=T0)._replace(digest=bytes(32))
+    file = write_file(upstream, b"a", b"", mtime=T0)._replace(digest=bytes(32))
     assert down.fetch([file], str(upstream), NONE).mismatched == [file]
 
 
 def test_the_next_url_is_tried(upstream: Path, down: Downstream, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    both, second = put(upstream, b"both", b"1"), put(other, b"second", b"2")
-    stale = put(other, b"stale", b"new", mtime=T0)
-    put(upstream, b"stale", b"old", mtime=T0)
+    first, second = write_file(upstream, b"both", b"1"), write_file(other, b"second", b"2")
+    stale = write_file(other, b"stale", b"new", mtime=T0)
+    write_file(upstream, b"stale", b"old", mtime=T0)
     neither = File(rel_path(b"neither"), 1, T0)
     urls = [str(tmp_path / "absent"), str(upstream), str(other)]
-    outcome = down.fetch([both, second, stale, neither], urls, NONE)
-    assert outcome.arrived == [both, second, stale]
+    outcome = down.fetch([first, second, stale, neither], urls, NONE)
+    assert outcome.arrived == [first, second, stale]
     assert outcome.missing == [neither]
     assert len(down.listener.retries) == 1
 
 
 def test_a_path_that_is_not_there(upstream: Path, down: Downstream) -> None:
-    file = put(upstream, b"a", b"1")
+    file = write_file(upstream, b"a", b"1")
     for path in (upstream / "absent", upstream / "a"):
         with pytest.raises(UpstreamRefusedError) as caught:
             down.fetch([file], str(path), NONE)
@@ -145,7 +149,7 @@ def test_a_path_that_is_not_there(upstream: Path, down: Downstream) -> None:
 
 
 def test_the_path_itself_may_be_a_symlink(upstream: Path, down: Downstream, tmp_path: Path) -> None:
-    file = put(upstream, b"a", b"1")
+    file = write_file(upstream, b"a", b"1")
     (tmp_path / "link").symlink_to(upstream)
     assert down.fetch([file], str(tmp_path / "link"), NONE).arrived == [file]
 
@@ -166,11 +170,11 @@ def test_holes_stay_holes(upstream: Path, down: Downstream) -> None:
 
 def test_a_volatile_file_may_be_newer(upstream: Path, down: Downstream) -> None:
     names = (b"newer", b"older", b"larger", b"as-it-was", b"other-content")
-    files = {name: put(upstream, name, b"content", mtime=T0) for name in names}
-    newer = put(upstream, b"newer", b"other", mtime=T0 + 10**10)
-    put(upstream, b"older", b"other", mtime=T0 - 10**10)
-    put(upstream, b"larger", bytes(2_000_000), mtime=T0 + 10**10)
-    put(upstream, b"other-content", b"CONTENT", mtime=T0)
+    files = {name: write_file(upstream, name, b"content", mtime=T0) for name in names}
+    newer = write_file(upstream, b"newer", b"other", mtime=T0 + 10**10)
+    write_file(upstream, b"older", b"other", mtime=T0 - 10**10)
+    write_file(upstream, b"larger", bytes(2_000_000), mtime=T0 + 10**10)
+    write_file(upstream, b"other-content", b"CONTENT", mtime=T0)
     options = replace(NONE, volatile={file.path for file in files.values()})
     outcome = down.fetch([*files.values()], str(upstream), options)
     arrived = {b"newer", b"as-it-was", b"other-content"}
@@ -185,7 +189,7 @@ def test_blocks_are_shared_where_the_file_system_can_do_it(
 ) -> None:
     files = put_many(upstream, 2, 1 << 20)
     files.append(files[0]._replace(path=rel_path(b"other"), digest=bytes(32)))
-    put(upstream, b"other", os.urandom(1 << 20), mtime=files[-1].mtime)
+    write_file(upstream, b"other", os.urandom(1 << 20), mtime=files[-1].mtime)
     outcome = down.fetch(files, str(upstream), NONE)
     assert (outcome.arrived, outcome.mismatched) == (files[:2], files[2:])
     staged = [down.root / "incoming/1" / os.fsdecode(file.path) for file in files]
@@ -194,7 +198,7 @@ def test_blocks_are_shared_where_the_file_system_can_do_it(
 
 
 def test_time_is_up_in_the_middle_of_a_file(upstream: Path, down: Downstream) -> None:
-    small, large = put(upstream, b"a", b"1"), put(upstream, b"b", bytes(1 << 20))
+    small, large = write_file(upstream, b"a", b"1"), write_file(upstream, b"b", bytes(1 << 20))
     options = replace(NONE, bwlimit=1, streams=1, deadline=Deadline.after(1))
     outcome = down.fetch([small, large], str(upstream), options)
     late = [] if shares_blocks(upstream) else [large]  # nothing is limited where nothing is copied
@@ -208,7 +212,7 @@ def forbidden(folder: Path) -> None:
     """Runs as an ordinary user."""
     upstream = folder / "upstream"
     names = (b"a", b"closed/b", b"closed/c", b"readable")
-    files = [put(upstream, name, b"content") for name in names]
+    files = [write_file(upstream, name, b"content") for name in names]
     (upstream / "a").chmod(0)
     (upstream / "closed").chmod(0)
     outcome = Downstream(folder / "dest").fetch(files, str(upstream), NONE)
@@ -223,8 +227,8 @@ def test_what_may_not_be_read_is_refused(short_path: Path) -> None:
 
 
 def test_a_kernel_without_openat2(upstream: Path, down: Downstream) -> None:
-    files = [put(upstream, name, name) for name in ODD_NAMES]
-    put(upstream, b"below/file", b"content")
+    files = [write_file(upstream, name, name) for name in ODD_NAMES]
+    write_file(upstream, b"below/file", b"content")
     (upstream / "link").symlink_to("below")
     linked = described(upstream, b"link/file")
 
@@ -266,7 +270,7 @@ def test_an_interruption_ends_it(upstream: Path, down: Downstream) -> None:
 def test_options_that_only_rsync_knows_need_it(
     upstream: Path, down: Downstream, extra: tuple[str, ...], *, copied: bool
 ) -> None:
-    file = put(upstream, b"a", b"1")
+    file = write_file(upstream, b"a", b"1")
     options = replace(NONE, extra=extra)
     if copied:
         assert down.fetch([file], str(upstream), options).arrived == [file]
@@ -302,8 +306,8 @@ def test_a_directory_that_becomes_a_symlink_leads_nowhere(
     swapping: Callable[[Callable[[], None]], None],
 ) -> None:
     """Size and time outside are the same, and no digest would tell."""
-    secret = put(tmp_path / "outside", b"file", b"secret!", mtime=T0)
-    put(upstream, b"a/real/file", b"content", mtime=T0)
+    secret = write_file(tmp_path / "outside", b"file", b"secret!", mtime=T0)
+    write_file(upstream, b"a/real/file", b"content", mtime=T0)
     file = described(upstream, b"a/real/file", digest=False)._replace(path=rel_path(b"a/b/file"))
     assert (file.size, file.mtime) == (secret.size, secret.mtime)
     above = upstream / "a"
@@ -315,15 +319,15 @@ def test_a_directory_that_becomes_a_symlink_leads_nowhere(
             (above / "b").rename(above / name)
 
     swapping(swap)
-    came = 0
+    arrivals = 0
     for number in range(150):
-        each = Downstream(down.dest / str(number))
-        outcome = each.fetch([file], str(upstream), NONE)
+        fresh = Downstream(down.dest / str(number))
+        outcome = fresh.fetch([file], str(upstream), NONE)
         assert outcome.arrived in ([], [file])
-        came += len(outcome.arrived)
-        for path in each.root.rglob("file"):
+        arrivals += len(outcome.arrived)
+        for path in fresh.root.rglob("file"):
             assert path.read_bytes() == b"content"
-    assert came < 150
+    assert arrivals < 150
 
 
 def test_a_file_that_changes_while_it_is_read(
@@ -332,7 +336,7 @@ def test_a_file_that_changes_while_it_is_read(
     """Whatever arrives is whole: of one version, or not at all."""
     size = 1 << 19
     place = upstream / "file"
-    put(upstream, b"file", b"a" * size, mtime=T0)
+    write_file(upstream, b"file", b"a" * size, mtime=T0)
     file = described(upstream, b"file", digest=False)
     proved = described(upstream, b"file")
 
@@ -346,17 +350,17 @@ def test_a_file_that_changes_while_it_is_read(
 
     swapping(change)
     for number in range(60):
-        each = Downstream(down.dest / str(number))
-        outcome = each.fetch([proved], str(upstream), NONE)
+        fresh = Downstream(down.dest / str(number))
+        outcome = fresh.fetch([proved], str(upstream), NONE)
         assert outcome.arrived in ([], [proved])  # and `fetch` has compared the digest
-        each = Downstream(down.dest / f"without-{number}")
-        assert each.fetch([file], str(upstream), NONE).arrived in ([], [file])
+        fresh = Downstream(down.dest / f"without-{number}")
+        assert fresh.fetch([file], str(upstream), NONE).arrived in ([], [file])
 
 
 def test_unfinished_copies_of_a_killed_run_are_no_hindrance(
     upstream: Path, down: Downstream
 ) -> None:
-    file = put(upstream, b"a/b", os.urandom(5000), mtime=T0)
+    file = write_file(upstream, b"a/b", os.urandom(5000), mtime=T0)
     left = down.root / "incoming" / "1" / "a"
     left.mkdir(parents=True)
     for folder in (down.root.parent, down.root):
@@ -367,7 +371,7 @@ def test_unfinished_copies_of_a_killed_run_are_no_hindrance(
 
 def test_a_copy_has_its_final_mode_and_stays_ours(upstream: Path, down: Downstream) -> None:
     modes = {b"a": 0o755, b"b": 0o644, b"c": 0o4755, b"d": 0o444}
-    files = [put(upstream, name, name)._replace(mode=mode) for name, mode in modes.items()]
+    files = [write_file(upstream, name, name)._replace(mode=mode) for name, mode in modes.items()]
     before = os.umask(0o022)
     try:
         assert down.fetch(files, str(upstream), NONE).arrived == files

@@ -1,4 +1,4 @@
-"""What tunasync reads of a run: the size, by its own patterns, and nothing after a failure."""
+"""The size that tunasync reads from a run by its own patterns, and none after a failure."""
 
 import re
 
@@ -22,12 +22,12 @@ def pair(place: Site) -> tuple[Upstream, Downstream]:
 
 
 def sizes(down: Downstream) -> list[str | None]:
-    """What tunasync takes for the size, which reads both streams into one log."""
+    """Return the size that each pattern of tunasync finds in both streams, read as one log."""
     ended = down.sync()
-    found = [
+    matches_of = [
         pattern.findall(ended.out + ended.err) for pattern in (RSYNC_PROVIDER, COMMAND_PROVIDER)
     ]
-    return [matches[-1] if matches else None for matches in found]
+    return [matches[-1] if matches else None for matches in matches_of]
 
 
 def test_the_size_is_told_whatever_there_was_to_do(pair: tuple[Upstream, Downstream]) -> None:

@@ -10,7 +10,7 @@ from huai_client.verify.recheck import Recheck
 from huai_schema.paths import ROOT, RelPath
 from tests.support.failing_reads import unreadable
 from tests.support.upstream import Downstream, Ended, Site, Upstream, assert_equal
-from tests.support.verifying import found, standing
+from tests.support.verifying import differing_paths, standing
 
 
 @pytest.fixture(name="pair")
@@ -36,14 +36,14 @@ def test_a_repair_replaces_a_file_that_cannot_be_read(
     damaged = down.dest / path
     before = damaged.stat().st_ino
     ended = run(down, damaged, "verify", down.name, "--content", "--json")
-    assert found(ended) == [path]
+    assert differing_paths(ended) == [path]
     assert ended.events("difference")[0]["difference"] == Kind.UNREADABLE
     with damaged.open("rb"):  # so that the new file gets another inode
         ended = run(down, damaged, "verify", down.name, "--content", "--repair", "--json")
         assert ended.code == 0, ended
         assert damaged.stat().st_ino != before
     assert standing(down)["damaged"] == 0
-    assert found(down.verify("--content", "--json")) == []
+    assert differing_paths(down.verify("--content", "--json")) == []
     assert_equal(up, down)
 
 

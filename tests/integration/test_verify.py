@@ -15,7 +15,7 @@ from huai_client.tree import View
 from huai_schema.git.objects import Kind as ObjectKind
 from huai_schema.paths import RelPath
 from tests.support.upstream import T0, Downstream, Pair, Site, assert_equal
-from tests.support.verifying import cut, found, spoil, standing, totals
+from tests.support.verifying import cut, differing_paths, spoil, standing, totals
 
 DIRECTORIES = (b"a", b"b", b"c/d", b"c/e")
 """Each a part of its own: it has more entries than a manifest holds of a subdirectory."""
@@ -39,7 +39,7 @@ def record(down: Downstream) -> Path:
 def test_all_of_it(pair: Pair) -> None:
     _, down = pair
     ended = down.verify("--json")
-    assert found(ended) == []
+    assert differing_paths(ended) == []
     assert totals(ended)["entries"] == 1 + 6 + 4 * FILES + 5 + 1
     assert totals(ended)["files"] == 4 * FILES + 6
     assert (totals(ended)["read"], totals(ended)["left"]) == (0, 0)
@@ -49,7 +49,7 @@ def test_all_of_it(pair: Pair) -> None:
     assert "606 files read" in text.err
     for path in ("a/7", "c/e/149", "small/2", "file"):
         cut(down, path)
-    assert found(down.verify("--json")) == ["a/7", "c/e/149", "file", "small/2"]
+    assert differing_paths(down.verify("--json")) == ["a/7", "c/e/149", "file", "small/2"]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_one_path(pair: Pair, path: str, expected: list[str]) -> None:
     (down.dest / "unknown").mkdir()
     (down.dest / "unknown" / "in").touch()
     os.utime(down.dest, ns=(T0, down.dest.stat().st_mtime_ns))
-    paths = [name for name in found(down.verify("--json", "--path", path)) if name != "."]
+    paths = [name for name in differing_paths(down.verify("--json", "--path", path)) if name != "."]
     assert paths == expected
 
 
@@ -90,14 +90,14 @@ def test_paths_and_shares_that_are_wrong(pair: Pair, subtests: pytest.Subtests) 
 def test_a_path_below_dest_can_be_verified_and_repaired(pair: Pair) -> None:
     _, down = pair
     cut(down, "a/8")
-    assert found(down.verify("--json", "--path", f"{down.dest}/a/8")) == ["a/8"]
+    assert differing_paths(down.verify("--json", "--path", f"{down.dest}/a/8")) == ["a/8"]
     (down.dest / "b" / "1").unlink()
-    assert found(down.verify("--json", "--path", "b/1")) == ["b/1"]
+    assert differing_paths(down.verify("--json", "--path", "b/1")) == ["b/1"]
     assert down.verify("--repair").code == 0
     spoil(down, "a/7")
     spoil(down, "b/7")
     assert down.verify("--content", "--path", "a/7", "--repair").code == 0
-    assert found(down.verify("--content", "--json")) == ["b/7"]
+    assert differing_paths(down.verify("--content", "--json")) == ["b/7"]
 
 
 def test_a_sample(pair: Pair) -> None:
@@ -107,14 +107,18 @@ def test_a_sample(pair: Pair) -> None:
     one = down.verify("--json", "--content", "--sample", "20%", "--seed", "1")
     assert 0 < totals(one)["differences"] < FILES
     assert 0.1 * 606 < totals(one)["read"] == totals(one)["entries"] < 0.3 * 606
-    assert found(one) == found(down.verify("--json", "--content", "--sample", "20%", "--seed", "1"))
-    assert found(one) != found(down.verify("--json", "--content", "--sample", "20%", "--seed", "2"))
+    assert differing_paths(one) == differing_paths(
+        down.verify("--json", "--content", "--sample", "20%", "--seed", "1")
+    )
+    assert differing_paths(one) != differing_paths(
+        down.verify("--json", "--content", "--sample", "20%", "--seed", "2")
+    )
     every = down.verify("--json", "--content", "--sample", "100%")
     assert totals(every)["differences"] == FILES
     assert totals(every)["read"] == 606
     assert down.verify("--sample", "100%").code == 0  # nothing was read
     (down.dest / "b" / "1").unlink()
-    assert found(down.verify("--json", "--sample", "100%")) == ["b/1"]
+    assert differing_paths(down.verify("--json", "--sample", "100%")) == ["b/1"]
 
 
 def test_a_sample_says_nothing_of_the_parts(pair: Pair) -> None:

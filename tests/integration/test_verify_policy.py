@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tests.support.upstream import T0, Downstream, Site, Upstream
-from tests.support.verifying import cut, found, standing
+from tests.support.verifying import cut, differing_paths, standing
 
 FILES = 150
 
@@ -24,7 +24,7 @@ def committed(place: Site) -> Upstream:
 
 def differences(down: Downstream, *options: str) -> list[str]:
     """Return what differs, except the time of the top directory."""
-    return [path for path in found(down.verify("--json", *options)) if path != "."]
+    return [path for path in differing_paths(down.verify("--json", *options)) if path != "."]
 
 
 def test_a_filter(place: Site, up: Upstream) -> None:

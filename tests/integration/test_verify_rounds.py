@@ -25,7 +25,7 @@ from tests.support.verifying import (
     Steps,
     bit_by_bit,
     cut,
-    found,
+    differing_paths,
     parts,
     patrol,
     spoil,
@@ -79,11 +79,15 @@ def test_status_tells_what_was_never_verified(pair: tuple[Upstream, Downstream])
     assert "never verified" in down.run("status").out
     before = int(time.time())
     assert down.verify().code == 0
-    seen = standing(down)
-    assert (seen["parts"], seen["metadata"]["never"], seen["content"]["never"]) == (4, 0, 4)
-    assert before <= seen["metadata"]["oldest"] <= seen["metadata"]["newest"] <= time.time()
-    assert seen["content"]["oldest"] is None
-    assert seen["current"] is True
+    progress = standing(down)
+    assert (progress["parts"], progress["metadata"]["never"], progress["content"]["never"]) == (
+        4,
+        0,
+        4,
+    )
+    assert before <= progress["metadata"]["oldest"] <= progress["metadata"]["newest"] <= time.time()
+    assert progress["content"]["oldest"] is None
+    assert progress["current"] is True
     text = down.run("status", "--parts").out
     assert "read all of it never" in text
     assert [line.split(":")[0].strip() for line in text.splitlines()[1:]] == [".", "a", "b", "c"]
@@ -108,16 +112,16 @@ def test_a_commit_makes_only_what_it_changed_unverified(pair: tuple[Upstream, Do
     up.at(b"c").rmdir()
     up.commit()
     down.synced()
-    seen = parts(down)
-    assert seen.keys() == {".", "a", "b", "e"}
+    progress = parts(down)
+    assert progress.keys() == {".", "a", "b", "e"}
     for kind in ("metadata", "content"):
-        assert {path: part[kind]["changed"] for path, part in seen.items()} == {
+        assert {path: part[kind]["changed"] for path, part in progress.items()} == {
             ".": 1,  # holds the line of the top directory, whose time changed
             "a": 0,
             "b": 1,
             "e": 0,
         }
-        assert [path for path, part in seen.items() if part[kind]["never"]] == ["e"]
+        assert [path for path, part in progress.items() if part[kind]["never"]] == ["e"]
     assert "50% not since it changed and 25% never" in down.run("status").out
     assert down.verify("--content").code == 0
     assert standing(down)["content"] == {**standing(down)["content"], "changed": 0, "never": 0}
@@ -136,11 +140,11 @@ def test_damage_is_remembered_until_it_is_repaired(pair: tuple[Upstream, Downstr
     }
     assert "2 paths differed" in down.run("status").out
     # It comes first, because it is to be repaired.
-    run, told = patrol(
+    run, differences = patrol(
         down, VerifyRequest(content=True, repair=True, deadline=Steps.counted(FILES))
     )
     run.run(wait=0)
-    assert sorted(each.path for each in told) == [b"b/7", b"b/8"]
+    assert sorted(each.path for each in differences) == [b"b/7", b"b/8"]
     assert down.verify("--content", "--repair").code == 0
     assert standing(down)["damaged"] == 0
     assert down.verify("--content").code == 0
@@ -152,13 +156,13 @@ def test_what_an_earlier_run_found_in_a_part_is_not_forgotten(
     _, down = pair
     cut(down, "a/10")
     cut(down, "a/90")
-    run, told = patrol(down, VerifyRequest(deadline=Steps.counted(60)))
+    run, differences = patrol(down, VerifyRequest(deadline=Steps.counted(60)))
     run.run(wait=0)
-    assert [each.path for each in told] == [b"a/10"]
+    assert [each.path for each in differences] == [b"a/10"]
     # Goes on behind it, and repairs what it finds itself.
     assert down.verify("--repair", "--time", "1h").code == 0
     assert standing(down)["damaged"] == 1
-    assert found(down.verify("--json")) == ["a/10"]
+    assert differing_paths(down.verify("--json")) == ["a/10"]
 
 
 # ------------------------------------------------------------ little time
@@ -196,9 +200,9 @@ def test_the_longest_ago_comes_first(pair: tuple[Upstream, Downstream]) -> None:
     cut(down, "a/0")
     cut(down, "b/0")
     order = []
-    run, told = patrol(down, VerifyRequest())
+    run, differences = patrol(down, VerifyRequest())
     run.run(wait=0)
-    order = [difference.path for difference in told]
+    order = [difference.path for difference in differences]
     assert order == [b"c/0", b"a/0", b"b/0"]
 
 
@@ -211,15 +215,15 @@ def test_enough_time_is_as_without_limit(pair: tuple[Upstream, Downstream]) -> N
 
 def test_a_new_commit_between_two_runs_in_one_part(pair: tuple[Upstream, Downstream]) -> None:
     up, down = pair
-    told = []
-    for number, seen in enumerate(bit_by_bit(down, 40)):
-        told += [each.path for each in seen]
+    paths = []
+    for number, differences in enumerate(bit_by_bit(down, 40)):
+        paths += [each.path for each in differences]
         if number == 1:  # in the middle of a
             up.put(b"a/0", b"other")
             up.commit()
             down.synced()
             cut(down, "a/99")
-    assert told == [b"a/99"]
+    assert paths == [b"a/99"]
     # What it had seen before the commit changed the part was not seen since.
     assert parts(down)["a"]["metadata"]["changed"] == 1
     assert parts(down)["b"]["metadata"]["changed"] == 0
@@ -231,9 +235,9 @@ def test_an_extraneous_file_is_told_by_the_run_that_passes_it(
     _, down = pair
     (down.dest / "a" / "00").touch()
     (down.dest / "a" / "z").touch()
-    told = [each.path for seen in bit_by_bit(down, 40) for each in seen]
-    # The last run has time left, and begins anew with what was seen first.
-    assert sorted(set(told)) == [b"a", b"a/00", b"a/z"]
+    paths = [each.path for seen in bit_by_bit(down, 40) for each in seen]
+    # The last run has time left, and begins again with the first entries.
+    assert sorted(set(paths)) == [b"a", b"a/00", b"a/z"]
 
 
 # ------------------------------------------------------------ others at work
@@ -254,12 +258,15 @@ def test_a_sync_in_the_middle(
         cut(down, "a/1")  # what was seen of it does not count: it is looked at again
 
     during(monkeypatch, 100, changes)  # in the middle of a
-    run, told = patrol(down, VerifyRequest(content=True))
+    run, differences = patrol(down, VerifyRequest(content=True))
     run.run(wait=0)
-    assert [(each.path, each.kind) for each in told] == [(b"a/1", "differs"), (b"c/140", "differs")]
-    seen = standing(down)
-    assert seen["current"] is True
-    assert (seen["content"]["never"], seen["content"]["changed"]) == (0, 0)
+    assert [(each.path, each.kind) for each in differences] == [
+        (b"a/1", "differs"),
+        (b"c/140", "differs"),
+    ]
+    progress = standing(down)
+    assert progress["current"] is True
+    assert (progress["content"]["never"], progress["content"]["changed"]) == (0, 0)
 
 
 def test_a_sync_that_takes_a_part_away(
@@ -273,9 +280,9 @@ def test_a_sync_that_takes_a_part_away(
         down.synced()
 
     during(monkeypatch, 100, changes)
-    run, told = patrol(down, VerifyRequest())
+    run, differences = patrol(down, VerifyRequest())
     run.run(wait=0)
-    assert told == []
+    assert differences == []
     assert parts(down).keys() == {".", "b", "c", "renamed"}
     assert standing(down)["metadata"]["never"] == 0
 
@@ -283,7 +290,7 @@ def test_a_sync_that_takes_a_part_away(
 def test_what_passes_is_not_told(
     pair: tuple[Upstream, Downstream], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody is at work on a path without saying so, and is done a moment later."""
+    """Another process changes a path without notice, and restores it a moment later."""
     _, down = pair
     path = down.dest / "a" / "7"
     text, status = path.read_bytes(), path.stat()
@@ -294,9 +301,9 @@ def test_what_passes_is_not_told(
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     during(monkeypatch, 2 + FILES, repair)
-    run, told = patrol(down, VerifyRequest())
+    run, differences = patrol(down, VerifyRequest())
     run.run(wait=0)
-    assert told == []
+    assert differences == []
     assert standing(down)["damaged"] == 0
 
 
@@ -304,7 +311,7 @@ def test_while_another_run_keeps_the_lock(pair: tuple[Upstream, Downstream]) -> 
     _, down = pair
     cut(down, "a/7")
     with locked(module_places(down.root, down.name).lock):
-        assert found(down.verify("--json")) == ["a/7"]
+        assert differing_paths(down.verify("--json")) == ["a/7"]
         assert down.verify("--repair").code == 43
     assert down.verify("--repair").code == 0
 
@@ -358,7 +365,7 @@ def test_killed_in_the_middle(pair: tuple[Upstream, Downstream]) -> None:
         time.sleep(delay)
         process.kill()
         process.communicate()
-    assert found(down.verify("--content", "--json")) == ["c/140"]
+    assert differing_paths(down.verify("--content", "--json")) == ["c/140"]
     assert standing(down)["content"]["never"] == 0
 
 
@@ -384,7 +391,7 @@ def test_a_sync_that_could_not_write_the_record(
 
 def test_a_limit_in_the_middle_of_reading(pair: tuple[Upstream, Downstream]) -> None:
     _, down = pair
-    run, told = patrol(down, VerifyRequest(content=True, deadline=Deadline.after(0)))
+    run, differences = patrol(down, VerifyRequest(content=True, deadline=Deadline.after(0)))
     run.run(wait=0)
-    assert told == []
+    assert differences == []
     assert (run.tally.entries, run.left) == (2, 4)

@@ -54,14 +54,14 @@ def test_a_trickle_is_slow_and_heard(place: Site, tmp_path: Path) -> None:
     with ExitStack() as stack:
         line = stack.enter_context(weak(place.url, Weakness(pace=TRICKLE)))
         events = f"proxy_pass http://{line};"
-        found = stack.enter_context(
+        behind = stack.enter_context(
             proxied(place, tmp_path, f"proxy_buffering off; {events}", poll="1h")
         )
-        found.watch.wait("subscribed")
-        found.change(b"22")
-        found.change(b"333")
-        assert found.watch.count("told", module=found.up.name) >= 2
-        assert found.watch.count("unsubscribed") == 0
+        behind.watch.wait("subscribed")
+        behind.change(b"22")
+        behind.change(b"333")
+        assert behind.watch.count("told", module=behind.up.name) >= 2
+        assert behind.watch.count("unsubscribed") == 0
 
 
 def test_a_proxy_that_buffers_leaves_polling(place: Site, tmp_path: Path) -> None:
@@ -69,10 +69,10 @@ def test_a_proxy_that_buffers_leaves_polling(place: Site, tmp_path: Path) -> Non
     with ExitStack() as stack:
         line = stack.enter_context(weak(place.url, Weakness(most=1, stalls=True)))
         events = f"proxy_pass http://{line};"
-        found = stack.enter_context(proxied(place, tmp_path, events, poll="1s"))
-        found.change(b"22")
-        found.change(b"333")
-        assert found.watch.count("subscribed") == found.watch.count("told") == 0
+        behind = stack.enter_context(proxied(place, tmp_path, events, poll="1s"))
+        behind.change(b"22")
+        behind.change(b"333")
+        assert behind.watch.count("subscribed") == behind.watch.count("told") == 0
 
 
 @pytest.mark.parametrize("most", [FIRST_EVENT, 1])
@@ -80,9 +80,9 @@ def test_an_upstream_that_flaps_is_not_stormed(place: Site, tmp_path: Path, most
     """Each connection is cut, after an event or at once: polling goes on, asking gets rare."""
     with weak(place.url, Weakness(most=most)) as line, counting(f"http://{line}") as counted:
         events = f"proxy_buffering off; proxy_pass {counted.url};"
-        with proxied(place, tmp_path, events, poll="1s") as found:
+        with proxied(place, tmp_path, events, poll="1s") as behind:
             for number in range(4):
-                found.change(b"of %d" % number)
-            found.watch.wait("unsubscribed")
-            assert found.watch.process.poll() is None
+                behind.change(b"of %d" % number)
+            behind.watch.wait("unsubscribed")
+            assert behind.watch.process.poll() is None
         assert counted.connections < 10

@@ -41,7 +41,7 @@ def hooked(up: Upstream, *urls: str, internal: bool = True) -> None:
 
 
 def serials(hook: Receiver) -> list[int]:
-    return [request.said["serial"] for request in hook.got]
+    return [request.message["serial"] for request in hook.got]
 
 
 def test_a_commit_is_reported_and_signed(up: Upstream) -> None:
@@ -53,7 +53,7 @@ def test_a_commit_is_reported_and_signed(up: Upstream) -> None:
             head = up.commit().head
             until(lambda: serials(hook) == [1, 2] == serials(other))
     got = hook.got[-1]
-    body = got.said
+    body = got.message
     assert abs(body.pop("sent") - time.time()) < 3600
     assert body.pop("delivery") == got.headers["x-huai-delivery"]
     ids = {"commit": head.commit, "tree": head.tree, "time": head.time}
@@ -68,7 +68,7 @@ def test_what_may_pass_is_tried_again_and_a_newer_commit_comes_first(up: Upstrea
         hooked(up, hook.url)
         with serving(up.root):
             until(lambda: len(hook.got) == 3)
-    assert len({request.said["delivery"] for request in hook.got}) == 1
+    assert len({request.message["delivery"] for request in hook.got}) == 1
     with receiver(status(500)) as broken:
         hooked(up, broken.url)
         with serving(up.root) as server:

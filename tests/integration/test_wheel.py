@@ -33,21 +33,23 @@ def test_it_names_each_crate_of_its_engine(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         (place,) = (name for name in opened.namelist() if "/sboms/" in name and name[-1] != "/")
         assert place.endswith(".dist-info/sboms/huai-native.cdx.json")
-        said = json.loads(opened.read(place))
-    named = {each["bom-ref"] for each in [*said["components"], said["metadata"]["component"]]}
-    assert named == {crate.key for crate in read_crates()}
+        sbom = json.loads(opened.read(place))
+    components = {each["bom-ref"] for each in [*sbom["components"], sbom["metadata"]["component"]]}
+    assert components == {crate.key for crate in read_crates()}
 
 
 def test_it_holds_each_file_of_the_packages(wheel: Path) -> None:
-    """Modules, and what is no module: templates, words, tables, types; not what is compiled."""
+    """Modules and other files: templates, words, tables, types; but no sources of the engine."""
     held_in_git = subprocess.run(
         ["git", "ls-files", "-z", *_PACKAGES], cwd=TOP, capture_output=True, check=True
     )
     files = [Path(os.fsdecode(each)) for each in held_in_git.stdout.split(b"\0") if each]
-    wanted = {each.relative_to(_root(each)).as_posix() for each in files if not _compiled(each)}
-    assert len({Path(each).suffix for each in wanted}) > 5
+    expected_files = {
+        each.relative_to(_root(each)).as_posix() for each in files if not _compiled(each)
+    }
+    assert len({Path(each).suffix for each in expected_files}) > 5
     with zipfile.ZipFile(wheel) as opened:
-        assert wanted - set(opened.namelist()) == set()
+        assert expected_files - set(opened.namelist()) == set()
 
 
 def _root(path: Path) -> str:

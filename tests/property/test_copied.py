@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from huai_client.transfer import Outcome, TransferOptions
 from huai_schema.paths import RelPath
-from tests.support.transfers import BY_RSYNC, Downstream, described, put
+from tests.support.transfers import BY_RSYNC, Downstream, described, write_file
 
 T0 = 1_600_000_000_123_456_789
 RSYNC = TransferOptions(extra=BY_RSYNC, retries=0)
@@ -54,7 +54,7 @@ def test_the_same_verdicts_as_by_rsync(cases: list[tuple[int, bool, str]], volat
         files = []
         for number, (size, digest, _) in enumerate(cases):
             path = b"d%d/%d" % (number % 3, number)
-            put(upstream, path, os.urandom(size), mtime=T0)
+            write_file(upstream, path, os.urandom(size), mtime=T0)
             files.append(described(upstream, path, digest=digest))
         for file, (_, _, how) in zip(files, cases, strict=True):
             change(upstream / os.fsdecode(file.path), how)

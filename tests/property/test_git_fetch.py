@@ -15,7 +15,16 @@ from huai_schema.errors import FormatError
 from tests.support.examples import examples
 from tests.support.git_objects import object_id
 from tests.support.http_fixtures import git
-from tests.support.packs import Held, appended, on_name, on_offset, pack, resolve, resolved, whole
+from tests.support.packs import (
+    PackObjects,
+    appended,
+    full_record,
+    on_name,
+    on_offset,
+    pack,
+    resolve,
+    resolved,
+)
 from tests.support.schema.damage import damaged
 from tests.support.schema.strategies import RANDOMS
 
@@ -27,14 +36,14 @@ TEXT = b"a line of text\n" * 20
 def test_any_delta_is_applied_or_refused(base: bytes, delta: bytes) -> None:
     for candidate in (delta, bytes([len(base) & 0x7F, 40]) + delta):
         with suppress(FormatError):
-            resolve(pack([whole(base), on_name(object_id("blob", base), candidate)]))
+            resolve(pack([full_record(base), on_name(object_id("blob", base), candidate)]))
 
 
 @given(RANDOMS, st.lists(BYTES, max_size=5), st.sampled_from([0, 100, 1 << 20]))
 def test_any_pack_is_resolved_or_refused(random: Random, records: list[bytes], room: int) -> None:
-    store = Held()
+    store = PackObjects()
     base = store.blob(TEXT)
-    sound = [whole(TEXT[:100]), on_name(base, appended(TEXT, b"x"))]
+    sound = [full_record(TEXT[:100]), on_name(base, appended(TEXT, b"x"))]
     sound.append(on_offset(len(sound[1]), appended(TEXT + b"x", b"y")))
     for candidate in (records, [damaged(record, random) for record in sound], [*sound, *records]):
         with suppress(FormatError):
@@ -93,7 +102,7 @@ def test_what_git_packs(random: Random, form: str, depth: str, room: int) -> Non
 
 def check_thin(random: Random, packs: Packs, names: list[str], top: Path) -> None:
     """Pack some of the objects against the others, which a second repository has."""
-    store = Held()
+    store = PackObjects()
     old = random.sample(sorted(set(names)), len(set(names)) // 2)
     for name in old:
         location = packs.find(bytes.fromhex(name))

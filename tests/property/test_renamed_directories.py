@@ -25,7 +25,7 @@ from tests.support.examples import examples
 from tests.support.local_trees import Staged
 from tests.support.memory_disk import memory_folder
 from tests.support.schema.strategies import RANDOMS, Seeded
-from tests.support.schema.trees import directory, put, settle_links, tree_of
+from tests.support.schema.trees import directory, insert, settle_links, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,9 +48,9 @@ class History:
         part = tree_of(*(self.file(b"f%03d" % number) for number in range(size)))
         part[RelPath(b"sub")] = directory(b"sub")
         part[RelPath(b"sub/in")] = self.file(b"sub/in")
-        put(self.tree, b"a", part)
+        insert(self.tree, b"a", part)
         for name in (b"k", b"x/l"):
-            put(self.tree, name, {ROOT: self.file(b"")})
+            insert(self.tree, name, {ROOT: self.file(b"")})
 
     def file(self, path: bytes) -> File:
         """Create a file, or new content for one."""
@@ -102,7 +102,7 @@ class History:
             tree.setdefault(source, Directory(source, 5))
             if parent(path) not in tree:
                 del tree[path]
-        put(tree, target, part)
+        insert(tree, target, part)
 
     def _edit(self, path: RelPath) -> None:
         entry = self.tree[path]
@@ -244,7 +244,7 @@ def test_a_renamed_directory_with_changes_inside_is_one_step() -> None:
         past = selection_of([*before.values()])
         carry_out(planned(tree, [NOTHING], past).plan, tree, content, ENDLESS)
         old = {each: before.pop(each) for each in list(before) if (each + b"/").startswith(b"a/")}
-        put(before, b"x/new", {RelPath(path[2:]): each for path, each in old.items()})
+        insert(before, b"x/new", {RelPath(path[2:]): each for path, each in old.items()})
         for name in (b"x/new/f007", b"x/new/sub/in"):
             before[RelPath(name)] = history.file(name)
         del before[RelPath(b"x/new/f008")]

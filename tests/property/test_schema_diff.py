@@ -16,7 +16,7 @@ from tests.support.schema.trees import (
     directory,
     file,
     files,
-    put,
+    insert,
     random_tree,
     replay,
     same,
@@ -133,7 +133,7 @@ def test_renamed_trees_with_changes_inside(
         inside_now = changed_tree(random, inside, steps)
         for tree, where, part in ((old, before, inside), (new, after, inside_now)):
             if RelPath(where) not in tree:
-                put(tree, where, part)
+                insert(tree, where, part)
     settle_links(old)
     settle_links(new)
     assert_replays(old, new)
@@ -145,10 +145,10 @@ def test_a_renamed_tree_with_few_changes_moves(random: Random, size: int, edits:
     objects = MemoryObjects()
     inside = tree_of(*files(b"", size))
     before, after = tree_of(), tree_of()
-    put(before, b"a/old", inside)
+    insert(before, b"a/old", inside)
     for path in random.sample(sorted(inside), edits):
         inside[path] = inside[path]._replace(mtime=-1)
-    put(after, b"b/new", inside)
+    insert(after, b"b/new", inside)
     differences = list(diff(snapshot(before, objects), snapshot(after, objects)))
     assert Moved(RelPath(b"a/old"), RelPath(b"b/new")) in differences
     # Their directories were removed and added.

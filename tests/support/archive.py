@@ -49,7 +49,7 @@ class Signer:
         self.gpg(*options, *keys, "--clearsign", "--output", signed, file)
 
     def detached(self, file: Path, signature: Path, name: str, *options: str) -> None:
-        """Sign `file` with a signature beside it."""
+        """Write the signature of `file` to another file."""
         key = ("--local-user", f"{name}@archive")
         self.gpg(*options, *key, "--detach-sign", "--output", signature, file)
 
@@ -76,7 +76,7 @@ class Archive:
     def package(self, name: str, version: str) -> None:
         """Build a package into the pool."""
         fields = f"Package: {name}\nVersion: {version}\nArchitecture: amd64\n"
-        person = "Maintainer: Nobody <nobody@archive>\nDescription: for a test\n"
+        person = "Maintainer: Tester <tester@archive>\nDescription: for a test\n"
         pool = self.top / "pool" / "main"
         pool.mkdir(parents=True, exist_ok=True)
         deb = pool / f"{name}_{version}_amd64.deb"

@@ -29,7 +29,7 @@ class Attesting:
 
     @property
     def file(self) -> Path:
-        """What the downstream says, beside its tree."""
+        """The file that the downstream publishes with its tree."""
         return self.down.dest / FILE_NAME
 
     @property
@@ -38,7 +38,7 @@ class Attesting:
         return SignedAttestation.decode(self.file.read_bytes())
 
     def again(self, by: PrivateKey | None = None, /, **values: Any) -> bytes:
-        """What it said with other values, by another key if wanted."""
+        """Sign its attestation again with other values, and by another key if one is given."""
         return self.signed.attestation._replace(**values).signed((by or self.signer).sign)
 
     def post(self, data: bytes, module: str = "") -> tuple[int, str]:

@@ -24,7 +24,7 @@ class Fallback(Upstream):
 
     @property
     def attr_tree(self) -> AttrTree:
-        """What the use cases work on."""
+        """The attr tree for the use cases."""
         return AttrTree(NAME, self.module, self.places, self.attr)
 
     def ensure(self, *, rebuild: bool = False, look: bool = False) -> AttrTreeResult:
@@ -32,19 +32,19 @@ class Fallback(Upstream):
         return ensure(self.attr_tree, rebuild=rebuild, look=look, wait=0)
 
     def prove(self) -> AttrReport:
-        """What `fallback check` finds."""
+        """Run the check of `fallback check`."""
         return check_attr_tree(self.attr_tree, wait=0)
 
     def assert_equal(self, context: object = None) -> None:
         """By huai's own check, and by looking at both trees."""
         assert self.prove().shown == (), context
-        assert seen(self.attr.tree) == seen(self.tree), context
+        assert list_entries(self.attr.tree) == list_entries(self.tree), context
 
 
-def seen(top: Path) -> Seen:
-    """What a listing tells of all below `top`, whatever the content."""
+def list_entries(top: Path) -> Seen:
+    """The facts of a listing of all entries below `top`, except content."""
     root = os.fsencode(top) + b"/"
-    found: Seen = {}
+    entries: Seen = {}
     names: dict[tuple[int, int], bytes] = {}
     for folder, folders, files in os.walk(root):
         for name in sorted([*folders, *files, b"."]):
@@ -57,7 +57,7 @@ def seen(top: Path) -> Seen:
             first = inside
             if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
                 first = names.setdefault((status.st_dev, status.st_ino), inside)
-            found[inside] = (
+            entries[inside] = (
                 status.st_mode,
                 None if stat.S_ISDIR(status.st_mode) else status.st_size,
                 status.st_mtime_ns,
@@ -66,4 +66,4 @@ def seen(top: Path) -> Seen:
                 os.readlink(path) if is_link else None,
                 first,
             )
-    return found
+    return entries

@@ -1,4 +1,4 @@
-"""What goes on beside a test, in a thread."""
+"""A task in a thread, while a test goes on."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -40,7 +40,7 @@ class Service(Protocol):
 
     @property
     def complete(self) -> bool:
-        """Whether it says how long to keep a file, and makes no bucket by itself."""
+        """True if buckets have a lifecycle and are not created by a write."""
 
     def make(self, bucket: str) -> None:
         """Make a bucket that everybody may read."""
@@ -122,8 +122,8 @@ class _Moto:
             "Resource": f"arn:aws:s3:::{bucket}/*",
         }
         policy = {"Version": "2012-10-17", "Statement": [statement]}
-        _put(f"{self.endpoint}/{bucket}")
-        _put(f"{self.endpoint}/{bucket}?policy", json.dumps(policy).encode())
+        _send_put(f"{self.endpoint}/{bucket}")
+        _send_put(f"{self.endpoint}/{bucket}?policy", json.dumps(policy).encode())
 
     def web(self, bucket: str) -> AbstractContextManager[Nginx]:
         return nginx(self._folder, location=f"proxy_pass {self.endpoint}/{bucket}/huai/;")
@@ -164,8 +164,8 @@ def _s3s_fs(program: str, folder: Path) -> Iterator[_S3sFs]:
         yield _S3sFs(f"http://127.0.0.1:{port}", folder)
 
 
-def _put(url: str, body: bytes = b"") -> None:
+def _send_put(url: str, body: bytes = b"") -> None:
     headers = {"Content-Type": "application/json"}
-    asked = urllib.request.Request(url, body, headers, method="PUT")  # noqa: S310 (our own)
-    with urllib.request.urlopen(asked, timeout=SECONDS) as answer:  # noqa: S310 (the same)
+    request = urllib.request.Request(url, body, headers, method="PUT")  # noqa: S310 (our own)
+    with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 (the same)
         answer.read()

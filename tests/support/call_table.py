@@ -69,7 +69,7 @@ third argument, `send` in the first.  What a kernel may lack stands alone as wel
 it is; `watch` is inotify_add_watch(2), which changes nothing either."""
 
 REQUESTS: Mapping[str, tuple[int, ...]] = {"clone": (0x4004_9409, 0x4020_940D)}
-"""Those of ioctl(2): FICLONE, FICLONERANGE."""
+"""The requests of ioctl(2): FICLONE, FICLONERANGE."""
 
 IOCTL = {"x86_64": 16, "aarch64": 29}[_MACHINE]
 
@@ -77,7 +77,7 @@ CHANGING = (
     *("attributes", "chmod", "clone", "copy", "link", "mkdir", "mknod", "owner", "rename"),
     *("send", "symlink", "sync", "syncfs", "times", "truncate", "unlink", "write"),
 )
-"""What changes files or makes changes last; opening, which may do either, is not among them."""
+"""Calls that change files or make changes durable, except opening, which may do either."""
 
 ESCAPES: Mapping[int, str] = {
     425: "io_uring_setup",
@@ -89,7 +89,7 @@ ESCAPES: Mapping[int, str] = {
         "aarch64": {2: "io_submit", 81: "sync", 84: "sync_file_range", 265: "open_by_handle_at"},
     }[_MACHINE],
 }
-"""What changes files, or makes changes last, in a way that no test can cut."""
+"""Calls that change files, or make changes durable, in a way that no test can cut."""
 
 ESCAPING_REQUESTS: Mapping[int, str] = {
     0x4008_6602: "FS_IOC_SETFLAGS",

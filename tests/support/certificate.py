@@ -1,4 +1,4 @@
-"""A certificate that is signed by nobody else."""
+"""A self-signed certificate."""
 
 import subprocess
 from pathlib import Path

@@ -21,19 +21,22 @@ class Watching:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
-        self.said: list[dict[str, Any]] = []
+        self.events: list[dict[str, Any]] = []
         self.errors = ""
-        self._seen: dict[str, int] = {}
-        self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._hear)]
-        for each in self._threads:
-            each.start()
+        self._awaited: dict[str, int] = {}
+        self._threads = [
+            threading.Thread(target=self._read),
+            threading.Thread(target=self._read_errors),
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
         with self.process.stdout as lines:
-            self.said.extend(map(json.loads, lines))
+            self.events.extend(map(json.loads, lines))
 
-    def _hear(self) -> None:
+    def _read_errors(self) -> None:
         assert self.process.stderr is not None
         with self.process.stderr as lines:
             for line in lines:
@@ -41,21 +44,21 @@ class Watching:
 
     def count(self, kind: str, **values: object) -> int:
         return sum(
-            each["type"] == kind and values.items() <= each.items() for each in list(self.said)
+            each["type"] == kind and values.items() <= each.items() for each in list(self.events)
         )
 
     def wait(self, kind: str, **values: object) -> None:
         """Until it says this once more than at the last call for it."""
         key = f"{kind} {values}"
-        seen = self._seen.setdefault(key, 0)
-        until(lambda: self.count(kind, **values) > seen)
-        self._seen[key] = self.count(kind, **values)
+        past = self._awaited.setdefault(key, 0)
+        until(lambda: self.count(kind, **values) > past)
+        self._awaited[key] = self.count(kind, **values)
 
     def end(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         code = self.process.wait(SECONDS)
-        for each in self._threads:
-            each.join(SECONDS)
+        for thread in self._threads:
+            thread.join(SECONDS)
         return code
 
 
@@ -68,7 +71,7 @@ def watching(down: Downstream, *names: str, **environment: str) -> Iterator[Watc
         if watch.process.poll() is None:
             watch.end()
         assert "Traceback" not in watch.errors, watch.errors
-        wrong = {f for event in watch.said for f in json_events.faults("huai-client", event)}
+        wrong = {f for event in watch.events for f in json_events.faults("huai-client", event)}
         assert wrong == set()
 
 

@@ -46,7 +46,7 @@ class Upstream:
 
     @property
     def places(self) -> ModulePlaces:
-        """Where its state stands."""
+        """The paths of the module's state."""
         return module_places(self.root, NAME)
 
     @property
@@ -112,7 +112,7 @@ class Upstream:
         return as_nobody(self.commit)
 
     def give_state_to_nobody(self) -> None:
-        """Let the state belong to whom `as_nobody` is: nobody, or an ordinary user himself."""
+        """Give the state to the user that `as_nobody` runs as."""
         self.places.folder.mkdir(parents=True, exist_ok=True)
         if os.geteuid() == 0:
             for path in [self.root, *self.root.rglob("*")]:
@@ -128,7 +128,7 @@ class Upstream:
         fsck(self.places.repository)
 
     def entries(self) -> dict[RelPath, Entry]:
-        """What the newest commit holds."""
+        """Return the entries of the newest commit."""
         _, snapshot = self.repository.snapshot(self.head)
         return {entry.path: entry for entry in snapshot.entries()}
 
@@ -151,12 +151,12 @@ class Upstream:
         }
 
     def git(self, *arguments: str) -> str:
-        """What real git says; it has to succeed."""
+        """Run git in the module's repository and return its output."""
         return git(self.places.repository, *arguments)
 
 
 def git(repository: Path, *arguments: str, stdin: bytes | None = None) -> str:
-    """What real git says about a repository; it has to succeed."""
+    """Run git in a repository and return its output; it has to succeed."""
     done = subprocess.run(
         ["git", "-c", f"safe.directory={repository}", "-C", str(repository), *arguments],
         input=stdin,
@@ -170,9 +170,9 @@ def git(repository: Path, *arguments: str, stdin: bytes | None = None) -> str:
 
 
 def fsck(repository: Path) -> None:
-    """Git has no complaint, not even one that it ends well with; dangling objects are none."""
-    said = git(repository, "fsck", "--full", "--strict", "--no-dangling").splitlines()
-    assert not [line for line in said if not line.startswith("notice: ")], said
+    """Check with git that a repository has no fault, except dangling objects."""
+    complaints = git(repository, "fsck", "--full", "--strict", "--no-dangling").splitlines()
+    assert not [line for line in complaints if not line.startswith("notice: ")], complaints
 
 
 def server_command(root: Path, *arguments: str) -> list[str]:
@@ -181,7 +181,7 @@ def server_command(root: Path, *arguments: str) -> list[str]:
 
 
 def server_environment() -> dict[str, str]:
-    """Where the program finds itself."""
+    """Return the environment in which the program finds its packages."""
     return {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 

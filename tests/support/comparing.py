@@ -19,32 +19,32 @@ def selection_of(entries: Iterable[Entry]) -> Selection:
     return Selection(snapshot({entry.path: entry for entry in entries}), EVERYTHING)
 
 
-def compared(view: View, wanted: Iterable[Entry]) -> Iterator[Finding]:
-    """What differs between a tree and `wanted`, as far as attributes tell."""
-    comparison = TreeComparison(view, selection_of(wanted))
+def compared(view: View, entries: Iterable[Entry]) -> Iterator[Finding]:
+    """Yield the differences between a tree and `entries`, by attributes alone."""
+    comparison = TreeComparison(view, selection_of(entries))
     return (finding for step in comparison.steps() for finding in step.findings)
 
 
 def looked_at(view: View, finding: Match | Missing) -> Candidate:
-    """What a table has of a finding, by a look at its path."""
-    wanted = finding.expected
-    found, status = stat_entry(view, wanted.path), view.stat(wanted.path)
-    if found is None or status is None:
+    """Return the candidate of a finding, by a look at its path."""
+    entry = finding.expected
+    local, status = stat_entry(view, entry.path), view.stat(entry.path)
+    if local is None or status is None:
         assert isinstance(finding, Missing)
-        return Candidate(wanted.path, None, wanted)
+        return Candidate(entry.path, None, entry)
     assert isinstance(finding, Match)
-    special, inode = found.entry is None, (found.device, found.inode)
+    special, inode = local.entry is None, (local.device, local.inode)
     names = finding.attributes
     return Candidate(
-        wanted.path, found.entry, wanted, (), special, names, status.st_nlink, inode=inode
+        entry.path, local.entry, entry, (), special, names, status.st_nlink, inode=inode
     )
 
 
 def verify(
-    view: View, wanted: Selection | Iterable[Entry], *, content: bool
+    view: View, expected: Selection | Iterable[Entry], *, content: bool
 ) -> Iterator[Difference]:
-    """What differs between a tree and `wanted`; with `content` the BLAKE3 of files too."""
-    selection = wanted if isinstance(wanted, Selection) else selection_of(wanted)
+    """Yield the differences between a tree and `expected`; with `content` by BLAKE3 as well."""
+    selection = expected if isinstance(expected, Selection) else selection_of(expected)
     comparison = TreeComparison(view, selection, content=content)
     for item in check_steps(view, comparison.steps(), VerifyTotals(), content=content):
         if isinstance(item, FoundDifference):

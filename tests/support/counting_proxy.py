@@ -14,14 +14,14 @@ _SECONDS = 30
 
 @dataclass
 class Counted:
-    """What passed."""
+    """The requests, connections and bytes that passed."""
 
     url: str = ""
     requests: list[bytes] = field(default_factory=list)
     """First lines."""
     connections: int = 0
     agents: list[bytes] = field(default_factory=list)
-    """What the clients call themselves, in each request that says it."""
+    """The User-Agent of each request that has one."""
     received: int = 0
     """Bytes that the upstream sent."""
 
@@ -35,11 +35,11 @@ def counting(upstream: str) -> Iterator[Counted]:
     target = (split.hostname, split.port)
     counted = Counted()
 
-    def hear(client: socket.socket) -> None:
+    def serve_client(client: socket.socket) -> None:
         counted.connections += 1
         threading.Thread(target=_serve, args=(client, target, counted), daemon=True).start()
 
-    with listening(hear) as port:
+    with listening(serve_client) as port:
         counted.url = f"http://127.0.0.1:{port}"
         yield counted
 
@@ -54,8 +54,8 @@ def _serve(client: socket.socket, target: tuple[str, int], counted: Counted) -> 
             counted.requests += [
                 line for line in lines if line.endswith((b" HTTP/1.1", b" HTTP/1.0"))
             ]
-            named = (line.partition(b": ") for line in lines)
-            counted.agents += [value for name, _, value in named if name.lower() == b"user-agent"]
+            headers = (line.partition(b": ") for line in lines)
+            counted.agents += [value for name, _, value in headers if name.lower() == b"user-agent"]
             server.sendall(data)
         _end(server)
         back.join(_SECONDS)

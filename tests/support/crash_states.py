@@ -1,4 +1,4 @@
-"""What a power cut may leave of a folder, from a record of how a program wrote it.
+"""The states of a folder that a power cut may leave, from a record of how a program wrote it.
 
 A `Recorder` looks at the folder before each changing system call of the program (as
 `tests.support.system_calls.supervise` shows `CHANGING`).  `crash_states` then applies what Linux
@@ -23,7 +23,7 @@ from typing import NamedTuple, Self
 from tests.support.system_calls import Call
 
 _EARLY = ".~tmp~"
-"""Who syncs by a handle in the staging area begins early, and waits for nothing."""
+"""A sync of a handle in the staging area starts early, and does not wait for durability."""
 _HANDLES = 4096
 _LOOKS = 100
 _TARGETS = {"clone": 0, "copy": 2, "send": 0, "write": 0}
@@ -43,7 +43,7 @@ class Node(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is in a folder."""
+    """The contents of a folder."""
 
     names: Mapping[Name, int]
     """To the inode; several names of one file are hard links."""
@@ -56,16 +56,16 @@ class State(NamedTuple):
         inside: dict[int, list[tuple[str, int]]] = {}
         for (folder, name), inode in self.names.items():
             inside.setdefault(folder, []).append((name, inode))
-        found: dict[str, int] = {}
+        names: dict[str, int] = {}
         left = [("", self.top)]
         while left:
             path, folder = left.pop()
             for name, inode in sorted(inside.get(folder, ())):
                 below = f"{path}/{name}" if path else name
-                found[below] = inode
+                names[below] = inode
                 if stat.S_ISDIR(self.nodes[inode].mode):
                     left.append((below, inode))
-        return found
+        return names
 
 
 class Moment(NamedTuple):
@@ -83,7 +83,7 @@ class Recorder:
         self._folder = folder
         self._top = folder.stat().st_ino
         self._handles: dict[int, int] = {}
-        self._known: dict[tuple[int, ...], Node] = {}
+        self._nodes: dict[tuple[int, ...], Node] = {}
         self.moments: list[Moment] = []
         self._durable = self.look()
 
@@ -111,7 +111,7 @@ class Recorder:
             self._sync(os.stat(f"/proc/{call.thread}/fd/{call.arguments[0]}").st_ino, moment.now)
 
     def _target(self, call: Call, argument: int = 0) -> Path:
-        """Of the handle that is this argument."""
+        """Return the path of the handle that is this argument."""
         return Path(os.readlink(f"/proc/{call.thread}/fd/{call.arguments[argument]}"))
 
     def _sync(self, inode: int, now: State) -> None:
@@ -146,18 +146,18 @@ class Recorder:
         """Read what has not been read: the folder is looked at some thousand times."""
         status = path.lstat()
         if status.st_ino not in self._handles:
-            # As long as it is open, no other file gets its number.
+            # As long as the handle is open, no other file gets its number.
             self._handles[status.st_ino] = os.open(path, os.O_PATH | os.O_NOFOLLOW)
             assert len(self._handles) < _HANDLES
         identity = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        if identity not in self._known:
+        if identity not in self._nodes:
             data = b""
             if stat.S_ISLNK(status.st_mode):
                 data = os.fsencode(path.readlink())
             elif stat.S_ISREG(status.st_mode):
                 data = path.read_bytes()
-            self._known[identity] = Node(data, status.st_mode, status.st_mtime_ns)
-        return self._known[identity]
+            self._nodes[identity] = Node(data, status.st_mode, status.st_mtime_ns)
+        return self._nodes[identity]
 
 
 def crash_states(moment: Moment) -> Iterator[State]:
@@ -178,9 +178,9 @@ def crash_states(moment: Moment) -> Iterator[State]:
     for inode in sorted(inode for inode in inodes if inode is not None):
         # All names of a file at once: a rename is whole.
         its = {name for name in changed if inode in {now.names.get(name), durable.names.get(name)}}
-        kept = {name: at for name, at in durable.names.items() if name not in its}
+        kept_names = {name: at for name, at in durable.names.items() if name not in its}
         come = {name: at for name, at in now.names.items() if name in its}
-        yield State({**kept, **come}, synced, now.top)
+        yield State({**kept_names, **come}, synced, now.top)
 
 
 def _hollow(node: Node) -> Node:

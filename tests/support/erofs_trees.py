@@ -17,14 +17,14 @@ from huai_server.fallback.owners import OwnerIds
 from tests.support.schema.trees import Tree, snapshot
 
 _NAME_OFFSET = 19
-"""Of d_name in struct dirent."""
+"""The offset of d_name in struct dirent."""
 
 _NO_ID = (1 << 32) - 1
-"""What the kernel takes for no owner at all, and lets nobody read."""
+"""The id of no owner at all: the kernel lets no user read such a file."""
 
 
-class Seen(NamedTuple):
-    """What a listing tells of one path."""
+class Facts(NamedTuple):
+    """The facts of a listing of one path."""
 
     mode: int
     uid: int
@@ -51,8 +51,8 @@ OWNERS = Numbered()
 
 
 def make_image(tree: Tree, image: Path) -> None:
-    made = snapshot(tree)
-    write_image(made.listings, made.tree, image, OWNERS)
+    snap = snapshot(tree)
+    write_image(snap.listings, snap.tree, image, OWNERS)
 
 
 @contextmanager
@@ -68,26 +68,26 @@ def mounted(tree: Tree, folder: Path) -> Iterator[bytes]:
         unmount(point)
 
 
-def wanted(tree: Tree) -> dict[RelPath, Seen]:
-    """What must be seen of a tree."""
-    found = {}
+def expected_listing(tree: Tree) -> dict[RelPath, Facts]:
+    """Return the listing that a mounted image of a tree must have."""
+    listing = {}
     for path, entry in tree.items():
         owners = OWNERS.uid(entry.owner), OWNERS.gid(entry.group)
-        both = *owners, entry.mtime
+        common = *owners, entry.mtime
         if isinstance(entry, File):
             mode = stat.S_IFREG | entry.mode
-            found[path] = Seen(mode, *both, entry.size, None, entry.link or path)
+            listing[path] = Facts(mode, *common, entry.size, None, entry.link or path)
         elif isinstance(entry, Symlink):
             mode = stat.S_IFLNK | entry.mode
-            found[path] = Seen(mode, *both, len(entry.target), entry.target, None)
+            listing[path] = Facts(mode, *common, len(entry.target), entry.target, None)
         else:
-            found[path] = Seen(stat.S_IFDIR | entry.mode, *both, None, None, None)
-    return found
+            listing[path] = Facts(stat.S_IFDIR | entry.mode, *common, None, None, None)
+    return listing
 
 
-def seen(top: bytes) -> dict[RelPath, Seen]:
-    """What the kernel says of all below `top`, which ends in a slash."""
-    found = {}
+def read_listing(top: bytes) -> dict[RelPath, Facts]:
+    """Return the listing of all entries below `top`, which ends in a slash."""
+    listing = {}
     firsts: dict[int, RelPath] = {}
     counts: Counter[int] = Counter()
     links: dict[int, int] = {}
@@ -103,9 +103,9 @@ def seen(top: bytes) -> dict[RelPath, Seen]:
             counts[status.st_ino] += 1
             links[status.st_ino] = status.st_nlink
         owners = status.st_uid, status.st_gid
-        found[path] = Seen(status.st_mode, *owners, status.st_mtime_ns, size, target, first)
+        listing[path] = Facts(status.st_mode, *owners, status.st_mtime_ns, size, target, first)
     assert counts == links
-    return found
+    return listing
 
 
 def dots(folder: bytes) -> dict[bytes, int]:
@@ -115,15 +115,15 @@ def dots(folder: bytes) -> dict[bytes, int]:
     library.readdir.argtypes = library.closedir.argtypes = [ctypes.c_void_p]
     stream = library.opendir(folder)
     assert stream, os.strerror(ctypes.get_errno())
-    found = {}
+    numbers = {}
     try:
         while entry := library.readdir(stream):
             name = ctypes.string_at(entry + _NAME_OFFSET)
             if name in (b".", b".."):
-                found[name] = ctypes.c_uint64.from_address(entry).value
+                numbers[name] = ctypes.c_uint64.from_address(entry).value
     finally:
         library.closedir(stream)
-    return found
+    return numbers
 
 
 def _walk(top: bytes) -> Iterator[RelPath]:
@@ -133,9 +133,9 @@ def _walk(top: bytes) -> Iterator[RelPath]:
         path = pending.pop()
         yield RelPath(path)
         with os.scandir(top + path) as entries:
-            inside = sorted(entries, key=lambda each: each.name)
-        folders = [each for each in inside if each.is_dir(follow_symlinks=False)]
-        pending += [join(path, each.name) for each in reversed(folders)]
-        for each in inside:
-            if not each.is_dir(follow_symlinks=False):
-                yield join(path, each.name)
+            inside = sorted(entries, key=lambda entry: entry.name)
+        folders = [entry for entry in inside if entry.is_dir(follow_symlinks=False)]
+        pending += [join(path, entry.name) for entry in reversed(folders)]
+        for entry in inside:
+            if not entry.is_dir(follow_symlinks=False):
+                yield join(path, entry.name)

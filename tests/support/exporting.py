@@ -1,4 +1,4 @@
-"""Exports of a small upstream: `tests.support.committing.Upstream`, and a folder beside it."""
+"""Exports of a small upstream: `tests.support.committing.Upstream`, and a folder next to it."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -13,10 +13,10 @@ HOST = "mirror.example"
 
 
 class Done(NamedTuple):
-    """What an export did."""
+    """The result of an export."""
 
     serial: int
-    """Of the commit that is described."""
+    """The serial of the commit that is described."""
     changed: bool
     files: tuple[WrittenFile, ...]
     left_out: int
@@ -45,9 +45,9 @@ class Exporter:
         return Done(described.info.serial, result.changed, result.files, result.left_out)
 
     def outside(self, *only: str) -> Done:
-        """Export to the folder beside the tree."""
+        """Export to the folder next to the tree."""
         return self.export(self.out, *only)
 
     def read(self, name: str) -> bytes:
-        """A file of the folder beside the tree."""
+        """Read a file of the folder next to the tree."""
         return (self.out / name).read_bytes()

@@ -75,8 +75,8 @@ def service(root: Path, **environment: str) -> Iterator[Service]:
         )
     assert process.stdout is not None
     try:
-        said = (json.loads(line) for line in process.stdout)
-        port = next((each["port"] for each in said if each["type"] == "listening"), 0)
+        events = (json.loads(line) for line in process.stdout)
+        port = next((each["port"] for each in events if each["type"] == "listening"), 0)
         assert port, log.read_text()
         yield Service(process, port)
     finally:

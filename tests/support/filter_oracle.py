@@ -1,4 +1,4 @@
-"""What the real rsync makes of filter rules: copies small trees and looks at what is there."""
+"""Filter rules as the real rsync applies them, by copies of small trees."""
 
 import os
 import subprocess
@@ -31,24 +31,24 @@ def selected(tree: Tree, rules: Rules) -> set[RelPath]:
 
 
 def left_over(source: Tree, target: Tree, rules: Rules) -> set[RelPath]:
-    """What is left of `source` copied onto `target`, by what the rules protect.
+    """Return the paths that stay when `source` is copied onto `target` under the rules.
 
     What is below a protected directory that is to go stays, and so does a directory that holds
     anything protected.
     """
-    wanted = selected(source, rules)
-    surplus = {path: directory for path, directory in target.items() if path not in wanted}
-    kept: set[RelPath] = set()
+    chosen = selected(source, rules)
+    surplus = {path: directory for path, directory in target.items() if path not in chosen}
+    protected: set[RelPath] = set()
     for path, directory in surplus.items():
         above = [each for each in ancestors(path) if each in surplus]
         stays = rules.protected(path, directory=directory)
         if stays or any(rules.protected(each, directory=True) for each in above):
-            kept.update((path, *above))
-    return wanted | kept
+            protected.update((path, *above))
+    return chosen | protected
 
 
 def copied(tree: Tree, *options: bytes, onto: Tree | None = None) -> set[RelPath]:
-    """What rsync leaves at the target: `options` are more arguments."""
+    """Return the paths that rsync leaves at the target; `options` are more arguments."""
     with TemporaryDirectory(prefix="huai-filter-") as name:
         source, target = Path(name, "source"), Path(name, "target")
         _make(source, tree)
@@ -79,11 +79,11 @@ _ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
 def _make(top: Path, tree: Tree) -> None:
     top.mkdir()
     for path in sorted(tree, key=path_order):
-        here = top / os.fsdecode(path)
+        place = top / os.fsdecode(path)
         if tree[path]:
-            here.mkdir()
+            place.mkdir()
         else:
-            here.touch()
+            place.touch()
 
 
 def _paths(top: bytes) -> Iterator[RelPath]:

@@ -34,11 +34,11 @@ class Garage:
 
     def web(self, bucket: str) -> AbstractContextManager[Nginx]:
         """A web server that passes on what is asked for below `huai`."""
-        asked = f"proxy_pass http://unix:{_web(self._folder)}:/huai/;"
-        return nginx(self._folder, location=f"proxy_set_header Host {bucket}; {asked}")
+        target = f"proxy_pass http://unix:{_web(self._folder)}:/huai/;"
+        return nginx(self._folder, location=f"proxy_set_header Host {bucket}; {target}")
 
     def answers(self) -> bool:
-        """Whether commands reach it."""
+        """Return true if commands reach the node."""
         return self._ask("status").returncode == 0
 
     def _run(self, *words: str) -> None:
@@ -77,7 +77,7 @@ def _web(folder: Path) -> Path:
 
 
 def _configuration(folder: Path, port: int) -> str:
-    """Of a node that answers S3's requests at a port."""
+    """Return the configuration of a node that answers S3's requests at a port."""
     return f"""
 metadata_dir = "{folder}/metadata"
 data_dir = "{folder}/data"

@@ -1,4 +1,4 @@
-"""A program that web hooks tell of commits: a real HTTP server, which answers as a test says."""
+"""A receiver of web hooks: a real HTTP server that answers as a test says."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -20,15 +20,15 @@ class Got(NamedTuple):
     body: bytes
 
     @property
-    def said(self) -> dict[str, Any]:
-        """The body, read."""
-        found = json.loads(self.body)
-        assert isinstance(found, dict)
-        return found
+    def message(self) -> dict[str, Any]:
+        """The JSON object of the body."""
+        message = json.loads(self.body)
+        assert isinstance(message, dict)
+        return message
 
 
 class Receiver:
-    """What came, and where from."""
+    """The requests of web hooks, and the URL that they went to."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -57,10 +57,10 @@ def receiver(*answers: Answer) -> Iterator[Receiver]:
         def do_POST(self) -> None:
             size = int(self.headers["Content-Length"])
             headers = {name.lower(): value for name, value in self.headers.items()}
-            made.got.append(Got(self.path, headers, self.rfile.read(size)))
+            state.got.append(Got(self.path, headers, self.rfile.read(size)))
             answer = rest.pop(0) if len(rest) > 1 else (rest or [status(204)])[0]
             answer(self)
 
     with answering(Handler) as url:
-        made = Receiver(url)
-        yield made
+        state = Receiver(url)
+        yield state

@@ -26,16 +26,16 @@ class Element:
 
     def all(self, *tags: str) -> list["Element"]:
         """Every element below it with one of these tags, in order; with all, if none is named."""
-        found = []
+        elements = []
         for child in self.children:
-            found += [child] if not tags or child.tag in tags else []
-            found += child.all(*tags)
-        return found
+            elements += [child] if not tags or child.tag in tags else []
+            elements += child.all(*tags)
+        return elements
 
     def one(self, tag: str) -> "Element":
-        """The only one."""
-        (found,) = self.all(tag)
-        return found
+        """Return the only element with a tag."""
+        (element,) = self.all(tag)
+        return element
 
 
 class _Strict(HTMLParser):
@@ -47,10 +47,10 @@ class _Strict(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in attrs}
         assert len(attributes) == len(attrs), f"{tag}: an attribute twice"
-        made = Element(tag, attributes)
-        self.open[-1].children.append(made)
+        element = Element(tag, attributes)
+        self.open[-1].children.append(element)
         if tag not in _VOID:
-            self.open.append(made)
+            self.open.append(element)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.handle_starttag(tag, attrs)
@@ -61,8 +61,8 @@ class _Strict(HTMLParser):
         assert self.open.pop().tag == tag, f"</{tag}> ends nothing"
 
     def handle_data(self, data: str) -> None:
-        for each in self.open:
-            each.texts.append(data)
+        for element in self.open:
+            element.texts.append(data)
 
 
 def parse(page: str) -> Element:

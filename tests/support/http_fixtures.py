@@ -94,10 +94,10 @@ def large_repository(folder: Path) -> Repository:
 
     As huai writes it: git would compress loose objects again for each answer.
     """
-    made = Repository.create(folder, "m")
-    made.commit(*(os.urandom(4 << 20) for _ in range(PACK_BYTES >> 22)))
-    git("-C", made.path, "-c", "core.compression=0", "repack", "-a", "-d", "-q", "--window=0")
-    return made
+    repository = Repository.create(folder, "m")
+    repository.commit(*(os.urandom(4 << 20) for _ in range(PACK_BYTES >> 22)))
+    git("-C", repository.path, "-c", "core.compression=0", "repack", "-a", "-d", "-q", "--window=0")
+    return repository
 
 
 @dataclass
@@ -138,7 +138,7 @@ class Server:
 
 @contextlib.contextmanager
 def slow_client(server: Server, source: str = "127.0.0.1") -> Iterator[socket.socket]:
-    """A raw connection for which the kernel takes little that nobody has read."""
+    """A raw connection with a small receive buffer, for a client that does not read."""
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         connection.settimeout(SECONDS)
@@ -211,10 +211,10 @@ def ls_refs(agent: bytes = b"agent=test/1") -> bytes:
 
 def fetch_all(commit: str) -> bytes:
     """A request of protocol v2 for all that a commit holds."""
-    wanted = packet(f"want {commit}\n".encode())
+    request = packet(f"want {commit}\n".encode())
     options = packet(b"no-progress\n")
     head = packet(b"command=fetch") + packet(b"object-format=sha1") + b"0001"
-    return head + options + wanted + packet(b"done\n") + b"0000"
+    return head + options + request + packet(b"done\n") + b"0000"
 
 
 def post(body: bytes, *headers: str, module: str = "m", length: int | None = None) -> bytes:

@@ -41,27 +41,27 @@ class Folder:
         return None
 
     def contents(self) -> Mapping[str, Content]:
-        """No module hands out content."""
+        """Return no content: no module serves any."""
         return {}
 
     def content_urls(self) -> Mapping[str, tuple[str, ...]]:
-        """None is relayed."""
+        """Return no URLs: no module is relayed."""
         return {}
 
     def undigested(self) -> Mapping[str, Path]:
-        """Those whose names begin so."""
+        """Return the modules whose names begin with "later"."""
         return {name: path for name, path in self.modules().items() if name.startswith("later")}
 
     def fallback(self) -> Mapping[str, FallbackSlots]:
-        """All of them, as if a daemon had its lock files beside the repositories."""
+        """Return slots for all modules, as if a daemon had its locks next to the repositories."""
         return {name: FallbackSlots(self._path / f"{name}.slots", 5) for name in self.modules()}
 
     def webhooks(self) -> Sequence[tuple[str, WebHook]]:
-        """Nobody is told of commits."""
+        """Return no web hooks."""
         return ()
 
     def mirrors(self) -> Mirrors:
-        """Nobody attests anything."""
+        """Return mirrors without attestations."""
         return Mirrors(self._path / "mirrors", {}, MirrorSettings())
 
 

@@ -14,23 +14,23 @@ _CHANGING = ("PUT", "POST", "DELETE")
 
 
 class Moment(NamedTuple):
-    """Where in a run a proxy is."""
+    """The progress of a proxy in a run."""
 
     number: int
-    """Of requests that change something, from 0."""
+    """The number of the request among those that change something, from 0."""
     done: bool
-    """Whether the server has done what it was asked."""
+    """True if the server has carried it out."""
 
 
 Verdict = Callable[[Moment], bool]
-"""Whether the request, or its answer, goes on; otherwise the client gets 503."""
+"""True to pass on the request, or its response; false to send the client a 503."""
 
 
 def interrupting(upstream: str, verdict: Verdict) -> AbstractContextManager[str]:
     """Pass requests on to the server at `upstream`; yields the address."""
     target = urlsplit(upstream).netloc
     lock = threading.Lock()
-    seen = 0
+    changes = 0
 
     class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
@@ -45,22 +45,22 @@ def interrupting(upstream: str, verdict: Verdict) -> AbstractContextManager[str]
                 self._pass_on(body)
 
         def _pass_on(self, body: bytes) -> None:
-            nonlocal seen
+            nonlocal changes
             changing = self.command in _CHANGING
-            moment = Moment(seen, done=False)
-            seen += changing
+            moment = Moment(changes, done=False)
+            changes += changing
             if changing and not verdict(moment):
                 self._answer(503, [], b"")
                 return
             connection = http.client.HTTPConnection(target, timeout=_SECONDS)
             connection.request(self.command, self.path, body, dict(self.headers))
             answer = connection.getresponse()
-            said = answer.read()
+            content = answer.read()
             connection.close()
             if changing and not verdict(moment._replace(done=True)):
                 self._answer(503, [], b"")
                 return
-            self._answer(answer.status, answer.getheaders(), said)
+            self._answer(answer.status, answer.getheaders(), content)
 
         def _answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
             self.send_response_only(status)

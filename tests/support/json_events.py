@@ -28,7 +28,7 @@ _PLAIN: dict[str, Callable[[object], bool]] = {
 
 @dataclass
 class Shape:
-    """What may stand in one place."""
+    """The schema of one value."""
 
     types: list[str]
     optional: bool = False
@@ -45,7 +45,7 @@ def objects(title: str, level: str) -> dict[str, Shape]:
 
 @cache
 def events(program: str) -> dict[str, Shape]:
-    """What a program prints, by `type`."""
+    """The events of a program, by `type`."""
     return objects(f"Events of `{program}`", "###")
 
 
@@ -61,11 +61,11 @@ def _object(text: str) -> Shape:
     assert len(rows) == text.count("\n| `"), text
     for names, types in rows:
         for name in re.findall(r"`([^`]+)`", names):
-            _put(top, name.replace("[]", "").split("."), types.strip())
+            _add_field(top, name.replace("[]", "").split("."), types.strip())
     return top
 
 
-def _put(outer: Shape, path: list[str], types: str) -> None:
+def _add_field(outer: Shape, path: list[str], types: str) -> None:
     for name in path[:-1]:
         outer = outer.inner[name]
     kinds = types.removesuffix(MISSING).split(" or ")
@@ -74,13 +74,13 @@ def _put(outer: Shape, path: list[str], types: str) -> None:
 
 
 def faults(program: str, event: dict[str, Any]) -> Iterator[str]:
-    """Where an event is not as described, one sentence each."""
-    known = events(program)
-    if event.get("v") != 1 or event.get("type") not in known:
+    """Yield the deviations of an event from its description, one sentence each."""
+    shapes = events(program)
+    if event.get("v") != 1 or event.get("type") not in shapes:
         yield f"{event.get('type')} is not described, or not of version 1"
         return
     rest = {name: value for name, value in event.items() if name not in {"v", "type"}}
-    yield from _faults(known[event["type"]], rest, str(event["type"]))
+    yield from _faults(shapes[event["type"]], rest, str(event["type"]))
 
 
 def described(program: str) -> set[str]:
@@ -89,7 +89,7 @@ def described(program: str) -> set[str]:
 
 
 def occurring(event: dict[str, Any]) -> set[str]:
-    """The same, of one event."""
+    """Return the fields of one event, in the same form."""
     return {f"{event['type']}.{name}" for name in _inside(event)} - {
         f"{event['type']}.{name}" for name in ("v", "type")
     }
@@ -112,7 +112,7 @@ def _inside(value: object) -> Iterator[str]:
 
 
 def _faults(shape: Shape, value: dict[str, Any], place: str) -> Iterator[str]:
-    """What is wrong with an object."""
+    """Yield the faults of an object."""
     for name in value.keys() - shape.inner.keys():
         yield f"{place}.{name} is not described"
     for name, inner in shape.inner.items():
@@ -123,11 +123,11 @@ def _faults(shape: Shape, value: dict[str, Any], place: str) -> Iterator[str]:
 
 
 def _wrong(shape: Shape, value: object, place: str) -> Iterator[str]:
-    """What is wrong with a value, which may be of any of the types."""
-    found = [list(_against(kind, shape, value, place)) for kind in shape.types]
-    if all(found):
-        inner = [faults for faults in found if not faults[0].endswith("another type")]
-        yield from (inner or found)[0]
+    """Yield the faults of a value that may be of any of the types."""
+    faults_by_type = [list(_against(kind, shape, value, place)) for kind in shape.types]
+    if all(faults_by_type):
+        inner = [faults for faults in faults_by_type if not faults[0].endswith("another type")]
+        yield from (inner or faults_by_type)[0]
 
 
 def _against(kind: str, shape: Shape, value: object, place: str) -> Iterator[str]:

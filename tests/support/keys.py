@@ -16,11 +16,11 @@ def key(number: int) -> PrivateKey:
     return PrivateKey.generate(bytes([number]) * 32, "tests")
 
 
-def write_key(path: Path, made: PrivateKey) -> Path:
-    """Its file, as ssh-keygen would leave it; the public one beside it."""
-    path.write_text(made.encode())
+def write_key(path: Path, private: PrivateKey) -> Path:
+    """Write a key as ssh-keygen does, with the public one next to it."""
+    path.write_text(private.encode())
     path.chmod(0o600)
-    path.with_name(f"{path.name}.pub").write_text(f"{made.public} tests\n")
+    path.with_name(f"{path.name}.pub").write_text(f"{private.public} tests\n")
     return path
 
 
@@ -35,7 +35,7 @@ def allow(path: Path, *public: str) -> Path:
 
 
 def git_accepts(repository: Path, allowed: Path, commit: str = "main") -> bool:
-    """Whether git finds the signature of a commit good."""
+    """Return true if git finds the signature of a commit good."""
     settings = ("-c", f"safe.directory={repository}", "-c", f"gpg.ssh.allowedSignersFile={allowed}")
     done = _run(["git", *settings, "-C", str(repository), "verify-commit", commit])
     assert done.returncode == 0 or b"GOODSIG" not in done.stderr
@@ -43,7 +43,7 @@ def git_accepts(repository: Path, allowed: Path, commit: str = "main") -> bool:
 
 
 def ssh_keygen_accepts(allowed: Path, namespace: str, message: bytes, signature: bytes) -> bool:
-    """Whether ssh-keygen finds a signature good."""
+    """Return true if ssh-keygen finds a signature good."""
     place = allowed.with_name("signature")
     place.write_bytes(signature)
     words = ("-Y", "verify", "-f", str(allowed), "-I", "huai@localhost", "-n", namespace)
@@ -66,8 +66,8 @@ def agent(folder: Path, *keys: Path) -> Iterator[Path]:
 
     try:
         until(listens)
-        for each in keys:
-            added = _run(["ssh-add", "-q", str(each)], agent=place)
+        for key_file in keys:
+            added = _run(["ssh-add", "-q", str(key_file)], agent=place)
             assert added.returncode == 0, added.stderr
         yield place
     finally:

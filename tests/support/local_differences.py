@@ -12,7 +12,7 @@ from huai_schema.entries import Entry, File, Symlink
 
 def differences(
     observed: LocalEntry,
-    wanted: Entry,
+    expected: Entry,
     *,
     owners: Owners | None,
     leader: LocalEntry | None = None,
@@ -24,36 +24,36 @@ def differences(
     machine never differs.  `leader` is the entry at `wanted.link`.
     """
     entry = observed.entry
-    if type(entry) is not type(wanted) or entry is None:
+    if type(entry) is not type(expected) or entry is None:
         return frozenset({"type"})
     unequal = {
-        "mtime": entry.mtime != wanted.mtime,
+        "mtime": entry.mtime != expected.mtime,
         # Linux gives every symlink the mode 777.
-        "mode": entry.mode != wanted.mode
-        and not isinstance(wanted, Symlink)
-        and not isinstance(wanted.mode, DefaultMode),
-        "owner": owners is not None and owners.uid(wanted.owner, observed.uid) != observed.uid,
-        "group": owners is not None and owners.gid(wanted.group, observed.gid) != observed.gid,
+        "mode": entry.mode != expected.mode
+        and not isinstance(expected, Symlink)
+        and not isinstance(expected.mode, DefaultMode),
+        "owner": owners is not None and owners.uid(expected.owner, observed.uid) != observed.uid,
+        "group": owners is not None and owners.gid(expected.group, observed.gid) != observed.gid,
     }
-    if isinstance(entry, File) and isinstance(wanted, File):
-        unequal["size"] = entry.size != wanted.size
-        unequal["link"] = wanted.link is not None and not same_inode(observed, leader)
-    elif isinstance(entry, Symlink) and isinstance(wanted, Symlink):
-        unequal["target"] = entry.target != wanted.target
+    if isinstance(entry, File) and isinstance(expected, File):
+        unequal["size"] = entry.size != expected.size
+        unequal["link"] = expected.link is not None and not same_inode(observed, leader)
+    elif isinstance(entry, Symlink) and isinstance(expected, Symlink):
+        unequal["target"] = entry.target != expected.target
     return frozenset(name for name, differs in unequal.items() if differs)
 
 
-def differences_here(view: View, observed: LocalEntry, wanted: Entry) -> frozenset[str]:
+def differences_here(view: View, observed: LocalEntry, expected: Entry) -> frozenset[str]:
     """As `differences`, with the owners and the leader that `view` has.
 
     Raises:
         PathError: `wanted.link` cannot be read.
     """
-    link = wanted.link if isinstance(wanted, File) else None
+    link = expected.link if isinstance(expected, File) else None
     leader = None if link is None else stat_entry(view, link)
-    return differences(observed, wanted, owners=view.owners, leader=leader)
+    return differences(observed, expected, owners=view.owners, leader=leader)
 
 
 def same_inode(one: LocalEntry, other: LocalEntry | None) -> bool:
-    """Whether both are names of one inode."""
+    """Return true if both are names of one inode."""
     return other is not None and (one.device, one.inode) == (other.device, other.inode)

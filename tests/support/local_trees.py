@@ -58,8 +58,8 @@ def in_order(entries: Iterable[Entry]) -> list[Entry]:
 class Staged:
     """Puts content where a transfer would have put it, when it is asked for."""
 
-    _kept: ClassVar[deque[int]] = deque()
-    """Handles outlive who asked for them, but not for ever."""
+    _handles: ClassVar[deque[int]] = deque()
+    """Handles of earlier callers, which may still use them, up to a limit."""
 
     def __init__(self, dest: Path) -> None:
         self._ready = dest / ".~tmp~" / "huai" / "ready"
@@ -75,21 +75,21 @@ class Staged:
             if not self._ready.exists():
                 self._ready.mkdir(parents=True)
             self._handle = os.open(self._ready, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            self._kept.append(self._handle)
-            if len(self._kept) > 100:
-                os.close(self._kept.popleft())
+            self._handles.append(self._handle)
+            if len(self._handles) > 100:
+                os.close(self._handles.popleft())
         return self._handle
 
-    def path(self, wanted: File) -> Path:
+    def path(self, file: File) -> Path:
         self._ready.mkdir(parents=True, exist_ok=True)
-        path = self._ready / hashlib.sha256(wanted.path).hexdigest()
-        if not path.exists() or path.stat().st_size != wanted.size:
-            path.write_bytes(content(wanted.path, wanted.size))
+        path = self._ready / hashlib.sha256(file.path).hexdigest()
+        if not path.exists() or path.stat().st_size != file.size:
+            path.write_bytes(content(file.path, file.size))
         return path
 
 
-class Arrived(Staged):
-    """The same, as runs of rsync leave it: at its own path below the folder of a run."""
+class ArrivedFiles(Staged):
+    """Staged content as runs of rsync leave it: at its own path below the folder of a run."""
 
     def __init__(self, dest: Path, elsewhere: Iterable[bytes] = ()) -> None:
         """The files `elsewhere` came with another run."""
@@ -99,24 +99,24 @@ class Arrived(Staged):
 
     def __call__(self, files: Sequence[File]) -> Places:
         arrived = _native.Arrived()
-        for each in files:
-            self.path(each)
-            arrived.add([each], self._run(each))
+        for file in files:
+            self.path(file)
+            arrived.add([file], self._run(file))
         return Places(arrived, self.handle, self.handle, {})
 
-    def path(self, wanted: File) -> Path:
-        path = self._ready / str(self._run(wanted)) / os.fsdecode(wanted.path)
-        if not path.exists() or path.stat().st_size != wanted.size:
+    def path(self, file: File) -> Path:
+        path = self._ready / str(self._run(file)) / os.fsdecode(file.path)
+        if not path.exists() or path.stat().st_size != file.size:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content(wanted.path, wanted.size))
+            path.write_bytes(content(file.path, file.size))
         return path
 
-    def _run(self, wanted: File) -> int:
-        return 2 if wanted.path in self._elsewhere else 1
+    def _run(self, file: File) -> int:
+        return 2 if file.path in self._elsewhere else 1
 
 
-def plan_for(tree: Tree, wanted: list[Entry]) -> Plan:
-    """What brings `tree` to `wanted` (in tree order), made from what is there now."""
+def plan_for(tree: Tree, wanted_entries: list[Entry]) -> Plan:
+    """Plan the way from `tree` to `wanted_entries` (in tree order), by a comparison."""
     clear: list[Remove] = []
     removals: list[Remove] = []
     make: list[RelPath] = []
@@ -125,30 +125,32 @@ def plan_for(tree: Tree, wanted: list[Entry]) -> Plan:
     stage = Stage("all", fetches, attributes=attributes)
     retyped: list[bytes] = []
     table = CandidateTable(tree.names)
-    comparison = TreeComparison(tree, selection_of(wanted))
+    comparison = TreeComparison(tree, selection_of(wanted_entries))
     rest = [*comparison.put_into(table)]
-    for each in table:
-        assert each.expected is not None
-        if "type" in each.differing:
-            is_dir = isinstance(each.have, Directory)
-            clear.append(Remove(each.path, is_dir))
-            retyped += [each.path] if is_dir else []
-        if not each.differing or "type" in each.differing:
-            _create(each.expected, make, stage, fetches)
-        elif isinstance(each.expected, Directory):
+    for candidate in table:
+        assert candidate.expected is not None
+        if "type" in candidate.differing:
+            is_dir = isinstance(candidate.have, Directory)
+            clear.append(Remove(candidate.path, is_dir))
+            retyped += [candidate.path] if is_dir else []
+        if not candidate.differing or "type" in candidate.differing:
+            _create(candidate.expected, make, stage, fetches)
+        elif isinstance(candidate.expected, Directory):
             continue
-        elif each.differing <= OWNERLESS and "mtime" not in each.differing:
-            attributes.append(each.expected)
+        elif candidate.differing <= OWNERLESS and "mtime" not in candidate.differing:
+            attributes.append(candidate.expected)
         else:
-            _create(each.expected, make, stage, fetches)
+            _create(candidate.expected, make, stage, fetches)
     for finding in rest:
         assert isinstance(finding, Extraneous)
         under = any(finding.path.startswith(top + b"/") for top in retyped)
         (clear if under else removals).append(Remove(finding.path, finding.directory))
     leaders = {fetched.path for fetched in stage.fetches}
-    again = [e for e in wanted if isinstance(e, File) and e.link in leaders]
+    again = [e for e in wanted_entries if isinstance(e, File) and e.link in leaders]
     stage.links.extend(e for e in again if e not in stage.links)
-    deepest = sorted((e for e in wanted if isinstance(e, Directory)), key=_depth, reverse=True)
+    deepest = sorted(
+        (e for e in wanted_entries if isinstance(e, Directory)), key=_depth, reverse=True
+    )
     clear.sort(key=_depth, reverse=True)
     removals.sort(key=_depth, reverse=True)
     return Plan(clear, make, [], [stage], removals, deepest)
@@ -176,9 +178,9 @@ def open_handles() -> int:
 
 def fingerprint(root: Path) -> list[tuple[bytes, object]]:
     """Everything of a folder that a stray write would change, times of change included."""
-    found: list[tuple[bytes, object]] = []
+    entries: list[tuple[bytes, object]] = []
     for folder, names, files in os.walk(os.fsencode(root)):
         for path in [folder, *(folder + b"/" + name for name in names + files)]:
             status = os.lstat(path)
-            found.append((path, (status[:7], status.st_mtime_ns, status.st_ctime_ns)))
-    return sorted(found, key=lambda item: item[0])
+            entries.append((path, (status[:7], status.st_mtime_ns, status.st_ctime_ns)))
+    return sorted(entries, key=lambda item: item[0])

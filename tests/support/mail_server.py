@@ -18,14 +18,14 @@ _POLICY: Any = policy.SMTP
 
 
 class Login(NamedTuple):
-    """Who may send."""
+    """The credentials of a sender."""
 
     user: str
     password: str
 
 
 class MailServer(ThreadingTCPServer):
-    """What came, and how it has to come."""
+    """A server that keeps each message, and demands TLS or a login if configured."""
 
     daemon_threads = True
 
@@ -37,7 +37,7 @@ class MailServer(ThreadingTCPServer):
         self.envelopes: list[tuple[str, tuple[str, ...]]] = []
         """Sender and recipients of each."""
         self.refused = ""
-        """A recipient that is not known here."""
+        """A recipient that the server does not know."""
 
     def handle_error(self, *_: object) -> None:
         """A sender that goes away, as one that does not believe the certificate."""
@@ -58,8 +58,12 @@ class _Session(StreamRequestHandler):
         super().setup()
 
     def handle(self) -> None:
-        self.known, self.sender, self.recipients = self.server.login is None, "", list[str]()
-        self._say("220 mail.example ready")
+        self.authenticated, self.sender, self.recipients = (
+            self.server.login is None,
+            "",
+            list[str](),
+        )
+        self._reply("220 mail.example ready")
         while line := self.rfile.readline():
             verb, _, rest = line.decode("ascii").strip().partition(" ")
             getattr(self, f"smtp_{verb.lower()}")(rest)
@@ -72,51 +76,53 @@ class _Session(StreamRequestHandler):
         assert self.server.context is not None
         self.request = self.server.context.wrap_socket(self.request, server_side=True)
 
-    def _say(self, line: str) -> None:
+    def _reply(self, line: str) -> None:
         self.wfile.write(line.encode() + b"\r\n")
 
     def smtp_quit(self, _: str) -> None:
-        self._say("221 bye")
+        self._reply("221 bye")
 
     def smtp_ehlo(self, _: str) -> None:
         offers = ["mail.example", "AUTH PLAIN"] + ["STARTTLS"] * (self.server.tls == "starttls")
-        for each in offers[:-1]:
-            self._say(f"250-{each}")
-        self._say(f"250 {offers[-1]}")
+        for offer in offers[:-1]:
+            self._reply(f"250-{offer}")
+        self._reply(f"250 {offers[-1]}")
 
     def smtp_starttls(self, _: str) -> None:
-        self._say("220 go on")
+        self._reply("220 go on")
         self._encrypt()
         super().setup()
 
     def smtp_auth(self, rest: str) -> None:
-        given = base64.b64decode(rest.split()[1]).split(b"\0")[1:]
+        credentials = base64.b64decode(rest.split()[1]).split(b"\0")[1:]
         secure = isinstance(self.request, ssl.SSLSocket)
-        self.known = secure and given == [each.encode() for each in self.server.login or ()]
-        self._say("235 welcome" if self.known else "535 not you")
+        self.authenticated = secure and credentials == [
+            each.encode() for each in self.server.login or ()
+        ]
+        self._reply("235 welcome" if self.authenticated else "535 not you")
 
     def smtp_mail(self, rest: str) -> None:
         self.sender, self.recipients = rest.split("<")[1].split(">", maxsplit=1)[0], []
-        self._say("250 ok" if self.known else "530 log in first")
+        self._reply("250 ok" if self.authenticated else "530 log in first")
 
     def smtp_rcpt(self, rest: str) -> None:
-        who = rest.split("<")[1].split(">", maxsplit=1)[0]
-        if who == self.server.refused:
-            self._say("550 nobody here of that name")
+        recipient = rest.split("<")[1].split(">", maxsplit=1)[0]
+        if recipient == self.server.refused:
+            self._reply("550 no such user here")
             return
-        self.recipients.append(who)
-        self._say("250 ok")
+        self.recipients.append(recipient)
+        self._reply("250 ok")
 
     def smtp_rset(self, _: str) -> None:
-        self._say("250 ok")
+        self._reply("250 ok")
 
     def smtp_data(self, _: str) -> None:
-        self._say("354 send it")
+        self._reply("354 send it")
         lines = list(iter(self.rfile.readline, b".\r\n"))
         text = b"".join(line.removeprefix(b".") for line in lines)
         self.server.got.append(message_from_bytes(text, policy=_POLICY))
         self.server.envelopes.append((self.sender, tuple(self.recipients)))
-        self._say("250 taken")
+        self._reply("250 taken")
 
 
 @contextmanager

@@ -14,7 +14,7 @@ _ROOM = 1 << 30
 
 
 def memory_folder() -> Path:
-    """Where folders for temporary files are to be made."""
+    """The parent of temporary folders."""
     if os.access(_MEMORY, os.W_OK):
         room = os.statvfs(_MEMORY)
         if room.f_bavail * room.f_frsize >= _ROOM:

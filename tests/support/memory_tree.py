@@ -28,7 +28,7 @@ Node = Inode | Symlink | Directory
 
 @dataclass
 class MemoryTree:
-    """What stands at each path."""
+    """The nodes by path."""
 
     nodes: dict[RelPath, Node] = field(default_factory=dict)
 
@@ -49,37 +49,37 @@ class MemoryTree:
     # ------------------------------------------------------------ what is there
 
     def have(self, path: RelPath) -> Entry | None:
-        """What an observer says of a path."""
+        """Return the entry at a path, as an observer sees it."""
         node = self.nodes.get(path)
         if isinstance(node, Inode):
             return File(path, len(node.content), node.mtime, node.mode)
         return node
 
     def candidate(
-        self, path: RelPath, wanted: Entry | None, past: tuple[Entry, ...] = ()
+        self, path: RelPath, goal: Entry | None, past: tuple[Entry, ...] = ()
     ) -> Candidate:
-        """What a comparison says of a path."""
+        """Return the candidate of a path, as a comparison makes it."""
         node, have = self.nodes.get(path), self.have(path)
         if have is None:
-            return Candidate(path, None, wanted, past)
-        differing = frozenset() if wanted is None else self._differing(have, wanted)
+            return Candidate(path, None, goal, past)
+        differing = frozenset() if goal is None else self._differing(have, goal)
         links = sum(other is node for other in self.nodes.values())
-        found = Candidate(path, have, wanted, past, differing=differing, links=links)
-        if isinstance(node, Inode) and CandidateTable.of([found]).engine.unhashed():
-            return found._replace(digest=digest_of(node.content))
-        return found
+        candidate = Candidate(path, have, goal, past, differing=differing, links=links)
+        if isinstance(node, Inode) and CandidateTable.of([candidate]).engine.unhashed():
+            return candidate._replace(digest=digest_of(node.content))
+        return candidate
 
-    def _differing(self, have: Entry, wanted: Entry) -> frozenset[str]:
-        if type(have) is not type(wanted):
+    def _differing(self, have: Entry, goal: Entry) -> frozenset[str]:
+        if type(have) is not type(goal):
             return frozenset({"type"})
-        names = ["mtime"] if isinstance(wanted, Symlink) else ["mtime", "mode"]
-        names += ["size"] if isinstance(wanted, File) else []
-        names += ["target"] if isinstance(wanted, Symlink) else []
-        found = {name for name in names if getattr(have, name) != getattr(wanted, name)}
-        if isinstance(wanted, File) and wanted.link is not None:
-            mine, leader = self.nodes[wanted.path], self.nodes.get(wanted.link)
-            found |= set() if mine is leader else {"link"}
-        return frozenset(found)
+        names = ["mtime"] if isinstance(goal, Symlink) else ["mtime", "mode"]
+        names += ["size"] if isinstance(goal, File) else []
+        names += ["target"] if isinstance(goal, Symlink) else []
+        differing = {name for name in names if getattr(have, name) != getattr(goal, name)}
+        if isinstance(goal, File) and goal.link is not None:
+            mine, leader = self.nodes[goal.path], self.nodes.get(goal.link)
+            differing |= set() if mine is leader else {"link"}
+        return frozenset(differing)
 
     # ------------------------------------------------------------ what is done
 
@@ -101,7 +101,7 @@ class MemoryTree:
         self._remove_all([item for item in plan.clear if concerns(item.path)])
         for path in filter(concerns, plan.make):
             assert isinstance(self.nodes.get(path), Directory | None), path
-            self._put(path, Directory(path, DISTURBED, 0))
+            self._set_node(path, Directory(path, DISTURBED, 0))
 
     def _publish(self, stage: Stage, contents: dict[RelPath, bytes]) -> None:
         for file in stage.fetches:
@@ -131,9 +131,9 @@ class MemoryTree:
 
     def _put_leaf(self, path: RelPath, node: Node) -> None:
         assert not isinstance(self.nodes.get(path), Directory), path
-        self._put(path, node)
+        self._set_node(path, node)
 
-    def _put(self, path: RelPath, node: Node) -> None:
+    def _set_node(self, path: RelPath, node: Node) -> None:
         self._disturb(path)
         self.nodes[path] = node
 
@@ -171,15 +171,15 @@ def digest_of(content: bytes) -> bytes:
     return content.ljust(32, b"\0")
 
 
-def assert_same(found: MemoryTree, wanted: MemoryTree) -> None:
-    """Equal in every respect, hardlinks included."""
-    assert found.nodes == wanted.nodes
+def assert_same(result: MemoryTree, expected: MemoryTree) -> None:
+    """Check that two trees are equal in every respect, hardlinks included."""
+    assert result.nodes == expected.nodes
     groups = [
         {
             path: min(other for other, node in tree.nodes.items() if node is mine)
             for path, mine in tree.nodes.items()
             if isinstance(mine, Inode)
         }
-        for tree in (found, wanted)
+        for tree in (result, expected)
     ]
     assert groups[0] == groups[1]

@@ -89,25 +89,25 @@ class Listed(NamedTuple):
 
 def ls_lr(text: bytes) -> dict[bytes, list[Listed]]:
     """The blocks of an `ls -lR`, in their order."""
-    found: dict[bytes, list[Listed]] = {}
+    blocks: dict[bytes, list[Listed]] = {}
     for block in text.rstrip(b"\n").split(b"\n\n"):
         head, total, *lines = block.split(b"\n")
         assert head == b".:" or head.startswith(b"./")
         assert head.endswith(b":")
         assert re.fullmatch(rb"total [0-9]+", total)
-        assert head not in found
-        found[head[:-1]] = []
+        assert head not in blocks
+        blocks[head[:-1]] = []
         for line in lines:
             match = _LS.fullmatch(line)
             assert match, line
             kind, mode, links, owner, group, size, time, name = match.groups()
-            found[head[:-1]].append(
+            blocks[head[:-1]].append(
                 Listed(
                     *(kind.decode(), mode.decode(), int(links), owner.decode(), group.decode()),
                     *(int(size), time.decode(), name),
                 )
             )
-    return found
+    return blocks
 
 
 def probed(text: bytes) -> int:
@@ -129,8 +129,8 @@ def trace(text: bytes) -> Trace:
     """The output of `date -u` in the POSIX locale, then fields as ftpsync looks for them."""
     first, *lines = text.decode("ascii").splitlines()
     weekday, month, day, rest = re.fullmatch(r"(\w{3}) (\w{3}) ([ 0-9]\d) (.*)", first).groups()  # type: ignore[union-attr]
-    shown = f"{month} {day.strip()} {rest.replace('UTC', '+0000')}"
-    moment = datetime.strptime(shown, "%b %d %H:%M:%S %z %Y")
+    text_date = f"{month} {day.strip()} {rest.replace('UTC', '+0000')}"
+    moment = datetime.strptime(text_date, "%b %d %H:%M:%S %z %Y")
     assert moment.strftime("%a") == weekday
     fields = dict(line.split(": ", 1) for line in lines)
     assert len(fields) == len(lines)
@@ -140,20 +140,20 @@ def trace(text: bytes) -> Trace:
 
 def jobs(text: bytes) -> list[dict[str, object]]:
     """`/jobs` of tunasync's manager, as Go would take it into its struct."""
-    found = json.loads(text)
-    for job in found:
+    all_jobs = json.loads(text)
+    for job in all_jobs:
         assert {key: type(value) for key, value in job.items()} == _JOB
         for key in ("last_update", "last_started", "last_ended", "next_schedule"):
-            shown = datetime.strptime(job[key], "%Y-%m-%d %H:%M:%S %z")
-            assert (shown - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() == job[f"{key}_ts"]
+            moment = datetime.strptime(job[key], "%Y-%m-%d %H:%M:%S %z")
+            assert (moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() == job[f"{key}_ts"]
         assert re.fullmatch(r"[0-9]+|[0-9]+\.[0-9]{2}[KMGTP]", job["size"])
-    assert isinstance(found, list)
-    return found
+    assert isinstance(all_jobs, list)
+    return all_jobs
 
 
 def b3sums(text: bytes) -> dict[bytes, str]:
     """A B3SUMS: name and digest."""
-    found = {}
+    digests = {}
     for line in text.decode().splitlines():
         escaped, digest, name = re.fullmatch(r"(\\?)([0-9a-f]{64})  (.+)", line).groups()  # type: ignore[union-attr]
         if escaped:
@@ -161,8 +161,8 @@ def b3sums(text: bytes) -> dict[bytes, str]:
             name = re.sub(r"\\(.)", lambda code: "\n" if code[1] == "n" else code[1], name)
         else:
             assert "\\" not in name
-        found[name.encode()] = digest
-    return found
+        digests[name.encode()] = digest
+    return digests
 
 
 def tree_state(tree: Path) -> dict[str, tuple[int, int, int]]:

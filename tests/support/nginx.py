@@ -1,6 +1,6 @@
 """A real nginx on loopback, for as long as a test needs it.
 
-Of one process, so that it runs as whoever runs the test and ends with it.
+A single process, so that it runs as the user of the test and ends with it.
 """
 
 import os
@@ -31,7 +31,7 @@ class Nginx:
 
     @property
     def requests(self) -> list[str]:
-        """What was asked: protocol, status, range, bytes sent, path; in order of the answers.
+        """The requests, in order of the responses: protocol, status, range, bytes sent, path.
 
         A request is logged after its answer was sent, and before another one is looked at.
         """

@@ -17,7 +17,7 @@ _KIND_CODES: dict[Kind, int] = {"commit": 1, "tree": 2, "blob": 3}
 
 
 class Place(NamedTuple):
-    """Where an object stands in its pack."""
+    """The position of an object in its pack."""
 
     offset: int
     crc: int
@@ -26,24 +26,24 @@ class Place(NamedTuple):
 OFFSET_DELTA, NAMED_DELTA = 6, 7
 
 
-class Held:
+class PackObjects:
     """Objects in memory."""
 
     def __init__(self) -> None:
         self.objects: dict[bytes, GitObject] = {}
         self.records: dict[bytes, bytes] = {}
-        """Those that lie in a pack."""
+        """The records of objects that are in a pack."""
 
     def find(self, oid: bytes) -> GitObject | None:
         return self.objects.get(oid)
 
     def record(self, oid: bytes) -> bytes | None:
-        found = self.objects.get(oid)
-        return self.records.get(oid) or (whole(found.data, found.kind) if found else None)
+        stored = self.objects.get(oid)
+        return self.records.get(oid) or (full_record(stored.data, stored.kind) if stored else None)
 
     def chain(self, oid: bytes) -> list[tuple[bytes, bytes]]:
-        found = self.record(oid)
-        return [] if found is None else [(oid, found)]
+        record = self.record(oid)
+        return [] if record is None else [(oid, record)]
 
     def __contains__(self, oid: bytes) -> bool:
         return oid in self.objects
@@ -67,7 +67,7 @@ class Held:
         return self.add("commit", text.encode()).hex()
 
 
-def whole(data: bytes, kind: Kind = "blob") -> bytes:
+def full_record(data: bytes, kind: Kind = "blob") -> bytes:
     """A record that stands on its own."""
     return record(_KIND_CODES[kind], data)
 
@@ -89,13 +89,13 @@ def on_offset(distance: int, delta: bytes) -> bytes:
 
 def encode_distance(distance: int) -> bytes:
     """Seven bits a byte, the highest first, each but the last one less (gitformat-pack)."""
-    found = [distance & 0x7F]
+    digits = [distance & 0x7F]
     distance >>= 7
     while distance:
         distance -= 1
-        found.append(0x80 | distance & 0x7F)
+        digits.append(0x80 | distance & 0x7F)
         distance >>= 7
-    return bytes(reversed(found))
+    return bytes(reversed(digits))
 
 
 def pack(records: Sequence[bytes], *, count: int | None = None) -> bytes:
@@ -106,12 +106,12 @@ def pack(records: Sequence[bytes], *, count: int | None = None) -> bytes:
 
 def length(value: int) -> bytes:
     """A size at the head of a delta."""
-    found = bytearray()
+    delta = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        delta.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    delta.append(value)
+    return bytes(delta)
 
 
 def delta(before: int, after: int, *steps: bytes) -> bytes:
@@ -131,25 +131,25 @@ def copy(offset: int, size: int) -> bytes:
 
 def appended(base: bytes, data: bytes) -> bytes:
     """A delta that adds up to 127 bytes at the end."""
-    kept = [copy(0, len(base))] if base else []  # a size of 0 would be 64 KiB
-    return delta(len(base), len(base) + len(data), *kept, insert(data))
+    instructions = [copy(0, len(base))] if base else []  # a size of 0 would be 64 KiB
+    return delta(len(base), len(base) + len(data), *instructions, insert(data))
 
 
 def resolve(
-    packed: bytes, objects: Held | None = None, *, room: int = 1 << 20, work: int = 1 << 24
+    packed: bytes, objects: PackObjects | None = None, *, room: int = 1 << 20, work: int = 1 << 24
 ) -> tuple[dict[bytes, Place], list[bytes]]:
-    """What is in a pack, and the ids of the bases that it lacks."""
+    """Return the positions of a pack's objects, and the ids of the bases that it lacks."""
     bases: list[bytes] = []
-    here = Held() if objects is None else objects
+    known_objects = PackObjects() if objects is None else objects
 
     def find(oid: bytes) -> GitObject | None:
         bases.append(oid)
-        return here.find(oid)
+        return known_objects.find(oid)
 
-    found = resolved(packed, find, room=room, work=work)
-    if isinstance(found, int):
-        raise MissingObjectError("not here", str(found))
-    return read_index(found.index([], packed[-20:])), bases
+    result = resolved(packed, find, room=room, work=work)
+    if isinstance(result, int):
+        raise MissingObjectError("not here", str(result))
+    return read_index(result.index([], packed[-20:])), bases
 
 
 def resolved(
@@ -170,7 +170,7 @@ def resolved(
 
 
 def read_index(index: bytes) -> dict[bytes, Place]:
-    """Of a pack of less than 2 GiB (gitformat-pack, version 2)."""
+    """Read the index of a pack of less than 2 GiB (gitformat-pack, version 2)."""
     count = int.from_bytes(index[1028:1032])
     body = struct.Struct(f">{count * 20}s{count}I{count}I")
     oids, *numbers = body.unpack_from(index, 1032)
@@ -180,12 +180,12 @@ def read_index(index: bytes) -> dict[bytes, Place]:
 
 
 def ids(contents: Iterable[bytes]) -> set[bytes]:
-    """Of blobs."""
+    """Return the ids of blobs."""
     return {object_id("blob", content) for content in contents}
 
 
 def _header(kind: int, size: int) -> bytes:
-    """What stands before an object's compressed data; `size` is the inflated one."""
+    """Return the header of an object's compressed data; `size` is the inflated one."""
     byte = kind << 4 | size & 15
     size >>= 4
     header = bytearray()

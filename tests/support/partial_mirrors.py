@@ -24,8 +24,8 @@ def grown(place: Site) -> Upstream:
 
 
 def left_to_do(up: Upstream, down: Downstream, rules: Sequence[str]) -> str:
-    """What rsync with these rules would still change, contents compared; empty: nothing."""
-    # Our staging area is no part of it, whatever else the rules say.
+    """Return the changes that rsync would still make with these rules, contents compared."""
+    # Our staging area is left out, whatever else the rules say.
     filters = [f"--filter={rule}" for rule in ("- /.~tmp~", "P /.~tmp~", *rules)]
     options = ["-anci", "--numeric-ids", "--delete", "--delete-excluded", *filters]
     return rsync_would(up, down, *options)

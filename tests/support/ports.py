@@ -12,7 +12,7 @@ from tests.support.processes import SECONDS, end_process
 _STARTS = 5
 _POLL = 0.05
 _GRACE = 1
-"""Seconds: what a server would still write is wanted by nobody."""
+"""Seconds for a server to end; its last output is not needed."""
 
 Process = subprocess.Popen[bytes]
 
@@ -42,8 +42,8 @@ def logging_server(
 def on_free_port(start: Callable[[int], Process], errors: Callable[[], str]) -> tuple[Process, int]:
     """A server that `start` starts for a port, and the port, once it listens there.
 
-    It is started again if it ends at once: somebody may have taken the port in between.  `errors`:
-    what it said.
+    The server is started again if it ends at once: another process may have taken the port.
+    `errors` returns its messages.
     """
     for _ in range(_STARTS):
         port = free_port()
@@ -54,7 +54,7 @@ def on_free_port(start: Callable[[int], Process], errors: Callable[[], str]) -> 
 
 
 def free_port() -> int:
-    """One that nobody listens on, until somebody takes it."""
+    """Return a port on which no process listens yet."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -32,14 +32,14 @@ _ENVIRONMENT = {
 
 
 class Program(NamedTuple):
-    """What is loaded, and where it begins."""
+    """A package that is loaded, and the module where it begins."""
 
     package: str
     """All of its modules are loaded."""
     module: str
     """Has a `main`."""
     flags: tuple[str, ...] = ()
-    """Of the interpreter."""
+    """The flags of the interpreter."""
 
 
 CLIENT = Program("huai_client", "huai_client.__main__")

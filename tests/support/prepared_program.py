@@ -28,8 +28,8 @@ _CLONE_PARENT = 0x8000
 
 def load(package: str) -> None:
     """Import all of a package; `_redirect` is a library for other programs."""
-    found = importlib.import_module(package)
-    for module in pkgutil.walk_packages(found.__path__, f"{package}."):
+    loaded = importlib.import_module(package)
+    for module in pkgutil.walk_packages(loaded.__path__, f"{package}."):
         if not module.name.rpartition(".")[2].startswith("_"):
             importlib.import_module(module.name)
 
@@ -63,7 +63,7 @@ def wait(channel: socket.socket) -> None:
 
 
 def become(request: bytes, handles: list[int]) -> None:
-    """What exec would have made of this process."""
+    """Turn this process into the one that exec would have made."""
     arguments, environment, folder = json.loads(request)
     for standard, handle in enumerate(handles):
         os.dup2(handle, standard)
@@ -79,8 +79,8 @@ def become(request: bytes, handles: list[int]) -> None:
 
 def end(code: int) -> None:
     """Leave nothing undone that the interpreter does for others; return if it has to do so."""
-    others = [each for each in threading.enumerate() if not each.daemon]
-    if others != [threading.main_thread()]:
+    threads = [each for each in threading.enumerate() if not each.daemon]
+    if threads != [threading.main_thread()]:
         return  # it waits for them
     atexit._run_exitfuncs()  # it tells their errors, as at any end
     try:

@@ -54,11 +54,11 @@ def end_process(process: subprocess.Popen[Any], grace: float) -> None:
 
 def children(process: int) -> list[int]:
     """The processes that have it for a parent: ended ones stay until they are waited for."""
-    found: list[int] = []
+    processes: list[int] = []
     for path in Path(f"/proc/{process}/task").glob("*/children"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
-            found += map(int, path.read_text().split())
-    return found
+            processes += map(int, path.read_text().split())
+    return processes
 
 
 def descendants(root: int) -> set[int]:
@@ -69,10 +69,10 @@ def descendants(root: int) -> set[int]:
             with contextlib.suppress(OSError):
                 stat = (entry / "stat").read_text()
                 parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
-    found = {root}
+    processes = {root}
     for _ in parents:
-        more = {pid for pid, parent in parents.items() if parent in found}
-        if more <= found:
+        more = {pid for pid, parent in parents.items() if parent in processes}
+        if more <= processes:
             break
-        found |= more
-    return found - {root}
+        processes |= more
+    return processes - {root}

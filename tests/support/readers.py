@@ -2,7 +2,7 @@
 
 A reader takes the pointer first, then the index that it names, then every file that the index
 names, and pauses after each.  What a just-read index names has to be there: a `HoleError` if not.
-Where something is other than its digest says, it begins anew with the pointer, as the real ones
+Where a digest does not match, it begins again with the pointer, as the real ones
 do; `again` counts that.
 """
 
@@ -45,7 +45,7 @@ class Reader:
         self.done = self.done or next(self.steps, self) is self
 
     def finish(self) -> None:
-        """Read on to the end; nothing changes any more, so it may begin anew once."""
+        """Read to the end; nothing changes any more, so it may begin again once."""
         before = self.again
         while not self.done:
             self.step()
@@ -77,10 +77,10 @@ def apt(root: Path) -> Iterator[None]:
     """InRelease, then Packages by its hash, then the packages."""
     release = read(root / DISTS / "InRelease").decode()
     yield
-    found = re.search(rf"^ (\w{{64}}) (\d+) {INDEX}$", release, re.MULTILINE)
-    assert found, release
-    by_hash = root / DISTS / Path(INDEX).parent / "by-hash" / "SHA256" / found[1]
-    index = read(by_hash, int(found[2]), found[1]).decode()
+    match = re.search(rf"^ (\w{{64}}) (\d+) {INDEX}$", release, re.MULTILINE)
+    assert match, release
+    by_hash = root / DISTS / Path(INDEX).parent / "by-hash" / "SHA256" / match[1]
+    index = read(by_hash, int(match[2]), match[1]).decode()
     yield
     stanza = re.compile(r"Filename: (\S+)\nSize: (\d+)\nSHA256: (\w{64})\n")
     for name, size, digest in stanza.findall(index):
@@ -92,9 +92,9 @@ def dnf(root: Path) -> Iterator[None]:
     """repomd.xml, then primary.xml, then the packages."""
     repomd = read(root / "rpm/repodata/repomd.xml").decode()
     yield
-    found = re.search(r'<checksum type="sha256">(\w{64})</checksum><location href="(\S+)"', repomd)
-    assert found, repomd
-    primary = read(root / "rpm" / found[2], digest=found[1]).decode()
+    match = re.search(r'<checksum type="sha256">(\w{64})</checksum><location href="(\S+)"', repomd)
+    assert match, repomd
+    primary = read(root / "rpm" / match[2], digest=match[1]).decode()
     yield
     package = re.compile(
         r'<checksum type="sha256" pkgid="YES">(\w{64})</checksum>'
@@ -111,7 +111,7 @@ class Archive:
 
     up: Upstream
     versions: dict[str, int] = field(default_factory=dict)
-    """Package to version; the file's name has it, but for `fixed`."""
+    """Package to version; the file's name has it, except that of `fixed`."""
     round: int = 0
 
     def change(self) -> None:
@@ -130,13 +130,13 @@ class Archive:
     def _write(self) -> None:
         stanzas: list[str] = []
         packages: list[str] = []
-        kept: set[Path] = set()
+        paths: set[Path] = set()
         for name, version in sorted(self.versions.items()):
             data = (f"{name} {version} " * 50).encode()
             digest = hashlib.sha256(data).hexdigest()
             file = f"{name}-{version}" if name != "fixed" else name
             deb, rpm = f"pool/{name}/{file}.deb", f"Packages/{name[0]}/{file}.rpm"
-            kept |= {self._put(f"debian/{deb}", data), self._put(f"rpm/{rpm}", data)}
+            paths |= {self._write_file(f"debian/{deb}", data), self._write_file(f"rpm/{rpm}", data)}
             stanzas.append(
                 f"Package: {name}\nFilename: {deb}\nSize: {len(data)}\nSHA256: {digest}\n\n"
             )
@@ -144,9 +144,9 @@ class Archive:
                 f'<package><checksum type="sha256" pkgid="YES">{digest}</checksum>'
                 f'<size package="{len(data)}"/><location href="{rpm}"/></package>'
             )
-        kept |= self._apt("".join(stanzas).encode()) | self._rpm("\n".join(packages).encode())
+        paths |= self._apt("".join(stanzas).encode()) | self._rpm("\n".join(packages).encode())
         for path in self.up.tree.rglob("*"):
-            if path.is_file() and path not in kept:
+            if path.is_file() and path not in paths:
                 path.unlink()
 
     def _apt(self, index: bytes) -> set[Path]:
@@ -154,9 +154,9 @@ class Archive:
         release = f"Acquire-By-Hash: yes\nSHA256:\n {digest} {len(index)} {INDEX}\n".encode()
         folder = Path(INDEX).parent
         return {
-            self._put(f"{DISTS}/{INDEX}", index),
-            self._put(f"{DISTS}/{folder}/by-hash/SHA256/{digest}", index),
-            self._put(f"{DISTS}/InRelease", release),
+            self._write_file(f"{DISTS}/{INDEX}", index),
+            self._write_file(f"{DISTS}/{folder}/by-hash/SHA256/{digest}", index),
+            self._write_file(f"{DISTS}/InRelease", release),
         }
 
     def _rpm(self, primary: bytes) -> set[Path]:
@@ -167,11 +167,11 @@ class Archive:
             f'<location href="{name}"/></data></repomd>'
         )
         return {
-            self._put(f"rpm/{name}", primary),
-            self._put("rpm/repodata/repomd.xml", repomd.encode()),
+            self._write_file(f"rpm/{name}", primary),
+            self._write_file("rpm/repodata/repomd.xml", repomd.encode()),
         }
 
-    def _put(self, path: str, data: bytes) -> Path:
+    def _write_file(self, path: str, data: bytes) -> Path:
         place = self.up.at(path.encode())
         if not place.exists() or place.read_bytes() != data:
             self.up.put(path.encode(), data, mtime=None)

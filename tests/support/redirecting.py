@@ -32,22 +32,22 @@ class Stage:
         return path
 
     def list_it(self, number: str = "1") -> Path:
-        """Make a generation that lists the real tree as it is now, and serve it."""
+        """Make a generation that lists the real tree in its present state, and serve it."""
         generation = self.places.generations / number
         generation.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(
             ["cp", "-a", "--attributes-only", "--", self.real, generation], check=True, timeout=60
         )
         for folder, names, files in os.walk(self.real, topdown=False):
-            here = generation / Path(folder).relative_to(self.real)
+            directory = generation / Path(folder).relative_to(self.real)
             for name in files:
-                listed, real = here / name, Path(folder, name)
+                listed, real = directory / name, Path(folder, name)
                 if not real.is_symlink():
                     os.truncate(listed, real.stat().st_size)
                     _same_times(real, listed)
             for name in names:
                 if not Path(folder, name).is_symlink():
-                    _same_times(Path(folder, name), here / name)
+                    _same_times(Path(folder, name), directory / name)
         _same_times(self.real, generation)
         self._links(generation)
         return generation
@@ -66,7 +66,7 @@ class Stage:
     @contextmanager
     def daemon(self, *, preload: Path | None = None, **settings: str) -> Iterator[str]:
         """Yields the URL of the module."""
-        chosen = {"uid": "nobody", "gid": "nogroup", **settings}
+        chosen = {"uid": "nobody", "gid": "nogroup", **settings}  # prose: a user
         modules = {MODULE: self.places.served}
         with rsync_daemon(modules, preload=preload or preload_library(), **chosen) as url:
             yield f"{url}/{MODULE}/"
@@ -92,6 +92,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def is_held(generation: Path) -> bool:
-    """Whether a client is served from `generation`, as the builder asks."""
+    """Return true if a client is served from `generation`, by the builder's check."""
     done = subprocess.run(["flock", "-n", generation, "true"], check=False, timeout=SECONDS)
     return done.returncode != 0

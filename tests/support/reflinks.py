@@ -17,7 +17,7 @@ _LACKS = {errno.EOPNOTSUPP, errno.ENOTTY, errno.EINVAL}
 
 
 def shares_blocks(folder: Path) -> bool:
-    """Whether two files in `folder` can share blocks."""
+    """Return true if two files in `folder` can share blocks."""
     with tempfile.TemporaryFile(dir=folder) as source, tempfile.TemporaryFile(dir=folder) as target:
         source.write(bytes(1 << 16))
         source.flush()
@@ -31,7 +31,7 @@ def shares_blocks(folder: Path) -> bool:
 
 
 def is_shared(path: Path) -> bool:
-    """Whether another file has the first blocks of this one as well."""
+    """Return true if another file shares the first blocks of this one."""
     handle = os.open(path, os.O_RDONLY)
     try:
         room = bytearray(_HEAD.size + _EXTENT.size)

@@ -29,13 +29,13 @@ class Relay:
     """One relayed module."""
 
     down: Downstream
-    """Whose tree it is."""
+    """The downstream that has the tree."""
     root: Path
     """The server's state root."""
     url: str
-    """Of its server."""
+    """The server's URL."""
     content_url: str
-    """Of its tree."""
+    """The tree's URL."""
     server: subprocess.Popen[str]
     numbers: Iterator[int]
 
@@ -53,7 +53,7 @@ class Relay:
 
     @property
     def serial(self) -> int:
-        """Of the commit that is served; 0: there is none."""
+        """The serial of the commit that is served, or 0."""
         if not self.places.repository.exists():
             return 0
         head = self.repository.head()

@@ -44,18 +44,18 @@ class Rewriting:
     def tree(self, base: str = "", **items: str) -> str:
         """Write a tree: that of the name `base`, with other items; ids of blobs and trees."""
         lines = self._git("ls-tree", base).decode().splitlines() if base else []
-        found = {name: item for item, name in (line.split("\t") for line in lines)}
+        lines_by_name = {name: item for item, name in (line.split("\t") for line in lines)}
         for name, oid in items.items():
             kind = self._git("cat-file", "-t", oid).decode().strip()
-            found[name] = f"{'040000' if kind == 'tree' else '100644'} {kind} {oid}"
-        text = "".join(f"{item}\t{name}\n" for name, item in found.items())
+            lines_by_name[name] = f"{'040000' if kind == 'tree' else '100644'} {kind} {oid}"
+        text = "".join(f"{item}\t{name}\n" for name, item in lines_by_name.items())
         return self._git("mktree", stdin=text.encode()).decode().strip()
 
     def commit(self, tree: str, message: str, *parents: str, when: int = 1_700_000_000) -> None:
         """Write a commit, and let the branch name it."""
-        who = f"huai <huai@localhost> {when} +0000"
+        person = f"huai <huai@localhost> {when} +0000"
         lines = [f"tree {tree}", *(f"parent {each}" for each in parents)]
-        lines += [f"author {who}", f"committer {who}", "", message]
+        lines += [f"author {person}", f"committer {person}", "", message]
         self.point(self.write("commit", "\n".join(lines).encode()))
 
     def point(self, commit: str) -> None:

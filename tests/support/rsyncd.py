@@ -72,7 +72,7 @@ def _start(
         )
         for _ in range(_POLLS):
             if process.poll() is not None:
-                break  # somebody took the port in between
+                break  # another process took the port in between
             if _greets(port):
                 return process, port
             time.sleep(_POLL)

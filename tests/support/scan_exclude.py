@@ -1,4 +1,4 @@
-"""What a scan leaves out: the oracle of the native rules."""
+"""Names that a scan leaves out: the oracle of the native rules."""
 
 import re
 import stat
@@ -11,12 +11,12 @@ _NOT_OWNER = stat.S_IRWXG | stat.S_IRWXO
 
 
 def is_reserved(name: bytes) -> bool:
-    """Whether a name is rsync's and huai's own, whatever it is the name of."""
+    """Return true if a name is reserved for rsync or huai, whatever it names."""
     return name.lower() == _RESERVED
 
 
 def is_unfinished(name: bytes, mode: int) -> bool:
-    """Whether a regular file is one of rsync's temporary files."""
+    """Return true if a regular file is one of rsync's temporary files."""
     return not mode & _NOT_OWNER and _TEMPORARY.match(name) is not None
 
 

@@ -38,7 +38,7 @@ _LINKS_MAX = 0xFFFF_FFFF
 
 
 class _Reading(NamedTuple):
-    found: ScannedDirectory
+    directory: ScannedDirectory
     children: list[bytes]
 
 
@@ -59,7 +59,7 @@ def scan(root: Path, options: ScanOptions) -> Iterator[ScannedDirectory | Unread
 
 
 class _Tree:
-    """What all directories of one scan share."""
+    """The state that all directories of one scan share."""
 
     def __init__(self, root: int, options: ScanOptions) -> None:
         self._root = root
@@ -81,7 +81,7 @@ class _Tree:
             except _ChangedError:
                 yield Unreadable(path, KEEPS_CHANGING)
             else:
-                yield reading.found
+                yield reading.directory
                 waiting.extend(join(path, name) for name in reversed(reading.children))
 
     def _read(self, path: RelPath) -> _Reading:
@@ -98,16 +98,16 @@ class _Tree:
 
     def _open(self, path: RelPath) -> int:
         """Component by component, so that no symlink is ever followed."""
-        here = os.open(".", os.O_PATH | _DIRECTORY, dir_fd=self._root)
+        handle = os.open(".", os.O_PATH | _DIRECTORY, dir_fd=self._root)
         try:
             components = path.split(b"/") if path else [b"."]
             for name in components[:-1]:
-                below = os.open(name, os.O_PATH | _DIRECTORY, dir_fd=here)
-                os.close(here)
-                here = below
-            return os.open(components[-1], os.O_RDONLY | _DIRECTORY, dir_fd=here)
+                below = os.open(name, os.O_PATH | _DIRECTORY, dir_fd=handle)
+                os.close(handle)
+                handle = below
+            return os.open(components[-1], os.O_RDONLY | _DIRECTORY, dir_fd=handle)
         finally:
-            os.close(here)
+            os.close(handle)
 
     def _read_once(self, path: RelPath, descriptor: int) -> _Reading:
         before = os.fstat(descriptor)
@@ -121,8 +121,8 @@ class _Tree:
         return contents.finish(attributes)
 
     def _fill(self, contents: "_Contents") -> None:
-        with os.scandir(contents.descriptor) as found:
-            entries = {os.fsencode(entry.name): entry for entry in found}
+        with os.scandir(contents.descriptor) as listing:
+            entries = {os.fsencode(entry.name): entry for entry in listing}
         for name in sorted(entries):
             try:
                 directory = entries[name].is_dir(follow_symlinks=False)
@@ -185,7 +185,7 @@ def _reason(error: OSError) -> str:
 
 
 class _Contents:
-    """What was found in one directory so far."""
+    """The contents of one directory that were read so far."""
 
     def __init__(self, path: RelPath, descriptor: int, status: os.stat_result) -> None:
         self.path = path
@@ -232,9 +232,9 @@ class _Contents:
     def finish(self, attributes: bytes) -> _Reading:
         """Everything, as the scan yields it."""
         listing = Listing(self.path, attributes, bytes(self._leaves))
-        found = ScannedDirectory(
+        directory = ScannedDirectory(
             *(listing, bytes(self._identities), self._hardlinks, self.skipped),
             *(tuple(self._problems), tuple(self._left_out), self._unreadable),
             *(self._status.st_dev, self._status.st_ino),
         )
-        return _Reading(found, self.children)
+        return _Reading(directory, self.children)

@@ -31,7 +31,7 @@ class ScannedDirectory(NamedTuple):
     identities: bytes
     """One `IDENTITY` record for each regular file of the listing, in its order."""
     hardlinks: bool
-    """Whether a file here has more than one name, here or elsewhere."""
+    """True if a file of the listing has more than one name, in this directory or another."""
     skipped: int
     """How many devices, sockets, fifos and over-long paths are in it: no snapshot can hold them.
 
@@ -50,7 +50,7 @@ class ScannedDirectory(NamedTuple):
 
     @property
     def goes_on(self) -> bool:
-        """Whether this is more of the directory before it."""
+        """True if this continues the directory before it."""
         return not self.listing.attributes
 
 
@@ -67,18 +67,18 @@ def scan(
             begun.append(_directory(frame))
             continue
         if begun:
-            yield _whole(begun)
+            yield _join_parts(begun)
         begun = []
         if len(frame) == 2:
             yield Unreadable(RelPath(frame[0]), reason_of(frame[1]))
         else:
             begun = [_directory(frame)]
     if begun:
-        yield _whole(begun)
+        yield _join_parts(begun)
 
 
-def _whole(parts: list[ScannedDirectory]) -> ScannedDirectory:
-    """The directory that came in these parts."""
+def _join_parts(parts: list[ScannedDirectory]) -> ScannedDirectory:
+    """Join the parts of a directory."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -101,8 +101,8 @@ def _whole(parts: list[ScannedDirectory]) -> ScannedDirectory:
 
 
 def _directory(frame: Directory) -> ScannedDirectory:
-    name, attributes, leaves, identities, hardlinks, skipped, noticed, *others = frame
-    unreadable, device, inode, file_system = others
+    name, attributes, leaves, identities, hardlinks, skipped, noticed, *numbers = frame
+    unreadable, device, inode, file_system = numbers
     path = RelPath(name)
     return ScannedDirectory(
         Listing(path, attributes, leaves),

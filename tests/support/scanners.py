@@ -27,11 +27,11 @@ def scan_native(root: Path, options: ScanOptions) -> Found:
     return comparable(scan(root, options))
 
 
-def comparable(found: Iterable[ScannedDirectory | Unreadable]) -> Found:
+def comparable(results: Iterable[ScannedDirectory | Unreadable]) -> Found:
     """Return `found` without the numbers of file systems, which the oracle does not know."""
     return [
         each._replace(file_system=0) if isinstance(each, ScannedDirectory) else each
-        for each in found
+        for each in results
     ]
 
 
@@ -42,21 +42,21 @@ def scan_python(root: Path, options: ScanOptions) -> Found:
 SCANNERS: dict[str, Scanner] = {"native": scan_native, "python": scan_python}
 
 
-def directories(found: Found) -> dict[bytes, ScannedDirectory]:
-    """What could be read, by path."""
-    return {each.listing.path: each for each in found if isinstance(each, ScannedDirectory)}
+def directories(results: Found) -> dict[bytes, ScannedDirectory]:
+    """Return the directories that could be read, by path."""
+    return {each.listing.path: each for each in results if isinstance(each, ScannedDirectory)}
 
 
-def unreadable(found: Found) -> dict[bytes, str]:
-    """The reasons for what could not, by path."""
-    return {each.path: each.reason for each in found if isinstance(each, Unreadable)}
+def unreadable(results: Found) -> dict[bytes, str]:
+    """Return the reasons for the entries that could not be read, by path."""
+    return {each.path: each.reason for each in results if isinstance(each, Unreadable)}
 
 
-def leaves(found: Found) -> dict[bytes, File | Symlink]:
-    """Every file and symlink, by path."""
+def leaves(results: Found) -> dict[bytes, File | Symlink]:
+    """Return every file and symlink, by path."""
     return {
         leaf.path: leaf
-        for each in directories(found).values()
+        for each in directories(results).values()
         for leaf in decode_leaves(each.listing.path, each.listing.leaves)
     }
 

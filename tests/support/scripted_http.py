@@ -14,8 +14,8 @@ _SECONDS = 30
 _HEAD_MAX = 65_536
 
 
-class Question(NamedTuple):
-    """A request."""
+class Request(NamedTuple):
+    """A request to the server."""
 
     path: str
     headers: dict[str, str]
@@ -23,37 +23,37 @@ class Question(NamedTuple):
 
     @property
     def first(self) -> int:
-        """Where the range begins that is asked for; 0: none is."""
+        """The first byte of the requested range, or 0."""
         return int(self.headers.get("range", "bytes=0-").removeprefix("bytes=").split("-")[0])
 
 
 class Reply(NamedTuple):
-    """An answer; what of it is wrong is the test's choice."""
+    """A response; a test chooses its faults."""
 
     status: str = "200 OK"
     headers: tuple[str, ...] = ()
     body: bytes = b""
     counted: bool = True
-    """Whether Content-Length says how long the body is."""
+    """True to send the Content-Length of the body."""
 
 
 class Scripted:
-    """A running one."""
+    """A running server, and its requests."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         """Without a slash."""
-        self.questions: list[Question] = []
+        self.questions: list[Request] = []
 
 
 @contextmanager
 def scripted(
-    reply: Callable[[Question], Reply], tls: ssl.SSLContext | None = None
+    reply: Callable[[Request], Reply], tls: ssl.SSLContext | None = None
 ) -> Iterator[Scripted]:
     """Answer each request by `reply`."""
     threads: list[threading.Thread] = []
 
-    def hear(client: socket.socket) -> None:
+    def start_thread(client: socket.socket) -> None:
         thread = threading.Thread(target=serve, args=(client,))
         thread.start()
         threads.append(thread)
@@ -74,7 +74,7 @@ def scripted(
             lines = [f"HTTP/1.1 {answer.status}", *length, *answer.headers, "Connection: close"]
             spoken.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + answer.body)
 
-    with listening(hear) as port:
+    with listening(start_thread) as port:
         server = Scripted(f"{'https' if tls else 'http'}://127.0.0.1:{port}")
         try:
             yield server
@@ -83,7 +83,7 @@ def scripted(
                 thread.join(_SECONDS)
 
 
-def _read(client: socket.socket) -> Question | None:
+def _read(client: socket.socket) -> Request | None:
     head = b""
     while not head.endswith(b"\r\n\r\n"):
         data = client.recv(1)
@@ -92,4 +92,4 @@ def _read(client: socket.socket) -> Question | None:
         head += data
     first, *lines = head.decode("latin-1").strip().split("\r\n")
     pairs = (line.partition(":") for line in lines)
-    return Question(first.split()[1], {name.lower(): value.strip() for name, _, value in pairs})
+    return Request(first.split()[1], {name.lower(): value.strip() for name, _, value in pairs})

@@ -22,13 +22,13 @@ class Reply(NamedTuple):
     content_type: str = "application/octet-stream"
     location: str = ""
     length: int | None = None
-    """What it claims, if it is not the truth."""
+    """The Content-Length to claim instead of the true one."""
     stall: bool = False
     """Sends no more, and keeps the connection open."""
 
 
-class Asked(NamedTuple):
-    """A request that came."""
+class Request(NamedTuple):
+    """A received request."""
 
     line: str
     login: str | None
@@ -36,11 +36,11 @@ class Asked(NamedTuple):
 
 @dataclass
 class Script:
-    """Replies by path, and what was asked."""
+    """Replies by path, and the requests."""
 
     url: str = ""
     replies: dict[str, Reply] = field(default_factory=dict)
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
     pack: str = ""
     """The path of the pack that was served last."""
@@ -53,8 +53,8 @@ class Script:
         self.replies[self.pack] = Reply(pack)
 
     def packs_asked(self) -> int:
-        """How many packs were asked for so far."""
-        return sum("/static/packs/" in asked.line for asked in self.asked)
+        """Return the number of packs that were requested so far."""
+        return sum("/static/packs/" in asked.line for asked in self.requests)
 
 
 def static_head(commit: str, file: StaticFile) -> bytes:
@@ -79,18 +79,18 @@ def _handler(script: Script) -> type[QuietHandler]:
 
         def do_GET(self) -> None:
             login = self.headers.get("Authorization")
-            script.asked.append(Asked(f"{self.command} {self.path}", login))
-            found = script.replies.get(self.path, Reply(status=404))
-            self.send_response(found.status)
-            self.send_header("Content-Type", found.content_type)
-            length = len(found.body) if found.length is None else found.length
+            script.requests.append(Request(f"{self.command} {self.path}", login))
+            reply = script.replies.get(self.path, Reply(status=404))
+            self.send_response(reply.status)
+            self.send_header("Content-Type", reply.content_type)
+            length = len(reply.body) if reply.length is None else reply.length
             self.send_header("Content-Length", str(length))
-            if found.location:
-                self.send_header("Location", found.location)
+            if reply.location:
+                self.send_header("Location", reply.location)
             self.end_headers()
-            self.wfile.write(found.body)
+            self.wfile.write(reply.body)
             self.wfile.flush()
-            if found.stall:
+            if reply.stall:
                 script.released.wait(SECONDS)
 
     return Handler

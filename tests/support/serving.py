@@ -86,10 +86,10 @@ def serving(root: Path, program: str | None = None) -> Iterator[Serving]:
     try:
         line = process.stdout.readline()
         assert line, log.read_text()
-        said = json.loads(line)
-        assert (said["v"], said["type"]) == (1, "listening"), said
-        assert said["host"] == "127.0.0.1"
-        yield Serving(process, said["port"], log, said["scheme"])
+        event = json.loads(line)
+        assert (event["v"], event["type"]) == (1, "listening"), event
+        assert event["host"] == "127.0.0.1"
+        yield Serving(process, event["port"], log, event["scheme"])
     finally:
         process.kill()
         process.wait(SECONDS)

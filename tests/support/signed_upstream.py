@@ -25,7 +25,7 @@ class SignedUpstream:
 
     up: Upstream
     root: Path
-    """Of its keys."""
+    """The folder of its keys."""
     signing: Signing = field(init=False)
 
     def __post_init__(self) -> None:
@@ -35,7 +35,7 @@ class SignedUpstream:
 
     @property
     def keys(self) -> ServerKeys:
-        """Those that count."""
+        """The keys that count."""
         return open_keys(self.root, self.signing)
 
     @property
@@ -52,7 +52,7 @@ class SignedUpstream:
 
     @property
     def promise(self) -> Promise:
-        """What the newest commit promises."""
+        """The promise of the newest commit."""
         return Promise.decode(self.raw().decode("utf-8", "replace"))
 
     def raw(self) -> bytes:
@@ -72,17 +72,17 @@ class SignedUpstream:
         signer: PrivateKey,
         *,
         days: int = 7,
-        made: float = 0,
+        offset: float = 0,
         promise: Promise | None = None,
         serial: int | None = None,
         tree: str = "",
         cosigners: Sequence[PrivateKey] = (),
     ) -> None:
-        """One more commit, of the newest tree or `tree`, made `made` days from now."""
-        head, now = self.head, int(time.time() + made * 86_400)
-        wanted = promise or self.promise._replace(valid_until=now + days * 86_400)
+        """One more commit, of the newest tree or `tree`, dated `offset` days from now."""
+        head, now = self.head, int(time.time() + offset * 86_400)
+        sealed = promise or self.promise._replace(valid_until=now + days * 86_400)
         info = head.info._replace(serial=serial or head.info.serial + 1)
-        seal = Seal(wanted, partial(_sign, signer), partial(_cosign, cosigners))
+        seal = Seal(sealed, partial(_sign, signer), partial(_cosign, cosigners))
         root = bytes.fromhex(tree or head.tree)
         self.repository.commit(root, info, head, seal=seal, now=now)
         self._publish()

@@ -20,19 +20,21 @@ from tests.support.keys import key, write_key
 class Elsewhere:
     """Serial 1 is committed if it is `begun`; what changes then waits for the key 2."""
 
-    def __init__(self, folder: Path, others: tuple[int, ...] = (2,), *, begun: bool = True) -> None:
+    def __init__(
+        self, folder: Path, numbers: tuple[int, ...] = (2,), *, begun: bool = True
+    ) -> None:
         self.up, self.folder, self.operator = Upstream(folder), folder, folder / "operator"
         self.up.root.mkdir(exist_ok=True)
-        paths = [write_key(folder / f"key{number}", key(number)) for number in (1, *others)]
-        here = tuple(Cosigner(str(path)) for path in paths[1:])
+        paths = [write_key(folder / f"key{number}", key(number)) for number in (1, *numbers)]
+        local = tuple(Cosigner(str(path)) for path in paths[1:])
         self.signing = Signing(
-            str(paths[0]), cosigners=here, threshold=len(paths), pending=True, validity="1h"
+            str(paths[0]), cosigners=local, threshold=len(paths), pending=True, validity="1h"
         )
         assert self.keys
         if begun:
             self.commit("1")
-        gone = tuple(Cosigner(f"{path}.pub", ("/bin/false",)) for path in paths[1:])
-        self.signing = structs.replace(self.signing, cosigners=gone)
+        absent = tuple(Cosigner(f"{path}.pub", ("/bin/false",)) for path in paths[1:])
+        self.signing = structs.replace(self.signing, cosigners=absent)
 
     @property
     def keys(self) -> ServerKeys:
@@ -65,6 +67,10 @@ class Elsewhere:
     @property
     def state(self) -> tuple[int, int, int]:
         """The newest serial, that of the commit that waits, or 0, and the signatures of that."""
-        found = self.up.repository.pending()
-        waits = (found[1].info.serial, len(found[1].signatures)) if found else (0, 0)
+        pending_commit = self.up.repository.pending()
+        waits = (
+            (pending_commit[1].info.serial, len(pending_commit[1].signatures))
+            if pending_commit
+            else (0, 0)
+        )
         return (self.up.head.info.serial, *waits)

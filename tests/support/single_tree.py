@@ -12,8 +12,8 @@ class SingleTree(Tree):
     def make_directory(self, path: RelPath, like: Directory | None = None) -> None:
         _done(self.make_directories([like._replace(path=path) if like else path]))
 
-    def set_directory(self, wanted: Directory) -> None:
-        _done(self.settle_directories([wanted]))
+    def set_directory(self, directory: Directory) -> None:
+        _done(self.settle_directories([directory]))
 
     def remove_directory(self, path: RelPath) -> None:
         _done(self.remove_entries([Remove(path, directory=True)]))
@@ -21,24 +21,24 @@ class SingleTree(Tree):
     def move(self, old: RelPath, new: RelPath, forward: Symlink | None = None) -> None:
         _done(self.move_directories([(old, new)], [forward] if forward else []))
 
-    def set_metadata(self, staged: Places, wanted: File) -> None:
-        _done(self.prepare_files([wanted], staged))
+    def set_metadata(self, staged: Places, file: File) -> None:
+        _done(self.prepare_files([file], staged))
 
-    def rename_into_place(self, staged: Places, wanted: File) -> None:
-        _done(self.publish_files([wanted], staged))
+    def rename_into_place(self, staged: Places, file: File) -> None:
+        _done(self.publish_files([file], staged))
 
-    def publish(self, staged: Places, wanted: File) -> None:
-        self.set_metadata(staged, wanted)
-        self.rename_into_place(staged, wanted)
+    def publish(self, staged: Places, file: File) -> None:
+        self.set_metadata(staged, file)
+        self.rename_into_place(staged, file)
 
-    def link(self, wanted: File) -> None:
-        _done(self.make_links([wanted]))
+    def link(self, file: File) -> None:
+        _done(self.make_links([file]))
 
-    def symlink(self, wanted: Symlink) -> None:
-        _done(self.make_symlinks([wanted]))
+    def symlink(self, symlink: Symlink) -> None:
+        _done(self.make_symlinks([symlink]))
 
-    def set_attributes(self, wanted: File | Symlink) -> None:
-        _done(self.settle_leaves([wanted]))
+    def set_attributes(self, leaf: File | Symlink) -> None:
+        _done(self.settle_leaves([leaf]))
 
     def remove(self, path: RelPath) -> None:
         _done(self.remove_entries([Remove(path, directory=False)]))

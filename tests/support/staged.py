@@ -1,4 +1,4 @@
-"""Where things lie in a staging area, for tests that look at its files or spoil them."""
+"""Paths in a staging area, for tests that read or spoil its files."""
 
 import os
 import stat
@@ -27,7 +27,7 @@ def incoming(staging: Staging, run: int) -> Path:
 
 
 def bytes_in(paths: Iterable[Path]) -> int:
-    """What the files among them hold, as far as they still lie there: rsync renames them."""
+    """Return the bytes of those files that are still there: rsync renames them."""
     size = 0
     for path in paths:
         with suppress(FileNotFoundError):

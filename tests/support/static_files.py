@@ -21,7 +21,7 @@ def publish_to(folder: Path, up: SiteUpstream) -> None:
 
 
 class Publisher:
-    """An upstream, and the folder that a web server would hand out."""
+    """An upstream, and a web server's folder with its static files."""
 
     def __init__(self, folder: Path) -> None:
         self.upstream = Upstream(folder / "up")
@@ -29,19 +29,19 @@ class Publisher:
         self.folder.mkdir(parents=True)
 
     def repositories(self, folder: Path) -> Path:
-        """A new folder with what `serve` serves of it."""
+        """Make a folder with the repository as `serve` serves it."""
         folder.mkdir()
         (folder / f"{NAME}.git").symlink_to(self.upstream.places.repository)
         return folder
 
     @property
     def files(self) -> Path:
-        """What stands below the address of the repository."""
+        """The folder of the repository's URL."""
         return module_folder(self.folder, NAME)
 
     @property
     def head(self) -> Static:
-        """What is published."""
+        """The published head."""
         return Static.decode((self.files / "static/head").read_bytes(), "head")
 
     def change(self, *numbers: int) -> str:
@@ -60,12 +60,14 @@ class Publisher:
     def steps(self, serial: int) -> list[Step]:
         """The way from a commit to the newest one."""
         steps, lists = list(self.head.steps), list(self.head.lists)
-        for each in lists:
-            whole = max((step.new for step in steps if step.old == NOTHING), default=NOTHING)
-            if each.first <= (serial or whole) <= each.last:
-                found = Static.decode((self.files / "static" / each.file.list).read_bytes(), "list")
-                steps = list(dict.fromkeys((*steps, *found.steps)))
-                lists += found.lists
+        for entry in lists:
+            start = max((step.new for step in steps if step.old == NOTHING), default=NOTHING)
+            if entry.first <= (serial or start) <= entry.last:
+                listed = Static.decode(
+                    (self.files / "static" / entry.file.list).read_bytes(), "list"
+                )
+                steps = list(dict.fromkeys((*steps, *listed.steps)))
+                lists += listed.lists
         way = cheapest(steps, [serial], self.head.newest, request=1000)
         assert way is not None, serial
         return way

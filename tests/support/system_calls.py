@@ -45,7 +45,7 @@ __all__ = [
 Result = TypeVar("Result")
 
 KILL = -1
-"""What to answer instead of an errno so that the child dies right there."""
+"""The answer, instead of an errno, that kills the child right there."""
 
 _SECONDS = 60_000
 _NO_NEW_PRIVILEGES, _SET_FILTER, _NEW_LISTENER = 38, 1, 8
@@ -62,7 +62,7 @@ class Call(NamedTuple):
     """Counted from 1."""
     name: str
     thread: int = 0
-    """Of the child, or of a program that it started."""
+    """The thread of the child, or of a program that it started."""
     arguments: tuple[int, ...] = ()
     """All six, as they stand in the registers."""
 
@@ -73,7 +73,7 @@ class Outcome(NamedTuple):
     calls: list[Call]
     killed: bool
     result: object
-    """What its work returned; None if it was killed."""
+    """The result of its work, or None if it was killed."""
 
 
 def supervise(

@@ -1,4 +1,4 @@
-"""What happens in a tree between the scan of a commit and the reading of its files."""
+"""Changes in a tree between the scan of a commit and the reading of its files."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +15,11 @@ INDEXED = 1 << 17
 
 def indexed_upstream(folder: Path, *paths: str) -> Upstream:
     """A tree whose files all have block indices; `0` is the first that is read."""
-    found = Upstream(folder)
-    found.configure(block_index=1 << 16)
+    upstream = Upstream(folder)
+    upstream.configure(block_index=1 << 16)
     for number, path in enumerate(("0", *paths)):
-        found.write(path, f"{number}" * INDEXED)
-    return found
+        upstream.write(path, f"{number}" * INDEXED)
+    return upstream
 
 
 def when_read(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""What tests of the transfer share: a listener that remembers, and one upstream and downstream."""
+"""The parts that tests of the transfer share: a recording listener, an upstream, a downstream."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -21,17 +21,17 @@ TEST_OPTIONS = TransferOptions(backoff=0.05, retries=1, timeout=20, contimeout=1
 def described(root: Path, path: bytes, *, digest: bool = True) -> File:
     """The metadata of `path` below `root`, as a commit would hold it."""
     place = os.path.join(os.fsencode(root), path)
-    found = os.lstat(place)
+    status = os.lstat(place)
     content = Path(os.fsdecode(place)).read_bytes() if digest else b""
     return File(
         path=rel_path(path),
-        size=found.st_size,
-        mtime=found.st_mtime_ns,
+        size=status.st_size,
+        mtime=status.st_mtime_ns,
         digest=blake3(content).digest() if digest else None,
     )
 
 
-def put(root: Path, path: bytes, content: bytes, *, mtime: int | None = None) -> File:
+def write_file(root: Path, path: bytes, content: bytes, *, mtime: int | None = None) -> File:
     """Write a file below `root` and describe it."""
     place = Path(os.fsdecode(os.path.join(os.fsencode(root), path)))
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -44,11 +44,11 @@ def put(root: Path, path: bytes, content: bytes, *, mtime: int | None = None) ->
 def put_many(root: Path, number: int, size: int, folder: bytes = b"f") -> list[File]:
     """Files of random content, `size` bytes each."""
     paths = [b"%b/%d" % (folder, index) for index in range(number)]
-    return [put(root, path, os.urandom(size)) for path in paths]
+    return [write_file(root, path, os.urandom(size)) for path in paths]
 
 
 class Recorder:
-    """A listener that keeps what it was told."""
+    """A listener that records its events."""
 
     def __init__(self) -> None:
         self.totals: list[tuple[int, int]] = []
@@ -91,7 +91,7 @@ class Downstream:
         self.dest = dest
         self.finish = finish
         self.finished: set[File] = set()
-        """Those of the last transfer that have all their attributes."""
+        """The files of the last transfer that have all their attributes."""
         self.root = dest / ".~tmp~" / "huai"
         self.listener = Recorder()
 

@@ -22,7 +22,7 @@ Calls = tuple[Callable[[], object], dict[str, Callable[[], object]]]
 """A call that waits for Python, and the other calls of the same object by name."""
 
 
-class Held:
+class HeldCall:
     """A function that stays inside its first call until it is released."""
 
     def __init__(self, answer: object) -> None:
@@ -39,20 +39,20 @@ class Held:
 class HeldObjects(MemoryObjects):
     """Objects of which the first read or write is held."""
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, call: HeldCall) -> None:
         super().__init__()
-        self.held = held
+        self.call = call
 
     def write(self, kind: Kind, data: bytes) -> bytes:
-        self.held()
+        self.call()
         return super().write(kind, data)
 
     def read(self, oid: bytes, kind: Kind) -> bytes:
-        self.held()
+        self.call()
         return super().read(oid, kind)
 
 
-def scan_of(tree: Path, owners: Held | None = None) -> _native.Scan:
+def scan_of(tree: Path, owners: HeldCall | None = None) -> _native.Scan:
     names = None if owners is None else (owners, owners)
     return _native.Scan(
         os.fsencode(tree),
@@ -69,27 +69,27 @@ def listing_of(tree: Path) -> tuple[bytes, bytes, bytes, bytes]:
     return frame[0], frame[1], frame[2], b""
 
 
-def tree_reader_calls(tree: Path, held: Held) -> Calls:
-    held.answer = b"root"
-    owners = (held, held)
+def tree_reader_calls(tree: Path, call: HeldCall) -> Calls:
+    call.answer = b"root"
+    owners = (call, call)
     root = os.fsencode(tree)
     reader = _native.TreeReader(root, ([], 1, True, True), owners, None, OSError)  # type: ignore[arg-type]
     changes = _native.ChangeList(root)
     changes.close()
-    objects, past = lent_objects(tree, Held(None))
+    objects, past = lent_objects(tree, HeldCall(None))
     record = os.fsencode(tree.parent / "record")
     mounts: tuple[set[bytes], bool, bool] = (set(), False, False)
-    lent, named = (objects, past, 1000), (changes, True, record)
+    lent, request = (objects, past, 1000), (changes, True, record)
     return lambda: reader.read_whole(None, mounts, print, None), {
-        "read_listed": lambda: reader.read_listed(lent, named, print, None),
+        "read_listed": lambda: reader.read_listed(lent, request, print, None),
         "read_digests": lambda: reader.read_digests(changes, record, _native.FoundDigests()),
         "keep_digests": reader.keep_digests,
         "read_whole": lambda: reader.read_whole(lent, mounts, print, None),
     }
 
 
-def layout_calls(tree: Path, held: Held) -> Calls:
-    layout = _native.Layout(HeldObjects(held))
+def layout_calls(tree: Path, call: HeldCall) -> Calls:
+    layout = _native.Layout(HeldObjects(call))
     parts = ((b"%03d" % number, b"1", b"f\t1\t1\n", b"") for number in range(600))
     layout.add(*listing_of(tree))
 
@@ -100,14 +100,14 @@ def layout_calls(tree: Path, held: Held) -> Calls:
     return add_all, {"add": lambda: layout.add(b"z", b"1", b"", b""), "finish": layout.finish}
 
 
-def scan_calls(tree: Path, held: Held) -> Calls:
-    held.answer = b"root"
-    scan = scan_of(tree, held)
+def scan_calls(tree: Path, call: HeldCall) -> Calls:
+    call.answer = b"root"
+    scan = scan_of(tree, call)
     return lambda: next(scan), {"next": lambda: next(scan, None)}
 
 
-def tree_comparison_calls(tree: Path, held: Held) -> Calls:
-    held.answer = 0
+def tree_comparison_calls(tree: Path, call: HeldCall) -> Calls:
+    call.answer = 0
     rule = (0o7777, 0)
     handle = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
     comparison = _native.TreeComparison(
@@ -115,7 +115,7 @@ def tree_comparison_calls(tree: Path, held: Held) -> Calls:
         (MemoryObjects(), 1000, [listing_of(tree)]),
         ([], (rule, rule, False)),
         scope=(b"", set(), b""),
-        owners=(held, held),  # type: ignore[arg-type]
+        owners=(call, call),  # type: ignore[arg-type]
         content=False,
         opens_up=False,
         threads=1,
@@ -127,12 +127,12 @@ def tree_comparison_calls(tree: Path, held: Held) -> Calls:
     }
 
 
-def image_calls(tree: Path, held: Held) -> Calls:
-    held.answer = (0, 0)
+def image_calls(tree: Path, call: HeldCall) -> Calls:
+    call.answer = (0, 0)
     path, attributes, leaves, _ = listing_of(tree)
     image = tree.parent / "image"
     image.write_bytes(b"")
-    builder = _native.ImageBuilder(os.fsencode(image), held)  # type: ignore[arg-type]
+    builder = _native.ImageBuilder(os.fsencode(image), call)  # type: ignore[arg-type]
     builder.count_links(path, leaves)
     return lambda: builder.add(path, attributes, leaves), {
         "entries": lambda: builder.entries,
@@ -143,19 +143,19 @@ def image_calls(tree: Path, held: Held) -> Calls:
 
 
 class Packed:
-    """An `ObjectReader` whose packs the engine reads by itself, but for the first object."""
+    """An `ObjectReader` whose packs the engine reads by itself, except the first object."""
 
     def __init__(self, packs: _native.Packs) -> None:
         self.packs = packs
 
     def read(self, oid: bytes, kind: Kind) -> bytes:
-        found = self.packs.find(oid)
-        assert found is not None
-        assert found[0] == kind
-        return found[1]
+        stored = self.packs.find(oid)
+        assert stored is not None
+        assert stored[0] == kind
+        return stored[1]
 
 
-def packs_calls(tree: Path, held: Held) -> Calls:
+def packs_calls(tree: Path, call: HeldCall) -> Calls:
     folder = os.fsencode(tree.parent)
     writer = _native.PackWriter(folder, b"pack-1", threads=1)
     layout = _native.Layout(writer)
@@ -165,7 +165,7 @@ def packs_calls(tree: Path, held: Held) -> Calls:
     packs = _native.Packs(1 << 20)
     packs.add(folder)
     reader = Packed(packs)
-    return lambda: packs.send(b"tree " + root.hex().encode(), root, held), {
+    return lambda: packs.send(b"tree " + root.hex().encode(), root, call), {
         "add": lambda: packs.add(os.fsencode(tree)),
         "find": lambda: packs.find(root),
         "record": lambda: packs.record(root),
@@ -178,22 +178,22 @@ def packs_calls(tree: Path, held: Held) -> Calls:
     }
 
 
-def lent_objects(tree: Path, held: Held) -> tuple[HeldObjects, bytes]:
+def lent_objects(tree: Path, call: HeldCall) -> tuple[HeldObjects, bytes]:
     """Return the objects of a snapshot of the top directory, and its root.
 
     No call is held before the caller clears `held.is_inside`.
     """
-    objects = HeldObjects(held)
+    objects = HeldObjects(call)
     layout = _native.Layout(objects)
-    held.is_inside.set()
+    call.is_inside.set()
     layout.add(*listing_of(tree))
     return objects, layout.finish()
 
 
-def listing_hashes_calls(tree: Path, held: Held) -> Calls:
-    objects, root = lent_objects(tree, held)
+def listing_hashes_calls(tree: Path, call: HeldCall) -> Calls:
+    objects, root = lent_objects(tree, call)
     hashes = _native.ListingHashes(b"")
-    held.is_inside.clear()
+    call.is_inside.clear()
     return lambda: hashes.of_tree(root, objects), {
         "sound": lambda: hashes.sound,
         "added": lambda: hashes.added,
@@ -201,36 +201,36 @@ def listing_hashes_calls(tree: Path, held: Held) -> Calls:
     }
 
 
-def comparison_calls(tree: Path, held: Held) -> Calls:
-    objects, root = lent_objects(tree, held)
+def comparison_calls(tree: Path, call: HeldCall) -> Calls:
+    objects, root = lent_objects(tree, call)
     nothing = objects.write("tree", b"")
     comparison = _native.Comparison((objects, root, 9), (objects, nothing, 9))
-    held.is_inside.clear()
+    call.is_inside.clear()
     return lambda: comparison.batch(9), {"batch": lambda: comparison.batch(9)}
 
 
-def walk_calls(tree: Path, held: Held) -> Calls:
-    objects, root = lent_objects(tree, held)
+def walk_calls(tree: Path, call: HeldCall) -> Calls:
+    objects, root = lent_objects(tree, call)
     walk = _native.Lookup(objects, root, 1000).subtree(b"")
-    held.is_inside.clear()
+    call.is_inside.clear()
     return lambda: next(walk, None), {"next": lambda: next(walk, None)}
 
 
-def level_calls(tree: Path, held: Held) -> Calls:
-    objects, root = lent_objects(tree, held)
+def level_calls(tree: Path, call: HeldCall) -> Calls:
+    objects, root = lent_objects(tree, call)
     limit = _native.EntryLimit(1000)
     level = _native.Level(objects, b"", root, limit)
-    held.is_inside.clear()
+    call.is_inside.clear()
     return lambda: _native.Level(objects, b"", root, limit), {
         "next": lambda: next(level, None),
         "a new one": lambda: _native.Level(objects, b"", root, limit),
     }
 
 
-def lookup_calls(tree: Path, held: Held) -> Calls:
-    objects, root = lent_objects(tree, held)
+def lookup_calls(tree: Path, call: HeldCall) -> Calls:
+    objects, root = lent_objects(tree, call)
     lookup = _native.Lookup(objects, root, 1000)
-    held.is_inside.clear()
+    call.is_inside.clear()
     return lambda: lookup.leaf(b"file"), {
         "own_tree": lambda: lookup.own_tree(b"a"),
         "leaf": lambda: lookup.leaf(b"file"),
@@ -238,29 +238,29 @@ def lookup_calls(tree: Path, held: Held) -> Calls:
     }
 
 
-def digested_calls(tree: Path, held: Held) -> Calls:
-    objects, root = lent_objects(tree, held)
+def digested_calls(tree: Path, call: HeldCall) -> Calls:
+    objects, root = lent_objects(tree, call)
     digested = _native.Digested((objects, root, 1000), None)
-    held.is_inside.clear()
+    call.is_inside.clear()
     return lambda: digested.batch(9, 9), {"batch": lambda: digested.batch(9, 9)}
 
 
-def file_list_calls(tree: Path, held: Held) -> Calls:
-    objects, root = lent_objects(tree, held)
+def file_list_calls(tree: Path, call: HeldCall) -> Calls:
+    objects, root = lent_objects(tree, call)
     files = _native.FileList((objects, root, 1000), ([], 0), None)
-    held.is_inside.clear()
+    call.is_inside.clear()
     return files.part, {"part": files.part, "left_out": lambda: files.left_out}
 
 
-def ls_calls(tree: Path, held: Held) -> Calls:
-    objects, root = lent_objects(tree, held)
+def ls_calls(tree: Path, call: HeldCall) -> Calls:
+    objects, root = lent_objects(tree, call)
     listing = _native.Ls((objects, root, 1000), ([], 0))
-    held.is_inside.clear()
+    call.is_inside.clear()
     return listing.part, {"part": listing.part}
 
 
-def publish_order_calls(tree: Path, held: Held) -> Calls:
-    objects, root = lent_objects(tree, held)
+def publish_order_calls(tree: Path, call: HeldCall) -> Calls:
+    objects, root = lent_objects(tree, call)
     order = _native.PublishOrder(
         (objects, root, 1000),
         [],
@@ -270,7 +270,7 @@ def publish_order_calls(tree: Path, held: Held) -> Calls:
         profiles=[([[b"file"]], (0, 0))],
         assigned={},
     )
-    held.is_inside.clear()
+    call.is_inside.clear()
     return lambda: order.placement(b"a/0", symlink=False), {
         "stages": lambda: order.stages([(b"a/0", False)]),
         "placement": lambda: order.placement(b"a/0", symlink=False),
@@ -282,7 +282,7 @@ def publish_order_calls(tree: Path, held: Held) -> Calls:
     }
 
 
-OBJECTS: dict[str, Callable[[Path, Held], Calls]] = {
+OBJECTS: dict[str, Callable[[Path, HeldCall], Calls]] = {
     "TreeReader": tree_reader_calls,
     "Layout": layout_calls,
     "Scan": scan_calls,
@@ -314,19 +314,19 @@ def trees(folder: Path) -> Iterator[Path]:
         yield tree
 
 
-def call_each(make: Callable[[Path, Held], Calls], folder: Path) -> None:
+def call_each(make: Callable[[Path, HeldCall], Calls], folder: Path) -> None:
     """Call each method while another thread waits for Python in a call of the same object."""
-    names = [*make(next(trees(folder / "names")), Held(None))[1]]
+    names = [*make(next(trees(folder / "names")), HeldCall(None))[1]]
     for name, tree in zip(names, trees(folder), strict=False):
         show(name)
-        held = Held(None)
-        call, others = make(tree, held)
+        blocker = HeldCall(None)
+        call, other_calls = make(tree, blocker)
         thread = Thread(target=quietly, args=(call,))
         thread.start()
-        assert held.is_inside.wait(BOUND), "the call does not come to Python"
+        assert blocker.is_inside.wait(BOUND), "the call does not come to Python"
         # Python stays with this thread until its call lets go of it.
-        held.is_released.set()
-        quietly(others[name])
+        blocker.is_released.set()
+        quietly(other_calls[name])
         thread.join()
 
 

@@ -26,11 +26,11 @@ _LATE = {
         *("uvicorn.lifespan.on", "uvicorn.loops.auto", "uvicorn.loops.uvloop", "uvloop"),
     ),
 }
-"""What no module of the package imports when it is imported itself."""
+"""Modules that importing the package's own ones does not import."""
 
 
 def run_unprivileged(work: Callable[[Path], object], folder: Path) -> None:
-    """Call `work(folder)` as nobody, who owns `folder` (as this user where that is not root)."""
+    """Call `work(folder)` as user 65534, the owner of `folder` (as this user if not root)."""
     if os.geteuid() == 0:
         os.chown(folder, NOBODY, NOBODY)
     load("huai_client")
@@ -91,9 +91,9 @@ def program_as_nobody(package: str) -> str:
 @cache
 def load(package: str) -> None:
     """Import all of `package`, what both sides share, and what libraries import late."""
-    for each in ("huai_schema", "huai_program", package):
-        path = importlib.import_module(each).__path__
-        for module in pkgutil.walk_packages(path, prefix=f"{each}."):
+    for loaded in ("huai_schema", "huai_program", package):
+        path = importlib.import_module(loaded).__path__
+        for module in pkgutil.walk_packages(path, prefix=f"{loaded}."):
             if "._" not in module.name:  # a native library, which Python does not import
                 importlib.import_module(module.name)
     for name in _LATE.get(package, ()):
@@ -105,7 +105,7 @@ def load(package: str) -> None:
 
 
 def become_nobody() -> None:
-    """Root becomes the user nobody; anybody else stays who they are."""
+    """Change from root to an unprivileged user; other users stay."""
     if os.geteuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)

@@ -71,10 +71,10 @@ class Ended(NamedTuple):
 
     def events(self, kind: str = "") -> list[dict[str, Any]]:
         """The lines of `--json`, each of which has to be as docs/JSON.md says."""
-        found = [json.loads(line) for line in self.out.splitlines()]
-        wrong = {fault for event in found for fault in json_events.faults("huai-client", event)}
+        events = [json.loads(line) for line in self.out.splitlines()]
+        wrong = {fault for event in events for fault in json_events.faults("huai-client", event)}
         assert wrong == set()
-        return [event for event in found if kind in ("", event["type"])]
+        return [event for event in events if kind in ("", event["type"])]
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Upstream:
     root: Path
     """The server's state root."""
 
-    def put(
+    def put(  # prose: half of all integration tests use it
         self, path: bytes, content: bytes = b"", *, mtime: int | None = T0, mode: int | None = None
     ) -> Path:
         """Write a file, in place if it is there."""
@@ -100,7 +100,7 @@ class Upstream:
         return place
 
     def at(self, path: bytes) -> Path:
-        """Where `path` of the module is."""
+        """Return the path of an entry of the module."""
         return self.tree / os.fsdecode(path)
 
     def many(self, folder: bytes, number: int, size: int = 10) -> None:
@@ -110,7 +110,7 @@ class Upstream:
             self.put(b"%b/%d" % (folder, index), (text * (size // len(text) + 1))[:size])
 
     def commit(self) -> CommitResult:
-        """What `huai-server commit` does."""
+        """Commit and publish, as `huai-server commit` does."""
         config = server_config.load(self.root)
         done = commit_tree(self.name, config.module(self.name), self.places)
         publish_after_commit(config, self.name, self.places)
@@ -122,7 +122,7 @@ class Upstream:
         return module_places(self.root, self.name)
 
     def change(self, **values: object) -> None:
-        """Configure the module anew."""
+        """Configure the module again."""
         import msgspec
 
         module = server_config.load(self.root).module(self.name)
@@ -172,7 +172,7 @@ class Downstream:
         return ended.events("sync")[0]
 
     def plan(self, *options: str) -> list[tuple[str, str]]:
-        """What `huai-client plan` lists: operation and path."""
+        """Return the operations that `huai-client plan` lists, each with its path."""
         ended = self.run("plan", self.name, "--json", *options)
         assert ended.code == 0, ended
         return [(event["operation"], event["path"]) for event in ended.events("operation")]
@@ -213,7 +213,7 @@ class Downstream:
 
     @property
     def state_file(self) -> Path:
-        """What is recorded."""
+        """The file of the recorded state."""
         return client_places(self.root, self.name).state
 
     @property
@@ -223,7 +223,7 @@ class Downstream:
 
     @property
     def state(self) -> State:
-        """What is recorded, read."""
+        """The recorded state."""
         return load(self.state_file)
 
     def configure(self, **values: object) -> None:
@@ -258,7 +258,7 @@ class Site:
     folder: Path
     url: str
     content_url: str
-    """Of the daemon's module; each module's tree is a folder in it."""
+    """The URL of the daemon's module; each module's tree is a folder in it."""
     server: subprocess.Popen[str]
     names: Iterator[int]
 
@@ -331,12 +331,12 @@ def site(folder: Path) -> Iterator[Site]:
 
 
 def rsync_differences(up: Upstream, down: Downstream) -> str:
-    """What `rsync` itself would still have to do, contents compared; empty: nothing."""
+    """Return the changes that `rsync` itself would still make, contents compared."""
     return rsync_would(up, down, "-anciH", "--numeric-ids", "--delete", "--exclude=.~tmp~")
 
 
 def rsync_would(up: Upstream, down: Downstream, *options: str, accept: Sequence[int] = (0,)) -> str:
-    """What rsync says with these options of what it would do."""
+    """Return the output of a dry run of rsync with these options."""
     done = subprocess.run(
         ["rsync", *options, f"{up.tree}/", f"{down.dest}/"],
         capture_output=True,
@@ -358,7 +358,7 @@ def assert_equal(up: Upstream, down: Downstream) -> None:
 
 
 def refresh(path: Path) -> None:
-    """Remove a folder, and make it anew."""
+    """Empty a folder."""
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(path)
     path.mkdir()

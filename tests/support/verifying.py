@@ -1,4 +1,4 @@
-"""What the tests of `verify` share: ways to spoil a tree, and what is said of it then."""
+"""Ways to spoil a tree, and the results of `verify` for it."""
 
 import os
 from collections.abc import Iterator
@@ -22,51 +22,53 @@ def spoil(down: Downstream, path: str) -> None:
 
 
 def cut(down: Downstream, path: str) -> None:
-    """Change a file so that anybody sees it."""
+    """Empty a file, so that its size differs."""
     (down.dest / path).write_bytes(b"")
 
 
-def found(ended: Ended) -> list[str]:
-    """The paths that differ."""
+def differing_paths(ended: Ended) -> list[str]:
+    """Return the paths that differ."""
     assert ended.code == (47 if ended.events("difference") else 0), ended
     return sorted(event["path"] for event in ended.events("difference"))
 
 
 def totals(ended: Ended) -> dict[str, Any]:
-    """The last word."""
+    """Return the totals of a run."""
     return ended.events("verified")[0]
 
 
 def standing(down: Downstream) -> dict[str, Any]:
-    """What `status` says of it."""
+    """Return the module's `verified` of `status`."""
     verified = down.run("status", "--json").events("module")[0]["verified"]
     assert isinstance(verified, dict)
     return verified
 
 
 def parts(down: Downstream) -> dict[str, dict[str, Any]]:
-    """What `status --parts` says of each directory of the top level."""
+    """Return the parts of `status --parts` by top-level directory."""
     events = down.run("status", "--parts", "--json").events("part")
     return {event["path"]: event for event in events}
 
 
 def patrol(down: Downstream, request: VerifyRequest) -> tuple[VerifyRun, list[Difference]]:
-    """A run of `verify` in this process, and what it tells."""
-    told: list[Difference] = []
+    """Return a run of `verify` in this process, and its list of differences."""
+    differences: list[Difference] = []
     module = load(down.root).module(down.name)
-    return VerifyRun(Mirror.of(down.root, down.name, module), request, told.append), told
+    return VerifyRun(
+        Mirror.of(down.root, down.name, module), request, differences.append
+    ), differences
 
 
 class Steps(Deadline):
-    """Over when it was looked at so often."""
+    """A deadline that is over after a number of checks."""
 
     number: int
 
     @classmethod
     def counted(cls, number: int) -> Self:
-        made = cls(0.0)
-        made.number = number
-        return made
+        deadline = cls(0.0)
+        deadline.number = number
+        return deadline
 
     @property
     def over(self) -> bool:
@@ -75,12 +77,12 @@ class Steps(Deadline):
 
 
 def bit_by_bit(down: Downstream, entries: int, **request: Any) -> Iterator[list[Difference]]:
-    """Runs that get on by about so many entries each, until every part was verified."""
+    """Yield the differences of runs of about so many entries, until every part is verified."""
     kind = "content" if request.get("content") else "metadata"
     for _ in range(100):
-        run, told = patrol(down, VerifyRequest(deadline=Steps.counted(entries), **request))
+        run, differences = patrol(down, VerifyRequest(deadline=Steps.counted(entries), **request))
         run.run(wait=0)
-        yield told
+        yield differences
         if standing(down)[kind]["never"] == 0:
             return
     raise AssertionError("does not get on")

@@ -25,16 +25,16 @@ def silent() -> Iterator[str]:
 
 
 @contextmanager
-def nobody() -> Iterator[str]:
-    """`HOST:PORT` where nobody listens, and nobody will as long as this lasts."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield f"127.0.0.1:{taken.getsockname()[1]}"
+def unused_port() -> Iterator[str]:
+    """Yield `HOST:PORT` of a port on which no process listens, and which stays reserved."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{reserved.getsockname()[1]}"
 
 
 @dataclass(frozen=True)
 class Weakness:
-    """What is wrong with a line; answers are what passes from the server to the client."""
+    """The faults of a connection; pace and limit apply from the server to the client."""
 
     pace: int = 0
     """Bytes of an answer a second; 0: as fast as they come."""
@@ -60,13 +60,13 @@ def weak(url: str, weakness: Weakness) -> Iterator[str]:
     over = threading.Event()
     threads: list[threading.Thread] = []
 
-    def hear(client: socket.socket) -> None:
+    def start_relay(client: socket.socket) -> None:
         thread = threading.Thread(target=_relay, args=(client, target, weakness, over))
         threads.append(thread)
         thread.start()
 
     try:
-        with listening(hear) as port:
+        with listening(start_relay) as port:
             try:
                 yield f"127.0.0.1:{port}"
             finally:
@@ -132,7 +132,7 @@ def tunnel() -> Iterator[tuple[str, list[bytes]]]:
     """A proxy that only knows CONNECT: its `HOST:PORT`, and the heads of the requests it gets."""
     heads: list[bytes] = []
 
-    def hear(client: socket.socket) -> None:
+    def connect(client: socket.socket) -> None:
         with client:
             head = b""
             while not head.endswith(b"\r\n\r\n"):
@@ -146,7 +146,7 @@ def tunnel() -> Iterator[tuple[str, list[bytes]]]:
                 _pass_on(client, server)
                 back.join(_SECONDS)
 
-    with listening(hear) as port:
+    with listening(connect) as port:
         yield f"127.0.0.1:{port}", heads
 
 
@@ -160,13 +160,13 @@ class Busy:
     status: int = 503
     retry_after: str = "1"
     reason: str = "Busy"
-    asked: int = 0
+    requests: int = 0
     """How many requests came."""
 
 
 @contextmanager
 def busy(upstream: str) -> Iterator[Busy]:
-    """The server at `upstream`, behind one that refuses as often as it is told to."""
+    """Yield a proxy of the server at `upstream` that refuses as often as configured."""
     state = Busy()
     with answering(_handler(upstream, state)) as state.url:
         yield state
@@ -183,7 +183,7 @@ def _handler(upstream: str, state: Busy) -> type[QuietHandler]:
             self._answer(self.rfile.read(int(self.headers["Content-Length"])))
 
         def _answer(self, body: bytes | None) -> None:
-            state.asked += 1
+            state.requests += 1
             if state.refusals:
                 state.refusals -= 1
                 self.send_response(state.status, state.reason)

@@ -1,4 +1,4 @@
-"""A commit from a list of 1,500 changed entries, beside the whole scan and beside find.
+"""A commit from a list of 1,500 changed entries, compared with the whole scan and with find.
 
 Each is a whole process, from start to durable; a commit from an empty list is what start-up costs.
 Run it with several `--entries`: files are empty until they change, so millions of them take no room
@@ -37,12 +37,12 @@ def figures(stand: Stand) -> Iterator[Figure]:
     stand.server.run("commit", _MODULE)
     yield from listed.rows("commit from an empty list: start-up", nothing)
     for where, choose in (("side by side", neighbours), ("all over the tree", anywhere)):
-        what = f"commit of {CHANGED:,} changed files {where}, from a list"
-        yield from listed.compared(what, partial(rewrite, choose, CHANGED), GOAL)
+        title = f"commit of {CHANGED:,} changed files {where}, from a list"
+        yield from listed.compared(title, partial(rewrite, choose, CHANGED), GOAL)
 
 
 def neighbours(files: list[str], count: int, rng: random.Random) -> list[str]:
-    """Those of neighbouring packages."""
+    """Choose files of neighbouring packages."""
     begin = rng.randrange(max(1, len(files) - count))
     return files[begin : begin + count]
 
@@ -53,7 +53,7 @@ def anywhere(files: list[str], count: int, rng: random.Random) -> list[str]:
 
 
 def rewrite(choose: Choose, count: int, root: Path, seed: int, list_file: Path) -> None:
-    """Write so many files anew, each by a rename, and say which, as rsync does."""
+    """Rewrite so many files, each by a rename, and list them as rsync does."""
     rng = random.Random(seed)
     lines = []
     for path in choose(trees.regular_files(root), count, rng):
@@ -72,14 +72,14 @@ class Listed:
         self._list = stand.folder / f"{name}-list"
         self._changes = 0
 
-    def rows(self, what: str, change: Change, goal: Goal | None = None) -> Iterator[Figure]:
+    def rows(self, title: str, change: Change, goal: Goal | None = None) -> Iterator[Figure]:
         """A change, again and again."""
         samples = [self.change(change) for _ in range(self._stand.rounds)]
-        yield Figure(what, wall(samples), "s", goal=goal)
-        yield Figure(f"{what}, CPU", cpu(samples), "s")
-        yield Figure(f"{what}, peak memory", peak(samples), "B")
+        yield Figure(title, wall(samples), "s", goal=goal)
+        yield Figure(f"{title}, CPU", cpu(samples), "s")
+        yield Figure(f"{title}, peak memory", peak(samples), "B")
 
-    def compared(self, what: str, change: Change, goal: Goal | None = None) -> Iterator[Figure]:
+    def compared(self, title: str, change: Change, goal: Goal | None = None) -> Iterator[Figure]:
         """A change, again and again: by its list, then by a scan of the whole tree, and find."""
         listed, scans, finds = [], [], []
         for _ in range(self._stand.rounds):
@@ -88,11 +88,11 @@ class Listed:
             scans.append(spend(self._stand.server.command("commit", self._name)))
             self._stand.rest()
             finds.append(spend(["find", str(self._tree), *_FIND]))
-        yield Figure(what, wall(listed), "s", "whole scan", wall(scans), goal)
-        yield Figure(what, wall(listed), "s", "find -printf", wall(finds))
-        yield Figure(f"{what}, CPU", cpu(listed), "s", "whole scan", cpu(scans))
-        yield Figure(f"{what}, CPU", cpu(listed), "s", "find -printf", cpu(finds))
-        yield Figure(f"{what}, peak memory", peak(listed), "B", "whole scan", peak(scans))
+        yield Figure(title, wall(listed), "s", "whole scan", wall(scans), goal)
+        yield Figure(title, wall(listed), "s", "find -printf", wall(finds))
+        yield Figure(f"{title}, CPU", cpu(listed), "s", "whole scan", cpu(scans))
+        yield Figure(f"{title}, CPU", cpu(listed), "s", "find -printf", cpu(finds))
+        yield Figure(f"{title}, peak memory", peak(listed), "B", "whole scan", peak(scans))
 
     def change(self, change: Change) -> Spent:
         """Change something, and commit it."""

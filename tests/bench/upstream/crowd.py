@@ -15,7 +15,7 @@ _FILES = 1_000_000
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
-    """One file is written anew, one is new, and many are written anew."""
+    """Rewrite one file, add one, and rewrite many at once."""
     tree = stand.folder / _MODULE
     stand.make(trees.make_crowd, tree, _FILES, 0)
     stand.server.run("add", _MODULE, tree)

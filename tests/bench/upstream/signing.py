@@ -1,7 +1,7 @@
-"""What signing adds: to a commit, to a sync, and to the first one of each.
+"""The cost that signing adds to a commit, to a sync, and to the first one of each.
 
-The listing hash is the part that could grow with the tree: after a change it is measured beside
-the same hash from nothing.  The signature itself is measured beside git's own means, ssh-keygen.
+The listing hash is the part that could grow with the tree: after a change it is measured next to
+the same hash from nothing.  The signature is compared with ssh-keygen's.
 """
 
 import subprocess
@@ -24,18 +24,18 @@ def figures(stand: Stand) -> Iterator[Figure]:
     """Hash after a change and from nothing; sign, verify."""
     assert stand.modules
     path = stand.server.root / "modules" / "digests" / "repository.git"
-    kept = stand.folder / "listing-hashes"
+    cache = stand.folder / "listing-hashes"
     first, later, small = [], [], []
     for _ in range(stand.rounds):
-        kept.unlink(missing_ok=True)
-        first.append(_hashed(path, kept))
+        cache.unlink(missing_ok=True)
+        first.append(_hashed(path, cache))
         stand.churn()
         stand.commit("digests")
-        later.append(_hashed(path, kept))
+        later.append(_hashed(path, cache))
         stand.change(change_one)
         stand.commit("digests")
-        small.append(_hashed(path, kept))
-    size = kept.stat().st_size
+        small.append(_hashed(path, cache))
+    size = cache.stat().st_size
     name = "listing hash, 0.5 % changed"
     yield Figure(name, median(later), "s", "from nothing", median(first))
     name = "listing hash, one entry changed"
@@ -45,15 +45,19 @@ def figures(stand: Stand) -> Iterator[Figure]:
     file = stand.folder / "key"
     file.write_text(key.encode())
     file.chmod(0o600)
-    made = key.sign(NAMESPACE, message).encode()
+    signature = key.sign(NAMESPACE, message).encode()
     words = ["ssh-keygen", "-q", "-Y", "sign", "-n", NAMESPACE, "-f", str(file)]
 
     def peer() -> None:
         subprocess.run(words, input=message, capture_output=True, check=True)
 
-    theirs = _each(peer)
-    yield Figure("sign", _each(lambda: key.sign(NAMESPACE, message)), "µs", "ssh-keygen", theirs)
-    yield Figure("verify", _each(lambda: verify_signature(NAMESPACE, message, made)), "µs")
+    theirs = _microseconds(peer)
+    yield Figure(
+        "sign", _microseconds(lambda: key.sign(NAMESPACE, message)), "µs", "ssh-keygen", theirs
+    )
+    yield Figure(
+        "verify", _microseconds(lambda: verify_signature(NAMESPACE, message, signature)), "µs"
+    )
 
 
 def change_one(tree: Path) -> None:
@@ -61,17 +65,17 @@ def change_one(tree: Path) -> None:
     (tree / "one-file").write_text(str(perf_counter()))
 
 
-def _hashed(path: Path, kept: Path) -> float:
+def _hashed(path: Path, cache: Path) -> float:
     """Seconds for the newest commit, in a repository that was just opened."""
     repository = Repository(path)
     head = repository.head()
     assert head is not None
     began = perf_counter()
-    listing_hash(kept, bytes.fromhex(head.tree), repository)
+    listing_hash(cache, bytes.fromhex(head.tree), repository)
     return perf_counter() - began
 
 
-def _each(call: Callable[[], object]) -> float:
+def _microseconds(call: Callable[[], object]) -> float:
     """Microseconds of a call."""
     began = perf_counter()
     for _ in range(_TIMES):

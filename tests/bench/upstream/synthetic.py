@@ -30,9 +30,9 @@ from tests.bench.upstream.changes import CHANGED, GOAL, Listed
 
 _MODULE = "synthetic"
 _FILES = 9
-"""Of a directory."""
+"""The files of a directory."""
 _DIRECTORIES = 1000
-"""Of these in each at the top."""
+"""The directories in each one at the top."""
 _SIZE_BITS = 23
 _EPOCH = 1_700_000_000
 
@@ -46,9 +46,9 @@ def figures(stand: Stand) -> Iterator[Figure]:
     stand.make(commit_listings, tree, stand.server.root, directories)
     listed = Listed(stand, _MODULE, tree)
     for where, side_by_side in (("side by side", True), ("all over the tree", False)):
-        what = f"commit of {CHANGED:,} changed files {where}, of {stand.entries:,} never made"
+        title = f"commit of {CHANGED:,} changed files {where}, of {stand.entries:,} never made"
         change = partial(write_some, directories, side_by_side=side_by_side)
-        yield from listed.rows(what, change, GOAL)
+        yield from listed.rows(title, change, GOAL)
 
 
 def write_some(
@@ -101,8 +101,8 @@ def _listings(directories: int) -> Iterator[Listing]:
 
 def _listing(path: bytes, rng: random.Random, files: int) -> Listing:
     leaves = b""
-    for each in range(files):
-        fields = _name(each).encode(), rng.getrandbits(_SIZE_BITS), _EPOCH + rng.getrandbits(27)
+    for number in range(files):
+        fields = _name(number).encode(), rng.getrandbits(_SIZE_BITS), _EPOCH + rng.getrandbits(27)
         leaves += b"%s\t%d\t%d\n" % fields
     return Listing(RelPath(path), b"%d" % _EPOCH, leaves, rng.randbytes(32 * files))
 

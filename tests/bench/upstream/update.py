@@ -1,4 +1,4 @@
-"""What updates do to the tree of a mirror, file by file, and the list that each of them leaves."""
+"""Updates of a mirror's tree, file by file, and the list that each of them leaves."""
 
 import os
 import random
@@ -7,12 +7,12 @@ from pathlib import Path
 from tests.bench import trees
 
 _RENAMED = 3
-"""Of so many files one is replaced by a file of another name, as a new version of a package is."""
+"""One file of so many is replaced by another name, as by a new version of a package."""
 _BYTES = 200
 
 
 class Mirror:
-    """The regular files of a tree that nobody else changes."""
+    """The regular files of a tree that no other process changes."""
 
     def __init__(self, root: Path) -> None:
         self._root = len(str(root)) + 1

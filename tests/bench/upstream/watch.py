@@ -1,4 +1,4 @@
-"""From a write to the commit that holds it, by `watch`, beside a commit by hand.
+"""The time from a write to its commit by `watch`, compared with a commit by hand.
 
 A commit of a watcher looks at what changed, one by hand scans the tree: above the quiet time that
 the watcher waits for, its own does not grow with the tree.  Also how long it takes to watch all

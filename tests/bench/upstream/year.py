@@ -26,7 +26,7 @@ from huai_server.store.disk_use import disk_use
 from huai_server.store.maintain import maintain
 from tests.bench.figures import Figure, show
 from tests.bench.programs import serving
-from tests.bench.stand import Stand, say
+from tests.bench.stand import Stand, show_progress
 from tests.bench.upstream.update import Mirror
 from tests.bench.wire import Wire
 
@@ -44,7 +44,7 @@ _EPOCH = 1_700_000_000
 
 
 class Cost(NamedTuple):
-    """Of one call."""
+    """The cost of one call."""
 
     wall: float
     cpu: float
@@ -52,7 +52,7 @@ class Cost(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """What a fetch cost."""
+    """The cost of a fetch."""
 
     wall: float
     bytes: int
@@ -60,7 +60,7 @@ class Fetched(NamedTuple):
 
 
 class Week(NamedTuple):
-    """What was measured at its end; commits and nights: medians."""
+    """The measurements at the end of a week; medians for commits and nights."""
 
     commits: int
     """Since the year began."""
@@ -76,7 +76,7 @@ class Week(NamedTuple):
 
 
 def figures(stand: Stand) -> Iterator[Figure]:
-    """The last quarter of the year beside the second one, when as much is kept already."""
+    """Compare the last quarter of the year with the second one, which has as much history."""
     weeks = list(_weeks(stand))
     quarter = max(1, len(weeks) // _QUARTERS)
     early, late = weeks[quarter : 2 * quarter] or weeks, weeks[-quarter:]
@@ -86,9 +86,9 @@ def figures(stand: Stand) -> Iterator[Figure]:
         f"{weeks[-1].commits:,} of {stand.rounds * _ROUND:,} commits of {_CHURN:.1%} churn; the"
         f" repository has {show(largest, 'B')} at most"
     )
-    for number, (what, unit, value) in enumerate(_rows()):
+    for number, (title, unit, value) in enumerate(_rows()):
         ours, theirs = (median(map(value, part)) for part in (late, early))
-        name = f"a year: {what}, last quarter"
+        name = f"a year: {title}, last quarter"
         yield Figure(name, ours, unit, peer, theirs, note="" if number else note)
 
 
@@ -109,33 +109,33 @@ def _rows() -> Iterator[tuple[str, str, Callable[[Week], float]]]:
 
 
 def _weeks(stand: Stand) -> Iterator[Week]:
-    """Each is told as soon as it is over: a run that is killed leaves what it had."""
+    """Print each figure at once, so that a killed run leaves the ones it had."""
     began = time.monotonic()
-    each = max(3, stand.rounds * _ROUND // _WEEKS)
+    rounds = max(3, stand.rounds * _ROUND // _WEEKS)
     upstream = _Upstream(stand)
     with serving(stand.server) as port, Wire(port) as wire:
         near, far = (_Follower(stand.folder / name, wire) for name in ("near", "far"))
         for number in range(_WEEKS):
             spent, nights = [], []
-            for commit in range(each):
-                upstream.now = _EPOCH + int((number + commit / each) * _NIGHTS * _DAY)
-                if commit * _NIGHTS // each != (commit - 1) * _NIGHTS // each:
+            for commit in range(rounds):
+                upstream.now = _EPOCH + int((number + commit / rounds) * _NIGHTS * _DAY)
+                if commit * _NIGHTS // rounds != (commit - 1) * _NIGHTS // rounds:
                     nights.append(measured(upstream.maintain))
                 spent.append(upstream.commit())
-                if commit == max(0, each - 1 - _BEHIND):
+                if commit == max(0, rounds - 1 - _BEHIND):
                     far.fetch()
-                if commit == each - 2:
+                if commit == rounds - 2:
                     near.fetch()
             size = upstream.bytes
             step, leap, poll = near.fetch(), far.fetch(), near.poll()
             clone = _clone(stand.folder / "clone", wire)
             costs = _median(spent), _median(nights)
-            done = (number + 1) * each
+            done = (number + 1) * rounds
             week = Week(done, size, *costs, poll, step, leap, clone, near.bytes)
-            say(f"week {number + 1}: {_line(week)}")
+            show_progress(f"week {number + 1}: {_line(week)}")
             yield week
             if time.monotonic() - began > stand.minutes * 60:
-                say(f"{stand.minutes:g} minutes are over after {done:,} commits")
+                show_progress(f"{stand.minutes:g} minutes are over after {done:,} commits")
                 return
 
 
@@ -227,7 +227,7 @@ class _Follower:
 
 
 def measured(work: Callable[[], object]) -> Cost:
-    """What a call costs."""
+    """Measure the cost of a call."""
     cpu, wall = _processor(), time.perf_counter()
     work()
     return Cost(time.perf_counter() - wall, _processor() - cpu)

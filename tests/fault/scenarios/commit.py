@@ -79,12 +79,12 @@ def run(scene: Committing) -> str:
 def is_old_or_new(scene: Committing, hit: Hit) -> str:
     """The branch names a sound commit, and moves near the end; an error is a clear one."""
     assert hit.killed or hit.word in ("changed", "11", "41", "50")
-    upstream, found = scene.upstream, scene.head
-    if found is None:
+    upstream, head = scene.upstream, scene.head
+    if head is None:
         return "old"
     assert upstream.check().faults == ()
     fsck(upstream.places.repository)
-    if found == scene.before:
+    if head == scene.before:
         return "old"
     # Some of the tree could not be read with 41.
     assert hit.word == "41" or upstream.entries_id == scene.tree
@@ -100,9 +100,9 @@ def parts_are_written(scene: Committing, hit: Hit) -> str:
 
 def is_finished(scene: Committing, hit: Hit) -> None:
     """The next commit is of the whole tree, and leaves no temporary file."""
-    upstream, found = scene.upstream, scene.head
+    upstream, head = scene.upstream, scene.head
     result = upstream.commit()
-    assert hit.word == "41" or result.changed == (found == scene.before)
+    assert hit.word == "41" or result.changed == (head == scene.before)
     assert (upstream.entries_id, result.problems) == (scene.tree, ())
     assert not [*upstream.root.rglob("tmp_*")]
     packs = list(upstream.repository.pack_folder.iterdir())
@@ -198,7 +198,7 @@ def later_lists_are_enough(scene: Listing, hit: Hit) -> None:
     upstream.write("d1/l0", f"changed {hit.point}")
     assert list_is_enough(upstream, "d1/l0") == ""
     add_digests(upstream)  # where they come later, a whole scan commits those that are known
-    whole = upstream.commit()
-    assert (whole.changed, whole.problems) == (False, ())
+    result = upstream.commit()
+    assert (result.changed, result.problems) == (False, ())
     upstream.prove_sound()
     assert not [*upstream.root.rglob("tmp_*")]

@@ -18,7 +18,7 @@ from huai_schema.errors import HuaiError
 from tests.fault.killing import Ground, Hit
 from tests.support.local_trees import T0, at, content, file
 from tests.support.staged import incoming, ready
-from tests.support.transfers import Downstream, described, put
+from tests.support.transfers import Downstream, described, write_file
 
 OPTIONS = TransferOptions(program="rsync-that-is-not-installed", streams=1, retries=0)
 GROUP = 65534 if os.geteuid() == 0 else os.getegid()
@@ -36,13 +36,13 @@ class Copying:
         self.source, self.dest = ground.folder / "source", ground.folder / "dest"
         self.folders = [self.dest]
         contents = {b"a": b"1", b"d/b": os.urandom(300_000), b"d/e/c": b"3" * 5000, b"empty": b""}
-        files = [put(self.source, name, data, mtime=T0) for name, data in contents.items()]
+        files = [write_file(self.source, name, data, mtime=T0) for name, data in contents.items()]
         with (self.source / "sparse").open("wb") as sparse:
             sparse.seek(1_000_000)
             sparse.write(b"its end")
         files.append(described(self.source, b"sparse"))
         files.append(described(self.source, b"d/b", digest=False)._replace(mode=0o777))
-        self.wanted = [each for each in files if each.path != b"d/b" or each.digest is None]
+        self.wanted_files = [each for each in files if each.path != b"d/b" or each.digest is None]
         """Each path once; one has no digest."""
         self.dest.mkdir()
         with _staging(self.dest) as staging:
@@ -52,16 +52,18 @@ class Copying:
         """Transfer once; what ended it, or the paths that did not get all their attributes."""
         try:
             down = Downstream(self.dest, FINISH)
-            outcome = down.fetch(self.wanted, str(self.source), OPTIONS)
+            outcome = down.fetch(self.wanted_files, str(self.source), OPTIONS)
         except HuaiError as error:
             return error.message
-        assert outcome.arrived == self.wanted
-        return "".join(os.fsdecode(each.path) for each in self.wanted if each not in down.finished)
+        assert outcome.arrived == self.wanted_files
+        return "".join(
+            os.fsdecode(each.path) for each in self.wanted_files if each not in down.finished
+        )
 
     def says_why(self, hit: Hit) -> None:
         """Attributes that cannot be set are left to publishing."""
         if hit.fault.answer == errno.EPERM:
-            left = {os.fsdecode(each.path) for each in self.wanted}
+            left = {os.fsdecode(each.path) for each in self.wanted_files}
             # The area itself is not a file to publish.
             assert hit.result in left or str(hit.result).startswith(f"{self.area}: ")
         else:
@@ -70,10 +72,10 @@ class Copying:
     def all_is_ready(self, _: Hit) -> None:
         self.run()
         with _staging(self.dest) as staging:
-            staging.recover(self.wanted)
-            for each in self.wanted:
-                source = self.source / os.fsdecode(each.path)
-                assert ready(staging, each).read_bytes() == source.read_bytes()
+            staging.recover(self.wanted_files)
+            for file in self.wanted_files:
+                source = self.source / os.fsdecode(file.path)
+                assert ready(staging, file).read_bytes() == source.read_bytes()
 
 
 SPARSE = bytes(20_000) + b"its end"
@@ -105,25 +107,25 @@ class Reusing:
         self.dest, self.threads = ground.folder / "dest", threads
         self.folders = [self.dest]
         self.dest.mkdir()
-        for each in (MOVED, COPIED, HOLES):
-            path = self.dest / os.fsdecode(each.path)
-            data = _data(each)
+        for source in (MOVED, COPIED, HOLES):
+            path = self.dest / os.fsdecode(source.path)
+            data = _data(source)
             begin = len(data) - len(data.lstrip(b"\0"))
             with path.open("wb") as target:
                 target.seek(begin)
                 target.write(data[begin:])
-            path.chmod(each.mode)
+            path.chmod(source.mode)
             os.utime(path, ns=(T0, T0))
         self.sources = self._sources()
 
     def _sources(self) -> list[object]:
         """The attributes that a reuse must not change, the number of names included."""
-        found: list[object] = [(self.dest / "copied").stat().st_nlink]
+        facts: list[object] = [(self.dest / "copied").stat().st_nlink]
         for name in ("moved", "copied"):
             status = (self.dest / name).stat()
             content = (self.dest / name).read_bytes()
-            found += [content, status.st_mode, status.st_mtime_ns]
-        return found
+            facts += [content, status.st_mode, status.st_mtime_ns]
+        return facts
 
     def run(self) -> str:
         try:
@@ -149,18 +151,18 @@ class Reusing:
 
     def _prove_ready(self) -> None:
         with _staging(self.dest) as staging:
-            for each in WANTED:
-                if staging.ready(each):
-                    found = ready(staging, each).read_bytes()
-                    assert blake3(found).digest() == each.digest, each
+            for file in WANTED:
+                if staging.ready(file):
+                    content = ready(staging, file).read_bytes()
+                    assert blake3(content).digest() == file.digest, file
 
 
 reusing = partial(Reusing, 1)
 reusing_by_three = partial(Reusing, 3)
 
 
-def _data(each: File) -> bytes:
-    return SPARSE if each == HOLES else content(each.path, each.size)
+def _data(file: File) -> bytes:
+    return SPARSE if file == HOLES else content(file.path, file.size)
 
 
 def brought(tree: Tree, staging: Staging, threads: int = 1) -> str:
@@ -173,22 +175,22 @@ def brought(tree: Tree, staging: Staging, threads: int = 1) -> str:
 
     policy = ReusePolicy(1 << 62, hardlink=False, threads=threads)
     with LocalContent(tree, staging, policy) as local:
-        taken = local.stage_local(WANTED, REUSES)
-        outcome = Outcome(taken.ready, [], [], 0) + transfer(taken.absent)
-        local.copy_twins(taken.twins, WANTED, REUSES)
-        outcome += transfer(taken.twins)
+        reused = local.stage_local(WANTED, REUSES)
+        outcome = Outcome(reused.ready, [], [], 0) + transfer(reused.absent)
+        local.copy_twins(reused.twins, WANTED, REUSES)
+        outcome += transfer(reused.twins)
     assert {*outcome.arrived, *outcome.missing} == {*WANTED}
     assert all(staging.ready(each) for each in outcome.arrived)
     return "missing" if outcome.missing else ""
 
 
-def _transferred(staging: Staging, each: File) -> bool:
+def _transferred(staging: Staging, file: File) -> bool:
     try:
         run = staging.incoming.begin(())
-        target = incoming(staging, run) / os.fsdecode(each.path)
+        target = incoming(staging, run) / os.fsdecode(file.path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(_data(ORIGIN[each]))
-        os.utime(target, ns=(each.mtime, each.mtime))
-        return staging.incoming.accept([each], run) == [Arrival.ARRIVED]
+        target.write_bytes(_data(ORIGIN[file]))
+        os.utime(target, ns=(file.mtime, file.mtime))
+        return staging.incoming.accept([file], run) == [Arrival.ARRIVED]
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""Lists of a tree for other tools: into a folder, and into the tree as it is committed."""
+"""Exports of a tree for other tools, into a folder and into the committed tree itself."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,8 +74,8 @@ def run(scene: Exporting) -> str:
 
 def each_list_is_old_or_new(scene: Exporting, hit: Hit) -> str:
     assert hit.killed or hit.word in ("True", "11", "52")
-    found = contents(scene.exporter.out)
-    lists = {name: text for name, text in found.items() if "~" not in name}
+    exported = contents(scene.exporter.out)
+    lists = {name: text for name, text in exported.items() if "~" not in name}
     assert scene.old.keys() <= lists.keys() <= scene.new.keys()
     assert all(text in (scene.old.get(name), scene.new[name]) for name, text in lists.items())
     return "amid" if lists not in (scene.old, scene.new) else "before or after"
@@ -126,9 +126,9 @@ def lists_name_what_is_there(scene: InTree, hit: Hit) -> None:
     """One more commit is enough."""
     assert commit(scene) == 0
     assert not modules.commit(scene.root, NAME).result.changed
-    there = {str(path.relative_to(scene.tree)) for path in scene.tree.rglob("*")}
-    assert set(names((scene.tree / "fullfilelist").read_bytes())) == there - LISTS
+    paths = {str(path.relative_to(scene.tree)) for path in scene.tree.rglob("*")}
+    assert set(names((scene.tree / "fullfilelist").read_bytes())) == paths - LISTS
     head = Repository(module_places(scene.root, NAME).repository).head()
     assert head is not None
-    assert head.info.totals.entries == len(there) + 1
+    assert head.info.totals.entries == len(paths) + 1
     is_sound(scene, hit)

@@ -11,7 +11,7 @@ from huai_server.fallback.redirect import preload_library
 from huai_server.fallback.sparse.deleting import delete_tree
 from huai_server.state.paths import fallback_places
 from tests.fault.killing import Ground, Hit
-from tests.support.attr_trees import Fallback, seen
+from tests.support.attr_trees import Fallback, list_entries
 from tests.support.committing import NAME, SECONDS
 from tests.support.redirecting import contents
 from tests.support.rsyncd import rsync_daemon
@@ -29,7 +29,7 @@ class Listing:
     def __post_init__(self) -> None:
         self.folders = [self.module.attr.folder.parent]
         tree = self.module.attr.tree
-        self.before = seen(tree) if tree.exists() else {}
+        self.before = list_entries(tree) if tree.exists() else {}
 
 
 def files(folder: Path) -> Fallback:
@@ -74,8 +74,8 @@ def each_entry_is_old_or_new(scene: Listing, _: Hit) -> str:
     module = scene.module
     if not module.attr.tree.exists():
         return "nothing"
-    after = seen(module.tree)
-    for path, entry in seen(module.attr.tree).items():
+    after = list_entries(module.tree)
+    for path, entry in list_entries(module.attr.tree).items():
         is_folder = entry[1] is None
         assert is_folder or entry in (scene.before.get(path), after.get(path)), path
     return "listed"

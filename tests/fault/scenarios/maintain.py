@@ -173,20 +173,20 @@ class Scrubbing:
         assert hit.killed or hit.word in ("done", "11")
         record = read_record(self.upstream.places.scrub)
         assert record.current
-        assert {each.path for each in record.damage} <= {*self.wanted, b"d2/f5"}
+        assert {each.path for each in record.damage} <= {*self.damaged_paths, b"d2/f5"}
         assert self.upstream.head.commit == self.head
 
     @property
-    def wanted(self) -> set[bytes]:
+    def damaged_paths(self) -> set[bytes]:
         """The files that are damaged."""
         return {os.fsencode(path) for path in ROTTEN}
 
     def is_finished(self, _: Hit) -> None:
-        """Nothing is read twice but one batch, unless the round was at its end."""
+        """Check that at most one batch was read twice, unless the round had ended."""
         upstream = self.upstream
         record = read_record(upstream.places.scrub)
         assert record.current
         result = scrub_tree(NAME, upstream.module, upstream.places, ALL, full=True)
-        assert {each.path for each in result.record.damage} == self.wanted
+        assert {each.path for each in result.record.damage} == self.damaged_paths
         assert result.files == FILES - (0 if record.finished else record.current.files)
         assert upstream.head.commit == self.head

@@ -47,13 +47,13 @@ def journals(folder: Path) -> int:
 
 def check(dest: Path, folder: Path) -> int:
     """Check that it is one of both versions once the journals are obeyed; return their number."""
-    found = journals(folder)
-    if not found:
+    paths = journals(folder)
+    if not paths:
         assert image(dest) in (OLD, NEW)
     finish_patches(Journals(folder, dest))
     assert image(dest) in (OLD, NEW)
     assert journals(folder) == 0
-    return found
+    return paths
 
 
 class Patching:

@@ -20,7 +20,7 @@ from huai_schema.paths import RelPath
 from tests.fault.killing import Ground, Hit
 from tests.support.comparing import verify
 from tests.support.local_trees import (
-    Arrived,
+    ArrivedFiles,
     Staged,
     at,
     directory,
@@ -91,11 +91,11 @@ def plan_with_move(tree: Tree) -> Plan:
     def inside(path: RelPath, folder: bytes) -> bool:
         return (path + b"/").startswith(folder + b"/")
 
-    stage, *others = plan.stages
+    stage, *later_stages = plan.stages
     left = [item for item in stage.fetches if not inside(item.path, MOVED)]
     return replace(
         plan,
-        stages=[replace(stage, fetches=left), *others],
+        stages=[replace(stage, fetches=left), *later_stages],
         make=[path for path in plan.make if not inside(path, MOVED)],
         removals=[item for item in plan.removals if not inside(item.path, OLD)],
         moves=[*plan.moves, Move(at(OLD), at(MOVED))],
@@ -105,10 +105,10 @@ def plan_with_move(tree: Tree) -> Plan:
 class MovedContent(Staged):
     """The renamed directory's file holds what it held before."""
 
-    def path(self, wanted: File) -> Path:
-        if wanted.path == MOVED + b"/sub/f":
+    def path(self, entry: File) -> Path:
+        if entry.path == MOVED + b"/sub/f":
             return super().path(file(OLD + b"/sub/f", 77))
-        return super().path(wanted)
+        return super().path(entry)
 
 
 def finish(report: Report | None) -> None:
@@ -147,10 +147,10 @@ class Changing:
         return {each.path: content.path(each) for each in files}
 
     def _content(self, files: Sequence[File]) -> Places:
-        found = [self.staged[each.path] for each in files]
+        paths = [self.staged[each.path] for each in files]
         # In a child that ends soon.
-        folder = os.open(found[0].parent if found else self.dest, os.O_PATH)
-        names = {number: os.fsencode(path.name) for number, path in enumerate(found)}
+        folder = os.open(paths[0].parent if paths else self.dest, os.O_PATH)
+        names = {number: os.fsencode(path.name) for number, path in enumerate(paths)}
         return Places(_native.Arrived(), folder, folder, names)
 
     def run(self) -> str:
@@ -184,10 +184,10 @@ class Changing:
             finish(execute(plan_with_move(tree), tree, content, lambda *_: None))
 
 
-def _differing(dest: Path, wanted: Sequence[Entry]) -> list[tuple[str, bytes]]:
+def _differing(dest: Path, entries: Sequence[Entry]) -> list[tuple[str, bytes]]:
     with Tree(dest) as tree:
-        found = verify(tree, wanted, content=True)
-        return [(each.kind, each.path) for each in found]
+        findings = verify(tree, entries, content=True)
+        return [(each.kind, each.path) for each in findings]
 
 
 by_nobody = partial(Changing, by_nobody=True)
@@ -224,9 +224,9 @@ class WholeDirectories:
         self.dest.mkdir()
         self._stage()
 
-    def _stage(self) -> Arrived:
+    def _stage(self) -> ArrivedFiles:
         """Let what is missing come again."""
-        content = Arrived(self.dest, ELSEWHERE)
+        content = ArrivedFiles(self.dest, ELSEWHERE)
         with Tree(self.dest) as tree:
             for item in plan_for(tree, NEW).stages[0].fetches:
                 content.path(item)
@@ -234,13 +234,13 @@ class WholeDirectories:
 
     def run(self) -> str:
         with Tree(self.dest) as tree:
-            return _word(plan_for(tree, NEW), tree, Arrived(self.dest, ELSEWHERE))
+            return _word(plan_for(tree, NEW), tree, ArrivedFiles(self.dest, ELSEWHERE))
 
     def nothing_is_extraneous(self, hit: Hit) -> None:
-        found = _differing(self.dest, NEW)
-        assert [path for kind, path in found if kind == Kind.EXTRANEOUS] == []
-        # What cannot be published as a whole is published file by file, and is no problem.
-        assert hit.result != "done" or found == []
+        findings = _differing(self.dest, NEW)
+        assert [path for kind, path in findings if kind == Kind.EXTRANEOUS] == []
+        # A stage that cannot be published at once is published file by file, without a problem.
+        assert hit.result != "done" or findings == []
 
     def is_finished(self, _: Hit) -> None:
         content = self._stage()

@@ -56,7 +56,7 @@ def index_is_last(scene: Syncing, _: Hit) -> str:
 
 
 def anything(_scene: object, _hit: Hit) -> None:
-    """Nothing is asked of what is not published yet, or half of it."""
+    """Accept any state."""
 
 
 def _finished(newest: str, scene: Syncing, _: Hit) -> None:
@@ -67,7 +67,7 @@ def _finished(newest: str, scene: Syncing, _: Hit) -> None:
     scene.story.publish("b")
 
 
-there = partial(_finished, "b")
+finished = partial(_finished, "b")
 at_the_third = partial(_finished, "c")
 back_at_the_first = partial(_finished, "back")
 
@@ -126,8 +126,8 @@ copying = partial(_reusing, "copy")
 hardlinking = partial(_reusing, "hardlink")
 
 
-def _parted(newest: str, scene: Syncing, hit: Hit) -> None:
-    """Nothing shares an inode that does not upstream, and one in transit least of all."""
+def _check_hardlinks(newest: str, scene: Syncing, hit: Hit) -> None:
+    """Check that files share inodes only as they do upstream, also in transit."""
     _finished(newest, scene, hit)
     tree = scene.story.publish(newest).tree
     names = [path.relative_to(tree) for path in tree.rglob("*") if path.is_file()]
@@ -135,7 +135,7 @@ def _parted(newest: str, scene: Syncing, hit: Hit) -> None:
     scene.story.publish("b")
 
 
-PARTED = [partial(_parted, which) for which in ("b", "c", "back")]
+PARTED = [partial(_check_hardlinks, which) for which in ("b", "c", "back")]
 
 
 def on_and_back(scene: Syncing, _: Hit) -> None:
@@ -160,24 +160,24 @@ class Hooked(Syncing):
     def __init__(self, ground: Ground) -> None:
         scene = from_the_first(ground)
         super().__init__(scene.story, scene.up, scene.down)
-        self.told = hooked(self.down, ground.folder)
+        self.report = hooked(self.down, ground.folder)
         self.before = looks(self.down.dest)
-        self.folders.append(self.told.parent)
+        self.folders.append(self.report.parent)
 
 
 def hooked(down: Downstream, folder: Path) -> Path:
     """Collect what `on_change` is told, in the file that is returned."""
-    program, told = folder / "collect", folder / "collected/told"
-    told.parent.mkdir()
+    program, report = folder / "collect", folder / "collected/told"
+    report.parent.mkdir()
     program.write_text(COLLECT)
     program.chmod(0o755)
-    down.configure(hooks=Hooks(on_change=(str(program), str(told))))
-    return told
+    down.configure(hooks=Hooks(on_change=(str(program), str(report))))
+    return report
 
 
 def looks(top: Path) -> dict[bytes, tuple[object, ...]]:
     """Return the entry at each path: a hook has to hear of each that changes."""
-    found: dict[bytes, tuple[object, ...]] = {}
+    entries: dict[bytes, tuple[object, ...]] = {}
     for folder, names, files in os.walk(os.fsencode(top)):
         for name in (*names, *files):
             path = os.path.join(folder, name)
@@ -188,24 +188,24 @@ def looks(top: Path) -> dict[bytes, tuple[object, ...]]:
             elif os.path.isfile(path):
                 content = Path(os.fsdecode(path)).read_bytes()
             relative = os.path.relpath(path, os.fsencode(top))
-            found[relative] = (status.st_mode, status.st_mtime_ns, content)
-    return {path: look for path, look in found.items() if not path.startswith(b".~tmp~")}
+            entries[relative] = (status.st_mode, status.st_mtime_ns, content)
+    return {path: look for path, look in entries.items() if not path.startswith(b".~tmp~")}
 
 
 def each_change_is_told(scene: Hooked, _: Hit) -> None:
     """By the next run at the latest."""
     finish(scene.down, scene.up)
     after, before = looks(scene.down.dest), scene.before
-    paths = {*scene.told.read_bytes().split(b"\0")}
+    paths = {*scene.report.read_bytes().split(b"\0")}
     changed = {path for path in {*before, *after} if before.get(path) != after.get(path)}
     assert changed
     assert [path for path in sorted(changed) if not _is_told(path, paths)] == []
 
 
-def _is_told(path: bytes, told: set[bytes]) -> bool:
+def _is_told(path: bytes, reported: set[bytes]) -> bool:
     parts = path.split(b"/")
     above = {b"/".join(parts[:number]) + b"/" for number in range(1, len(parts) + 1)}
-    return path in told or bool(above & told)
+    return path in reported or bool(above & reported)
 
 
 # Under another filter.

@@ -58,13 +58,13 @@ def run(scene: Trashing) -> int:
     return scene.down.run(scene.command, scene.down.name).code
 
 
-def good(ended: Ended) -> None:
+def assert_succeeded(ended: Ended) -> None:
     assert ended.code == 0, ended
 
 
 def assert_is(down: Downstream, up: Upstream) -> None:
     assert rsync_differences(up, down) == ""
-    good(down.verify("--content"))
+    assert_succeeded(down.verify("--content"))
     assert down.state.attempted == ()
 
 
@@ -78,10 +78,10 @@ def is_begun(scene: Trashing, _: Hit) -> bool:
 
 def finished_then_undone(scene: Trashing, _: Hit) -> None:
     down = scene.down
-    good(down.sync())
+    assert_succeeded(down.sync())
     assert_is(down, scene.up)
     assert not (down.dest / os.fsdecode(STAGING)).exists()
-    good(down.run("undo", down.name))
+    assert_succeeded(down.run("undo", down.name))
     assert_is(down, scene.before)
 
 
@@ -91,12 +91,12 @@ def undone_then_synced(scene: Trashing, hit: Hit) -> None:
     assert (ended.code == 0) is begun, ended
     if begun:
         assert_is(down, scene.before)
-        good(down.sync("--unhold"))
+        assert_succeeded(down.sync("--unhold"))
         assert_is(down, scene.up)
 
 
 def finished_by_a_sync(scene: Trashing, hit: Hit) -> None:
-    """It goes on with the undo, if that has begun."""
+    """Continue the undo, if it has begun."""
     down, begun = scene.down, is_begun(scene, hit)
     ended = down.sync()
     if begun:
@@ -105,7 +105,7 @@ def finished_by_a_sync(scene: Trashing, hit: Hit) -> None:
         assert down.state.held == scene.applied
         assert_is(down, scene.before)
     else:
-        good(ended)
+        assert_succeeded(ended)
         assert_is(down, scene.up)
 
 
@@ -118,7 +118,7 @@ def finished_by_an_undo(scene: Trashing, _: Hit) -> None:
 
 
 def given_up(scene: Trashing, _: Hit) -> None:
-    good(scene.down.sync("--unhold"))
+    assert_succeeded(scene.down.sync("--unhold"))
     assert_is(scene.down, scene.up)
     assert scene.down.state.held == ""
 
@@ -128,14 +128,14 @@ def cut_twice(scene: Trashing, hit: Hit) -> None:
     down = scene.down
     if down.state.attempted:
         supervise(CHANGING, lambda: down.sync().code, Cut(5, KILLED.answer))
-        good(down.sync())
+        assert_succeeded(down.sync())
         assert_is(down, scene.before)
     else:
         finished_by_an_undo(scene, hit)
 
 
 def kept_in_the_trash(scene: Trashing, _: Hit) -> None:
-    good(scene.down.sync())
+    assert_succeeded(scene.down.sync())
     assert_is(scene.down, scene.up)
-    kept = {path.name for path in scene.down.dest.glob(".~tmp~/huai-trash/*/pool/*")}
-    assert kept == {*"012345"}
+    names = {path.name for path in scene.down.dest.glob(".~tmp~/huai-trash/*/pool/*")}
+    assert names == {*"012345"}

@@ -65,9 +65,11 @@ def _encode_fields(mode: int, default: int, owner: bytes, group: bytes) -> bytes
 
 def _relative(path: bytes, start: bytes) -> bytes:
     """`path` as seen from the directory `start`."""
-    here = start.split(b"/") if start else []
-    there = path.split(b"/")
+    old_parts = start.split(b"/") if start else []
+    new_parts = path.split(b"/")
     common = 0
-    while common < min(len(here), len(there) - 1) and here[common] == there[common]:
+    while (
+        common < min(len(old_parts), len(new_parts) - 1) and old_parts[common] == new_parts[common]
+    ):
         common += 1
-    return b"/".join([b".."] * (len(here) - common) + there[common:])
+    return b"/".join([b".."] * (len(old_parts) - common) + new_parts[common:])

@@ -6,17 +6,17 @@ from huai_schema.git.objects import ObjectReader
 
 
 def listing_hash(tree: bytes, objects: ObjectReader) -> bytes:
-    """Of a tree."""
-    made = b""
+    """Return the listing hash of a tree."""
+    digests = b""
     rest = objects.read(tree, "tree")
     while rest:
         head, _, rest = rest.partition(b"\0")
         oid, rest = rest[:20], rest[20:]
         if head.startswith(b"40000 "):
-            made += head + b"\0" + listing_hash(oid, objects)
+            digests += head + b"\0" + listing_hash(oid, objects)
         else:
-            made += head + b"\0" + _of("blob", objects.read(oid, "blob"))
-    return _of("tree", made)
+            digests += head + b"\0" + _of("blob", objects.read(oid, "blob"))
+    return _of("tree", digests)
 
 
 def _of(kind: str, content: bytes) -> bytes:

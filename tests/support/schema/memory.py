@@ -19,8 +19,8 @@ class MemoryObjects:
 
     def read(self, oid: bytes, kind: Kind) -> bytes:
         self.read_ids.append(oid)
-        found, data = self.objects.get(oid, (None, b""))
-        if found != kind:
+        kind_stored, data = self.objects.get(oid, (None, b""))
+        if kind_stored != kind:
             raise FormatError(f"no such {kind}", oid.hex())
         return data
 

@@ -51,7 +51,7 @@ def reference(entries: Iterable[Entry]) -> tuple[bytes, dict[bytes, tuple[str, b
     return own_directory(nodes[b""], objects), objects  # type: ignore[index]
 
 
-def put(objects: dict[bytes, tuple[str, bytes]], kind: str, data: bytes) -> bytes:
+def add_object(objects: dict[bytes, tuple[str, bytes]], kind: str, data: bytes) -> bytes:
     oid = hashlib.sha1(f"{kind} {len(data)}\0".encode() + data).digest()  # noqa: S324
     objects[oid] = kind, data
     return oid
@@ -64,7 +64,7 @@ def put_tree(
     for name in sorted(items, key=lambda each: each + b"/" * (items[each][0] == "tree")):
         kind, oid = items[name]
         data += (b"40000 " if kind == "tree" else b"100644 ") + name + b"\0" + oid
-    return put(objects, "tree", data)
+    return add_object(objects, "tree", data)
 
 
 def own_directory(node: Node, objects: dict[bytes, tuple[str, bytes]]) -> bytes:
@@ -81,15 +81,15 @@ def own_directory(node: Node, objects: dict[bytes, tuple[str, bytes]]) -> bytes:
     if len(pieces[b""]) > 256:
         pieces = cut(units)
     first = pieces.pop(b"")
-    items[b"m"] = "blob", put(objects, "blob", text(first))
+    items[b"m"] = "blob", add_object(objects, "blob", text(first))
     if any(column(first)):
-        items[b"d"] = "blob", put(objects, "blob", column(first))
+        items[b"d"] = "blob", add_object(objects, "blob", column(first))
     if pieces:
-        texts = {key: put(objects, "blob", text(lines)) for key, lines in pieces.items()}
+        texts = {key: add_object(objects, "blob", text(lines)) for key, lines in pieces.items()}
         columns = {key: column(lines) for key, lines in pieces.items() if any(column(lines))}
         items[b"p"] = "tree", radix(texts, objects, 0)
         if columns:
-            ids = {key + b".d": put(objects, "blob", data) for key, data in columns.items()}
+            ids = {key + b".d": add_object(objects, "blob", data) for key, data in columns.items()}
             items[b"q"] = "tree", radix(ids, objects, 0)
     return put_tree(objects, items)
 
@@ -141,13 +141,13 @@ def column(lines: list[Line]) -> bytes:
 def leaf_line(leaf: File | Symlink) -> Line:
     name = spell(posixpath.basename(leaf.path))
     if isinstance(leaf, Symlink):
-        what, digest, mode = b">" + spell(leaf.target), None, 0o777
+        value, digest, mode = b">" + spell(leaf.target), None, 0o777
     else:
-        what, digest, mode = b"%d" % leaf.size, leaf.digest or b"\0" * 32, 0o644
-    line = b"\t".join((name, what, time(leaf.mtime))) + fields(leaf, mode)
+        value, digest, mode = b"%d" % leaf.size, leaf.digest or b"\0" * 32, 0o644
+    line = b"\t".join((name, value, time(leaf.mtime))) + fields(leaf, mode)
     if isinstance(leaf, File) and leaf.link is not None:
-        seen = posixpath.relpath(b"/" + leaf.link, b"/" + posixpath.dirname(leaf.path))
-        line += b"\th" + spell(seen)
+        target = posixpath.relpath(b"/" + leaf.link, b"/" + posixpath.dirname(leaf.path))
+        line += b"\th" + spell(target)
     return Line(line, digest)
 
 

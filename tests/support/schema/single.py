@@ -30,7 +30,7 @@ def read_manifest(text: bytes, column: bytes = b"", path: bytes = b"") -> list[L
 
 
 def manifest_text(listings: list[Listing]) -> bytes:
-    """What `read_manifest` was given, for the module's own directory."""
+    """Return the text that `read_manifest` gets, for the module's own directory."""
     return b"".join(
         b"%b/\t%b\n%b" % (escape(each.path) or b".", each.attributes, each.leaves)
         for each in listings

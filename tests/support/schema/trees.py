@@ -47,12 +47,12 @@ def listings(tree: Iterable[Entry]) -> Iterator[Listing]:
             directories.append(entry)
         else:
             leaves.setdefault(parent(entry.path), []).append(entry)
-    for found in sorted(directories, key=lambda each: path_order(each.path)):
-        inside = sorted(leaves.get(found.path, []), key=lambda each: each.path)
+    for directory in sorted(directories, key=lambda each: path_order(each.path)):
+        inside = sorted(leaves.get(directory.path, []), key=lambda each: each.path)
         lines = b"".join(map(encode_leaf, inside))
         column = b"".join(e.digest or bytes(32) for e in inside if isinstance(e, File))
         column = column if column.strip(b"\0") else b""
-        yield Listing(found.path, encode_directory(found), lines, column)
+        yield Listing(directory.path, encode_directory(directory), lines, column)
 
 
 def snapshot(tree: Tree, objects: MemoryObjects | None = None) -> Snapshot:
@@ -165,7 +165,7 @@ def _add(random: Random, tree: Tree, _path: RelPath) -> None:
         add_random(random, tree, random.choice(directories))
 
 
-def put(tree: Tree, place: bytes, part: Tree) -> None:
+def insert(tree: Tree, place: bytes, part: Tree) -> None:
     """Put a whole tree into another one, with the directories above it."""
     *above, _ = place.split(b"/")
     for count in range(len(above)):
@@ -188,8 +188,8 @@ def _moved(tree: Tree, old: bytes, new: bytes) -> Tree:
         target = RelPath(new + path[len(old) :])
         link = entry.link if isinstance(entry, File) else None
         if isinstance(entry, File) and link is not None:
-            seen = posixpath.relpath(b"/" + link, b"/" + parent(path))
-            again = posixpath.normpath(posixpath.join(parent(target), seen))
+            relative = posixpath.relpath(b"/" + link, b"/" + parent(path))
+            again = posixpath.normpath(posixpath.join(parent(target), relative))
             leaves = again == b".." or again.startswith(b"../")
             moved[target] = entry._replace(path=target, link=link if leaves else RelPath(again))
         else:
@@ -198,25 +198,25 @@ def _moved(tree: Tree, old: bytes, new: bytes) -> Tree:
 
 
 def replay(tree: Tree, differences: Iterable[Difference]) -> Tree:
-    """What comes of `tree` by following a diff; asserts that each step fits."""
-    found, arrived = dict(tree), Tree()
+    """Return the tree that a diff of `tree` leads to; asserts that each step fits."""
+    result, arrived = dict(tree), Tree()
     differences = list(differences)
     for step in differences:
         if isinstance(step, Moved):
-            moved = {path: found.pop(path) for path in _at_or_below(found, step.old)}
+            moved = {path: result.pop(path) for path in _at_or_below(result, step.old)}
             assert moved, step
             assert not any(_is_in(change.path, step.new) for change in _before(step, differences))
             arrived.update(_moved(moved, step.old, step.new))
     for change in differences:
         if isinstance(change, Change) and change.old is not None:
-            here = found if found.get(change.path) == change.old else arrived
-            assert here.pop(change.path) == change.old
+            side = result if result.get(change.path) == change.old else arrived
+            assert side.pop(change.path) == change.old
     for change in differences:
         if isinstance(change, Change) and change.new is not None:
-            assert change.path not in found.keys() | arrived.keys()
-            found[change.path] = change.new
-    assert not found.keys() & arrived.keys()
-    return found | arrived
+            assert change.path not in result.keys() | arrived.keys()
+            result[change.path] = change.new
+    assert not result.keys() & arrived.keys()
+    return result | arrived
 
 
 def _before(step: Moved, differences: list[Difference]) -> Iterator[Change]:
@@ -229,7 +229,7 @@ def _is_in(path: RelPath, directory: RelPath) -> bool:
 
 
 def same(one: Tree, other: Tree) -> bool:
-    """Equal but for digests that one side does not know."""
+    """Return true if trees are equal, except digests that one side does not know."""
     return one.keys() == other.keys() and not any(
         differing(one[path], other[path]) for path in one if one[path] != other[path]
     )

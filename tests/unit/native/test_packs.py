@@ -10,7 +10,16 @@ import pytest
 from huai_native._native import Packs, pack_index
 from huai_schema.errors import FormatError
 from tests.support.git_objects import object_id
-from tests.support.packs import appended, delta, insert, on_name, on_offset, pack, record, whole
+from tests.support.packs import (
+    appended,
+    delta,
+    full_record,
+    insert,
+    on_name,
+    on_offset,
+    pack,
+    record,
+)
 
 TEXT = b"a line of text\n" * 20
 NAME = object_id("blob", TEXT)
@@ -37,7 +46,7 @@ def written(folder: Path, records: dict[bytes, bytes], name: str = "pack-1") -> 
 
 
 def chain() -> dict[bytes, bytes]:
-    first = whole(TEXT, "tree")
+    first = full_record(TEXT, "tree")
     second = on_offset(len(first), appended(TEXT, b"x"))
     third = on_name(object_id("tree", LONGER), appended(LONGER, b"y"))
     contents = (TEXT, LONGER, LONGEST)
@@ -63,9 +72,9 @@ def test_what_comes_later_is_found_and_what_went_is_forgotten(tmp_path: Path) ->
     assert packs.find(NAME) is None
     for folder in ("objects", "other"):
         (tmp_path / folder).mkdir()
-    path = written(tmp_path / "objects", {NAME: whole(TEXT)})
+    path = written(tmp_path / "objects", {NAME: full_record(TEXT)})
     other = object_id("blob", b"other")
-    written(tmp_path / "other", {other: whole(b"other")}, "pack-2")
+    written(tmp_path / "other", {other: full_record(b"other")}, "pack-2")
     assert packs.find(NAME) == ("blob", TEXT)
     assert packs.find(other) == ("blob", b"other")
     path.with_suffix(".idx").unlink()
@@ -98,7 +107,7 @@ def test_a_wrong_record_is_refused(tmp_path: Path, packed: bytes, reason: str) -
 
 def test_small_objects_of_large_ones_cost_a_bounded_sum(tmp_path: Path) -> None:
     base = bytes(1 << 20)
-    records = {object_id("tree", base): whole(base, "tree")}
+    records = {object_id("tree", base): full_record(base, "tree")}
     small = [b"first", b"second"]
     for content in small:
         made = delta(len(base), len(content), insert(content))
@@ -122,7 +131,7 @@ def test_a_chain_of_objects_of_one_size_costs_nothing_to_spare(tmp_path: Path) -
 
 
 def test_every_byte_of_a_record_counts(tmp_path: Path) -> None:
-    path = written(tmp_path, {NAME: whole(TEXT)})
+    path = written(tmp_path, {NAME: full_record(TEXT)})
     sound = path.read_bytes()
     for at in range(12, len(sound) - 20):
         broken = bytearray(sound)
@@ -133,7 +142,7 @@ def test_every_byte_of_a_record_counts(tmp_path: Path) -> None:
 
 
 def test_every_byte_of_an_index_counts(tmp_path: Path) -> None:
-    index = written(tmp_path, {NAME: whole(TEXT)}).with_suffix(".idx")
+    index = written(tmp_path, {NAME: full_record(TEXT)}).with_suffix(".idx")
     sound = index.read_bytes()
     for at in [*range(16), *range(900, len(sound))]:
         broken = bytearray(sound)
@@ -148,7 +157,7 @@ def test_every_byte_of_an_index_counts(tmp_path: Path) -> None:
 
 
 def test_an_index_that_lies_about_its_tables(tmp_path: Path) -> None:
-    index = written(tmp_path, {NAME: whole(TEXT)}).with_suffix(".idx")
+    index = written(tmp_path, {NAME: full_record(TEXT)}).with_suffix(".idx")
     head = index.read_bytes()[:-20]
     for count in (0, 2, 0xFFFFFFFF):
         body = head[:1028] + count.to_bytes(4) + head[1032:]
@@ -164,7 +173,7 @@ def test_an_index_that_lies_about_its_tables(tmp_path: Path) -> None:
 def test_a_large_index_is_read_by_place(tmp_path: Path) -> None:
     """Its checksum is not looked at; what is wrong in it shows, or the object is not found."""
     others = {sha1(b"%d" % each, usedforsecurity=False).digest(): b"" for each in range(12_000)}
-    index = written(tmp_path, {NAME: whole(TEXT), **others}).with_suffix(".idx")
+    index = written(tmp_path, {NAME: full_record(TEXT), **others}).with_suffix(".idx")
     sound = index.read_bytes()
     assert len(sound) > 256 << 10
     packs = opened(tmp_path)
@@ -197,7 +206,7 @@ def test_what_another_pack_took_the_place_of(tmp_path: Path) -> None:
     old, new = object_id("tree", TEXT), object_id("tree", LONGER)
     packs = opened(tmp_path)
     assert NAME not in packs  # so all indices were read
-    written(tmp_path, {old: whole(TEXT, "tree"), new: whole(LONGER, "tree")}, "pack-2")
+    written(tmp_path, {old: full_record(TEXT, "tree"), new: full_record(LONGER, "tree")}, "pack-2")
     for suffix in (".idx", ".pack"):
         (tmp_path / f"pack-1{suffix}").unlink()
     assert packs.find(new) == ("tree", LONGER)
@@ -206,7 +215,7 @@ def test_what_another_pack_took_the_place_of(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    path = written(tmp_path, {NAME: whole(TEXT)})
+    path = written(tmp_path, {NAME: full_record(TEXT)})
     packs = opened(tmp_path)
     assert packs.find(NAME)
     path.write_bytes(path.read_bytes()[:20])
@@ -219,10 +228,10 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_an_index_whose_pack_is_gone_hides_no_other_pack(tmp_path: Path) -> None:
-    written(tmp_path, {NAME: whole(TEXT)}, "pack-2")
+    written(tmp_path, {NAME: full_record(TEXT)}, "pack-2")
     packs = opened(tmp_path)
     for name in ("pack-1", "pack-3"):
-        written(tmp_path, {NAME: whole(TEXT)}, name).unlink()
+        written(tmp_path, {NAME: full_record(TEXT)}, name).unlink()
     assert NAME in packs
     assert packs.find(NAME) == ("blob", TEXT)
     assert packs.record(NAME) is not None

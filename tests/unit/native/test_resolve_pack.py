@@ -15,10 +15,11 @@ from huai_schema.git.packfile import pack_header
 from huai_schema.limits import OBJECT_BYTES
 from tests.support.git_objects import object_id
 from tests.support.packs import (
-    Held,
+    PackObjects,
     appended,
     copy,
     delta,
+    full_record,
     ids,
     insert,
     on_name,
@@ -27,7 +28,6 @@ from tests.support.packs import (
     record,
     resolve,
     resolved,
-    whole,
 )
 
 OBJECTS = 1 << 20
@@ -39,23 +39,25 @@ TEXT = b"a line of text\n" * 20
 NAME = object_id("blob", TEXT)
 
 
-def refused(packed: bytes, reason: str, objects: Held | None = None) -> None:
+def refused(packed: bytes, reason: str, objects: PackObjects | None = None) -> None:
     with pytest.raises(FormatError, match=reason):
         resolve(packed, objects)
 
 
 def test_whole_objects_of_every_kind() -> None:
-    places, bases = resolve(pack([whole(b"", "tree"), whole(b"x"), whole(b"tree 1", "commit")]))
+    places, bases = resolve(
+        pack([full_record(b"", "tree"), full_record(b"x"), full_record(b"tree 1", "commit")])
+    )
     first = object_id("tree", b"")
     assert set(places) == {first, object_id("blob", b"x"), object_id("commit", b"tree 1")}
     assert not bases
-    record_of_first = whole(b"", "tree")
+    record_of_first = full_record(b"", "tree")
     assert places[first] == (12, zlib.crc32(record_of_first))
 
 
 @pytest.mark.parametrize("room", [0, 400, 1 << 20])
 def test_a_tree_of_deltas_by_offset_and_by_name(room: int) -> None:
-    first = whole(TEXT)
+    first = full_record(TEXT)
     second = on_offset(len(first), appended(TEXT, b"2"))
     third = on_name(object_id("blob", TEXT + b"2"), appended(TEXT + b"2", b"3"))
     fourth = on_offset(len(second) + len(third), appended(TEXT + b"2", b"4"))
@@ -67,7 +69,7 @@ def test_a_tree_of_deltas_by_offset_and_by_name(room: int) -> None:
 
 
 def test_a_base_that_is_here_is_read_once() -> None:
-    here = Held()
+    here = PackObjects()
     here.blob(TEXT)
     records = [on_name(NAME, appended(TEXT, b"%d" % number)) for number in range(5)]
     places, bases = resolve(pack(records), here)
@@ -77,7 +79,7 @@ def test_a_base_that_is_here_is_read_once() -> None:
 
 def test_a_delta_takes_the_kind_of_its_base() -> None:
     places, _ = resolve(
-        pack([whole(TEXT, "tree"), on_name(object_id("tree", TEXT), appended(TEXT, b"x"))])
+        pack([full_record(TEXT, "tree"), on_name(object_id("tree", TEXT), appended(TEXT, b"x"))])
     )
     assert object_id("tree", TEXT + b"x") in places
 
@@ -98,7 +100,7 @@ def test_deltas_that_need_each_other() -> None:
 
 def test_a_chain_as_long_as_git_writes_them_and_one_longer() -> None:
     contents = [b"%08d" % number for number in range(CHAIN_DEPTH + 2)]
-    records = [whole(contents[0])]
+    records = [full_record(contents[0])]
     for content in contents[1:]:
         records.append(on_offset(len(records[-1]), delta(8, 8, insert(content))))
     places, _ = resolve(pack(records[:-1]), room=0)
@@ -111,13 +113,13 @@ def test_a_chain_as_long_as_git_writes_them_and_one_longer() -> None:
     [
         (b"", "less than one"),
         (b"PACK", "less than one"),
-        (pack([whole(b"x")], count=2), "without an end|cannot hold|damaged"),
-        (pack([whole(b"x"), whole(b"y")], count=1), "more bytes than objects"),
-        (pack([whole(b"x")], count=OBJECTS + 1), "cannot hold"),
-        (pack([whole(b"x")], count=0xFFFFFFFF), "cannot hold"),
-        (pack([whole(b"x"), b"rubbish"]), "cannot hold"),
-        (pack([whole(b"x"), whole(b"x")]), "twice"),
-        (pack([whole(TEXT), on_name(NAME, delta(300, 300, copy(0, 300)))]), "twice"),
+        (pack([full_record(b"x")], count=2), "without an end|cannot hold|damaged"),
+        (pack([full_record(b"x"), full_record(b"y")], count=1), "more bytes than objects"),
+        (pack([full_record(b"x")], count=OBJECTS + 1), "cannot hold"),
+        (pack([full_record(b"x")], count=0xFFFFFFFF), "cannot hold"),
+        (pack([full_record(b"x"), b"rubbish"]), "cannot hold"),
+        (pack([full_record(b"x"), full_record(b"x")]), "twice"),
+        (pack([full_record(TEXT), on_name(NAME, delta(300, 300, copy(0, 300)))]), "twice"),
         (pack([record(3, b"four", size=3)]), "another size"),
         (pack([record(3, b"four", size=5)]), "another size"),
         (pack([record(3, b"four", size=OBJECT_BYTES + 1)]), "limit"),
@@ -125,9 +127,9 @@ def test_a_chain_as_long_as_git_writes_them_and_one_longer() -> None:
         (pack([record(0, b"nothing")]), "something else"),
         (pack([record(5, b"reserved")]), "something else"),
         (pack([on_offset(0, appended(TEXT, b"x"))]), "no object begins"),
-        (pack([whole(TEXT), on_offset(3, appended(TEXT, b"x"))]), "no object begins"),
-        (pack([whole(TEXT), on_offset(1 << 40, appended(TEXT, b"x"))]), "no object begins"),
-        (pack([whole(TEXT), on_name(NAME, b"\x80")]), "ends early"),
+        (pack([full_record(TEXT), on_offset(3, appended(TEXT, b"x"))]), "no object begins"),
+        (pack([full_record(TEXT), on_offset(1 << 40, appended(TEXT, b"x"))]), "no object begins"),
+        (pack([full_record(TEXT), on_name(NAME, b"\x80")]), "ends early"),
         (pack([b"\xff" * 40]), "impossible size"),
     ],
 )
@@ -136,7 +138,7 @@ def test_wrong_packs(packed: bytes, reason: str) -> None:
 
 
 def test_every_byte_counts() -> None:
-    sound = pack([whole(TEXT), on_name(NAME, appended(TEXT, b"x"))])
+    sound = pack([full_record(TEXT), on_name(NAME, appended(TEXT, b"x"))])
     for at in range(len(sound)):
         broken = bytearray(sound)
         broken[at] ^= 0x10
@@ -158,7 +160,7 @@ def test_an_object_that_inflates_to_more_than_it_says_is_given_up_at_once() -> N
 def test_a_bomb_is_stopped_by_the_work_it_makes() -> None:
     megabyte = bytes(1 << 20)
     grow = delta(len(megabyte), 8 << 20, b"\xf0\0\0\x10" * 8)
-    records = [whole(megabyte), on_name(object_id("blob", megabyte), grow)]
+    records = [full_record(megabyte), on_name(object_id("blob", megabyte), grow)]
     places, _ = resolve(pack(records), work=12 << 20)
     assert len(places) == 2
     with pytest.raises(FormatError, match="unfolds to more"):
@@ -168,7 +170,7 @@ def test_a_bomb_is_stopped_by_the_work_it_makes() -> None:
 def test_forgetting_costs_work_too() -> None:
     # Branches at every link of a chain: without room, each is made from the start again.
     contents = [b"%03d" % number * 200 for number in range(60)]
-    records = [whole(contents[0])]
+    records = [full_record(contents[0])]
     for before, content in pairwise(contents):
         change = delta(600, 600, *(insert(content[at : at + 100]) for at in range(0, 600, 100)))
         records.append(on_name(object_id("blob", before), appended(before, b"!")))
@@ -182,7 +184,7 @@ def test_forgetting_costs_work_too() -> None:
 def deep(count: int) -> bytes:
     """A pack that takes long: every object of a chain is made from the start again."""
     contents = [b"%08d" % number + bytes(1 << 20) for number in range(count)]
-    records = [whole(contents[0])]
+    records = [full_record(contents[0])]
     for before, content in pairwise(contents):
         step = delta(len(before), len(before), insert(content[:8]), copy(8, 1 << 20))
         records.append(on_name(object_id("blob", before), appended(before, b"!")))
@@ -226,12 +228,14 @@ def test_an_error_of_the_caller_comes_back_as_it_is() -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        resolve_pack(bytes(tmp_path / "none"), Held().find, lambda: None, work=1, room=(1, 1))
+        resolve_pack(
+            bytes(tmp_path / "none"), PackObjects().find, lambda: None, work=1, room=(1, 1)
+        )
 
 
 def test_what_names_others_is_kept_and_bounded() -> None:
     trees = [b"100644 %03d\0" % number + bytes(20) for number in range(100)]
-    packed = pack([whole(TEXT), *(whole(tree, "tree") for tree in trees)])
+    packed = pack([full_record(TEXT), *(full_record(tree, "tree") for tree in trees)])
     found = resolved(packed)
     assert isinstance(found, ResolvedPack)
     assert len(found) == 101

@@ -21,7 +21,7 @@ from huai_native import _native
 from huai_schema.entries import Directory, Entry, File
 from tests.support.comparing import verify
 from tests.support.local_trees import (
-    Arrived,
+    ArrivedFiles,
     at,
     directory,
     file,
@@ -167,7 +167,7 @@ def test_without_a_staged_directory_there_is_nothing_to_rename() -> None:
 # ------------------------------------------------------------ execution
 
 
-def run(dest: Path, entries: list[Entry], content: Arrived) -> Report:
+def run(dest: Path, entries: list[Entry], content: ArrivedFiles) -> Report:
     with Tree(dest) as tree:
         plan = plan_for(tree, entries)
         for item in plan.stages[0].fetches:
@@ -178,7 +178,7 @@ def run(dest: Path, entries: list[Entry], content: Arrived) -> Report:
     return report
 
 
-def names_of(dest: Path, content: Arrived) -> list[str]:
+def names_of(dest: Path, content: ArrivedFiles) -> list[str]:
     """Return the calls for `NEW` that change names."""
 
     def work() -> None:
@@ -192,12 +192,15 @@ def names_of(dest: Path, content: Arrived) -> list[str]:
 
 
 def test_one_rename_publishes_a_directory(short_path: Path) -> None:
-    assert names_of(short_path, Arrived(short_path)) == ["mkdir", "rename"]  # the empty one is made
+    assert names_of(short_path, ArrivedFiles(short_path)) == [
+        "mkdir",
+        "rename",
+    ]  # the empty one is made
     assert list((short_path / ".~tmp~/huai/incoming/1").iterdir()) == []
 
 
 def test_links_are_made_before_it_has_its_name(short_path: Path) -> None:
-    content, entries = Arrived(short_path), in_order([*NEW, *LINKED, directory(b"new/links")])
+    content, entries = ArrivedFiles(short_path), in_order([*NEW, *LINKED, directory(b"new/links")])
     exists: list[bool] = []
     top = short_path / "new"
 
@@ -214,18 +217,18 @@ def test_links_are_made_before_it_has_its_name(short_path: Path) -> None:
 
 def test_links_are_told_and_counted(short_path: Path) -> None:
     entries = in_order([*NEW, *LINKED, directory(b"new/links")])
-    counts = run(short_path, entries, Arrived(short_path)).counts
+    counts = run(short_path, entries, ArrivedFiles(short_path)).counts
     assert (counts.made, counts.published, counts.linked, counts.symlinked) == (4, 3, 1, 2)
     assert counts.directories == 5
 
 
 def test_a_file_of_another_run_joins_first(short_path: Path) -> None:
-    content = Arrived(short_path, elsewhere=[b"new/in/g"])
+    content = ArrivedFiles(short_path, elsewhere=[b"new/in/g"])
     assert names_of(short_path, content) == ["mkdir", "rename", "rename"]
 
 
 def test_all_steps_are_told_and_counted(short_path: Path) -> None:
-    report = run(short_path, NEW, Arrived(short_path))
+    report = run(short_path, NEW, ArrivedFiles(short_path))
     assert (report.counts.made, report.counts.published) == (3, 3)
     assert [each.changes for each in report.published] == [3]
 
@@ -235,7 +238,7 @@ def test_what_nobody_wants_is_not_published(short_path: Path) -> None:
     for name in ("in", "empty"):
         (new / name).mkdir(parents=True)
         (new / name / "extra").touch()
-    run(short_path, NEW, Arrived(short_path))  # which finds nothing extraneous
+    run(short_path, NEW, ArrivedFiles(short_path))  # which finds nothing extraneous
     assert (new / "in/extra").exists()
 
 
@@ -250,13 +253,13 @@ def test_no_symlink_stands_for_a_directory(short_path: Path, kind: str) -> None:
     else:
         place.touch()
     before = outside.stat()
-    run(short_path, NEW, Arrived(short_path))
+    run(short_path, NEW, ArrivedFiles(short_path))
     assert (short_path / "new/empty").is_dir()
     assert stat.S_IMODE(outside.stat().st_mode) == stat.S_IMODE(before.st_mode)
 
 
 def test_a_directory_that_appeared_meanwhile_is_filled(short_path: Path) -> None:
-    content = Arrived(short_path, elsewhere=[b"new/in/g"])
+    content = ArrivedFiles(short_path, elsewhere=[b"new/in/g"])
     with Tree(short_path) as tree:
         plan = plan_for(tree, NEW)
         for item in plan.stages[0].fetches:
@@ -273,7 +276,7 @@ def test_a_directory_that_hands_down_its_group_gets_no_ready_ones(short_path: Pa
     short_path.chmod(0o2755)
     with Tree(short_path) as tree:
         missing = [path for path in plan_for(tree, entries).make if path]
-    report = run(short_path, entries, Arrived(short_path))
+    report = run(short_path, entries, ArrivedFiles(short_path))
     assert report.counts.made == len(missing)
     assert (short_path / ".~tmp~/huai/incoming/1/new/in").is_dir()  # its files alone have left
 
@@ -313,7 +316,7 @@ def test_what_another_default_acl_would_come_with_is_not_whole(
         else entry._replace(path=at(b"top/" + entry.path))
         for entry in NEW[1:]
     ]
-    run(short_path, [NEW[0], directory(b"top"), *below], Arrived(short_path))
+    run(short_path, [NEW[0], directory(b"top"), *below], ArrivedFiles(short_path))
     acls = [handed_down(top / name) for name in ("new", "new/in", "new/empty")]
     assert acls == [handed_down(top)] * 3
     staged = short_path / ".~tmp~/huai/incoming/1/top/new/in"
@@ -324,13 +327,13 @@ def test_where_the_staging_area_has_the_same_default_acl_a_directory_comes_whole
     short_path: Path,
 ) -> None:
     acl = hand_down(short_path)
-    run(short_path, NEW, Arrived(short_path))
+    run(short_path, NEW, ArrivedFiles(short_path))
     assert [handed_down(short_path / name) for name in ("new", "new/in")] == [acl] * 2
     assert not (short_path / ".~tmp~/huai/incoming/1/new").exists()
 
 
 def test_nothing_is_whole_once_something_waits(short_path: Path) -> None:
-    content, waiting = Arrived(short_path), Withholding()
+    content, waiting = ArrivedFiles(short_path), Withholding()
     waiting.fail(at(b"other"))
     with Tree(short_path) as tree:
         plan = plan_for(tree, NEW)
@@ -342,6 +345,6 @@ def test_nothing_is_whole_once_something_waits(short_path: Path) -> None:
 
 
 def test_directories_are_closed_to_their_owner_at_the_very_end(short_path: Path) -> None:
-    run(short_path, NEW, Arrived(short_path))
+    run(short_path, NEW, ArrivedFiles(short_path))
     modes = {name: stat.S_IMODE(os.stat(short_path / name).st_mode) for name in ("new", "new/in")}
     assert modes == {"new": 0o555, "new/in": 0o755}

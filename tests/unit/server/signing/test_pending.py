@@ -72,7 +72,7 @@ def test_what_a_list_named_is_not_forgotten_while_its_commit_waits(pair: Elsewhe
 
 
 def test_three_keys_on_three_machines(short_path: Path) -> None:
-    pair = Elsewhere(short_path, others=(2, 3))
+    pair = Elsewhere(short_path, numbers=(2, 3))
     waits(pair, "22")
     request = pair.write_request()
     for _ in range(2):
@@ -150,7 +150,7 @@ def test_keys_that_changed_since(pair: Elsewhere) -> None:
 def test_other_keys_than_those_that_were_signed_before(short_path: Path) -> None:
     (short_path / "a").mkdir()
     (short_path / "b").mkdir()
-    pair, thief = Elsewhere(short_path / "a"), Elsewhere(short_path / "b", others=(3, 2))
+    pair, thief = Elsewhere(short_path / "a"), Elsewhere(short_path / "b", numbers=(3, 2))
     waits(pair, "22")
     pair.cosign(pair.write_request())
     waits(thief, "22")

@@ -7,10 +7,10 @@ from huai_client.metadata.git.limits import Work
 from huai_client.metadata.git.objects import GitObject, MissingObjectError, WithReceived
 from huai_native._native import ResolvedPack
 from huai_schema.errors import FormatError
-from tests.support.packs import Held, pack, resolved, whole
+from tests.support.packs import PackObjects, full_record, pack, resolved
 
 
-class Counting(Held):
+class Counting(PackObjects):
     """Records the objects that are read."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Counting(Held):
 
 
 def test_the_top_of_a_commit() -> None:
-    objects = Held()
+    objects = PackObjects()
     tree = objects.tree(m=objects.blob(b"x"))
     first = objects.commit(tree)
     second = objects.commit(tree, bytes.fromhex(first))
@@ -37,7 +37,7 @@ def test_the_top_of_a_commit() -> None:
 
 
 def test_what_is_no_commit() -> None:
-    objects = Held()
+    objects = PackObjects()
     for name in (
         "f" * 40,
         objects.blob(b"x").hex(),
@@ -48,17 +48,19 @@ def test_what_is_no_commit() -> None:
 
 
 def test_each_object_of_a_first_fetch_has_to_be_here() -> None:
-    objects = Held()
+    objects = PackObjects()
     blobs = [objects.blob(b"%d" % number) for number in range(4)]
     inner = objects.tree(a=blobs[0], b=blobs[1])
     top = objects.tree(m=blobs[2], t1=inner, t2=objects.tree(c=blobs[3], t=inner))
     check_connected(top, [], objects)
     for oid in [oid for oid in objects.objects if oid != top]:
-        lost = Held()
+        lost = PackObjects()
         lost.objects = {each: found for each, found in objects.objects.items() if each != oid}
         with pytest.raises(MissingObjectError, match=oid.hex()):
             check_connected(top, [], lost)
-        received = resolved(pack([whole(objects.objects[oid].data, objects.objects[oid].kind)]))
+        received = resolved(
+            pack([full_record(objects.objects[oid].data, objects.objects[oid].kind)])
+        )
         assert isinstance(received, ResolvedPack)
         check_connected(top, [], WithReceived(received, lost))
 
@@ -76,7 +78,7 @@ def test_what_a_complete_snapshot_has_in_its_place_is_not_read() -> None:
 
 def test_what_moved_is_looked_at() -> None:
     # The commit was complete before, but only objects at the same path are trusted.
-    objects = Held()
+    objects = PackObjects()
     inner = objects.tree(a=objects.blob(b"1"))
     old, new = objects.tree(tone=inner), objects.tree(ttwo=inner)
     check_connected(new, [old], objects)
@@ -96,14 +98,14 @@ def test_a_tree_that_names_one_subtree_many_times_is_walked_once() -> None:
 
 
 def test_a_blob_in_the_place_of_a_tree() -> None:
-    objects = Held()
+    objects = PackObjects()
     wrong = objects.tree(tx=objects.blob(b"x"))
     with pytest.raises(MissingObjectError):
         check_connected(wrong, [], objects)
 
 
 def test_a_damaged_tree() -> None:
-    objects = Held()
+    objects = PackObjects()
     with pytest.raises(FormatError, match="damaged git tree"):
         check_connected(objects.add("tree", b"40000 x"), [], objects)
 
@@ -125,7 +127,7 @@ def test_what_a_tree_names_without_number_is_noted_only_if_it_is_here() -> None:
 
 
 def test_looking_at_trees_is_work() -> None:
-    objects = Held()
+    objects = PackObjects()
     tree = objects.tree(m=objects.blob(b"x"))
     with pytest.raises(FormatError, match="unfolds to more"):
         check_connected(tree, [], objects, Work(10))

@@ -14,7 +14,7 @@ from huai_native._native import Packs, ResolvedPack
 from huai_schema.errors import FormatError
 from tests.support.git_objects import object_id
 from tests.support.http_fixtures import git
-from tests.support.packs import Held, appended, copy, delta, ids, on_name, pack, whole
+from tests.support.packs import PackObjects, appended, copy, delta, full_record, ids, on_name, pack
 
 TEXT = b"a line of text\n" * 20
 NOISE = bytes(range(256)) * 20
@@ -24,7 +24,7 @@ def install(folder: Path, packed: bytes, objects: Packed | None = None) -> Resol
     with IncomingPack(folder) as incoming:
         for at in range(0, len(packed), 7):
             incoming.write(packed[at : at + 7])
-        received = incoming.complete(Held() if objects is None else objects, Work())
+        received = incoming.complete(PackObjects() if objects is None else objects, Work())
         incoming.install()
         return received
 
@@ -32,14 +32,14 @@ def install(folder: Path, packed: bytes, objects: Packed | None = None) -> Resol
 def test_a_pack_may_unfold_in_proportion_to_its_bytes(tmp_path: Path) -> None:
     base = bytes(1 << 20)
     deltas = [appended(base, b"%d" % number) for number in range(8)]
-    packed = pack([whole(base), *(on_name(object_id("blob", base), each) for each in deltas)])
+    packed = pack([full_record(base), *(on_name(object_id("blob", base), each) for each in deltas)])
 
     def left(limit: int) -> int:
         """Return the rest of a work of `limit`."""
         work = Work(limit)
         with IncomingPack(tmp_path) as incoming:
             incoming.write(packed)
-            incoming.complete(Held(), work)
+            incoming.complete(PackObjects(), work)
         return work.left
 
     allowed = WORK_PER_BYTE * len(packed)
@@ -57,7 +57,7 @@ def test_no_pack_unfolds_to_more_than_the_limit() -> None:
 
 
 def test_a_pack_is_installed_as_it_came(tmp_path: Path) -> None:
-    packed = pack([whole(TEXT), whole(NOISE)])
+    packed = pack([full_record(TEXT), full_record(NOISE)])
     install(tmp_path, packed)
     name = f"pack-{packed[-20:].hex()}"
     assert (tmp_path / f"{name}.pack").read_bytes() == packed
@@ -68,10 +68,10 @@ def test_a_pack_is_installed_as_it_came(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("base", [TEXT, NOISE, b"", bytes(1 << 20)])
 def test_a_thin_pack_gets_its_bases(tmp_path: Path, base: bytes) -> None:
-    objects = Held()
+    objects = PackObjects()
     oid = objects.blob(base)
     received = install(
-        tmp_path, pack([whole(b"other"), on_name(oid, appended(base, b"x"))]), objects
+        tmp_path, pack([full_record(b"other"), on_name(oid, appended(base, b"x"))]), objects
     )
     unsent = [object_id("blob", b"other"), object_id("blob", base + b"x")]
     assert len(received) == 2
@@ -84,12 +84,12 @@ def test_a_thin_pack_gets_its_bases(tmp_path: Path, base: bytes) -> None:
 
 
 def test_a_base_that_lies_in_a_pack_is_copied(tmp_path: Path) -> None:
-    objects = Held()
+    objects = PackObjects()
     oid = objects.blob(NOISE)
-    objects.records[oid] = whole(NOISE)
+    objects.records[oid] = full_record(NOISE)
     install(tmp_path, pack([on_name(oid, appended(NOISE, b"x"))]), objects)
     (index,) = tmp_path.glob("*.idx")
-    assert index.with_suffix(".pack").read_bytes()[:-20].endswith(whole(NOISE))
+    assert index.with_suffix(".pack").read_bytes()[:-20].endswith(full_record(NOISE))
     git("index-pack", "--strict", "-o", tmp_path / "again.idx", index.with_suffix(".pack"))
     assert (tmp_path / "again.idx").read_bytes() == index.read_bytes()
 
@@ -97,10 +97,10 @@ def test_a_base_that_lies_in_a_pack_is_copied(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [TEXT, NOISE, b""])
 def test_the_record_of_an_object_is_a_whole_one(tmp_path: Path, text: bytes) -> None:
     oid, other = object_id("blob", text), object_id("blob", text + b"x")
-    install(tmp_path / "one", pack([whole(text), on_name(oid, appended(text, b"x"))]))
+    install(tmp_path / "one", pack([full_record(text), on_name(oid, appended(text, b"x"))]))
     packs = Packs(1 << 20)
     packs.add(bytes(tmp_path / "one"))
-    assert packs.record(oid) == whole(text)
+    assert packs.record(oid) == full_record(text)
     assert packs.record(object_id("blob", b"missing")) is None
     assert packs.chain(object_id("blob", b"missing")) is None
     record = packs.record(other)
@@ -141,7 +141,7 @@ def chained(texts: list[bytes]) -> list[bytes]:
         on_name(object_id("blob", one), appended(one, other[len(one) :]))
         for one, other in pairwise(texts)
     ]
-    return [whole(texts[0]), *deltas]
+    return [full_record(texts[0]), *deltas]
 
 
 def installed(folder: Path) -> set[bytes]:
@@ -191,7 +191,7 @@ def test_packs_that_make_objects_from_one_another(tmp_path: Path) -> None:
     oids = [object_id("blob", text) for text in texts]
     back = on_name(oids[1], delta(len(texts[1]), len(texts[0]), copy(0, len(texts[0]))))
     install(tmp_path / "one", pack(chained(texts)))
-    install(tmp_path / "other", pack([whole(texts[1]), back]))
+    install(tmp_path / "other", pack([full_record(texts[1]), back]))
     for number, folders in enumerate((["one", "other"], ["other", "one"])):
         objects = Lying(*(tmp_path / folder for folder in folders))
         deltas = [on_name(oid, appended(text, b"y")) for oid, text in zip(oids, texts, strict=True)]
@@ -201,7 +201,7 @@ def test_packs_that_make_objects_from_one_another(tmp_path: Path) -> None:
 
 def test_no_record_is_made_of_damaged_bytes(tmp_path: Path) -> None:
     oid = object_id("blob", TEXT)
-    install(tmp_path, pack([whole(TEXT)]))
+    install(tmp_path, pack([full_record(TEXT)]))
     packs = Packs(1 << 20)
     packs.add(bytes(tmp_path))
     (path,) = tmp_path.glob("*.pack")
@@ -220,7 +220,7 @@ def test_an_empty_pack_leaves_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("packed", [b"", b"PACK", pack([whole(TEXT)])[:-1], b"<html>" * 100])
+@pytest.mark.parametrize("packed", [b"", b"PACK", pack([full_record(TEXT)])[:-1], b"<html>" * 100])
 def test_what_is_no_pack_leaves_nothing(tmp_path: Path, packed: bytes) -> None:
     with pytest.raises(FormatError):
         install(tmp_path, packed)
@@ -241,7 +241,7 @@ def test_a_base_that_comes_after_all_is_refused(tmp_path: Path) -> None:
         for text in (b"%050d" % number for number in range(100))
         if object_id("blob", text + b"2") < object_id("blob", text)
     )
-    objects = Held()
+    objects = PackObjects()
     one, two = objects.blob(text), objects.blob(text + b"2")
     records = [on_name(two, appended(text + b"2", b"3")), on_name(one, appended(text, b"2"))]
     with pytest.raises(FormatError, match="later object"):
