@@ -252,7 +252,7 @@ def test_the_oldest_trash_makes_room_if_that_is_enough(place: Site, disk: Path) 
     down.synced()
     for number in (2, 3):
         renew(up, number)
-        assert "leaves the trash" not in down.sync().err
+        assert "is purged early" not in down.sync().err
     assert serials(down) == [1, 2]
     renew(up, 4, megabytes=2)
     ended = down.sync()

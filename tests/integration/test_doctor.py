@@ -141,7 +141,7 @@ def test_rsync_that_is_missing_or_too_old(
     for version, reason in [
         ("", "cannot be started"),
         ("rsync  version 3.0.9  protocol version 30", "too old"),
-        ("openrsync: protocol version 29", "does not say"),
+        ("openrsync: protocol version 29", "is not rsync"),
     ]:
         with subtests.test(reason):
             if version:

@@ -99,7 +99,7 @@ class TestMaxTime:
             down = place.downstream(repository, url=f"http://{slow}")
             ended = down.sync("--max-time", "2")
         assert ended.code == 30
-        assert "the metadata did not come in time" in ended.err
+        assert "the metadata did not arrive in time" in ended.err
         assert [*down.dest.iterdir()] == []
 
     def test_from_a_silent_upstream_nothing_comes_in_time(

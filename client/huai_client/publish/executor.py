@@ -24,7 +24,7 @@ from huai_client.plan.operations import Plan, Stage, StepKind
 from huai_client.plan.withhold import Withholding, by_site
 from huai_client.publish.report import FailedPath, Published, Report, StepCounts
 from huai_client.publish.rows import in_rows
-from huai_client.publish.whole import DirectoryPublication, whole_directories
+from huai_client.publish.whole import NewSubtree, whole_directories
 from huai_client.tree import (
     NotEmptyError,
     PathError,
@@ -112,7 +112,7 @@ class _Run:
         self._unmoved = False
         self._final: dict[RelPath, Directory] = {}
         """The final attributes of directories."""
-        self._publications: list[list[DirectoryPublication]] = []
+        self._subtrees: list[list[NewSubtree]] = []
         """New directories that are published at once, by stage."""
         self._settled: set[RelPath] = set()
         """Directories that were published with their final attributes."""
@@ -130,7 +130,7 @@ class _Run:
             self._count(step, row.done, path)
             if row.failed:
                 item, error = row.failed
-                self._record_failure(error, step, path(item), item)
+                self._fail(error, step, path(item), item)
 
     def _count(self, step: StepKind, done: Sequence[T], path: Callable[[T], RelPath]) -> None:
         if not done:
@@ -140,9 +140,7 @@ class _Run:
             for item in done:
                 self._on_step(step, path(item))
 
-    def _record_failure(
-        self, error: PathError, step: StepKind, path: RelPath, item: object = None
-    ) -> None:
+    def _fail(self, error: PathError, step: StepKind, path: RelPath, item: object = None) -> None:
         self.problems.append(FailedPath(error.path, error.reason))
         waiting = self._withholding
         if step is StepKind.REMOVE:
@@ -175,12 +173,7 @@ class _Run:
         for site, items in by_site(item for item in plan.clear if concerns(item.path)).items():
             if self._withholding.makes_way(site, [item.path for item in items]):
                 self._clear(site, items)
-        later = {
-            path
-            for stage in self._publications
-            for publication in stage
-            for path in publication.make
-        }
+        later = {path for stage in self._subtrees for tree in stage for path in tree.make}
         self._make([path for path in plan.make if path not in later and concerns(path)])
 
     def _make(self, make: Sequence[RelPath]) -> None:
@@ -198,7 +191,7 @@ class _Run:
         try:
             extraneous = self._find_extraneous(items)
         except PathError as error:
-            self._record_failure(error, StepKind.CLEAR, site)
+            self._fail(error, StepKind.CLEAR, site)
             return
         if extraneous is not None:
             reason = (
@@ -214,7 +207,7 @@ class _Run:
             if row.failed:
                 # A path that cannot be removed blocks the new entry.
                 waiting.fail(site)
-                self._record_failure(row.failed.error, StepKind.CLEAR, row.failed.item.path)
+                self._fail(row.failed.error, StepKind.CLEAR, row.failed.item.path)
 
     def _find_extraneous(self, items: list[Remove]) -> RelPath | None:
         """Return a path below a directory of `items` that is not in `items`, if there is one."""
@@ -243,7 +236,7 @@ class _Run:
         for stage in plan.stages:
             for row in in_rows(unfinished(stage.fetches), prepare, self._may_continue, waiting):
                 if row.failed:
-                    self._record_failure(row.failed.error, StepKind.PUBLISH, row.failed.item.path)
+                    self._fail(row.failed.error, StepKind.PUBLISH, row.failed.item.path)
         if not waiting.nothing:
             waiting.foresee(plan)
 
@@ -266,7 +259,7 @@ class _Run:
         if plan.make:
             self._final = {directory.path: directory for directory in plan.directories}
         if plan.make and self._withholding.nothing:
-            self._publications = whole_directories(plan, self._staged, volatile)
+            self._subtrees = whole_directories(plan, self._staged, volatile)
 
     def publish(self, stage: Stage, number: int) -> None:
         """Publish content, attributes, hardlinks and symlinks."""
@@ -280,11 +273,9 @@ class _Run:
 
         begun, before = time.perf_counter(), self._changes()
         fetches, links, symlinks = stage.fetches, stage.links, stage.symlinks
-        if self._publications and (
-            published := self._publish_whole(self._publications[number], stage)
-        ):
-            made_paths = {path for publication in published for path in publication.make}
-            done = {place for publication in published for place in publication.files}
+        if self._subtrees and (published := self._publish_whole(self._subtrees[number], stage)):
+            made_paths = {path for subtree in published for path in subtree.make}
+            done = {place for subtree in published for place in subtree.files}
             fetches = chosen(fetches, [n for n in range(len(fetches)) if n not in done])
             links = [link for link in links if parent(link.path) not in made_paths]
             symlinks = [symlink for symlink in symlinks if parent(symlink.path) not in made_paths]
@@ -302,30 +293,26 @@ class _Run:
         """Return the number of steps so far, without directories that were made."""
         return self._done.total() - self._done[StepKind.MAKE]
 
-    def _publish_whole(
-        self, publications: list[DirectoryPublication], stage: Stage
-    ) -> list[DirectoryPublication]:
+    def _publish_whole(self, subtrees: list[NewSubtree], stage: Stage) -> list[NewSubtree]:
         """Publish new directories of `stage`, or only make them; return the published ones."""
 
-        def publish_row(row: Sequence[DirectoryPublication]) -> Row:
-            return self._tree.publish_directories([publication.directory for publication in row])
+        def publish_row(row: Sequence[NewSubtree]) -> Row:
+            return self._tree.publish_directories([subtree.directory for subtree in row])
 
-        published: list[DirectoryPublication] = []
+        published: list[NewSubtree] = []
         # A failure holds nothing back: the directory is made instead.
-        for row in in_rows(publications, publish_row, lambda _: False, self._withholding):
-            for publication in row.done:
-                published.append(publication)
-                self._count(StepKind.MAKE, publication.make, lambda path: path)
-                self._count(StepKind.PUBLISH, chosen(stage.fetches, publication.files), _path)
-                self._count(StepKind.LINK, publication.directory.links, _path)
-                self._count(StepKind.SYMLINK, publication.directory.symlinks, _path)
-                pairs = zip(*publication.directory.directories, strict=True)
+        for row in in_rows(subtrees, publish_row, lambda _: False, self._withholding):
+            for subtree in row.done:
+                published.append(subtree)
+                self._count(StepKind.MAKE, subtree.make, lambda path: path)
+                self._count(StepKind.PUBLISH, chosen(stage.fetches, subtree.files), _path)
+                self._count(StepKind.LINK, subtree.directory.links, _path)
+                self._count(StepKind.SYMLINK, subtree.directory.symlinks, _path)
+                pairs = zip(*subtree.directory.directories, strict=True)
                 self._settled.update(entry.path for entry, (_, settled) in pairs if settled)
-        done = {publication.directory.path for publication in published}
-        left = [
-            publication for publication in publications if publication.directory.path not in done
-        ]
-        self._make([path for publication in left for path in publication.make])
+        done = {subtree.directory.path for subtree in published}
+        left = [subtree for subtree in subtrees if subtree.directory.path not in done]
+        self._make([path for subtree in left for path in subtree.make])
         return published
 
     def remove(self, removals: Sequence[Remove]) -> None:
@@ -339,7 +326,7 @@ class _Run:
             if isinstance(error, NotEmptyError):
                 self._extraneous.append(error.path)
             else:
-                self._record_failure(error, StepKind.REMOVE, item.path)
+                self._fail(error, StepKind.REMOVE, item.path)
 
     def finish(self, plan: Plan) -> None:
         """Set the final attributes of directories, also after problems, and sync to disk."""

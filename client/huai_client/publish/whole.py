@@ -21,7 +21,7 @@ from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath, join, parent
 
 
-class DirectoryPublication(NamedTuple):
+class NewSubtree(NamedTuple):
     """A new directory that is published at once."""
 
     directory: WholeDirectory
@@ -70,7 +70,7 @@ class _New:
 
 def whole_directories(
     plan: Plan, staged: Callable[[Sequence[File]], Places], volatile: Collection[RelPath] = ()
-) -> list[list[DirectoryPublication]]:
+) -> list[list[NewSubtree]]:
     """Return the whole directories of each stage of `plan`; `staged` locates files.
 
     `volatile` files come last in their stage, so none of them is published with a directory.
@@ -138,13 +138,13 @@ def _depth_above(link: File) -> int:
     return len([*takewhile(lambda pair: pair[0] and pair[0] == pair[1], names)])
 
 
-def _outermost(plan: Plan, new: Mapping[bytes, _New]) -> list[list[DirectoryPublication]]:
-    by_stage: list[list[DirectoryPublication]] = [[] for _ in plan.stages]
-    inside: dict[RelPath, DirectoryPublication] = {}
+def _outermost(plan: Plan, new: Mapping[bytes, _New]) -> list[list[NewSubtree]]:
+    by_stage: list[list[NewSubtree]] = [[] for _ in plan.stages]
+    inside: dict[RelPath, NewSubtree] = {}
     for path in plan.make:
         new_directory = new[path]
-        publication = inside.get(parent(path))
-        if publication is None:
+        subtree = inside.get(parent(path))
+        if subtree is None:
             closed = new_directory.depth > path.count(b"/")
             if (
                 new_directory.apart
@@ -154,16 +154,16 @@ def _outermost(plan: Plan, new: Mapping[bytes, _New]) -> list[list[DirectoryPubl
             ):
                 continue
             folder, top = new_directory.place
-            publication = DirectoryPublication(
+            subtree = NewSubtree(
                 WholeDirectory(folder, join(top, path), path, ([], []), [], [], []), [], array("L")
             )
-            by_stage[new_directory.stage].append(publication)
-        inside[path] = publication
-        publication.make.append(path)
-        publication.files.extend(new_directory.files)
-        publication.directory.other_files.extend(new_directory.placed_apart)
-        publication.directory.links.extend(new_directory.links)
-        publication.directory.symlinks.extend(new_directory.symlinks)
+            by_stage[new_directory.stage].append(subtree)
+        inside[path] = subtree
+        subtree.make.append(path)
+        subtree.files.extend(new_directory.files)
+        subtree.directory.other_files.extend(new_directory.placed_apart)
+        subtree.directory.links.extend(new_directory.links)
+        subtree.directory.symlinks.extend(new_directory.symlinks)
     for path in reversed([*plan.make]):  # deepest first
         final = new[path].final
         if path in inside and final is not None:

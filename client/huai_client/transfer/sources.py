@@ -88,14 +88,10 @@ class Sources:
     def leave(self, url: ContentUrl, rate: float) -> bool:
         """Return True if another URL should be tried, as `url` sends `rate` bytes a second."""
         with self._lock:
-            alternatives = [other for other in self._urls if other != url]
-            if any(self._rates.get(other, 0.0) > _FASTER * rate for other in alternatives):
+            rest = [other for other in self._urls if other != url]
+            if any(self._rates.get(other, 0.0) > _FASTER * rate for other in rest):
                 return True
-            if (
-                rate >= _DRIP
-                or url in self._left
-                or all(each in self._rates for each in alternatives)
-            ):
+            if rate >= _DRIP or url in self._left or all(each in self._rates for each in rest):
                 return False
             self._left.add(url)
             return True

@@ -111,12 +111,7 @@ class GitProgram:
         return commit_id
 
     def fetch(
-        self,
-        repository: Path,
-        commit: str,
-        borrowed: Collection[Path] = (),
-        *,
-        refetch: bool = False,
+        self, repository: Path, commit: str, borrowed: Collection[Path] = (), *, refetch: bool
     ) -> None:
         """Fetch `commit` into `repository`, without its history and without a ref.
 

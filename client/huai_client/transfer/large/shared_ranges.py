@@ -133,12 +133,8 @@ class SharedRanges:
             self._returned.extend(span for span in [next(self._fresh, None)] if span)
         return bool(self._returned)
 
-    def _rivals(self, assigned: AssignedRange) -> list[AssignedRange]:
-        return [
-            other
-            for other in self._assigned
-            if other.span == assigned.span and other is not assigned
-        ]
+    def _rivals(self, part: AssignedRange) -> list[AssignedRange]:
+        return [other for other in self._assigned if other.span == part.span and other is not part]
 
     def _overdue(self, mirror: int) -> Span | None:
         """Return the oldest range of another mirror, if it is overdue."""

@@ -44,14 +44,10 @@ def domain(
     """
     if url.transport is not Transport.DAEMON or _uses_shell(extra):
         return None
-    executable = os.path.realpath(shutil.which(program) or program)
-    own_paths = (
-        os.fsencode(executable),
-        os.fsencode(os.path.dirname(executable)),
-        os.fsencode(sys.prefix),
-    )
+    path = os.path.realpath(shutil.which(program) or program)
+    own = (os.fsencode(path), os.fsencode(os.path.dirname(path)), os.fsencode(sys.prefix))
     settings = (b"/etc/" + name for name in _SETTINGS)
-    read = (*_PROGRAMS, *own_paths, *settings, *_absolute_paths(extra), *((dest,) if dest else ()))
+    read = (*_PROGRAMS, *own, *settings, *_absolute_paths(extra), *((dest,) if dest else ()))
     return Domain(read, (*_DEVICES, *_written_paths(extra), folder))
 
 
