@@ -108,7 +108,7 @@ def test_a_false_attestation_is_refused(
         ("no form", good[:20], 400, "not the lines"),
         ("future", one.again(time=now + 86_400), 409, "more than 300 s"),
         ("past", one.again(time=now - 86_400), 409, "more than 300 s"),
-        ("oversize", b"x" * (BYTES_MAX + 1), 413, "more than"),
+        ("oversize", b"x" * (BYTES_MAX + 1), 413, "exceeds"),
         ("unknown key", later(key(9)), 403, "does not belong to an allowed"),
         ("serial", later(serial=7), 409, "no commit"),
         ("commit", later(commit="0" * 40), 409, "no commit"),

@@ -149,7 +149,7 @@ def test_static_files_behind_a_web_server_that_asks_for_certificates(
 def test_a_key_that_others_may_read_is_refused(scene: Scene, down: Downstream) -> None:
     scene.client[1].chmod(0o644)
     done = down.add(scene.server.url, *scene.trust, *scene.identity)
-    assert (done.returncode, "every user can read" in done.stderr) == (40, True)
+    assert (done.returncode, "every user may read" in done.stderr) == (40, True)
     scene.client[1].chmod(0o600)
     down.add(scene.server.url, *scene.trust, *scene.identity)
     assert down.run("sync", NAME).returncode == 0
