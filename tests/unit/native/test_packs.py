@@ -89,13 +89,13 @@ def test_what_comes_later_is_found_and_what_went_is_forgotten(tmp_path: Path) ->
     [
         (record(3, TEXT, size=5), "another size"),
         (record(3, TEXT, size=(64 << 20) + 1), "limit"),
-        (record(4, b"a tag"), "something else"),
+        (record(4, b"a tag"), "not a commit, a tree or a blob"),
         (record(3, TEXT)[:-9], "another size|damaged"),
         (on_offset(13, appended(TEXT, b"x")), "without its base"),
         (on_offset(0, appended(TEXT, b"x")), "without its base"),
         (on_name(object_id("blob", b"nowhere"), appended(TEXT, b"x")), "without its base"),
         (on_name(NAME, appended(TEXT, b"x")), "chain of more than 4095"),
-        (on_offset(5, appended(TEXT, b"x")), "damaged|something else|without an end|size"),
+        (on_offset(5, appended(TEXT, b"x")), "damaged|not a commit|without an end|size"),
     ],
 )
 def test_a_wrong_record_is_refused(tmp_path: Path, packed: bytes, reason: str) -> None:

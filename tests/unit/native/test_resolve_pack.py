@@ -111,8 +111,8 @@ def test_a_chain_as_long_as_git_writes_them_and_one_longer() -> None:
 @pytest.mark.parametrize(
     ("packed", "reason"),
     [
-        (b"", "less than one"),
-        (b"PACK", "less than one"),
+        (b"", "not a complete pack"),
+        (b"PACK", "not a complete pack"),
         (pack([full_record(b"x")], count=2), "without an end|cannot hold|damaged"),
         (pack([full_record(b"x"), full_record(b"y")], count=1), "more bytes than objects"),
         (pack([full_record(b"x")], count=OBJECTS + 1), "cannot hold"),
@@ -123,9 +123,9 @@ def test_a_chain_as_long_as_git_writes_them_and_one_longer() -> None:
         (pack([record(3, b"four", size=3)]), "another size"),
         (pack([record(3, b"four", size=5)]), "another size"),
         (pack([record(3, b"four", size=OBJECT_BYTES + 1)]), "limit"),
-        (pack([record(4, b"a tag")]), "something else"),
-        (pack([record(0, b"nothing")]), "something else"),
-        (pack([record(5, b"reserved")]), "something else"),
+        (pack([record(4, b"a tag")]), "not a commit, a tree or a blob"),
+        (pack([record(0, b"nothing")]), "not a commit, a tree or a blob"),
+        (pack([record(5, b"reserved")]), "not a commit, a tree or a blob"),
         (pack([on_offset(0, appended(TEXT, b"x"))]), "no object begins"),
         (pack([full_record(TEXT), on_offset(3, appended(TEXT, b"x"))]), "no object begins"),
         (pack([full_record(TEXT), on_offset(1 << 40, appended(TEXT, b"x"))]), "no object begins"),
