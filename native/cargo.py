@@ -1,4 +1,4 @@
-"""What cargo says of the workspace, for this machine."""
+"""The metadata of the workspace, as cargo has it for this machine."""
 
 import json
 import subprocess
@@ -14,8 +14,8 @@ def read_metadata() -> dict[str, Any]:
     version = subprocess.check_output(["rustc", "-vV"], text=True)
     host = next(line.removeprefix("host: ") for line in version.splitlines() if "host: " in line)
     command = ["cargo", "metadata", "--locked", "--offline", "--format-version=1"]
-    said = subprocess.check_output([*command, f"--filter-platform={host}"], cwd=NATIVE)
-    metadata: dict[str, Any] = json.loads(said)
+    output = subprocess.check_output([*command, f"--filter-platform={host}"], cwd=NATIVE)
+    metadata: dict[str, Any] = json.loads(output)
     return metadata
 
 

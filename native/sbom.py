@@ -40,19 +40,19 @@ def read_crates() -> list[Crate]:
     metadata, checksums = read_metadata(), read_checksums()
     packages = {each["id"]: each for each in metadata["packages"]}
     nodes = {each["id"]: each for each in metadata["resolve"]["nodes"]}
-    found: dict[str, Crate] = {}
+    crates: dict[str, Crate] = {}
     waiting = [id_ for id_, each in packages.items() if each["name"] == ROOT]
     while waiting:
         id_ = waiting.pop()
-        if id_ in found:
+        if id_ in crates:
             continue
         name, version = packages[id_]["name"], packages[id_]["version"]
         needs = _needed(nodes[id_])
         keys = sorted(f"{packages[each]['name']}@{packages[each]['version']}" for each in needs)
         licence, checksum = packages[id_]["license"] or "", checksums.get((name, version), "")
-        found[id_] = Crate(name, version, licence.replace("/", " OR "), checksum, tuple(keys))
+        crates[id_] = Crate(name, version, licence.replace("/", " OR "), checksum, tuple(keys))
         waiting += needs
-    return sorted(found.values())
+    return sorted(crates.values())
 
 
 def _needed(node: dict[str, Any]) -> list[str]:

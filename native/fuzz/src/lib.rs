@@ -5,13 +5,13 @@ mod disk;
 #[path = "../../format/tests/hostile/mod.rs"]
 mod hostile;
 
-/// Give `data` to the target `name`.
+/// Run the target `name` on `data`.
 ///
 /// # Panics
 ///
-/// If there is none, and for an input that breaks it.
-pub fn take(name: &str, data: &[u8]) {
+/// If the name is unknown, and for an input that breaks the target.
+pub fn run_target(name: &str, data: &[u8]) {
     let mut targets = hostile::TARGETS.iter().chain(&disk::TARGETS);
-    let target = targets.find(|(known, _)| *known == name);
+    let target = targets.find(|(target_name, _)| *target_name == name);
     target.expect("a target of this name").1(data);
 }

@@ -1,4 +1,4 @@
-//! The tree of a module, as a commit reads it.
+//! The reader of the tree of a module for a commit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,20 +38,20 @@ use crate::sys::wait::wait;
 /// Paths that are named of those at which nothing is and was.
 const SHOWN: usize = 20;
 
-/// Where the objects of a snapshot are, its tree, how many entries it may have.
+/// A reader of the objects of a snapshot, its tree, the limit on its entries.
 type Lent = (Py<PyAny>, Vec<u8>, u64);
 /// Files, directories, symlinks, bytes.
 type Counts = (u64, u64, u64, u64);
 /// Paths with a reason and an outcome; of each kind of remark how many, and the first paths; files
 /// that were read, their bytes, and those that have no digest because of their holes.
-type Told = (
+type CommitReport = (
     Vec<(Vec<u8>, i32, u8)>,
     Vec<(u8, u64, Vec<Vec<u8>>)>,
     (u64, u64, Vec<Vec<u8>>),
 );
 
 /// The id of a tree, what is in it and what no snapshot holds, and the mount points.
-type WholeTree = (Vec<u8>, (Counts, u64), Told, BTreeSet<Vec<u8>>);
+type WholeTree = (Vec<u8>, (Counts, u64), CommitReport, BTreeSet<Vec<u8>>);
 
 /// Which digests there are, and how they are found.
 #[derive(FromPyObject)]
@@ -67,18 +67,18 @@ struct DigestOptions {
     damage: Vec<(Vec<u8>, u64, i64, Digest)>,
 }
 
-/// Reads the tree of a module once.
+/// A reader of the tree of a module, for one commit.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct TreeReader {
     scan: Guarded<Scan>,
     /// Remark what others may not read.
     check_readable: bool,
     owners: Option<Owners>,
-    /// None: no file has a digest.
+    /// None if no file gets a digest.
     digests: Option<(DigestOptions, Contents)>,
     /// Digests of files of a list that are not kept yet.
     unkept: Guarded<Option<ListedDigests>>,
-    /// Makes exceptions of huai's own.
+    /// A Python function that makes huai's exceptions.
     explain: Py<PyAny>,
 }
 
@@ -119,7 +119,8 @@ impl TreeReader {
         })
     }
 
-    /// `mounts`: those of the last commit, whether others are entered, whether all are accepted.
+    /// Read the whole tree.  `mounts`: those of the last commit, true to enter others, true to
+    /// accept all.
     fn read_whole(
         &self,
         py: Python<'_>,
@@ -168,13 +169,13 @@ impl TreeReader {
         Ok((
             whole.tree.as_bytes().to_vec(),
             (counts(totals, directories), skipped),
-            told(whole.problems, whole.remarks, read),
+            report(whole.problems, whole.remarks, read),
             whole.mounts,
         ))
     }
 
-    /// `named`: a list, whether a new name of a file comes with an old one in it, the path of the
-    /// record of hardlink groups.
+    /// Read the paths of a list.  `named`: the list, true if it has an old name with each new name
+    /// of a file, the path of the record of hardlink groups.
     #[expect(clippy::type_complexity, reason = "a row of results")]
     fn read_listed(
         &self,
@@ -187,7 +188,7 @@ impl TreeReader {
         Option<(
             Vec<u8>,
             (Counts, Counts),
-            Told,
+            CommitReport,
             Vec<u8>,
             (usize, Vec<Vec<u8>>),
         )>,
@@ -209,8 +210,8 @@ impl TreeReader {
             };
             let list = (&*touched, &*record, check);
             let (found, read, digests) = self.look(list, Some(&mut past), calls, stop)?;
-            let kept = digests.map_or(Ok(()), |mut digests| digests.finish());
-            kept.map_err(Failure::Digests)?;
+            let finished = digests.map_or(Ok(()), |mut digests| digests.finish());
+            finished.map_err(Failure::Digests)?;
             let remarks = Remarks::new(self.check_readable);
             let until = &mut writer.until(stop);
             let listed = found.commit(&mut past, (&touched, names_links), remarks, until)?;
@@ -225,7 +226,7 @@ impl TreeReader {
             (
                 amended.tree.as_bytes().to_vec(),
                 (added, removed),
-                told(listed.problems, listed.remarks, read),
+                report(listed.problems, listed.remarks, read),
                 listed.pairs,
                 (unknown, listed.unknown),
             )
@@ -263,14 +264,14 @@ impl TreeReader {
     fn keep_digests(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, |_, _| {
             let mut unkept = self.unkept.lock();
-            let kept = unkept.as_mut().map_or(Ok(()), ListedDigests::finish);
-            kept.map_err(Failure::Digests)
+            let finished = unkept.as_mut().map_or(Ok(()), ListedDigests::finish);
+            finished.map_err(Failure::Digests)
         })
     }
 }
 
 impl TreeReader {
-    /// Works detached from Python; failures become exceptions.
+    /// Work detached from Python; failures become exceptions.
     fn call<T: Send>(
         &self,
         py: Python<'_>,
@@ -309,8 +310,8 @@ impl TreeReader {
         owners.map_or_else(|| Ok(Vec::new()), |owners| owners.name(kind, id, calls))
     }
 
-    /// Looks at the paths of a list, and finds the digests there if `check` lets it; these are not
-    /// kept yet.
+    /// Look at the paths of a list, and find the digests there if `check` accepts them; these are
+    /// not saved yet.
     fn look(
         &self,
         (touched, record, check): (&[Touched], &[u8], impl FnOnce(&ListedPaths) -> Result<()>),
@@ -319,21 +320,21 @@ impl TreeReader {
         stop: &Stop,
     ) -> Result<(ListedPaths, Read, Option<ListedDigests>)> {
         let look_up = |kind, id| self.owner(kind, id, calls);
-        let mut found = ListedPaths::look(&self.scan.lock(), touched, record, &look_up, stop)?;
-        check(&found)?;
+        let mut paths = ListedPaths::look(&self.scan.lock(), touched, record, &look_up, stop)?;
+        check(&paths)?;
         let (digests, read) = self.digesting(calls, stop, |how| {
             let Some((folder, digesting)) = how else {
                 return Ok(None);
             };
             let mut digests = ListedDigests::open(folder).map_err(Failure::Digests)?;
-            found.digest(&mut digests, digesting, past, stop)?;
+            paths.digest(&mut digests, digesting, past, stop)?;
             Ok(Some(digests))
         })?;
-        Ok((found, read, digests))
+        Ok((paths, read, digests))
     }
 
-    /// Works with the folder of digests and with what reads files, if there are digests.  Returns
-    /// what was read, too.
+    /// Work with the folder of digests and with the reader of files, if there are digests.  Return
+    /// the counts of what was read, too.
     fn digesting<T>(
         &self,
         calls: &Calls,
@@ -371,7 +372,7 @@ fn counts(totals: Totals, directories: u64) -> Counts {
     (totals.files, directories, totals.symlinks, totals.bytes)
 }
 
-fn told(problems: Vec<CommitProblem>, remarks: Remarks, read: Read) -> Told {
+fn report(problems: Vec<CommitProblem>, remarks: Remarks, read: Read) -> CommitReport {
     let problem = |it: CommitProblem| (it.path, number(it.reason), it.outcome as u8);
     let remarks = remarks.found.into_iter();
     (

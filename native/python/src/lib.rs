@@ -29,7 +29,7 @@ mod stage;
 
 mod tree;
 
-/// What runs once for each entry.
+/// The functions that run once for each entry.
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
@@ -89,7 +89,7 @@ mod _native {
     #[pymodule_export]
     use crate::snapshots::snapshot::{EntryLimit, Level, Lookup, Walk, read_own_directory};
     #[pymodule_export]
-    use crate::stage::arrived::{Arrived, find_twins};
+    use crate::stage::arrived::{ArrivedFiles, find_twins};
     #[pymodule_export]
     use crate::stage::copy::{copy_files, copy_twins};
     #[pymodule_export]

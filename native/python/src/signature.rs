@@ -12,7 +12,7 @@ pub(crate) fn parse_public_key(line: &str) -> PyResult<String> {
     Ok(Ed25519Key::parse(line).map_err(refuse)?.to_string())
 }
 
-/// The public key of whoever signed `message`.
+/// Return the public key that `message` is signed with.
 #[pyfunction]
 pub(crate) fn verify_signature(
     namespace: &str,

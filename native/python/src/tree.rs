@@ -25,7 +25,7 @@ use crate::stage::arrived::Places;
 use crate::stage::copy::{Failure, Folders, Ways, opened, ways};
 use crate::sys::errors::raise;
 use crate::sys::guarded::Guarded;
-use crate::sys::wait::{wait, wait_asking, wait_telling};
+use crate::sys::wait::{wait, wait_asking, wait_reporting};
 
 /// How many were done; path, reason, errno or 0, and another path, of what failed.
 type Outcome<'py> = (
@@ -38,11 +38,11 @@ type Outcome<'py> = (
     )>,
 );
 
-/// Of a source: path, time, how many names it may have, whether size and time are enough; a key.
+/// A source: path, time, how many names it may have, true if size and time are enough; a key.
 type Source = (Vec<u8>, i64, u64, bool, Option<Vec<u8>>);
 
 /// A handle, a path below it, the path it gets; its directories, each with how many names it holds
-/// and whether it is settled; files that lie elsewhere, and links to make.
+/// and whether it is settled; files from elsewhere, and links to make.
 type WholeFields = (
     u32,
     Vec<u8>,
@@ -56,9 +56,9 @@ type WholeFields = (
 /// One tree, opened once.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Tree {
-    /// None: closed.
+    /// None if it is closed.
     tree: Guarded<Option<publish::Tree>>,
-    /// None: owners are not set.
+    /// None if owners are not set.
     owners: Guarded<Option<Owners>>,
 }
 
@@ -118,8 +118,8 @@ impl Tree {
         })
     }
 
-    /// Looks at all of `candidates` that nobody looked at yet, where they are before `renames`; the
-    /// first that cannot be looked at, and why.
+    /// Look at all of `candidates` that were not yet looked at, where they are before `renames`;
+    /// return the first that cannot be looked at, and why.
     fn survey<'py>(
         &self,
         py: Python<'py>,
@@ -134,14 +134,14 @@ impl Tree {
             })
         })?;
         let refused = refused.map_err(|error| raise(py, &error))?;
-        let told = |Refused { path, errno }: Refused| {
+        let problem = |Refused { path, errno }: Refused| {
             (PyBytes::new(py, &path), errno.map(Errno::raw_os_error))
         };
-        Ok(refused.map(told))
+        Ok(refused.map(problem))
     }
 
-    /// Reads each file of `candidates` of which only the content can tell if it is the wanted one,
-    /// where it is before `renames`; path and errno of what ended it.  `ask` is called now and then.
+    /// Read each file of `candidates` of which only the content can tell if it is the wanted one,
+    /// where it is before `renames`; path and errno of a failure.  `ask` is called now and then.
     fn hash<'py>(
         &self,
         py: Python<'py>,
@@ -161,9 +161,9 @@ impl Tree {
             })
         })?;
         let failure = hashed.map_err(|error| raise(py, &error))?;
-        let told =
+        let problem =
             |Error { path, errno, .. }: Error| (PyBytes::new(py, &path), errno.raw_os_error());
-        Ok(failure.map(told))
+        Ok(failure.map(problem))
     }
 
     /// One kind of step with all `items`; `places` are those of staged files.
@@ -224,7 +224,7 @@ impl Tree {
         py: Python<'py>,
         items: Vec<WholeFields>,
     ) -> PyResult<Outcome<'py>> {
-        let items = items.into_iter().map(|item| self.whole(py, item));
+        let items = items.into_iter().map(|item| self.whole_directory(py, item));
         let items = items.collect::<PyResult<Vec<_>>>()?;
         self.row(py, &items, publish::Tree::publish_directories)
     }
@@ -239,7 +239,10 @@ impl Tree {
     ) -> PyResult<Ways<'py>> {
         let (files, sources) = files;
         let numbers = self.numbers(py, &files)?;
-        let files = files.wanted().zip(files.attributes(&numbers)).zip(sources);
+        let files = files
+            .metadata()
+            .zip(files.attributes(&numbers))
+            .zip(sources);
         let reuse = |((wanted, attributes), (source, mtime, names, sure, key))| Reuse {
             wanted,
             attributes,
@@ -250,7 +253,7 @@ impl Tree {
             key,
         };
         let items: Vec<Reuse> = files.map(reuse).collect();
-        let staged = wait_telling(py, hear.as_unbound(), |done, stop| {
+        let staged = wait_reporting(py, hear.as_unbound(), |done, stop| {
             self.opened(|tree| tree.stage_copies(&items, until, opened(area, done), stop))
         })?;
         ways(py, staged)
@@ -270,7 +273,7 @@ impl Tree {
 }
 
 impl Tree {
-    /// Those of the owners that `rows` name.
+    /// The numbers of the owners that `rows` name.
     fn numbers(&self, py: Python<'_>, rows: &TableRows) -> PyResult<Numbers> {
         self.numbers_of(py, &rows.table, rows.iter())
     }
@@ -287,7 +290,7 @@ impl Tree {
         }
     }
 
-    fn whole(&self, py: Python<'_>, fields: WholeFields) -> PyResult<WholeDirectory> {
+    fn whole_directory(&self, py: Python<'_>, fields: WholeFields) -> PyResult<WholeDirectory> {
         let (folder, name, path, (directories, held), others, links, symlinks) = fields;
         let directories = directories.directories(&self.numbers(py, &directories)?);
         let directories = directories.into_iter().zip(held);
@@ -356,18 +359,18 @@ pub(crate) fn rename_noreplace(
     publish::rename_noreplace(folder, old, new).map_err(|error| raise(py, &error))
 }
 
-/// What became of a row, for Python.
+/// Convert the result of a row for Python.
 fn outcome(py: Python<'_>, row: RowResult) -> Outcome<'_> {
     let failure = row.failure.map(|OperationFailure { path, reason }| {
-        let (word, errno, other) = told(&reason);
+        let (word, errno, other) = reason_fields(&reason);
         let other = other.map(|path| PyBytes::new(py, path));
         (PyBytes::new(py, &path), word, errno, other)
     });
     (row.done, failure)
 }
 
-/// As `_native.pyi` lists them.
-fn told(reason: &FailureReason) -> (&'static str, i32, Option<&[u8]>) {
+/// The fields of a reason, as `_native.pyi` lists them.
+fn reason_fields(reason: &FailureReason) -> (&'static str, i32, Option<&[u8]>) {
     match reason {
         FailureReason::Errno(errno) => ("errno", errno.raw_os_error(), None),
         FailureReason::Reserved => ("reserved", 0, None),

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| huai_fuzz::take("line", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| huai_fuzz::run_target("line", data));

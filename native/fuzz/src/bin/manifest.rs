@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| huai_fuzz::take("manifest", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| huai_fuzz::run_target("manifest", data));

@@ -31,14 +31,14 @@ const ATTRIBUTES: [(&str, Attribute); 8] = [
     ("link", Attribute::Link),
 ];
 
-/// Path, what is wanted, what was.
+/// A path, its wanted entry, its past entries.
 pub(crate) type Place<'py> = (
     Vec<u8>,
     Option<Bound<'py, PyTuple>>,
     Vec<Bound<'py, PyTuple>>,
 );
 
-/// Python's classes, and who knows the names of this machine's users and groups.
+/// Python's classes, and functions that look up this machine's users and groups by name.
 pub(crate) struct Types {
     pub(crate) candidate: Py<PyType>,
     pub(crate) file: Py<PyType>,
@@ -50,7 +50,7 @@ pub(crate) struct Types {
     pub(crate) names: Option<(Py<PyAny>, Py<PyAny>)>,
 }
 
-/// The table has no room for more.
+/// The error of a table that has no room for more.
 pub(crate) fn full(py: Python<'_>, errno: Errno) -> PyErr {
     let error = Error {
         doing: "compare",
@@ -60,7 +60,7 @@ pub(crate) fn full(py: Python<'_>, errno: Errno) -> PyErr {
     raise(py, &error)
 }
 
-/// An entry, of which the table may know the other text and the digest already.
+/// Read an entry; text that `known` has already is not stored twice.
 pub(crate) fn stated(
     table: &mut Candidates,
     entry: &Bound<'_, PyTuple>,
@@ -108,7 +108,7 @@ pub(crate) fn stated(
     })
 }
 
-/// Of a `Reduced` mode, a `Kept` one, or a plain number.
+/// Read a `Reduced` mode, a `Kept` one, or a plain number.
 fn mode(mode: &Bound<'_, PyAny>) -> PyResult<StatedMode> {
     let bits = mode.extract()?;
     let is_plain = mode.is_exact_instance_of::<PyInt>();
@@ -124,7 +124,7 @@ fn mode(mode: &Bound<'_, PyAny>) -> PyResult<StatedMode> {
     })
 }
 
-/// One more row, of a whole candidate.
+/// Add a row for a whole candidate.
 pub(crate) fn push(table: &mut Candidates, candidate: &Bound<'_, PyTuple>) -> PyResult<()> {
     type Fields<'py> = (
         Vec<u8>,
@@ -140,7 +140,7 @@ pub(crate) fn push(table: &mut Candidates, candidate: &Bound<'_, PyTuple>) -> Py
     let py = candidate.py();
     let fields: Fields<'_> = candidate.extract()?;
     let (path, have, wanted, past, special, differing, links, digest, inode) = fields;
-    let here = match have {
+    let state = match have {
         Some(have) => {
             let have = stated(table, &have, None)?;
             something(&have, links, inode)
@@ -157,23 +157,23 @@ pub(crate) fn push(table: &mut Candidates, candidate: &Bound<'_, PyTuple>) -> Py
         },
         None => LocalState::Nothing,
     };
-    place(py, table, (path, wanted, past), here)?;
+    place(py, table, (path, wanted, past), state)?;
     let digest = table.add_text(&digest.unwrap_or_default());
     let digest = digest.map_err(|errno| full(py, errno))?;
-    let mut found = AttributeSet::default();
+    let mut attributes = AttributeSet::default();
     for name in differing {
-        let known = ATTRIBUTES.iter().find(|(each, _)| *each == name);
-        let (_, attribute) = known.ok_or_else(|| PyValueError::new_err(name))?;
-        found.add_if(*attribute, true);
+        let listed = ATTRIBUTES.iter().find(|(each, _)| *each == name);
+        let (_, attribute) = listed.ok_or_else(|| PyValueError::new_err(name))?;
+        attributes.add_if(*attribute, true);
     }
     if let Some(row) = table.rows_mut().last_mut() {
-        row.differing = found;
+        row.differing = attributes;
         row.digest = digest;
     }
     Ok(())
 }
 
-/// What Python says is there.
+/// The local state of an entry that Python describes.
 fn something(have: &Stated, links: u32, (device, inode): (u64, u64)) -> LocalState {
     LocalState::Something {
         seen: LocalStatus {
@@ -192,32 +192,32 @@ fn something(have: &Stated, links: u32, (device, inode): (u64, u64)) -> LocalSta
     }
 }
 
-/// One more row: a path, what is wanted there, and what was.
+/// Add a row for a path, its wanted entry and its past entries.
 pub(crate) fn place(
     py: Python<'_>,
     table: &mut Candidates,
     (path, wanted, past): Place<'_>,
-    here: LocalState,
+    state: LocalState,
 ) -> PyResult<()> {
-    let wanted = wanted
+    let entry = wanted
         .map(|wanted| stated(table, &wanted, None))
         .transpose()?;
-    let past = past.iter().map(|each| stated(table, each, wanted.as_ref()));
+    let past = past.iter().map(|each| stated(table, each, entry.as_ref()));
     let past = past.collect::<PyResult<Vec<_>>>()?;
     let path = table.add_text(&path).map_err(|errno| full(py, errno))?;
-    table.push(path, wanted, &past, here);
+    table.push(path, entry, &past, state);
     Ok(())
 }
 
-/// Rows as Python's own values.
+/// A converter of rows to Python's values.
 #[derive(Clone)]
-pub(crate) struct Shown {
+pub(crate) struct RowConverter {
     pub(crate) table: Arc<Candidates>,
     pub(crate) types: Arc<Types>,
 }
 
-impl Shown {
-    /// The `Candidate`.
+impl RowConverter {
+    /// Convert a row to a `Candidate`.
     pub(crate) fn candidate<'py>(&self, py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyAny>> {
         let table = &self.table;
         let path = PyBytes::new(py, table.path(row));
@@ -226,7 +226,7 @@ impl Shown {
             .iter()
             .map(|each| self.entry(py, &path, each));
         let past = PyTuple::new(py, past.collect::<PyResult<Vec<_>>>()?)?;
-        let wanted = row.wanted.map(|wanted| self.entry(py, &path, &wanted));
+        let wanted_entry = row.wanted.map(|wanted| self.entry(py, &path, &wanted));
         let have = self.have(py, &path, row)?;
         let (links, inode) = match table.local(row) {
             LocalState::Something { seen, .. } => (seen.links, (seen.device, seen.inode)),
@@ -238,7 +238,7 @@ impl Shown {
         self.types.candidate.bind(py).call1((
             path,
             have,
-            wanted.transpose()?,
+            wanted_entry.transpose()?,
             past,
             special,
             differing,
@@ -258,7 +258,11 @@ impl Shown {
     }
 
     /// The entry that is wanted.
-    pub(crate) fn wanted<'py>(&self, py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn wanted_entry<'py>(
+        &self,
+        py: Python<'py>,
+        row: &Row,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let path = PyBytes::new(py, self.table.path(row));
         match &row.wanted {
             Some(wanted) => self.entry(py, &path, wanted),

@@ -1,4 +1,4 @@
-//! What may have to change in a tree, and the operations that change it.
+//! The paths that may have to change in a tree, and the operations that change it.
 
 pub(crate) mod entry;
 pub(crate) mod order;

@@ -20,22 +20,22 @@ use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait;
 
-/// Components, and whether it is about symlinks only.
+/// Components; true if it matches symlinks only.
 type PatternRow = (Vec<Vec<u8>>, bool);
-/// Where rules begin, and where they end.
-type Places = (usize, usize);
+/// The first rule, and the end of the rules.
+type RuleRange = (usize, usize);
 /// Lists of markers, and places of rules.
-type ProfileRow = (Vec<Vec<Vec<u8>>>, Places);
+type ProfileRow = (Vec<Vec<Vec<u8>>>, RuleRange);
 /// Stage, rule, repository.
 type Placed = (u8, Option<usize>, Option<usize>);
 /// Top, profile, which of its lists of markers is there.
-type Found<'py> = (Bound<'py, PyBytes>, usize, Option<usize>);
+type RepositoryRow<'py> = (Bound<'py, PyBytes>, usize, Option<usize>);
 
 fn pattern((components, symlinks): PatternRow) -> StagePattern {
     StagePattern::new(components.iter().map(Vec::as_slice), symlinks)
 }
 
-/// Files and symlinks: of each its path, and whether it is a symlink.
+/// Files and symlinks: the path of each, true for a symlink.
 #[derive(FromPyObject)]
 enum Leaves<'py> {
     Planned(Bound<'py, Plan>),
@@ -47,8 +47,8 @@ fn stages<'a>(
     items: impl Iterator<Item = (&'a [u8], bool)>,
     stop: &Stop,
 ) -> Result<Vec<u8>, Error> {
-    let going_on = items.take_while(|_| !stop.is_set());
-    going_on
+    let remaining = items.take_while(|_| !stop.is_set());
+    remaining
         .map(|(path, symlink)| order.stage(path, symlink))
         .collect()
 }
@@ -84,9 +84,9 @@ impl PublishOrder {
     fn new(
         lent: (Py<PyAny>, Vec<u8>, u64),
         rules: Vec<(PatternRow, u8)>,
-        volatile: Places,
-        stated: Places,
-        generic: Places,
+        volatile: RuleRange,
+        stated: RuleRange,
+        generic: RuleRange,
         profiles: Vec<ProfileRow>,
         assigned: HashMap<Vec<u8>, Option<usize>>,
     ) -> PyResult<Self> {
@@ -114,7 +114,7 @@ impl PublishOrder {
         let stages = match items {
             Leaves::Planned(plan) => {
                 let plan = plan.get();
-                wait(py, |stop| stages(order, plan.asked(), stop))
+                wait(py, |stop| stages(order, plan.staged_paths(), stop))
             }
             Leaves::Listed(items) => wait(py, |stop| {
                 let items = items.iter().map(|(path, symlink)| (&**path, *symlink));
@@ -141,16 +141,17 @@ impl PublishOrder {
         Ok(around.to_vec())
     }
 
-    /// How many repositories were found so far.
-    fn found(&self) -> PyResult<usize> {
+    /// The number of repositories that were found so far.
+    #[pyo3(name = "found")]
+    fn repository_count(&self) -> PyResult<usize> {
         Ok(self.lock()?.repositories().len())
     }
 
     /// A repository by its number.
-    fn repository<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Found<'py>> {
+    fn repository<'py>(&self, py: Python<'py>, number: usize) -> PyResult<RepositoryRow<'py>> {
         let order = self.lock()?;
-        let found = order.repositories().get(number);
-        let it = found.ok_or_else(|| PyIndexError::new_err(number))?;
+        let repository = order.repositories().get(number);
+        let it = repository.ok_or_else(|| PyIndexError::new_err(number))?;
         Ok((PyBytes::new(py, &it.top), it.profile, it.found_by))
     }
 
@@ -169,7 +170,7 @@ impl PublishOrder {
     }
 }
 
-fn range((begin, end): Places) -> Range<usize> {
+fn range((begin, end): RuleRange) -> Range<usize> {
     begin..end
 }
 

@@ -8,13 +8,13 @@ use huai_tree::candidates::{Candidates, Row};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// None: unknown here.
+/// A cache of the numbers of users and groups; None for a name that is unknown here.
 pub(crate) struct Owners {
     user: Names,
     group: Names,
 }
 
-/// Those of users, or of groups.
+/// The numbers of users, or of groups.
 struct Names {
     look_up: Py<PyAny>,
     known: HashMap<Vec<u8>, Option<u32>>,
@@ -40,7 +40,7 @@ impl Names {
 }
 
 impl Owners {
-    /// Of functions that give the number of a user and of a group.
+    /// Make a cache for functions that return the number of a user and of a group.
     pub(crate) fn new((user, group): (Py<PyAny>, Py<PyAny>)) -> Self {
         Self {
             user: Names::new(user),
@@ -57,13 +57,13 @@ impl Owners {
     ) -> PyResult<Numbers> {
         let names = table.owners();
         let mut numbers = vec![(None, None); names.len()];
-        let mut known = vec![(false, false); names.len()];
+        let mut looked_up = vec![(false, false); names.len()];
         for wanted in rows.filter_map(|row| row.wanted) {
             let (user, group) = (wanted.owner as usize, wanted.group as usize);
-            if !replace(&mut known[user].0, true) {
+            if !replace(&mut looked_up[user].0, true) {
                 numbers[user].0 = self.user.number(py, &names[user])?;
             }
-            if !replace(&mut known[group].1, true) {
+            if !replace(&mut looked_up[group].1, true) {
                 numbers[group].1 = self.group.number(py, &names[group])?;
             }
         }

@@ -1,17 +1,17 @@
-//! What has to be done about candidates, for Python.
+//! A plan of operations on candidates, for Python.
 
 use huai_tree::candidates::{Operations, Planned};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::entry::Shown;
-use super::rows::{Rows, What};
+use super::entry::RowConverter;
+use super::rows::{RowKind, Rows};
 
-/// What has to be done; a sequence of what a stage is asked for: path, and whether it is a symlink.
+/// Planned operations; a sequence of the leaves to stage: path, and true if it is a symlink.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Plan {
-    shown: Shown,
+    converter: RowConverter,
     planned: Planned,
 }
 
@@ -19,16 +19,16 @@ pub(crate) struct Plan {
 type Stage = (Rows, Rows, Rows, Rows);
 
 impl Plan {
-    /// For the candidates that are shown.
-    pub(crate) fn new(py: Python<'_>, shown: Shown) -> Self {
-        let planned = py.detach(|| Planned::of(&shown.table));
-        Self { shown, planned }
+    /// Plan the operations on all candidates.
+    pub(crate) fn new(py: Python<'_>, converter: RowConverter) -> Self {
+        let planned = py.detach(|| Planned::of(&converter.table));
+        Self { converter, planned }
     }
 
-    /// What a stage is asked for, as the engine takes it.
-    pub(crate) fn asked(&self) -> impl Iterator<Item = (&[u8], bool)> {
+    /// The leaves to stage: path, and true if it is a symlink.
+    pub(crate) fn staged_paths(&self) -> impl Iterator<Item = (&[u8], bool)> {
         (0..self.planned.len())
-            .filter_map(|place| self.planned.staged_path(&self.shown.table, place))
+            .filter_map(|place| self.planned.staged_path(&self.converter.table, place))
     }
 }
 
@@ -43,39 +43,39 @@ impl Plan {
         py: Python<'py>,
         place: usize,
     ) -> PyResult<(Bound<'py, PyBytes>, bool)> {
-        let found = self.planned.staged_path(&self.shown.table, place);
-        let (path, symlink) = found.ok_or_else(|| PyIndexError::new_err("no such leaf"))?;
+        let leaf = self.planned.staged_path(&self.converter.table, place);
+        let (path, symlink) = leaf.ok_or_else(|| PyIndexError::new_err("no such leaf"))?;
         Ok((PyBytes::new(py, path), symlink))
     }
 
-    /// What makes way, deepest first.
+    /// Removals that make way, deepest first.
     #[getter]
     fn clear(&self) -> Rows {
-        Rows::new(&self.shown, What::Remove, &self.planned.clear)
+        Rows::new(&self.converter, RowKind::Remove, &self.planned.clear)
     }
 
     /// Directories to make, parents first.
     #[getter]
     fn make(&self) -> Rows {
-        Rows::new(&self.shown, What::Path, &self.planned.make)
+        Rows::new(&self.converter, RowKind::Path, &self.planned.make)
     }
 
-    /// All else that goes, deepest first.
+    /// All other removals, deepest first.
     #[getter]
     fn removals(&self) -> Rows {
-        Rows::new(&self.shown, What::Remove, &self.planned.removals)
+        Rows::new(&self.converter, RowKind::Remove, &self.planned.removals)
     }
 
     /// Final attributes, deepest first.
     #[getter]
     fn directories(&self) -> Rows {
-        Rows::new(&self.shown, What::Entry, &self.planned.directories)
+        Rows::new(&self.converter, RowKind::Entry, &self.planned.directories)
     }
 
     /// The leaves of each of `count` stages; `stages` are those of this sequence.
     fn in_stages(&self, count: usize, stages: &[u8]) -> Vec<Stage> {
-        let found = self.planned.in_stages(&self.shown.table, count, stages);
-        let rows = |numbers: &[_]| Rows::new(&self.shown, What::Entry, numbers);
+        let operations = self.planned.in_stages(&self.converter.table, count, stages);
+        let rows = |numbers: &[_]| Rows::new(&self.converter, RowKind::Entry, numbers);
         let stage = |each: Operations| {
             (
                 rows(&each.fetches),
@@ -84,6 +84,6 @@ impl Plan {
                 rows(&each.attributes),
             )
         };
-        found.into_iter().map(stage).collect()
+        operations.into_iter().map(stage).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of a table as a sequence of Python's values, made when they are asked for.
+//! Rows of a table as a sequence of Python's values, built when they are accessed.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PySlice, PyTuple};
 
-use super::entry::{Shown, full, stated};
+use super::entry::{RowConverter, full, stated};
 use super::table_rows::TableRows;
 use crate::snapshots::columns::all_bytes;
 
-/// Fields of a removal: path, and whether it is a directory.
+/// Fields of a removal: path, true for a directory.
 const REMOVAL_FIELDS: usize = 2;
 
-/// What is seen of each row.
+/// The kind of value that each row becomes in Python.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum RowKind {
     /// The entry that is wanted.
     Entry,
     /// Its path.
@@ -28,11 +28,11 @@ pub(crate) enum What {
     Remove,
 }
 
-/// Some rows of a table, in an order of their own.
+/// Some rows of a table, in any order.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Rows {
-    shown: Shown,
-    what: What,
+    converter: RowConverter,
+    kind: RowKind,
     pub(crate) chosen: TableRows,
 }
 
@@ -49,12 +49,12 @@ impl Rows {
     ) -> PyResult<Bound<'py, PyAny>> {
         let length = self.chosen.len();
         if let Ok(slice) = place.cast::<PySlice>() {
-            let found = slice.indices(isize::try_from(length)?)?;
-            if found.step != 1 {
+            let indices = slice.indices(isize::try_from(length)?)?;
+            if indices.step != 1 {
                 return Err(PyValueError::new_err("rows are taken one after the other"));
             }
-            let begin = usize::try_from(found.start)?;
-            let rows = self.chosen.slice(begin..begin + found.slicelength);
+            let begin = usize::try_from(indices.start)?;
+            let rows = self.chosen.slice(begin..begin + indices.slicelength);
             return Ok(Bound::new(py, self.with(rows))?.into_any());
         }
         let place: isize = place.extract()?;
@@ -72,28 +72,28 @@ impl Rows {
         all_bytes(py, self.chosen.paths())
     }
 
-    /// The size of each, of files.
+    /// The size of each file, in bytes.
     fn sizes(&self) -> Vec<u64> {
         let sizes = self.chosen.iter().filter_map(|row| row.wanted);
         sizes.map(|wanted| wanted.size).collect()
     }
 
-    /// The digest of each, of files; None: it is not known.
+    /// The digest of each file, if known.
     fn digests<'py>(&self, py: Python<'py>) -> Vec<Option<Bound<'py, PyBytes>>> {
         let digests = self.chosen.digests();
         let digest = |digest: Option<Blake3Digest>| digest.map(|digest| PyBytes::new(py, &digest));
         digests.map(digest).collect()
     }
 
-    /// Those at some places.
+    /// The rows at some places.
     fn pick(&self, places: Vec<usize>) -> PyResult<Self> {
         let numbers = self.chosen.numbers();
         let number = |place: usize| numbers.get(place).copied().ok_or_else(no_such_row);
-        let found: PyResult<Vec<Number>> = places.into_iter().map(number).collect();
-        Ok(self.with(TableRows::new(Arc::clone(&self.shown.table), found?)))
+        let numbers: PyResult<Vec<Number>> = places.into_iter().map(number).collect();
+        Ok(self.with(TableRows::new(Arc::clone(&self.converter.table), numbers?)))
     }
 
-    /// These and the `others` behind them; None: they are not of one table.
+    /// Append `others` to these rows; None if they are not rows of one table.
     fn joined(&self, others: Vec<PyRef<'_, Self>>) -> Option<Self> {
         let mut numbers = self.chosen.numbers().to_vec();
         for other in others {
@@ -102,50 +102,50 @@ impl Rows {
             }
             numbers.extend_from_slice(other.chosen.numbers());
         }
-        Some(self.with(TableRows::new(Arc::clone(&self.shown.table), numbers)))
+        Some(self.with(TableRows::new(Arc::clone(&self.converter.table), numbers)))
     }
 
-    /// The directories that their names are in, each once.
+    /// The parent directories of the rows, each once.
     fn parents<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
-        let found = parents(&self.shown.table, self.chosen.iter());
-        all_bytes(py, found)
+        let directories = parents(&self.converter.table, self.chosen.iter());
+        all_bytes(py, directories)
     }
 
-    /// Those whose mode is a safer one than what the metadata state.
+    /// The entries with a safer mode than the metadata state.
     fn reduced<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let is_reduced = |row: &&Row| {
             row.wanted
                 .is_some_and(|wanted| wanted.mode.stated != wanted.mode.bits)
         };
-        let found = self.chosen.iter().filter(is_reduced);
-        found.map(|row| self.value(py, row)).collect()
+        let reduced_rows = self.chosen.iter().filter(is_reduced);
+        reduced_rows.map(|row| self.value(py, row)).collect()
     }
 }
 
 impl Rows {
-    pub(crate) fn new(shown: &Shown, what: What, numbers: &[Number]) -> Self {
+    pub(crate) fn new(converter: &RowConverter, kind: RowKind, numbers: &[Number]) -> Self {
         Self {
-            shown: shown.clone(),
-            what,
-            chosen: TableRows::new(Arc::clone(&shown.table), numbers),
+            converter: converter.clone(),
+            kind,
+            chosen: TableRows::new(Arc::clone(&converter.table), numbers),
         }
     }
 
     fn with(&self, chosen: TableRows) -> Self {
         Self {
-            shown: self.shown.clone(),
-            what: self.what,
+            converter: self.converter.clone(),
+            kind: self.kind,
             chosen,
         }
     }
 
     fn value<'py>(&self, py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyAny>> {
-        let path = || PyBytes::new(py, self.shown.table.path(row));
-        match self.what {
-            What::Entry => self.shown.wanted(py, row),
-            What::Path => Ok(path().into_any()),
-            What::Remove => {
-                let remove = self.shown.types.remove.bind(py);
+        let path = || PyBytes::new(py, self.converter.table.path(row));
+        match self.kind {
+            RowKind::Entry => self.converter.wanted_entry(py, row),
+            RowKind::Path => Ok(path().into_any()),
+            RowKind::Remove => {
+                let remove = self.converter.types.remove.bind(py);
                 remove.call1((path(), self.chosen.is_directory(row)))
             }
         }
@@ -156,7 +156,7 @@ fn no_such_row() -> PyErr {
     PyIndexError::new_err("no such row")
 }
 
-/// Rows; or entries, removals and paths, which get a table here.
+/// Rows; or entries, removals and paths, which get a new table.
 impl<'py> FromPyObject<'_, 'py> for TableRows {
     type Error = PyErr;
 
@@ -166,23 +166,23 @@ impl<'py> FromPyObject<'_, 'py> for TableRows {
         }
         let mut table = Candidates::default();
         for item in items.try_iter()? {
-            put(&mut table, &item?)?;
+            push_item(&mut table, &item?)?;
         }
         let numbers: Vec<Number> = (0..).take(table.rows().len()).collect();
         Ok(Self::new(Arc::new(table), numbers))
     }
 }
 
-/// Adds an entry, a removal, or a path of which no more is known.
-fn put(table: &mut Candidates, item: &Bound<'_, PyAny>) -> PyResult<()> {
+/// Add an entry, a removal, or a path alone.
+fn push_item(table: &mut Candidates, item: &Bound<'_, PyAny>) -> PyResult<()> {
     let mut path = item.clone();
-    let (mut wanted, mut here) = (None, LocalState::Nothing);
+    let (mut wanted, mut state) = (None, LocalState::Nothing);
     if let Ok(fields) = item.cast::<PyTuple>() {
         path = fields.get_item(0)?;
         if fields.len() > REMOVAL_FIELDS {
             wanted = Some(stated(table, fields, None)?);
         } else if fields.get_item(1)?.extract()? {
-            here = LocalState::Something {
+            state = LocalState::Something {
                 seen: LocalStatus::of(Some(EntryKind::Directory)),
                 target: Span::default(),
                 named: true,
@@ -191,6 +191,6 @@ fn put(table: &mut Candidates, item: &Bound<'_, PyAny>) -> PyResult<()> {
     }
     let path = table.add_text(path.cast::<PyBytes>()?.as_bytes());
     let path = path.map_err(|errno| full(item.py(), errno))?;
-    table.push(path, wanted, &[], here);
+    table.push(path, wanted, &[], state);
     Ok(())
 }

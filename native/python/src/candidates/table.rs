@@ -1,4 +1,4 @@
-//! What may have to change in a tree, for Python.
+//! A table of the paths that may have to change in a tree, for Python.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyTuple, PyType};
 
-use super::entry::{Place, Shown, Types, full, place, push};
+use super::entry::{Place, RowConverter, Types, full, place, push};
 use super::plan::Plan;
 use crate::snapshots::columns::all_bytes;
 use crate::snapshots::compare::{Side, side};
@@ -22,7 +22,7 @@ use crate::sys::wait::wait;
 
 /// From old to new path.
 type Moved<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
-/// A candidate, the digest of what is there, whether that is the wanted content.
+/// A candidate, the digest of what is there, true if that is the wanted content.
 type Source<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyBytes>>, bool);
 
 /// A table of candidates.
@@ -67,8 +67,8 @@ impl Candidates {
         self.change(|table| places.try_for_each(|each| place(py, table, each, LocalState::Unknown)))
     }
 
-    /// Add all paths in which two snapshots differ, through one filter; the directories that moved.
-    /// None: one of them cannot be moved as a whole, and nothing is known.
+    /// Add all paths in which two snapshots differ after one filter.  Return the moved
+    /// directories; None, with nothing added, if one of them cannot be moved as a whole.
     fn compare<'py>(
         &self,
         py: Python<'py>,
@@ -117,26 +117,27 @@ impl Candidates {
         })
     }
 
-    /// Whether a path is among them, and what is wanted there; after `merge`.
-    fn wanted<'py>(
+    /// Return true if the table has a path, and its wanted entry; after `merge`.
+    #[pyo3(name = "wanted")]
+    fn wanted_entry<'py>(
         &self,
         py: Python<'py>,
         path: &[u8],
     ) -> PyResult<(bool, Option<Bound<'py, PyAny>>)> {
-        let shown = self.shown()?;
-        let Some(row) = shown.table.find(path) else {
+        let converter = self.converter()?;
+        let Some(row) = converter.table.find(path) else {
             return Ok((false, None));
         };
-        let wanted = row.wanted.map(|_| shown.wanted(py, row));
-        Ok((true, wanted.transpose()?))
+        let entry = row.wanted.map(|_| converter.wanted_entry(py, row));
+        Ok((true, entry.transpose()?))
     }
 
-    /// Whether anything below a directory is among them; after `merge`.
+    /// Return true if the table has a path below a directory; after `merge`.
     fn has_below(&self, path: &[u8]) -> PyResult<bool> {
         Ok(self.snapshot()?.has_below(path))
     }
 
-    /// Nothing will stand at these paths; after `merge`.
+    /// Record that these paths will have no entry; after `merge`.
     fn vacate(&self, paths: &Bound<'_, PyAny>) -> PyResult<()> {
         let paths: Vec<Vec<u8>> = paths.extract()?;
         self.change(|table| {
@@ -145,11 +146,11 @@ impl Candidates {
         })
     }
 
-    /// The directories that their names are in, each once.
+    /// The parent directories of the paths, each once.
     fn parents<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let table = self.snapshot()?;
-        let found = candidates::parents(&table, table.rows().iter());
-        Ok(all_bytes(py, found))
+        let directories = candidates::parents(&table, table.rows().iter());
+        Ok(all_bytes(py, directories))
     }
 
     /// Add whole candidates.
@@ -163,26 +164,26 @@ impl Candidates {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, place: isize) -> PyResult<Bound<'py, PyAny>> {
-        let shown = self.shown()?;
-        let rows = shown.table.rows();
+        let converter = self.converter()?;
+        let rows = converter.table.rows();
         let place = if place < 0 {
             place.checked_add_unsigned(rows.len())
         } else {
             Some(place)
         };
         let row = place.and_then(|place| rows.get(usize::try_from(place).ok()?));
-        shown.candidate(
+        converter.candidate(
             py,
             row.ok_or_else(|| PyIndexError::new_err("no such candidate"))?,
         )
     }
 
-    /// How many files there are of which only the content can tell.
+    /// The number of files that have to be hashed.
     fn unhashed(&self) -> PyResult<usize> {
         Ok(self.snapshot()?.unhashed().count())
     }
 
-    /// What the content at a place is to be taken for.
+    /// Set the digest of the content of a row.
     fn set_digest(&self, py: Python<'_>, place: usize, digest: &[u8]) -> PyResult<()> {
         self.change(|table| {
             let digest = table.add_text(digest).map_err(|errno| full(py, errno))?;
@@ -193,8 +194,9 @@ impl Candidates {
         })
     }
 
-    /// Which of `paths` are among them.
-    fn having<'py>(
+    /// Return those of `paths` that the table has.
+    #[pyo3(name = "having")]
+    fn filter_paths<'py>(
         &self,
         py: Python<'py>,
         paths: &Bound<'py, PyAny>,
@@ -204,26 +206,26 @@ impl Candidates {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
-        let found = table.rows().iter().map(|row| table.path(row));
-        let found: HashSet<_> = found.filter(|path| paths.contains(*path)).collect();
-        Ok(all_bytes(py, found))
+        let table_paths = table.rows().iter().map(|row| table.path(row));
+        let common: HashSet<_> = table_paths.filter(|path| paths.contains(*path)).collect();
+        Ok(all_bytes(py, common))
     }
 
     /// Directories that rows show to be missing, or perhaps missing.
     fn expected_directories<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let table = self.snapshot()?;
-        let found = table.rows().iter().filter_map(|row| expected(&table, row));
-        let found: HashSet<_> = found.filter(|path| !path.is_empty()).collect();
-        Ok(all_bytes(py, found))
+        let directories = table.rows().iter().filter_map(|row| expected(&table, row));
+        let directories: HashSet<_> = directories.filter(|path| !path.is_empty()).collect();
+        Ok(all_bytes(py, directories))
     }
 
     /// The leaders of all hardlinks that are wanted.
     fn leaders<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let table = self.snapshot()?;
-        let wanted = table.rows().iter().filter_map(|row| row.wanted);
-        let linked = wanted.filter(Stated::is_linked);
-        let found: HashSet<_> = linked.map(|wanted| table.bytes(wanted.other)).collect();
-        Ok(all_bytes(py, found))
+        let entries = table.rows().iter().filter_map(|row| row.wanted);
+        let linked = entries.filter(Stated::is_linked);
+        let leaders: HashSet<_> = linked.map(|wanted| table.bytes(wanted.other)).collect();
+        Ok(all_bytes(py, leaders))
     }
 
     /// The paths of all hardlinks that are wanted.
@@ -258,7 +260,7 @@ impl Candidates {
         self.chosen(py, is_shared)
     }
 
-    /// Files at these paths need an inode of their own.
+    /// Mark the files at these paths as in need of a separate inode.
     fn part(&self, paths: &Bound<'_, PyAny>) -> PyResult<()> {
         let paths: HashSet<Vec<u8>> = paths.extract()?;
         self.change(|table| {
@@ -283,8 +285,8 @@ impl Candidates {
     /// The candidates with a file of one of these sizes, and what is known of its content.
     fn files<'py>(&self, py: Python<'py>, sizes: &Bound<'py, PyAny>) -> PyResult<Vec<Source<'py>>> {
         let sizes: HashSet<u64> = sizes.extract()?;
-        let shown = self.shown()?;
-        let table = &shown.table;
+        let converter = self.converter()?;
+        let table = &converter.table;
         let is_source = |row: &&Row| {
             table.local(row).kind() == Some(EntryKind::File)
                 && table
@@ -292,16 +294,20 @@ impl Candidates {
                     .status()
                     .is_some_and(|seen| sizes.contains(&seen.size))
         };
-        let found = table.rows().iter().filter(is_source).map(|row| {
+        let sources = table.rows().iter().filter(is_source).map(|row| {
             let digest = table
                 .known_digest(row)
                 .map(|digest| PyBytes::new(py, digest));
-            Ok((shown.candidate(py, row)?, digest, table.has_content(row)))
+            Ok((
+                converter.candidate(py, row)?,
+                digest,
+                table.has_content(row),
+            ))
         });
-        found.collect()
+        sources.collect()
     }
 
-    /// How many paths have nothing, and how many should have nothing.
+    /// The number of paths without an entry, and of those that should have none.
     fn unequal(&self) -> PyResult<(usize, usize)> {
         let table = self.snapshot()?;
         let missing = table
@@ -312,9 +318,9 @@ impl Candidates {
         Ok((missing.count(), extra.count()))
     }
 
-    /// What has to be done about them.
+    /// Plan the operations on the candidates.
     fn plan(&self, py: Python<'_>) -> PyResult<Plan> {
-        Ok(Plan::new(py, self.shown()?))
+        Ok(Plan::new(py, self.converter()?))
     }
 }
 
@@ -332,8 +338,8 @@ impl Candidates {
         Ok(Arc::clone(&*self.table.try_lock()?))
     }
 
-    fn shown(&self) -> PyResult<Shown> {
-        Ok(Shown {
+    fn converter(&self) -> PyResult<RowConverter> {
+        Ok(RowConverter {
             table: self.snapshot()?,
             types: Arc::clone(&self.types),
         })
@@ -344,10 +350,10 @@ impl Candidates {
         py: Python<'py>,
         is_chosen: impl Fn(&candidates::Candidates, &Row) -> bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let shown = self.shown()?;
-        let rows = shown.table.rows().iter();
-        let rows = rows.filter(|row| is_chosen(&shown.table, row));
-        rows.map(|row| shown.candidate(py, row)).collect()
+        let converter = self.converter()?;
+        let rows = converter.table.rows().iter();
+        let rows = rows.filter(|row| is_chosen(&converter.table, row));
+        rows.map(|row| converter.candidate(py, row)).collect()
     }
 }
 
@@ -363,41 +369,41 @@ fn links(table: &candidates::Candidates, row: &Row) -> u32 {
 
 /// The directory that a row shows to be missing, or perhaps missing.
 fn expected<'a>(table: &'a candidates::Candidates, row: &'a Row) -> Option<&'a [u8]> {
-    let wanted = row.wanted?;
+    let wanted_entry = row.wanted?;
     let past = table.past(row);
     if past.is_empty() {
         return None;
     }
     let path = table.path(row);
-    let here = table.local(row).kind();
+    let local_kind = table.local(row).kind();
     let is_directory = |kind| kind == EntryKind::Directory;
-    if here.is_some_and(is_directory) {
+    if local_kind.is_some_and(is_directory) {
         return None;
     }
-    if is_directory(wanted.kind) && past.iter().any(|each| is_directory(each.kind)) {
+    if is_directory(wanted_entry.kind) && past.iter().any(|each| is_directory(each.kind)) {
         return Some(path);
     }
-    here.is_none().then(|| parent(path))
+    local_kind.is_none().then(|| parent(path))
 }
 
-/// Where paths are before directories are moved.
+/// The paths before directories are moved.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Renames(pub(crate) survey::Renames);
 
 #[pymethods]
 impl Renames {
-    /// Of moves, from old to new path.
+    /// Make the mapping for moves, from old to new path.
     #[new]
     fn new(moves: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
         Self(survey::Renames::new(moves))
     }
 
-    /// The path at which now is what will be at `path`; None: nothing will be there.
+    /// The present path of the entry that will be at `path`; None if there will be no entry.
     fn before<'py>(&self, py: Python<'py>, path: &[u8]) -> Option<Bound<'py, PyBytes>> {
         self.0.before(path).map(|path| PyBytes::new(py, &path))
     }
 
-    /// Whether `path` will be in a directory that moves.
+    /// True if `path` will be in a directory that moves.
     fn arrives(&self, path: &[u8]) -> bool {
         self.0.arrives(path)
     }

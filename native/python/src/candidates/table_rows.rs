@@ -1,4 +1,4 @@
-//! Rows of one table as the engine works with them.
+//! Rows of one table, for the engine's functions.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use huai_tree::hashing::hash::Blake3Digest;
 use huai_tree::publish::{Attributes, Leaf, Link, PublishedFile, Remove, Symlink, WantedDirectory};
 use huai_tree::stage::arrived::FileKey;
 use huai_tree::stage::verify::FileMetadata;
-/// Some rows of a table, in an order of their own.
+/// Some rows of a table, in any order.
 #[derive(Clone)]
 pub(crate) struct TableRows {
     pub(crate) table: Arc<Candidates>,
@@ -36,7 +36,7 @@ impl TableRows {
         &self.numbers[self.range.clone()]
     }
 
-    /// Those at some places, which are in range.
+    /// The rows at some places, which are in range.
     pub(crate) fn slice(&self, places: Range<usize>) -> Self {
         let begin = self.range.start;
         Self {
@@ -63,7 +63,7 @@ impl TableRows {
         self.table.local(row).kind() == Some(EntryKind::Directory)
     }
 
-    /// Each with what is wanted there.
+    /// The paths and their wanted entries.
     fn entries(&self) -> impl Iterator<Item = (&[u8], Stated)> {
         self.iter()
             .filter_map(|row| Some((self.table.path(row), row.wanted?)))
@@ -77,7 +77,7 @@ impl TableRows {
         self.entries().map(|(_, wanted)| self.digest(&wanted))
     }
 
-    /// What tells each file from any other.
+    /// The key that identifies each file.
     pub(crate) fn keys(&self) -> impl Iterator<Item = FileKey> {
         self.entries().map(|(path, wanted)| {
             let digest = self.digest(&wanted);
@@ -92,7 +92,7 @@ impl TableRows {
     }
 
     /// The metadata of each file.
-    pub(crate) fn wanted(&self) -> impl Iterator<Item = FileMetadata> {
+    pub(crate) fn metadata(&self) -> impl Iterator<Item = FileMetadata> {
         self.entries().map(|(path, wanted)| FileMetadata {
             path: path.to_vec(),
             size: wanted.size,
@@ -102,7 +102,7 @@ impl TableRows {
         })
     }
 
-    /// What each entry is to have.
+    /// The wanted attributes of each entry.
     pub(crate) fn attributes(&self, numbers: &Numbers) -> impl Iterator<Item = Attributes> {
         self.entries()
             .map(|(_, wanted)| self.table.attributes(&wanted, numbers))
@@ -116,7 +116,7 @@ impl TableRows {
         })
     }
 
-    /// Files and symlinks that are there.
+    /// Files and symlinks of the rows.
     pub(crate) fn leaves(&self, numbers: &Numbers) -> Vec<Leaf> {
         let entries = self.entries().zip(self.files(numbers));
         let leaf = |((_, wanted), file): ((_, Stated), _)| match wanted.kind {

@@ -26,13 +26,13 @@ use crate::sys::errors::{raise, refuse};
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::wait_asking;
 
-/// An own directory: its path, its tree, whether all below belongs to it.
+/// An own directory: its path, its tree, true if all below belongs to it.
 type Own = (Vec<u8>, Vec<u8>, bool);
 /// Path, attributes, leaves, digests.
 type Read = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>);
-/// Top, what is apart, after what it begins.
+/// The top directory, the directories left out, the path after which it begins.
 type Part = (Vec<u8>, HashSet<Vec<u8>>, Vec<u8>);
-/// Records, text, what is wanted; entries, files, undigested; the last place; whether it was all.
+/// Records, text, wanted entries; entries, files, undigested; the last place; true at the end.
 type Compared<'py> = (
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
@@ -42,12 +42,12 @@ type Compared<'py> = (
     bool,
 );
 
-/// Records, text; whether it was all.
+/// Records, text; true at the end.
 type Rest<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, bool);
 
-/// What is wanted, before filters.
+/// The wanted listings, before filters.
 #[derive(FromPyObject)]
-enum Wanted {
+enum WantedListings {
     Own(Own),
     Read(Vec<Read>),
 }
@@ -68,7 +68,7 @@ impl TreeComparison {
     fn new(
         py: Python<'_>,
         handle: u32,
-        snapshot: (Py<PyAny>, u64, Wanted),
+        snapshot: (Py<PyAny>, u64, WantedListings),
         selection: (Vec<Py<Filter>>, ModeTable),
         scope: Part,
         owners: Option<(Py<PyAny>, Py<PyAny>)>,
@@ -95,11 +95,11 @@ impl TreeComparison {
         })
     }
 
-    /// The next findings, about so many, of so many entries.
+    /// Return the next findings: about `most`, of `steps` entries.
     fn batch<'py>(&self, py: Python<'py>, most: usize, steps: usize) -> PyResult<Compared<'py>> {
-        let mut found = Findings::new(most, steps);
-        let (ended, position) = self.advance(py, None, &mut found)?;
-        let Findings { records, wanted } = &found;
+        let mut findings = Findings::new(most, steps);
+        let (ended, position) = self.advance(py, None, &mut findings)?;
+        let Findings { records, wanted } = &findings;
         let totals = records.totals;
         Ok((
             PyBytes::new(py, &records.bytes),
@@ -111,7 +111,7 @@ impl TreeComparison {
         ))
     }
 
-    /// The same, of which a table takes what is missing or differs; `ask` is called now and then.
+    /// Add what is missing or differs to a table as well; `ask` is called now and then.
     fn put_into<'py>(
         &self,
         py: Python<'py>,
@@ -120,30 +120,30 @@ impl TreeComparison {
         ask: &Bound<'py, PyAny>,
     ) -> PyResult<Rest<'py>> {
         candidates.change(|table| {
-            let mut found = TableFindings::new(table, self.modes, steps);
-            let (ended, _) = self.advance(py, Some(ask.as_unbound()), &mut found)?;
+            let mut findings = TableFindings::new(table, self.modes, steps);
+            let (ended, _) = self.advance(py, Some(ask.as_unbound()), &mut findings)?;
             Ok((
-                PyBytes::new(py, &found.records.bytes),
-                PyBytes::new(py, &found.records.text),
+                PyBytes::new(py, &findings.records.bytes),
+                PyBytes::new(py, &findings.records.text),
                 ended,
             ))
         })
     }
 
-    /// Extraneous leaves that are not told of yet.
+    /// The extraneous leaves that are not reported yet.
     fn waiting<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let waiting = self.comparison.lock().waiting();
         waiting.iter().map(|path| PyBytes::new(py, path)).collect()
     }
 
-    /// These need not be told of any more.
+    /// Stop reporting these paths.
     fn forget(&self, paths: HashSet<Vec<u8>>) {
         self.comparison.lock().forget(paths);
     }
 }
 
 impl TreeComparison {
-    /// Compare until `to` is full; whether that was all, and the last place.
+    /// Compare until `to` is full; return true at the end, and the last place.
     fn advance(
         &self,
         py: Python<'_>,
@@ -182,12 +182,12 @@ impl TreeComparison {
 }
 
 fn selected(
-    (reader, limit, wanted): (Py<PyAny>, u64, Wanted),
+    (reader, limit, wanted): (Py<PyAny>, u64, WantedListings),
     filters: &[Py<Filter>],
 ) -> PyResult<Selection<Reader>> {
     let selectors = filters.iter().map(|each| each.get().selector()).collect();
     let (tree, source) = match wanted {
-        Wanted::Own((path, tree, deep)) => {
+        WantedListings::Own((path, tree, deep)) => {
             let path = RelPath::trusted(path);
             let walk = Walk::below(path, parse_oid(&tree)?, EntryLimit::new(limit));
             (
@@ -195,7 +195,7 @@ fn selected(
                 ListingSource::Walk(if deep { walk } else { walk.shallow() }),
             )
         }
-        Wanted::Read(listings) => {
+        WantedListings::Read(listings) => {
             let listing = |(path, attributes, leaves, digests): Read| Listing {
                 path: RelPath::trusted(path),
                 attributes: Shared::from(attributes),

@@ -39,7 +39,7 @@ impl FoundDigests {
         let (reader, tree, limit) = past;
         let (past, writer) = (snapshot(reader, &tree)?, Writer::new(py, writer));
         let tree = wait(py, |stop| {
-            let found = self.0.lock();
+            let found_digests = self.0.lock();
             let mut until = writer.until(stop);
             let mut layout = layout::Layout::default();
             let mut walk = Walk::new(&past, EntryLimit::new(limit));
@@ -50,7 +50,7 @@ impl FoundDigests {
                     leaves,
                     digests,
                 } = &listing;
-                let column = found.fill(path, leaves, digests)?;
+                let column = found_digests.fill(path, leaves, digests)?;
                 let path = path.as_bytes();
                 let digests = column.as_deref().unwrap_or(digests);
                 layout.add(

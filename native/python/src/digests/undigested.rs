@@ -56,7 +56,7 @@ impl Undigested {
         Some((last.mtime, PyBytes::new(py, last.path.as_bytes())))
     }
 
-    /// Those that were kept, in lists of at most so many files, and so many bytes of content: the
+    /// The kept files, in lists of at most so many files, and so many bytes of content: the
     /// paths, each ended by a NUL.
     fn lists<'py>(&self, py: Python<'py>, files: usize, size: u64) -> Vec<Bound<'py, PyBytes>> {
         let mut lists = Vec::new();

@@ -14,7 +14,7 @@ use crate::packs::lent::{Reader, snapshot};
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
 
-/// Bytes of text that are handed over at a time.
+/// Bytes of text that are passed at a time.
 const PART: usize = 256 << 10;
 
 /// A snapshot that is walked: where its objects are, its root's tree, how many entries it may have.
@@ -66,7 +66,7 @@ impl FileList {
     }
 }
 
-/// What `ls -lR` says.
+/// The output of `ls -lR`.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Ls(Guarded<(Snapshot<Reader>, Walk, ls::Ls)>);
 

@@ -14,10 +14,10 @@ use crate::sys::wait::wait;
 /// Bytes of a listing that is placed in less time than the one door to long calls takes.
 const SHORT: usize = 64 << 10;
 
-/// Takes listings in tree order, the root first.
+/// A receiver of listings in tree order, the root first.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct ImageBuilder {
-    /// None: it is closed.
+    /// None if it is closed.
     builder: Guarded<Option<erofs::ImageBuilder<ImageFile>>>,
     pair: Py<PyAny>,
 }
@@ -46,7 +46,7 @@ impl ImageBuilder {
 
     fn add(&self, py: Python<'_>, path: &[u8], attributes: &[u8], leaves: &[u8]) -> PyResult<()> {
         let add = || {
-            let mut owners = Asked(&self.pair);
+            let mut owners = OwnerLookup(&self.pair);
             self.with(|builder| builder.add(path, attributes, leaves, &mut owners))
         };
         if leaves.len() < SHORT {
@@ -76,10 +76,10 @@ impl ImageBuilder {
     }
 }
 
-/// A function of Python's that knows what numbers owners have.
-struct Asked<'a>(&'a Py<PyAny>);
+/// A Python function that looks up the numbers of owners.
+struct OwnerLookup<'a>(&'a Py<PyAny>);
 
-impl Owners for Asked<'_> {
+impl Owners for OwnerLookup<'_> {
     fn pair(&mut self, owner: &[u8], group: &[u8]) -> Result<(u32, u32)> {
         Python::attach(|py| {
             let names = (PyBytes::new(py, owner), PyBytes::new(py, group));

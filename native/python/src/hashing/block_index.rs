@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::sys::errors::{raise, refuse};
-use crate::sys::wait::{wait, wait_telling};
+use crate::sys::wait::{wait, wait_reporting};
 
 /// The blocks of one file.
 #[pyclass(frozen, module = "huai_native._native")]
@@ -88,7 +88,7 @@ impl BlockIndex {
     }
 }
 
-/// Where each block of one file comes from.
+/// The source of each block of one file.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct BlockPlaces {
     index: Py<BlockIndex>,
@@ -122,23 +122,23 @@ impl BlockPlaces {
             copies,
         };
         let index = &self.index.get().0;
-        let assembled = wait_telling(py, hear.as_unbound(), |done, stop| {
+        let assembled = wait_reporting(py, hear.as_unbound(), |done, stop| {
             engine::assemble(target, index, sources, threads, (done, stop))
         })?;
-        let found = assembled.map_err(|error| raise(py, &error))?;
-        let bytes = (found.same, found.found, found.zeros);
-        Ok((pairs(found.missing), bytes, found.is_clone))
+        let assembled = assembled.map_err(|error| raise(py, &error))?;
+        let bytes = (assembled.same, assembled.found, assembled.zeros);
+        Ok((pairs(assembled.missing), bytes, assembled.is_clone))
     }
 }
 
-/// An older version, what an interrupted run left, and whether to copy.
+/// An older version, what an interrupted run left, true to copy.
 type Sources = (Option<u32>, Option<u32>, bool);
 
 /// Begin and end of ranges of bytes.
 type Ranges = Vec<(u64, u64)>;
 
-/// What is missing; bytes that stood at their place, elsewhere, and that are zeros; whether the new
-/// file shares the blocks of the old one.
+/// The missing ranges; bytes that were at their place, elsewhere, and that are zeros; true if the
+/// new file shares the blocks of the old one.
 type Assembled = (Ranges, (u64, u64, u64), bool);
 
 /// Give an open file what another one holds in some ranges.

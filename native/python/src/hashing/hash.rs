@@ -12,7 +12,7 @@ use crate::sys::wait::wait;
 /// Bytes that are hashed in less time than a thread takes to start.
 const FEW: u64 = 256 << 10;
 
-/// BLAKE3-256 of what is handed over piece by piece.
+/// BLAKE3-256 of data that is passed in pieces.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Blake3(Guarded<hash::Blake3>);
 

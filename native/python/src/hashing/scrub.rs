@@ -1,4 +1,4 @@
-//! Whether files have the content that their digests name.
+//! A check that files have the content that their digests name.
 
 use huai_format::digested::{self, DigestedFile};
 use huai_format::entry_limit::EntryLimit;
@@ -50,7 +50,7 @@ impl DigestedBatch {
         self.0.len()
     }
 
-    /// What the first `count` of them are together.
+    /// The total size of the first `count` files, in bytes.
     fn size(&self, count: usize) -> u64 {
         let sizes = self.0.iter().take(count).map(|file| file.size);
         sizes.fold(0, u64::saturating_add)
@@ -59,7 +59,7 @@ impl DigestedBatch {
     /// The path and the size of one of them.
     fn file<'py>(&self, py: Python<'py>, number: usize) -> PyResult<(Bound<'py, PyBytes>, u64)> {
         let file = self.0.get(number);
-        let file = file.ok_or_else(|| PyValueError::new_err("there is no such file"))?;
+        let file = file.ok_or_else(|| PyValueError::new_err("the number is out of range"))?;
         Ok((PyBytes::new(py, file.path.as_bytes()), file.size))
     }
 }
@@ -89,7 +89,7 @@ impl Digested {
     }
 }
 
-/// Reads files below one root.
+/// A reader of files below one root.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Scrub(scrub::Scrub);
 
@@ -101,10 +101,10 @@ impl Scrub {
         opened.map(Self).map_err(|error| raise(py, &error))
     }
 
-    /// Inode and ctime of what stands at a path, if anything does.
+    /// The inode and ctime of the entry at a path, if there is one.
     fn identity(&self, py: Python<'_>, path: &[u8]) -> PyResult<Option<(u64, i64)>> {
-        let found = py.detach(|| self.0.identity(path));
-        found.map_err(|error| raise(py, &error))
+        let identity = py.detach(|| self.0.identity(path));
+        identity.map_err(|error| raise(py, &error))
     }
 
     /// How many of the batch were read before the time was over, and those that are not as they

@@ -1,4 +1,4 @@
-//! Whether all that a commit holds is here.
+//! A check that all objects of a commit are present.
 
 use huai_format::budget::Budget;
 use huai_format::error::{Error, Result};
@@ -14,10 +14,10 @@ use super::read::{Packs, ResolvedPack, parse_oid};
 use crate::sys::errors::refuse;
 use crate::sys::wait::wait_asking;
 
-/// An id, and whether it is a tree's.
+/// An id, true if it is a tree's.
 type Absent<'py> = (Bound<'py, PyBytes>, bool);
 
-/// What of a tree is not here, if anything is not; and how much of `work` was done.
+/// Find an object of a tree that is missing; return it, if any, and how much of `work` was done.
 #[pyfunction]
 #[pyo3(signature = (wanted, complete, objects, check, *, work))]
 pub(crate) fn find_missing<'py>(
@@ -28,17 +28,17 @@ pub(crate) fn find_missing<'py>(
     check: &Bound<'py, PyAny>,
     work: u64,
 ) -> PyResult<(Option<Absent<'py>>, u64)> {
-    let wanted = parse_oid(wanted)?;
+    let tree = parse_oid(wanted)?;
     let complete = complete.into_iter().map(|oid| parse_oid(&oid));
     let complete = complete.collect::<PyResult<Vec<_>>>()?;
-    let mut here = Lent::new(objects)?;
-    let (found, left) = wait_asking(py, Some(check.as_unbound()), |stop| {
+    let mut objects = Lent::new(objects)?;
+    let (outcome, left) = wait_asking(py, Some(check.as_unbound()), |stop| {
         let stopped = || stop.is_set();
         let mut budget = Budget::new(work, &stopped);
-        let found = connected::find_missing(wanted, &complete, &mut here, &mut budget);
-        (found, budget.left())
+        let outcome = connected::find_missing(tree, &complete, &mut objects, &mut budget);
+        (outcome, budget.left())
     })?;
-    let missing = found.map_err(refuse)?.map(|missing| match missing {
+    let missing = outcome.map_err(refuse)?.map(|missing| match missing {
         Missing::Tree(oid) => (PyBytes::new(py, oid.as_bytes()), true),
         Missing::Object(oid) => (PyBytes::new(py, oid.as_bytes()), false),
     });
@@ -67,10 +67,10 @@ impl Lent {
         })
     }
 
-    /// What Python says, which judges whatever is not here or not as it should.
+    /// Call Python, which judges objects that are missing or damaged.
     fn ask<T>(&self, question: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Result<T> {
-        let asked = Python::attach(|py| question(self.objects.bind(py)));
-        asked.map_err(|raised| Error::Lent(Box::new(raised)))
+        let outcome = Python::attach(|py| question(self.objects.bind(py)));
+        outcome.map_err(|raised| Error::Lent(Box::new(raised)))
     }
 }
 
@@ -83,9 +83,9 @@ impl LocalObjects for Lent {
         }
         self.ask(|objects| {
             let oid = PyBytes::new(objects.py(), oid.as_bytes());
-            let found = objects.call_method1(intern!(objects.py(), "find"), (oid,))?;
-            let found: Option<(PyBackedStr, PyBackedBytes)> = found.extract()?;
-            let tree = found.filter(|(kind, _)| Kind::parse(kind) == Some(Kind::Tree));
+            let object = objects.call_method1(intern!(objects.py(), "find"), (oid,))?;
+            let object: Option<(PyBackedStr, PyBackedBytes)> = object.extract()?;
+            let tree = object.filter(|(kind, _)| Kind::parse(kind) == Some(Kind::Tree));
             Ok(tree.map(|(_, content)| content.to_vec()))
         })
     }

@@ -18,8 +18,8 @@ use crate::sys::errors::{raise, refuse};
 use crate::sys::guarded::Guarded;
 use crate::sys::wait::{wait, wait_asking};
 
-/// An object as Python has it: its kind, its content.
-type Found<'py> = (&'static str, Bound<'py, PyBytes>);
+/// An object for Python: its kind, its content.
+type ObjectFields<'py> = (&'static str, Bound<'py, PyBytes>);
 /// An id, and the record of its object.
 type Record<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
@@ -34,11 +34,11 @@ pub(crate) struct ResolvedPack {
 impl ResolvedPack {
     /// The content of a tree of the pack.
     pub(crate) fn tree(&self, oid: &Oid) -> Option<Vec<u8>> {
-        let found = self.pack.find(oid)?;
-        (found.kind == Kind::Tree).then(|| found.content.clone())
+        let object = self.pack.find(oid)?;
+        (object.kind == Kind::Tree).then(|| object.content.clone())
     }
 
-    /// Whether an object is in the pack.
+    /// True if an object is in the pack.
     pub(crate) fn has(&self, oid: &Oid) -> bool {
         self.pack.contains(oid)
     }
@@ -54,9 +54,9 @@ impl ResolvedPack {
         Oid::parse(oid).is_some_and(|oid| self.has(&oid))
     }
 
-    fn find<'py>(&self, py: Python<'py>, oid: &[u8]) -> Option<Found<'py>> {
-        let found = self.pack.find(&Oid::parse(oid)?)?;
-        Some((found.kind.name(), PyBytes::new(py, &found.content)))
+    fn find<'py>(&self, py: Python<'py>, oid: &[u8]) -> Option<ObjectFields<'py>> {
+        let object = self.pack.find(&Oid::parse(oid)?)?;
+        Some((object.kind.name(), PyBytes::new(py, &object.content)))
     }
 
     /// The objects outside of it that its deltas are made from.
@@ -84,11 +84,11 @@ pub(crate) struct Packs(Guarded<read::Packs>);
 impl Packs {
     /// The content of an object that is here, can be read and is of this kind.
     pub(crate) fn content(&self, oid: &Oid, kind: Kind) -> Option<Vec<u8>> {
-        let found = self.0.lock().find(oid).ok()??;
-        (found.kind == kind).then(|| found.content.clone())
+        let object = self.0.lock().find(oid).ok()??;
+        (object.kind == kind).then(|| object.content.clone())
     }
 
-    /// Whether an object is here, and its pack can be read.
+    /// True if an object is here, and its pack can be read.
     pub(crate) fn has(&self, oid: &Oid) -> bool {
         self.0.lock().locate(oid).is_ok_and(|place| place.is_some())
     }
@@ -110,34 +110,34 @@ impl Packs {
         py.detach(|| self.0.lock().forget());
     }
 
-    fn find<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<Found<'py>>> {
+    fn find<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<ObjectFields<'py>>> {
         let oid = parse_oid(oid)?;
         // A few microseconds: too short for the one door to long calls.
-        let found = py.detach(|| self.0.lock().find(&oid));
-        let found = found.map_err(refuse)?;
-        Ok(found.map(|found| (found.kind.name(), PyBytes::new(py, &found.content))))
+        let object = py.detach(|| self.0.lock().find(&oid));
+        let object = object.map_err(refuse)?;
+        Ok(object.map(|object| (object.kind.name(), PyBytes::new(py, &object.content))))
     }
 
     fn record<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let oid = parse_oid(oid)?;
-        let found = py.detach(|| self.0.lock().record(&oid)).map_err(refuse)?;
-        Ok(found.map(|record| PyBytes::new(py, &record)))
+        let record = py.detach(|| self.0.lock().record(&oid)).map_err(refuse)?;
+        Ok(record.map(|record| PyBytes::new(py, &record)))
     }
 
     fn chain<'py>(&self, py: Python<'py>, oid: &[u8]) -> PyResult<Option<Vec<Record<'py>>>> {
         let oid = parse_oid(oid)?;
-        let found = py.detach(|| self.0.lock().chain(&oid)).map_err(refuse)?;
+        let records = py.detach(|| self.0.lock().chain(&oid)).map_err(refuse)?;
         let record = |(oid, record): (Oid, Vec<u8>)| {
             let record = PyBytes::new(py, &record);
             (PyBytes::new(py, oid.as_bytes()), record)
         };
-        Ok(found.map(|chain| chain.into_iter().map(record).collect()))
+        Ok(records.map(|chain| chain.into_iter().map(record).collect()))
     }
 
     fn __contains__(&self, py: Python<'_>, oid: &[u8]) -> PyResult<bool> {
         let oid = parse_oid(oid)?;
-        let found = py.detach(|| self.0.lock().locate(&oid));
-        Ok(found.map_err(refuse)?.is_some())
+        let place = py.detach(|| self.0.lock().locate(&oid));
+        Ok(place.map_err(refuse)?.is_some())
     }
 
     #[pyo3(signature = (commit, tree, put, *, since=None))]
@@ -149,8 +149,8 @@ impl Packs {
         put: &Bound<'_, PyAny>,
         since: Option<&[u8]>,
     ) -> PyResult<()> {
-        let known = since.map(parse_oid).transpose()?;
-        self.put_pack(py, &[(commit, parse_oid(tree)?)], known, put)
+        let since = since.map(parse_oid).transpose()?;
+        self.put_pack(py, &[(commit, parse_oid(tree)?)], since, put)
     }
 
     fn pack(
@@ -179,19 +179,19 @@ impl Packs {
         known: Option<Oid>,
         put: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let wanted = SendRequest { commits, known };
+        let request = SendRequest { commits, known };
         let put = put.as_unbound();
-        let sent = wait(py, |stop| {
+        let outcome = wait(py, |stop| {
             let stopped = || stop.is_set();
             // What is read here is our own.
             let budget = Budget::new(u64::MAX, &stopped);
             let mut put = |piece: &[u8]| {
-                let given = Python::attach(|py| put.call1(py, (PyBytes::new(py, piece),)));
-                given.map_or_else(|raised| Err(Error::Lent(Box::new(raised))), |_| Ok(()))
+                let outcome = Python::attach(|py| put.call1(py, (PyBytes::new(py, piece),)));
+                outcome.map_or_else(|raised| Err(Error::Lent(Box::new(raised))), |_| Ok(()))
             };
-            send_from(&mut self.0.lock(), wanted, &budget, &mut put)
+            send_from(&mut self.0.lock(), request, &budget, &mut put)
         })?;
-        sent.map_err(refuse)
+        outcome.map_err(refuse)
     }
 }
 
@@ -214,7 +214,7 @@ pub(crate) fn resolve_pack(
     let (outcome, left) = wait_asking(py, Some(check.as_unbound()), |stop| {
         let stopped = || stop.is_set();
         let mut budget = Budget::new(work, &stopped);
-        let outcome = resolve::resolve(&file, &mut Asked { packs, find }, room, &mut budget);
+        let outcome = resolve::resolve(&file, &mut ObjectLookup { packs, find }, room, &mut budget);
         (outcome, budget.left())
     })?;
     match outcome.map_err(refuse)? {
@@ -251,31 +251,31 @@ fn place((oid, offset, crc): (Vec<u8>, u64, u32)) -> PyResult<IndexEntry> {
     Ok(IndexEntry { oid, offset, crc })
 }
 
-/// An id as Python has it.
+/// Parse an id of 20 bytes.
 pub(crate) fn parse_oid(bytes: &[u8]) -> PyResult<Oid> {
     Oid::parse(bytes).ok_or_else(|| PyValueError::new_err("an id has 20 bytes"))
 }
 
-/// What is here: in packs, or known to a function of Python's, which judges whatever is not there
-/// or not as it should.
-struct Asked {
+/// The objects in packs, or from a Python function, which judges objects that are missing or
+/// damaged.
+struct ObjectLookup {
     packs: Option<Py<Packs>>,
     find: Py<PyAny>,
 }
 
-impl Bases for Asked {
+impl Bases for ObjectLookup {
     fn find(&mut self, oid: &Oid) -> Result<Option<Object>> {
         let packed = self
             .packs
             .as_ref()
             .map(|packs| packs.get().0.lock().find(oid));
-        if let Some(Ok(Some(found))) = packed {
-            return Ok(Some(Object::clone(&found)));
+        if let Some(Ok(Some(object))) = packed {
+            return Ok(Some(Object::clone(&object)));
         }
         Python::attach(|py| {
-            let found = self.find.call1(py, (PyBytes::new(py, oid.as_bytes()),))?;
-            let found: Option<(PyBackedStr, PyBackedBytes)> = found.extract(py)?;
-            found
+            let object = self.find.call1(py, (PyBytes::new(py, oid.as_bytes()),))?;
+            let object: Option<(PyBackedStr, PyBackedBytes)> = object.extract(py)?;
+            object
                 .map(|(kind, content)| {
                     let kind = Kind::parse(&kind)
                         .ok_or_else(|| PyValueError::new_err("no kind of object"))?;

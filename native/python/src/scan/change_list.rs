@@ -9,10 +9,10 @@ use pyo3::types::PyBytes;
 
 use crate::sys::guarded::Guarded;
 
-/// What lists name of one module.
+/// The paths that change lists name in one module.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct ChangeList {
-    /// None: it was looked at.
+    /// None after the paths were looked at.
     reading: Guarded<Option<change_list::ChangeList>>,
     /// Each path once, as soon as that is asked for.
     touched: Guarded<Vec<Touched>>,
@@ -29,8 +29,8 @@ impl ChangeList {
     }
 
     fn begin(&self, spelling: &str) -> PyResult<()> {
-        let known = Spelling::parse(spelling);
-        let spelling = known.ok_or_else(|| PyValueError::new_err("no spelling of that name"))?;
+        let parsed = Spelling::parse(spelling);
+        let spelling = parsed.ok_or_else(|| PyValueError::new_err("no spelling of that name"))?;
         self.with(|reading| reading.begin(spelling))
     }
 
@@ -42,7 +42,7 @@ impl ChangeList {
         self.with(change_list::ChangeList::end)
     }
 
-    /// How many lines name no path of the module, the first of them, and whether a log is cut.
+    /// How many lines name no path of the module, the first of them, and true if a log is cut.
     #[expect(
         clippy::type_complexity,
         reason = "three answers, of which one is a list"

@@ -4,7 +4,7 @@ use huai_tree::scan::directory::{Directory, Frame, Problem, Reason};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
-/// What is said of a directory.
+/// Convert the description of a directory.
 pub(crate) fn tuple(py: Python<'_>, frame: Frame) -> PyResult<Bound<'_, PyTuple>> {
     match frame {
         Frame::Read(found) => directory(py, found),
@@ -15,7 +15,7 @@ pub(crate) fn tuple(py: Python<'_>, frame: Frame) -> PyResult<Bound<'_, PyTuple>
 }
 
 fn directory(py: Python<'_>, mut found: Directory) -> PyResult<Bound<'_, PyTuple>> {
-    // Each is let go as soon as it is copied: there may be a million lines.
+    // Each is freed right after the copy: there may be a million lines.
     let leaves = bytes(py, &std::mem::take(&mut found.leaves))?;
     let identities = bytes(py, &std::mem::take(&mut found.identities))?;
     let problem = |problem: &Problem| (PyBytes::new(py, &problem.name), number(problem.reason));
@@ -35,7 +35,7 @@ fn directory(py: Python<'_>, mut found: Directory) -> PyResult<Bound<'_, PyTuple
         .into_pyobject(py)
 }
 
-/// Where there is no memory, this is an exception, and `PyBytes::new` a panic.
+/// Copy bytes; lack of memory is an exception here, and a panic in `PyBytes::new`.
 fn bytes<'py>(py: Python<'py>, from: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(py, from.len(), |to| {
         to.copy_from_slice(from);

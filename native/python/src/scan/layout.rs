@@ -24,11 +24,11 @@ const SHORT: usize = 64 << 10;
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Layout {
     writer: Writer,
-    /// None: it is finished.
+    /// None if it is finished.
     open: Guarded<Option<layout::Layout>>,
 }
 
-/// Where objects go.
+/// The destination of objects.
 pub(crate) enum Writer {
     /// Nowhere: only ids are wanted.
     Nowhere,
@@ -99,7 +99,7 @@ impl Writer {
     }
 }
 
-/// A writer, as long as the call goes on.
+/// A writer, for the duration of the call.
 pub(crate) struct Until<'a> {
     writer: &'a Writer,
     stop: &'a Stop,

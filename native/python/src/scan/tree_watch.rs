@@ -44,19 +44,20 @@ impl TreeWatch {
     }
 
     fn read(&self, py: Python<'_>) -> PyResult<(u64, bool, bool)> {
-        let seen = wait(py, |stop| self.0.lock().read(stop))?;
-        let seen = seen.map_err(|error| raise(py, &error))?;
-        Ok((seen.events, seen.lost, seen.gone))
+        let changes = wait(py, |stop| self.0.lock().read(stop))?;
+        let changes = changes.map_err(|error| raise(py, &error))?;
+        Ok((changes.events, changes.lost, changes.gone))
     }
 
-    /// The paths that changed and how many these are; None: the whole tree is to be scanned.
-    fn take(&self) -> Option<(ChangeList, usize)> {
+    /// The paths that changed and how many these are; None if the whole tree has to be scanned.
+    #[pyo3(name = "take")]
+    fn take_changes(&self) -> Option<(ChangeList, usize)> {
         let touched = self.0.lock().take_paths()?;
         let count = touched.len();
         Some((ChangeList::of(touched), count))
     }
 
-    /// What was taken is to be taken once more.
+    /// Return changes that were taken, so that they are taken again.
     #[pyo3(signature = (changes))]
     fn give_back(&self, changes: Option<&Bound<'_, ChangeList>>) {
         let touched = changes.map(|changes| changes.get().touched());

@@ -20,12 +20,12 @@ use crate::sys::wait::wait;
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct Scan {
     frames: Guarded<whole_tree::Scan>,
-    /// None: no hardlink fields are added.
+    /// None if no hardlink fields are added.
     links: Option<Guarded<HardlinkGroups>>,
     owners: Option<Owners>,
 }
 
-/// Who knows the names of users, and of groups.
+/// Functions that look up the names of users, and of groups.
 #[derive(FromPyObject)]
 pub(crate) struct Owners(Py<PyAny>, Py<PyAny>);
 
@@ -111,7 +111,7 @@ impl Owners {
 pub(crate) struct Calls(Guarded<Option<PyErr>>);
 
 impl Calls {
-    /// Calls such a function; `CANCELED`: it raised an exception.
+    /// Call such a function; `CANCELED` if it raised an exception.
     pub(crate) fn call<T>(
         &self,
         function: impl FnOnce(Python<'_>) -> PyResult<T>,

@@ -27,8 +27,8 @@ pub(crate) fn batch<'py>(py: Python<'py>, columns: &Columns) -> PyResult<Option<
 /// Each as Python's own.
 pub(crate) fn all_bytes<'py, 'a>(
     py: Python<'py>,
-    found: impl IntoIterator<Item = &'a [u8]>,
+    items: impl IntoIterator<Item = &'a [u8]>,
 ) -> Vec<Bound<'py, PyBytes>> {
-    let found = found.into_iter();
-    found.map(|bytes| PyBytes::new(py, bytes)).collect()
+    let items = items.into_iter();
+    items.map(|bytes| PyBytes::new(py, bytes)).collect()
 }

@@ -55,6 +55,6 @@ pub(crate) fn count_changes(
 ) -> PyResult<(u64, u64, u64, u64)> {
     let (old, new) = (side(old)?, side(new)?);
     let counted = wait(py, |stop| count::count(old, new, &|| stop.is_set()))?;
-    let found = counted.map_err(refuse)?.unwrap_or_default();
-    Ok((found.added, found.removed, found.changed, found.moved))
+    let counts = counted.map_err(refuse)?.unwrap_or_default();
+    Ok((counts.added, counts.removed, counts.changed, counts.moved))
 }

@@ -61,7 +61,7 @@ impl Entries {
     }
 }
 
-/// Takes what a filter selects of new entries.
+/// A receiver of the new entries that a filter selects.
 struct Selected<'a>(&'a mut Columns, &'a mut Selector);
 
 impl Sink for Selected<'_> {

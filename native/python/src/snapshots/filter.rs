@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 
 use crate::sys::guarded::Guarded;
 
-/// For files and for directories, bits that stay and bits that are set; what is there keeps its own.
+/// For files and directories: kept bits, set bits; true if existing entries keep their mode.
 pub(crate) type ModeTable = ((u16, u16), (u16, u16), bool);
 
 /// A pattern; whether the rule includes, is of the sender, is of the receiver, is negated.
@@ -57,20 +57,20 @@ impl Filter {
         Some((place, PyBytes::new(py, matched)))
     }
 
-    /// Whether it decides alike below two directories.
+    /// True if it decides alike below two directories.
     fn is_alike_below(&self, one: &[u8], other: &[u8]) -> bool {
         self.0.lock().filter.is_alike_below(one, other)
     }
 }
 
 impl Filter {
-    /// One that remembers nothing yet.
+    /// Make a selector with an empty cache.
     pub(crate) fn selector(&self) -> Selector {
         Selector::new(Arc::clone(&self.0.lock().filter))
     }
 }
 
-/// Such a table as the engine has it.
+/// Convert such a table for the engine.
 pub(crate) fn modes_of((file, directory, local): ModeTable) -> Modes {
     let rule = |(kept, set)| ModeRule { kept, set };
     Modes {

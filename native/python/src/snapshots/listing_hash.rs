@@ -21,7 +21,7 @@ impl ListingHashes {
         Self(Guarded::new(listing_hash::ListingHashes::read(records)))
     }
 
-    /// Of a tree; what is not known of it is read from `objects`.
+    /// Return the hash of a tree; what is not known of it is read from `objects`.
     fn of_tree<'py>(
         &self,
         py: Python<'py>,
@@ -30,10 +30,10 @@ impl ListingHashes {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let tree = parse_oid(tree)?;
         let reader = Reader::new(py, objects)?;
-        let found = wait(py, |stop| {
+        let hash = wait(py, |stop| {
             self.0.lock().of_tree(tree, &reader, &|| stop.is_set())
         })?;
-        Ok(PyBytes::new(py, &found.map_err(refuse)?))
+        Ok(PyBytes::new(py, &hash.map_err(refuse)?))
     }
 
     #[getter]

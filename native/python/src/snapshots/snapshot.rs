@@ -18,7 +18,7 @@ use crate::packs::lent::{Reader, snapshot};
 use crate::sys::errors::refuse;
 use crate::sys::guarded::Guarded;
 
-/// What one look at a snapshot may cost.
+/// A limit on the entries that are read of a snapshot.
 #[pyclass(frozen, module = "huai_native._native")]
 pub(crate) struct EntryLimit(Guarded<entry_limit::EntryLimit>);
 
@@ -78,12 +78,12 @@ impl Lookup {
 
     /// The line of the leaf at a path, and its digest.
     fn leaf(&self, path: Vec<u8>) -> PyResult<Option<(Vec<u8>, Vec<u8>)>> {
-        let found = self
+        let leaf = self
             .0
             .lock()
             .leaf(&RelPath::trusted(path))
             .map_err(refuse)?;
-        Ok(found.map(|(line, digest)| (line.to_vec(), digest.to_vec())))
+        Ok(leaf.map(|(line, digest)| (line.to_vec(), digest.to_vec())))
     }
 
     /// A directory and all below it, or what one of the filters mirrors of it.
@@ -165,8 +165,8 @@ impl Walk {
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let (subtree, selectors) = &mut *self.subtree.try_lock()?;
         let reached = |path: &RelPath| is_mirrored(selectors, path);
-        let found = subtree.next_of(&self.snapshot, reached).map_err(refuse)?;
-        found.map(|found| listing(py, &found)).transpose()
+        let next = subtree.next_of(&self.snapshot, reached).map_err(refuse)?;
+        next.map(|next| listing(py, &next)).transpose()
     }
 }
 

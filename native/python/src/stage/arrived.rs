@@ -1,4 +1,4 @@
-//! Verified files, and where each lies; and which of the files that are wanted equal each other.
+//! Verified files and their places; and the wanted files that equal each other.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,12 @@ use pyo3::prelude::*;
 use crate::candidates::table_rows::TableRows;
 use crate::sys::guarded::Guarded;
 
-/// Which run brought each file.
-#[pyclass(frozen, module = "huai_native._native")]
-pub(crate) struct Arrived(Guarded<arrived::VerifiedFiles>);
+/// The run that brought each file.
+#[pyclass(frozen, name = "Arrived", module = "huai_native._native")]
+pub(crate) struct ArrivedFiles(Guarded<arrived::VerifiedFiles>);
 
 #[pymethods]
-impl Arrived {
+impl ArrivedFiles {
     #[new]
     fn new() -> Self {
         Self(Guarded::default())
@@ -42,13 +42,13 @@ impl Arrived {
         }
     }
 
-    /// The run that brought each file; None: none did.
+    /// The run that brought each file, if one did.
     fn runs(&self, files: TableRows) -> Vec<Option<u32>> {
         let arrived = self.0.lock();
         files.keys().map(|file| arrived.run(&file)).collect()
     }
 
-    /// Whether `run` brought the file at a path.
+    /// True if `run` brought the file at a path.
     fn has(&self, path: &[u8], run: u32) -> bool {
         self.0.lock().has(path, run)
     }
@@ -62,13 +62,13 @@ impl Arrived {
     }
 }
 
-/// Where verified files lie: below the folders of the runs that brought them, which are in one
+/// The places of verified files: below the folders of the runs that brought them, which are in one
 /// folder, or by other names in another folder.
 #[derive(FromPyObject)]
-pub(crate) struct Places<'py>(Bound<'py, Arrived>, u32, u32, HashMap<usize, Vec<u8>>);
+pub(crate) struct Places<'py>(Bound<'py, ArrivedFiles>, u32, u32, HashMap<usize, Vec<u8>>);
 
 impl Places<'_> {
-    /// Where each of `files` lies.
+    /// The place of each of `files`.
     pub(crate) fn of(&self, files: &TableRows) -> PyResult<Vec<Staged>> {
         let Self(arrived, runs, others, names) = self;
         let arrived = arrived.get().0.lock();
@@ -93,17 +93,17 @@ impl Places<'_> {
 /// Files that equal an earlier one by size and digest, with the place of that one.
 #[pyfunction]
 pub(crate) fn find_twins(files: TableRows) -> Vec<(usize, usize)> {
-    let mut known: Vec<(Blake3Digest, u64, usize)> = files.contents().collect();
-    known.retain(|(_, size, _)| *size > 0);
-    known.sort_unstable();
+    let mut contents: Vec<(Blake3Digest, u64, usize)> = files.contents().collect();
+    contents.retain(|(_, size, _)| *size > 0);
+    contents.sort_unstable();
     let mut first = None;
-    let mut found = Vec::new();
-    for (digest, size, place) in known {
+    let mut twins = Vec::new();
+    for (digest, size, place) in contents {
         match first {
-            Some((content, earlier)) if content == (digest, size) => found.push((place, earlier)),
+            Some((content, earlier)) if content == (digest, size) => twins.push((place, earlier)),
             _ => first = Some(((digest, size), place)),
         }
     }
-    found.sort_unstable();
-    found
+    twins.sort_unstable();
+    twins
 }

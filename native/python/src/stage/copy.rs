@@ -10,12 +10,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::arrived::Places;
-use super::verify::{Finish, all_asked};
+use super::verify::{Finish, build_requests};
 use crate::candidates::table_rows::TableRows;
 use crate::sys::errors::raise;
-use crate::sys::wait::wait_telling;
+use crate::sys::wait::wait_reporting;
 
-/// Where copies and links go, and how many threads hash.
+/// The folders of copies and of links, and the number of hashing threads.
 pub(crate) type Folders = (u32, u32, usize);
 
 /// Path and errno of what ended a row.
@@ -42,8 +42,8 @@ pub(crate) fn copy_twins<'py>(
         name: first.name,
         key,
     };
-    let items: Vec<Twin> = files.wanted().zip(firsts).map(item).collect();
-    let staged = wait_telling(py, hear.as_unbound(), |done, stop| {
+    let items: Vec<Twin> = files.metadata().zip(firsts).map(item).collect();
+    let staged = wait_reporting(py, hear.as_unbound(), |done, stop| {
         copy::copy_twins(&items, opened(area, done), stop)
     })?;
     ways(py, staged)
@@ -89,11 +89,11 @@ pub(crate) fn copy_files<'py>(
     finish: Option<Finish>,
     hear: &Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyBytes>, Failure<'py>)> {
-    let files = all_asked(py, &files, finish)?;
+    let files = build_requests(py, &files, finish)?;
     let (source, folder) = places;
     let (rate, newer) = limits;
     let limits = Limits { rate, newer };
-    let copies = wait_telling(py, hear.as_unbound(), |done, stop| {
+    let copies = wait_reporting(py, hear.as_unbound(), |done, stop| {
         Origin::reopen(source)?.copy(&files, folder, &limits, done, stop)
     })?;
     let copies = copies.map_err(|error| raise(py, &error))?;

@@ -1,4 +1,4 @@
-//! What is in the staging area.
+//! The files in the staging area.
 
 pub(crate) mod arrived;
 pub(crate) mod copy;

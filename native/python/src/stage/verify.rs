@@ -11,7 +11,7 @@ use crate::candidates::table_rows::TableRows;
 use crate::sys::errors::raise;
 use crate::sys::wait::{wait, wait_asking};
 
-/// Whether any file is there, and no symlink and no file where directories are expected.
+/// True if any file is there, and no symlink and no file where directories are expected.
 #[pyfunction]
 pub(crate) fn may_compare(py: Python<'_>, root: &[u8], files: TableRows) -> PyResult<bool> {
     wait(py, |stop| verify::may_compare(root, files.paths(), stop))?
@@ -24,7 +24,7 @@ pub(crate) fn write_back(py: Python<'_>, folder: u32) -> PyResult<()> {
     wait(py, |_| verify::write_back(folder))?.map_err(|error| raise(py, &error))
 }
 
-/// Whether each file arrived, as the metadata say.
+/// Verify that each file arrived, as the metadata say.
 #[pyfunction]
 #[pyo3(signature = (folder, files, run, threads, check))]
 pub(crate) fn verify_arrived<'py>(
@@ -36,7 +36,7 @@ pub(crate) fn verify_arrived<'py>(
     check: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (placed, cut, finish) = run;
-    let files = all_asked(py, &files, finish)?;
+    let files = build_requests(py, &files, finish)?;
     let run = Run { cut, placed };
     let work = |stop: &_| verify::verify(folder, &files, &run, threads, stop);
     let arrivals = wait_asking(py, Some(check.as_unbound()), work)?;
@@ -48,8 +48,8 @@ pub(crate) fn verify_arrived<'py>(
 /// Callables for the numbers of users and of groups.
 pub(crate) type Finish = (Py<PyAny>, Py<PyAny>);
 
-/// Of many; without `finish` nothing is known of their owners.
-pub(crate) fn all_asked(
+/// Build the requests to verify many files; without `finish`, their owners are unknown.
+pub(crate) fn build_requests(
     py: Python<'_>,
     files: &TableRows,
     finish: Option<Finish>,
@@ -57,11 +57,11 @@ pub(crate) fn all_asked(
     let numbers = finish.map(|owners| Owners::new(owners).numbers(py, &files.table, files.iter()));
     let numbers = numbers.transpose()?;
     let mut attributes = numbers.iter().flat_map(|numbers| files.attributes(numbers));
-    let asked = |wanted| VerifyRequest {
+    let request = |wanted| VerifyRequest {
         wanted,
         attributes: attributes.next(),
     };
-    Ok(files.wanted().map(asked).collect())
+    Ok(files.metadata().map(request).collect())
 }
 
 /// The verdict as `_native.pyi` lists them.

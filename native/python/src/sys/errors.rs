@@ -9,15 +9,15 @@ use pyo3::types::PyBytes;
 
 import_exception!(huai_schema.errors, FormatError);
 
-/// An `OSError` with the path: what it means, and what to do about it, is said in Python.
+/// An `OSError` with the path: what it means, and what to do about it, is explained in Python.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let errno = error.errno.raw_os_error();
-    let said = py
+    let text = py
         .import("os")
         .and_then(|os| os.call_method1("strerror", (errno,)))
-        .and_then(|said| said.extract::<String>());
-    match said {
-        Ok(said) => PyOSError::new_err((errno, said, PyBytes::new(py, &error.path).unbind())),
+        .and_then(|text| text.extract::<String>());
+    match text {
+        Ok(text) => PyOSError::new_err((errno, text, PyBytes::new(py, &error.path).unbind())),
         Err(error) => error,
     }
 }
@@ -52,7 +52,7 @@ pub(crate) fn refuse(failure: FormatFailure) -> PyErr {
     }
 }
 
-/// Somebody is in the middle of a call of this object.
+/// The error of an object that another call uses.
 pub(crate) fn in_use() -> PyErr {
     PyRuntimeError::new_err("a call of this object is under way")
 }

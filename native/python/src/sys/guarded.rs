@@ -1,6 +1,6 @@
 //! The state of an object that several threads of Python may use at once.
 //!
-//! Rule to keep: no other mutex is in this crate.  A thread that waits for a mutex while it is
+//! This crate must have no other mutex.  A thread that waits for a mutex while it is
 //! attached to Python never gets it where the holder waits for Python.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};

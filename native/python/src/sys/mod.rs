@@ -1,4 +1,4 @@
-//! What every call needs: the one door to long calls, errors, and state that threads share.
+//! The parts of every call: the one door to long calls, errors, and state that threads share.
 
 pub(crate) mod errors;
 pub(crate) mod guarded;

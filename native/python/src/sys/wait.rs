@@ -1,7 +1,7 @@
 //! The one door to long calls: detached from Python, and a signal ends them.
 //!
 //! Python handles signals on its main thread only, between two of its instructions.  So the work
-//! runs on a thread of its own, and the caller's thread looks for signals meanwhile.
+//! runs on a separate thread, and the caller's thread looks for signals meanwhile.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,8 +15,8 @@ use pyo3::prelude::*;
 /// How often to look for signals.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What `work` returns.  If a signal's handler raises an exception, the work is told to stop, and
-/// that exception is handed on.
+/// Return the result of `work`.  If a signal's handler raises an exception, `work` is stopped and
+/// that exception returned.
 pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> T + Send) -> PyResult<T> {
     wait_asking(py, None, work)
 }
@@ -32,22 +32,22 @@ pub(crate) fn wait_asking<T: Send>(
     wait_asked(py, ask, work)
 }
 
-/// The same; `hear` is told how far the work is, as often, and ends it by saying false: then what
-/// was done until then is what `work` returns.
-pub(crate) fn wait_telling<T: Send>(
+/// Do the same; `report` is called as often with the progress of the work.  If it returns false,
+/// the work ends, and `work` returns what was done until then.
+pub(crate) fn wait_reporting<T: Send>(
     py: Python<'_>,
-    hear: &Py<PyAny>,
+    report: &Py<PyAny>,
     work: impl FnOnce(&AtomicU64, &Stop) -> T + Send,
 ) -> PyResult<T> {
     let done = AtomicU64::new(0);
-    let tell = |py: Python<'_>, stop: &Stop| {
-        let goes_on = hear.call1(py, (done.load(Ordering::Relaxed),))?;
-        if !goes_on.is_truthy(py)? {
+    let report_progress = |py: Python<'_>, stop: &Stop| {
+        let continues = report.call1(py, (done.load(Ordering::Relaxed),))?;
+        if !continues.is_truthy(py)? {
             stop.set();
         }
         Ok(())
     };
-    wait_asked(py, tell, |stop| work(&done, stop))
+    wait_asked(py, report_progress, |stop| work(&done, stop))
 }
 
 fn wait_asked<T: Send>(
