@@ -188,7 +188,7 @@ def test_a_file_system_that_wants_utf_8(tmp_path: Path) -> None:
 def test_missing_reflinks_are_not_a_failure(tmp_path: Path) -> None:
     finding = features.reflinks(tmp_path)
     assert finding.result is Result.OK
-    assert finding.message.startswith(("known", "not known"))
+    assert finding.message.startswith(("supported", "not supported"))
 
 
 def test_this_machines_file_system_can_do_all_that_is_needed(tmp_path: Path) -> None:

@@ -204,4 +204,4 @@ def test_rules_of_the_upstream_and_of_the_client(place: Site) -> None:
     down.configure(publish=("profile deb /",))
     ended = down.sync("--adopt")
     assert ended.code == 40
-    assert "no profile 'deb'" in ended.err
+    assert "the profile 'deb' does not exist" in ended.err

@@ -39,7 +39,7 @@ def basic(login: bytes) -> str:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-@pytest.mark.parametrize("given", ["", "you:yours@"])
+@pytest.mark.parametrize("login", ["", "you:yours@"])
 def test_the_target_of_a_redirection_gets_none(host: str, login: str) -> None:
     """Neither the one of its host, nor the default, nor that of the URL; not for later requests."""
     with scripted(answer) as target:

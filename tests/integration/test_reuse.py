@@ -224,7 +224,7 @@ def test_from_another_module(up: Upstream, place: Site) -> None:
     down.configure(reuse_from=("nonesuch",))
     done = down.sync()
     assert done.code == 40
-    assert "reuse_from: no other module 'nonesuch'" in done.err
+    assert "reuse_from: 'nonesuch' is not another module" in done.err
 
 
 def test_files_of_a_hardlink_group_move(up: Upstream, place: Site) -> None:

@@ -81,7 +81,7 @@ def test_a_push_starts_a_sync_and_returns(place: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "name"),
+    ("words", "name"),
     [
         ("sync:stage1", "first"),
         ("sync:stage2 sync:callback", "first"),

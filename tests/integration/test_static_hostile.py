@@ -128,7 +128,7 @@ def test_silence(script: Script, mirror: Mirror, down: Downstream) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("reply", "reason"),
     [
         (Reply(b"<html>", content_type="text/html"), "not the file"),
         (Reply(b"", status=500), "HTTP 500"),

@@ -190,14 +190,14 @@ def test_what_is_no_head(published: Published, tmp_path: Path, text: bytes) -> N
     assert refused(published, tmp_path / "copy").exit_code == ExitCode.UNKNOWN_MODULE
 
 
-@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("synced", [False, True])
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         (b"huai-static\t1\nnothing known\n", "head, line 2: "),
         (b"huai-static\t1\n" + bytes(1 << 20), "head: more than 262144 bytes"),
         (b"huai-static\t2\n", "version 1"),
-        (b"huai-static\t1\n", "head: no commit"),
+        (b"huai-static\t1\n", "head: a commit is missing"),
     ],
 )
 def test_a_malformed_head_is_named(

@@ -20,20 +20,20 @@ _BUSY_SECONDS = 60
 DAMAGES = (sqlite3.Error, UnicodeError)
 """The errors for a damaged file; `UnicodeError` comes from messages that quote it."""
 _TABLES = """
-CREATE TABLE parts (
+CREATE TABLE IF NOT EXISTS parts (
     key BLOB PRIMARY KEY, tree BLOB NOT NULL, identity BLOB NOT NULL,
     metadata INTEGER NOT NULL DEFAULT 0, content INTEGER NOT NULL DEFAULT 0,
     damaged INTEGER NOT NULL DEFAULT 0, run INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
-CREATE TABLE unfinished (
+CREATE TABLE IF NOT EXISTS unfinished (
     content INTEGER PRIMARY KEY, key BLOB NOT NULL, began INTEGER NOT NULL,
     position BLOB NOT NULL, damaged INTEGER NOT NULL, changed INTEGER NOT NULL DEFAULT 0
 );
-CREATE TABLE current (
+CREATE TABLE IF NOT EXISTS current (
     one INTEGER PRIMARY KEY CHECK (one = 1), applied TEXT NOT NULL, filter TEXT NOT NULL,
     run INTEGER NOT NULL
 );
-INSERT INTO current VALUES (1, '', '', 0);
+INSERT OR IGNORE INTO current VALUES (1, '', '', 0);
 """
 
 
@@ -79,6 +79,7 @@ class VerificationRecord:
         try:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if not version:
+                # Another process may have made them since: each statement may be repeated.
                 db.executescript(
                     f"BEGIN EXCLUSIVE; {_TABLES} PRAGMA user_version = {_VERSION}; COMMIT;"
                 )

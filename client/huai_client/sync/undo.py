@@ -182,7 +182,7 @@ def _target(name: str, state: State) -> _Target:
         return _Target(state.applied, state.filter, state.held or state.attempted[-1])
     if not state.before or not state.applied:
         raise NothingToUndoError(
-            f"{name}: no sync can be undone: the last one was already, or the trash was off",
+            f"{name}: no sync can be undone: the last one was undone already, or the trash was off",
             hint='with trash = "7d" in client.toml the next sync can be undone',
         )
     return _Target(state.before, state.before_filter, state.applied)

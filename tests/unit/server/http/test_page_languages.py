@@ -21,7 +21,7 @@ def sentences() -> set[str]:
     modules = [*PAGES.glob("*.py"), PAGES.parent / "any_path.py", PAGES.parent / "access.py"]
     source = "".join(each.read_text(encoding="utf-8") for each in modules)
     needed |= set(re.findall(r'hint(?:=| = )"([^"]+)"', source))
-    needed |= set(re.findall(r'(?:say\(|86400, |3600, |60, )"([^"]+)"', source))
+    needed |= set(re.findall(r'(?:translate\(|86400, |3600, |60, )"([^"]+)"', source))
     needed |= set(re.findall(r'HttpError\(\s*\d+,\s*"([^"]+)"', source))
     return needed
 
