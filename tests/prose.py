@@ -1,12 +1,9 @@
 """Checks docstrings, comments, messages, names and commit subjects by CONTRIBUTING.md, "Words".
 
-`./dev lint` runs it, with the lists of `prose.toml`.  A line that is better with a forbidden word
-or name gives the reason: `# prose: REASON`.  A file that still breaks rules is listed in
-`prose_allowed.txt` with its number of offences, which may only fall.
+`./dev lint` runs it, with the lists of `prose.toml`.  Where a sentence or a name is better with
+what a rule forbids, its line says why: `# prose: REASON`.
 
-    python -m tests.prose              compare with the list
-    python -m tests.prose PATH…        list the offences below some paths
-    python -m tests.prose --renew      write the list
+    python -m tests.prose [PATH…]      list the offences, or those below some paths
 """
 
 import ast
@@ -15,7 +12,6 @@ import subprocess
 import sys
 import tokenize
 import tomllib
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from io import StringIO
 from itertools import chain
@@ -23,7 +19,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 _TOP = Path(__file__).resolve().parent.parent
-_ALLOWED = Path(__file__).with_name("prose_allowed.txt")
 _SOURCES = ("*.py", "*.rs", "*.md")
 _EXCUSE = "prose: "
 _COMMITS = 30
@@ -175,29 +170,13 @@ def _subjects() -> Iterator[Offence]:
             yield Offence(commit, 1, f"a subject without an area: {subject}")
 
 
-def main(arguments: list[str]) -> int:
-    """Run as a program; return 1 if there are offences."""
-    renew = arguments == ["--renew"]
-    paths = [] if renew else arguments
+def main(paths: list[str]) -> int:
+    """Print the offences; returns 1 if there are any."""
     sources = {path: (_TOP / path).read_text(encoding="utf-8") for path in _sources(paths)}
     offences = [each for path, source in sources.items() for each in find_offences(path, source)]
     offences += [*_repeated_types(sources), *_subjects()]
-    counts = Counter(each.path for each in offences)
-    if renew:
-        lines = (f"{count} {path}\n" for path, count in sorted(counts.items()))
-        _ALLOWED.write_text("".join(lines), encoding="utf-8")
-        return 0
-    allowed: dict[str, int] = {}
-    if not paths:
-        for line in _ALLOWED.read_text(encoding="utf-8").splitlines():
-            number, _, path = line.partition(" ")
-            allowed[path] = int(number)
-    faults = [str(each) for each in offences if counts[each.path] > allowed.get(each.path, 0)]
-    for path, count in allowed.items():
-        if counts[path] < count:
-            faults.append(f"{path}: {_ALLOWED.name} allows more than there are: run with --renew")
-    sys.stdout.writelines(f"{fault}\n" for fault in faults)
-    return int(bool(faults))
+    sys.stdout.writelines(f"{offence}\n" for offence in offences)
+    return int(bool(offences))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the integration tests stand on.
+"""Fixtures of the integration tests.
 
 One site for all tests of a worker: starting a server costs more than most tests.
 """
@@ -25,8 +25,8 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A server and a daemon, with modules of other tests."""
-    with site(tmp_path_factory.mktemp("site") / "site") as found:
-        yield found
+    with site(tmp_path_factory.mktemp("site") / "site") as shared_site:
+        yield shared_site
 
 
 @pytest.fixture(scope="session")
@@ -37,12 +37,12 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Repository:
 
 @pytest.fixture(scope="module")
 def signer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Signer]:
-    """Who signs archives, with a key `old` and a key `new`; each public one is in a file."""
+    """A signer of archives with the keys `old` and `new`; each public key is in a file."""
     folder = tmp_path_factory.mktemp("signer")
-    with signing(folder / "gnupg") as found:
+    with signing(folder / "gnupg") as archive_signer:
         for name in ("old", "new"):
-            found.key(name, folder / f"{name}.gpg")
-        yield found
+            archive_signer.key(name, folder / f"{name}.gpg")
+        yield archive_signer
 
 
 @pytest.fixture
@@ -71,9 +71,9 @@ def repository(tmp_path: Path) -> Repository:
     """Metadata of a module `m` with one commit, in a folder to serve."""
     folder = tmp_path / "served"
     folder.mkdir()
-    made = Repository.create(folder, "m")
-    made.commit(b"first")
-    return made
+    created = Repository.create(folder, "m")
+    created.commit(b"first")
+    return created
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the program git brings from huai's server and from git's, judged by git."""
+"""Fetching by the program git, from huai's server and from git's, checked by git."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,26 +25,29 @@ class Client:
         self.path = path
         self.store = Repository(path)
         self.metadata = MetadataUrl(url)
-        self.kept: list[str] = []
+        self.kept_commits: list[str] = []
 
     def fetch(self, *, keep: int = 1) -> str:
         """Fetch; keep so many of the newest commits."""
         drop_unfinished(self.path)
         newest = find_newest(self.metadata)
-        here = LocalRepository(self.path, self.store, frozenset(self.kept))
-        GitFetch(newest, here, timeout=60).complete()
-        self.kept = [newest.commit, *(each for each in self.kept if each != newest.commit)][:keep]
-        self.store.keep(self.kept)
+        local = LocalRepository(self.path, self.store, frozenset(self.kept_commits))
+        GitFetch(newest, local, timeout=60).complete()
+        self.kept_commits = [
+            newest.commit,
+            *(each for each in self.kept_commits if each != newest.commit),
+        ][:keep]
+        self.store.keep(self.kept_commits)
         self.check()
         return newest.commit
 
     def check(self) -> None:
         """Git finds all that there should be and nothing wrong."""
-        said = git("-C", self.path, "fsck", "--full", "--strict", "--no-dangling")
-        assert not said.replace("notice: HEAD points to an unborn branch (main)", ""), said
+        output = git("-C", self.path, "fsck", "--full", "--strict", "--no-dangling")
+        assert not output.replace("notice: HEAD points to an unborn branch (main)", ""), output
         for index in self.packs("idx"):
             git("-C", self.path, "verify-pack", index)
-        for commit in self.kept:
+        for commit in self.kept_commits:
             lines = git("-C", self.path, "ls-tree", "-r", f"{commit}^{{tree}}").splitlines()
             assert len(lines) == MANIFESTS
 
@@ -103,9 +106,11 @@ def test_only_what_changed_is_sent(history: History, client: Client) -> None:
     objects = {
         line.split()[1] for line in git("show-index", stdin=newest_index(client)).splitlines()
     }
-    sent = git("-C", history.path, "rev-list", "--objects", "--no-object-names", "main", "^main~1")
-    bases = objects - set(sent.split())
-    assert set(sent.split()) <= objects
+    sent_ids = git(
+        "-C", history.path, "rev-list", "--objects", "--no-object-names", "main", "^main~1"
+    )
+    bases = objects - set(sent_ids.split())
+    assert set(sent_ids.split()) <= objects
     # One manifest and the trees above it, each with at most one base.
     assert len(objects) <= 10
     assert len(bases) <= 5
@@ -117,14 +122,14 @@ def newest_index(client: Client) -> bytes:
 
 
 def test_several_commits_are_kept_and_offered(history: History, client: Client) -> None:
-    kept = []
+    commits = []
     for _ in range(4):
-        kept.append(client.fetch(keep=3))
+        commits.append(client.fetch(keep=3))
         history.commit(5)
     # Back to an older state: all of it is here, from different commits.
-    history.point(kept[1])
-    assert client.fetch(keep=3) == kept[1]
-    assert set(client.shallow()) >= set(client.kept) - {kept[0]}
+    history.point(commits[1])
+    assert client.fetch(keep=3) == commits[1]
+    assert set(client.shallow()) >= set(client.kept_commits) - {commits[0]}
 
 
 def test_nothing_but_a_commit(history: History, client: Client) -> None:
@@ -188,7 +193,7 @@ def test_what_was_lost_here_is_noticed_and_fetched_anew(history: History, client
         path.with_suffix(".idx").unlink()
         path.unlink()
     client.store = Repository(client.path)
-    client.kept = client.kept[:1]
+    client.kept_commits = client.kept_commits[:1]
     assert client.fetch() == history.head()
 
 

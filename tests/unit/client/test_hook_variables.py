@@ -10,13 +10,13 @@ from huai_client.state.run_record import RunRecord
 
 
 @pytest.mark.parametrize(
-    ("reason", "shown"),
+    ("reason", "printed"),
     [
         ("", ""),
         ("ends with 11: disk \u00fc", "ends with 11: disk \u00fc"),
         ("a\0b\nFAKE=1\r\x1b[2J", "a\\x00b\\nFAKE=1\\r\\x1b[2J"),
     ],
 )
-def test_the_reason_is_one_plain_line(tmp_path: Path, reason: str, shown: str) -> None:
+def test_the_reason_is_one_plain_line(tmp_path: Path, reason: str, printed: str) -> None:
     record = RunRecord(kind="sync", time=0, reason=reason)
-    assert ended_variables(record, Changes(tmp_path, listed=False))["HUAI_REASON"] == shown
+    assert ended_variables(record, Changes(tmp_path, listed=False))["HUAI_REASON"] == printed

@@ -30,11 +30,11 @@ def on(_done: int) -> bool:
 @settings(max_examples=10, deadline=None)
 def test_as_the_page_says(chunks: int, rest: int, seed: int) -> None:
     content = Random(seed).randbytes(BLOCK + chunks * 1024 - rest)
-    found = block_index(content)
-    values = [found[at : at + 32] for at in range(0, len(found) // 36 * 32, 32)]
+    encoded = block_index(content)
+    values = [encoded[at : at + 32] for at in range(0, len(encoded) // 36 * 32, 32)]
     assert digest(values) == blake3(content).digest()
     index = index_of(content)
-    assert index.encode() == found
+    assert index.encode() == encoded
     assert (index.size, index.digest()) == (len(content), blake3(content).digest())
 
 
@@ -76,14 +76,17 @@ class Bench:
 
     def assemble(
         self,
-        wanted: bytes,
+        target: bytes,
         old: bytes | None = None,
         partial: bytes | None = None,
         hear: Callable[[int], bool] = on,
         *,
         claimed: bytes | None = None,
     ) -> tuple[Ranges, tuple[int, int, int], bytes]:
-        """What is missing, what came from where, and the file; `claimed`: what `old` should be."""
+        """Return the missing ranges, the counts by source, and the file.
+
+        `claimed`: the content that the index of `old` is of.
+        """
         names = {"old": old, "partial": partial, "new": b""}
         handles = {}
         for name, content in names.items():
@@ -95,14 +98,14 @@ class Bench:
             if old is not None:
                 before = index_of(old if claimed is None else claimed)
             sources = handles.get("old"), handles.get("partial"), True
-            index = index_of(wanted)
-            found = index.places(before).assemble(handles["new"], sources, 2, hear)
-            whole = [(0, len(wanted))]
-            assert index.wrong_ranges(handles["new"], whole, 2) == found[0]
+            index = index_of(target)
+            result = index.places(before).assemble(handles["new"], sources, 2, hear)
+            everything = [(0, len(target))]
+            assert index.wrong_ranges(handles["new"], everything, 2) == result[0]
         finally:
             for handle in handles.values():
                 os.close(handle)
-        return found[0], found[1], (self.folder / "new").read_bytes()
+        return result[0], result[1], (self.folder / "new").read_bytes()
 
 
 @pytest.fixture(name="bench")
@@ -116,23 +119,23 @@ CONTENT = Random(1).randbytes(6 * BLOCK + 10)
 def test_each_block_from_where_it_is(bench: Bench) -> None:
     a, b, c = (CONTENT[at * BLOCK : (at + 1) * BLOCK] for at in range(3))
     new = Random(2).randbytes(BLOCK)
-    wanted = a + c + bytes(BLOCK) + new + CONTENT[4 * BLOCK :]
-    missing, (same, found, zeros), made = bench.assemble(wanted, CONTENT)
+    target = a + c + bytes(BLOCK) + new + CONTENT[4 * BLOCK :]
+    missing, counts, content = bench.assemble(target, CONTENT)
     assert missing == [(3 * BLOCK, 4 * BLOCK)]
-    assert (same, found, zeros) == (3 * BLOCK + 10, BLOCK, BLOCK)
-    assert made == wanted[: 3 * BLOCK] + made[3 * BLOCK : 4 * BLOCK] + wanted[4 * BLOCK :]
-    missing, counts, made = bench.assemble(wanted, CONTENT, bytes(3 * BLOCK) + new + b)
-    assert (missing, made) == ([], wanted)
+    assert counts == (3 * BLOCK + 10, BLOCK, BLOCK)
+    assert content == target[: 3 * BLOCK] + content[3 * BLOCK : 4 * BLOCK] + target[4 * BLOCK :]
+    missing, counts, content = bench.assemble(target, CONTENT, bytes(3 * BLOCK) + new + b)
+    assert (missing, content) == ([], target)
     assert counts == (3 * BLOCK + 10, 2 * BLOCK, BLOCK)
 
 
 def test_nothing_is_here(bench: Bench) -> None:
-    missing, counts, made = bench.assemble(CONTENT)
-    assert (missing, counts, len(made)) == ([(0, len(CONTENT))], (0, 0, 0), len(CONTENT))
+    missing, counts, content = bench.assemble(CONTENT)
+    assert (missing, counts, len(content)) == ([(0, len(CONTENT))], (0, 0, 0), len(CONTENT))
 
 
 def test_what_moved_is_proved(bench: Bench) -> None:
-    """What an index claims of another place is looked at; of the same place it is believed."""
+    """A claim of an index about another place is checked; about the same place it is trusted."""
     swapped = CONTENT[BLOCK : 2 * BLOCK] + CONTENT[:BLOCK] + CONTENT[2 * BLOCK :]
     damaged = bytes([CONTENT[0] ^ 1]) + CONTENT[1:]
     missing, counts, _ = bench.assemble(swapped, damaged, claimed=CONTENT)
@@ -141,8 +144,8 @@ def test_what_moved_is_proved(bench: Bench) -> None:
 
 
 def test_a_shorter_old_file_than_was_said(bench: Bench) -> None:
-    wanted = CONTENT[BLOCK:] + CONTENT[:BLOCK]
-    missing, _, _ = bench.assemble(wanted, CONTENT[: 2 * BLOCK], claimed=CONTENT)
+    target = CONTENT[BLOCK:] + CONTENT[:BLOCK]
+    missing, _, _ = bench.assemble(target, CONTENT[: 2 * BLOCK], claimed=CONTENT)
     assert missing
 
 

@@ -149,13 +149,13 @@ def test_nobody_writes_to_a_finished_pack(packs: Path) -> None:
 
 
 def test_offsets_beyond_two_gigabytes(repository: Path) -> None:
-    """As git reads it: the index alone, for a pack that nobody has to write."""
+    """The index as git reads it, without a pack of that size."""
     offsets = [12, (1 << 31) - 1, 1 << 31, (1 << 32) + 5, 1 << 40]
     places = {object_id("blob", b"%d" % n): (n, n % 1000) for n in offsets}
     index = pack_index([(oid, *place) for oid, place in places.items()], b"c" * 20)
-    shown = git(repository, "show-index", stdin=index).splitlines()
+    lines = git(repository, "show-index", stdin=index).splitlines()
     expected = sorted((oid.hex(), place) for oid, place in places.items())
-    assert shown == [f"{offset} {oid} ({crc:08x})" for oid, (offset, crc) in expected]
+    assert lines == [f"{offset} {oid} ({crc:08x})" for oid, (offset, crc) in expected]
     assert sha1(index[:-20], usedforsecurity=False).digest() == index[-20:]
     assert struct.unpack(">I", index[8 + 255 * 4 : 8 + 256 * 4]) == (len(offsets),)
 

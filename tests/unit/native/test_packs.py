@@ -110,8 +110,8 @@ def test_small_objects_of_large_ones_cost_a_bounded_sum(tmp_path: Path) -> None:
     records = {object_id("tree", base): full_record(base, "tree")}
     small = [b"first", b"second"]
     for content in small:
-        made = delta(len(base), len(content), insert(content))
-        records[object_id("tree", content)] = on_name(object_id("tree", base), made)
+        change = delta(len(base), len(content), insert(content))
+        records[object_id("tree", content)] = on_name(object_id("tree", base), change)
     written(tmp_path, records)
     trusted, bounded = opened(tmp_path), Packs(0, 1 << 20)
     bounded.add(os.fsencode(tmp_path))
@@ -172,16 +172,16 @@ def test_an_index_that_lies_about_its_tables(tmp_path: Path) -> None:
 
 def test_a_large_index_is_read_by_place(tmp_path: Path) -> None:
     """Its checksum is not looked at; what is wrong in it shows, or the object is not found."""
-    others = {sha1(b"%d" % each, usedforsecurity=False).digest(): b"" for each in range(12_000)}
-    index = written(tmp_path, {NAME: full_record(TEXT), **others}).with_suffix(".idx")
+    fillers = {sha1(b"%d" % each, usedforsecurity=False).digest(): b"" for each in range(12_000)}
+    index = written(tmp_path, {NAME: full_record(TEXT), **fillers}).with_suffix(".idx")
     sound = index.read_bytes()
     assert len(sound) > 256 << 10
     packs = opened(tmp_path)
     assert packs.find(NAME) == ("blob", TEXT)
-    assert all(each in packs for each in others)
+    assert all(each in packs for each in fillers)
     assert bytes(20) not in packs
-    number = sorted([NAME, *others]).index(NAME)
-    count = len(others) + 1
+    number = sorted([NAME, *fillers]).index(NAME)
+    count = len(fillers) + 1
     for at, reason in (
         (0, "damaged pack index"),
         (1031, "damaged pack index"),

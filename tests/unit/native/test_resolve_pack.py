@@ -69,10 +69,10 @@ def test_a_tree_of_deltas_by_offset_and_by_name(room: int) -> None:
 
 
 def test_a_base_that_is_here_is_read_once() -> None:
-    here = PackObjects()
-    here.blob(TEXT)
+    local = PackObjects()
+    local.blob(TEXT)
     records = [on_name(NAME, appended(TEXT, b"%d" % number)) for number in range(5)]
-    places, bases = resolve(pack(records), here)
+    places, bases = resolve(pack(records), local)
     assert bases == [NAME]
     assert set(places) == ids(TEXT + b"%d" % number for number in range(5))
 
@@ -196,15 +196,15 @@ def test_the_caller_is_asked_whether_to_go_on() -> None:
     class EnoughError(Exception):
         pass
 
-    asked = []
+    calls = []
 
     def check() -> None:
-        asked.append(1)
+        calls.append(1)
         raise EnoughError
 
     with pytest.raises(EnoughError):
         resolved(deep(60), room=0, work=1 << 40, check=check)
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
 def test_a_signal_ends_it() -> None:
@@ -236,13 +236,13 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_what_names_others_is_kept_and_bounded() -> None:
     trees = [b"100644 %03d\0" % number + bytes(20) for number in range(100)]
     packed = pack([full_record(TEXT), *(full_record(tree, "tree") for tree in trees)])
-    found = resolved(packed)
-    assert isinstance(found, ResolvedPack)
-    assert len(found) == 101
-    assert NAME in found
-    assert found.find(NAME) is None
-    assert b"short" not in found
+    result = resolved(packed)
+    assert isinstance(result, ResolvedPack)
+    assert len(result) == 101
+    assert NAME in result
+    assert result.find(NAME) is None
+    assert b"short" not in result
     for tree in trees:
-        assert found.find(object_id("tree", tree)) == ("tree", tree)
+        assert result.find(object_id("tree", tree)) == ("tree", tree)
     with pytest.raises(FormatError, match="trees of more bytes than the limit"):
         resolved(packed, naming=10_000)

@@ -23,22 +23,22 @@ def index_of(path: Path) -> BlockIndex:
 
 
 def missing(folder: Path, old: bytes, new: bytes, *, claimed: bytes | None = None) -> int:
-    """Bytes of `new` that nobody found in `old`; all others are right.
+    """Return the bytes of `new` that were not found in `old`; all others are right.
 
-    `claimed`: what the index of the old file is of.
+    `claimed`: the content that the index of the old file is of.
     """
-    old_path, new_path, made = folder / "old", folder / "new", folder / "made"
+    old_path, new_path, result = folder / "old", folder / "new", folder / "made"
     old_path.write_bytes(old if claimed is None else claimed)
     new_path.write_bytes(new)
     places = index_of(new_path).places(index_of(old_path))
     old_path.write_bytes(old)
-    with old_path.open("rb") as source, made.open("w+b") as target:
+    with old_path.open("rb") as source, result.open("w+b") as target:
         sources = source.fileno(), None, True
         ranges, counts, _ = places.assemble(target.fileno(), sources, 2, lambda _: True)
-    found = bytearray(made.read_bytes())
+    content = bytearray(result.read_bytes())
     for begin, end in ranges:
-        found[begin:end] = new[begin:end]
-    assert bytes(found) == new
+        content[begin:end] = new[begin:end]
+    assert bytes(content) == new
     lacking = sum(end - begin for begin, end in ranges)
     assert lacking + sum(counts) == len(new)
     return lacking
@@ -46,11 +46,11 @@ def missing(folder: Path, old: bytes, new: bytes, *, claimed: bytes | None = Non
 
 @given(st.integers(0, 20 * BLOCK), st.integers(0, 3 * BLOCK), st.integers(0, 3 * BLOCK))
 @settings(max_examples=25, deadline=None)
-def test_any_shift(place: int, gone: int, come: int) -> None:
+def test_any_shift(place: int, removed: int, added: int) -> None:
     """The blocks that hold what was put in, and the one that two parts of the old file share."""
-    new = OLD[:place] + Random(2).randbytes(come) + OLD[place + gone :]
+    new = OLD[:place] + Random(2).randbytes(added) + OLD[place + removed :]
     with TemporaryDirectory() as folder:
-        assert missing(Path(folder), OLD, new) <= come // BLOCK * BLOCK + 2 * BLOCK
+        assert missing(Path(folder), OLD, new) <= added // BLOCK * BLOCK + 2 * BLOCK
 
 
 def test_several_shifts(tmp_path: Path) -> None:

@@ -22,13 +22,13 @@ def is_readable(watched: TreeWatch) -> bool:
 
 def events(watched: TreeWatch) -> int:
     """How many were seen; nothing was lost."""
-    count, lost, gone = watched.read()
+    count, lost, is_gone = watched.read()
     assert not lost
-    assert not gone
+    assert not is_gone
     return count
 
 
-def taken(watched: TreeWatch) -> int:
+def count_paths(watched: TreeWatch) -> int:
     """How many paths are to be looked at after all that happened."""
     events(watched)
     listed = watched.take()
@@ -188,9 +188,9 @@ def test_a_queue_that_is_too_short_is_noticed(top: Path) -> None:
     for number in range(most // 2 + 10):  # two events each: the kernel joins only equal ones
         (top / "d" / str(number % 7)).touch()
         (top / "d" / str(number % 7)).unlink()
-    count, lost, gone = watched.read()
+    count, lost, is_gone = watched.read()
     assert lost
-    assert not gone
+    assert not is_gone
     assert 0 < count <= most
 
 
@@ -199,7 +199,7 @@ def test_the_tree_is_scanned_before_anything_is_taken(top: Path) -> None:
     (top / "d" / "file").write_text("1")
     events(watched)
     assert watched.take() is None
-    assert taken(watched) == 0
+    assert count_paths(watched) == 0
 
 
 def test_each_path_is_taken_once(top: Path) -> None:
@@ -207,8 +207,8 @@ def test_each_path_is_taken_once(top: Path) -> None:
     watched.take()
     for text in "123":
         (top / "d" / "file").write_text(text)
-    assert taken(watched) == 1
-    assert taken(watched) == 0
+    assert count_paths(watched) == 1
+    assert count_paths(watched) == 0
 
 
 def test_what_is_in_a_new_directory_is_taken_with_it(top: Path) -> None:
@@ -218,9 +218,9 @@ def test_what_is_in_a_new_directory_is_taken_with_it(top: Path) -> None:
     events(watched)
     for number in range(10):
         (top / "new" / str(number)).write_text("1")
-    assert taken(watched) == 1
+    assert count_paths(watched) == 1
     (top / "new" / "later").write_text("1")
-    assert taken(watched) == 1
+    assert count_paths(watched) == 1
 
 
 def test_what_is_given_back_is_taken_with_the_next(top: Path) -> None:
@@ -232,7 +232,7 @@ def test_what_is_given_back_is_taken_with_the_next(top: Path) -> None:
     assert listed is not None
     watched.give_back(listed[0])
     (top / "d" / "two").write_text("1")
-    assert taken(watched) == 2
+    assert count_paths(watched) == 2
     watched.give_back(None)
     assert watched.take() is None
 
@@ -241,7 +241,7 @@ def test_what_is_added_is_taken(top: Path) -> None:
     watched = watch(top)
     watched.take()
     watched.add([b"d", b"d/x", b"a"])
-    assert taken(watched) == 2
+    assert count_paths(watched) == 2
 
 
 def test_too_many_paths_are_the_whole_tree(top: Path) -> None:
@@ -252,7 +252,7 @@ def test_too_many_paths_are_the_whole_tree(top: Path) -> None:
     events(watched)
     assert watched.take() is None
     (top / "d" / "5").write_text("2")
-    assert taken(watched) == 1
+    assert count_paths(watched) == 1
 
 
 def test_a_directory_in_which_something_was_left_out_is_taken_and_no_event(top: Path) -> None:
@@ -260,4 +260,4 @@ def test_a_directory_in_which_something_was_left_out_is_taken_and_no_event(top: 
     watched.take()
     (top / "d" / "x.lock").write_text("1")
     assert events(watched) == 0
-    assert taken(watched) == 1
+    assert count_paths(watched) == 1

@@ -97,7 +97,7 @@ class _Check:
 
     def _listed(self, generation: Path) -> Iterator[Listing]:
         options = ScanOptions(owners=self._module.owners)
-        whole: Listing | None = None
+        listing: Listing | None = None
         for frame in read_frames(generation, options, links=True):
             path = RelPath(frame[0])
             if len(frame) == 2:
@@ -106,14 +106,14 @@ class _Check:
             for name, reason in frame[6]:
                 if reason_of(reason) not in LEFT_OUT:
                     self._fault(f"{show(join(path, name) if name else path)}: {reason_of(reason)}")
-            if whole is not None and not frame[1]:  # more of a large directory
-                whole = whole._replace(leaves=whole.leaves + frame[2])
+            if listing is not None and not frame[1]:  # more of a large directory
+                listing = listing._replace(leaves=listing.leaves + frame[2])
                 continue
-            if whole is not None:
-                yield whole
-            whole = Listing(path, frame[1], frame[2])
-        if whole is not None:
-            yield whole
+            if listing is not None:
+                yield listing
+            listing = Listing(path, frame[1], frame[2])
+        if listing is not None:
+            yield listing
 
     def _compare(self, expected: Listing | None, actual: Listing | None) -> None:
         if expected and actual and expected[1:3] == actual[1:3]:
