@@ -47,6 +47,8 @@ def _downstream(
     yield from _rows(stand, "sync, nothing new", spend(sync))
     stand.make(trees.churn, tree, _CHANGES / stand.entries)
     yield from _rows(stand, f"commit of {_CHANGES:,} changes", _commit(stand))
+    plan = spend(client.command("plan", _MODULE))
+    yield from _rows(stand, f"plan of {_CHANGES:,} changes", plan)
     yield from _rows(stand, f"sync of {_CHANGES:,} changes", spend(sync), peer, spend(rsync))
     find = spend(["find", str(copy), *_LIST])
     verify = spend(client.command("verify", _MODULE))

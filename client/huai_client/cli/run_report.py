@@ -212,7 +212,7 @@ class ConsoleReport:
             self._console.result(f"{self._name}: {selection_line(prepared)}")
             self._console.event("selection", **selection_values(prepared))
         self._operations(prepared, sys.maxsize if every else _OPERATIONS)
-        for repo in prepared.find_repositories():
+        for repo in prepared.repositories:
             self._console.info(f"{repo.profile} repository: {show(repo.top)} ({repo.found_by})")
             self._console.event(
                 "repository", path=exact(repo.top), profile=repo.profile, found_by=repo.found_by

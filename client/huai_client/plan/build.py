@@ -47,7 +47,6 @@ from huai_client.plan.pending import (
 from huai_client.plan.planner import (
     changed_directories,
     make_plan,
-    touched_directories,
     with_directories,
 )
 from huai_client.plan.prepared import PreparedPlan, summarize
@@ -186,7 +185,7 @@ class PlanBuilder:
             summarize(plan)._replace(delayed=delayed),
             diff,
             tuple(pending),
-            lambda: order.repositories_in(changed | touched_directories(plan)),
+            tuple(order.repositories()),
             extent=goal.extent,
             filter=record_settings(module, goal.selection.rules.key()),
             territory=order,

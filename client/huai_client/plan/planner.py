@@ -55,11 +55,6 @@ def changed_directories(plan: Plan) -> set[RelPath]:
     return paths
 
 
-def touched_directories(plan: Plan) -> set[RelPath]:
-    """Return directories in which only attributes change."""
-    return {path for stage in plan.stages for path in _parents(stage.attributes)}
-
-
 def _parents(items: Sequence[Remove | File | Symlink]) -> set[RelPath]:
     if isinstance(items, _native.Rows):
         return {RelPath(path) for path in items.parents()}

@@ -1,6 +1,6 @@
 """A plan with the facts about it, and its totals.  Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from huai_client.config.modes import Modes, Reduced
@@ -89,8 +89,8 @@ class PreparedPlan(NamedTuple):
     diff: TreeDiff
     waiting: tuple[DelayedDeletion, ...] = ()
     """Delayed deletions that are left after the plan, in the order of their paths."""
-    find_repositories: Callable[[], list[PackageRepository]] = list
-    """Finds the recognised repositories with changes, for people only."""
+    repositories: tuple[PackageRepository, ...] = ()
+    """The package repositories whose indices or pointers may change, for people only."""
     extent: Extent = Extent(0, 0)
     """Entries and bytes that the filter selects."""
     filter: str = ""

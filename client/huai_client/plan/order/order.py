@@ -143,10 +143,12 @@ class PublishOrder:
         around = None if repository is None else self._repository(repository)
         return Placement(stage, text, around)
 
-    def repositories_in(self, folders: Iterable[RelPath]) -> list[PackageRepository]:
-        """Return the repositories around any of these directories, in the order of their paths."""
-        for folder in folders:
-            self._engine.around(folder)
+    def repositories(self) -> list[PackageRepository]:
+        """Return the repositories found so far, in the order of their paths.
+
+        Those are the ones around each path that may be an index or pointer: none other is looked
+        for, which would read the names of the whole tree.
+        """
         repositories = map(self._repository, range(self._engine.found()))
         return sorted(repositories, key=lambda each: path_order(each.top))
 

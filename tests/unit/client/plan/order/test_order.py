@@ -116,13 +116,16 @@ def test_every_path_in_its_subtree(padding: int) -> None:
     judge = order(tree)
     stages = {name: judge.stage_of(at(name), symlink=name in SYMLINKS) for name in MIRROR}
     assert stages == MIRROR
-    met = {each.top: each.profile for each in judge.repositories_in(())}
+    met = {each.top: each.profile for each in judge.repositories()}
     assert met == {**FOUND, b"debian/dists/sid/main/binary-amd64": "apt"}
 
 
-def test_the_repositories_around_a_directory() -> None:
+def test_only_repositories_around_indices_and_pointers_are_looked_for() -> None:
     judge = order(grown(MIRROR, 0))
-    (repository,) = judge.repositories_in([at(b"debian/pool")])
+    judge.stages_of([(at(b"debian/pool/main/a.deb"), False)])
+    assert judge.repositories() == []
+    judge.stages_of([(at(b"debian/dists/sid/InRelease"), False)])
+    (repository,) = judge.repositories()
     assert (repository.top, repository.profile) == (b"debian", "apt")
 
 
