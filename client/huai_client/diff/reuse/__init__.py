@@ -1,4 +1,4 @@
 """The search for local files with the content of files to fetch, which saves their transfer.
 
-`docs/REUSE.md` has the rules by which a local file counts.
+`docs/SAFETY.md` has the rules by which a local file counts.
 """
