@@ -25,7 +25,6 @@ CLIENT = (TOP / "docs/CLIENT-CONFIGURATION.md").read_text(encoding="utf-8")
 SERVER = (TOP / "docs/SERVER-CONFIGURATION.md").read_text(encoding="utf-8")
 HOOKS = (TOP / "docs/CLIENT-HOOKS.md").read_text(encoding="utf-8")
 FALLBACK = (TOP / "docs/FALLBACK.md").read_text(encoding="utf-8")
-PROOFS = (TOP / "docs/PROOFS.md").read_text(encoding="utf-8")
 NOTIFICATIONS = (TOP / "docs/NOTIFICATIONS.md").read_text(encoding="utf-8")
 MIRRORS = (TOP / "docs/MIRRORS.md").read_text(encoding="utf-8")
 EXPORT = (TOP / "docs/EXPORT.md").read_text(encoding="utf-8")
@@ -94,13 +93,13 @@ def test_every_key_of_the_client_is_described_with_its_default() -> None:
     )
 
 
-def test_every_key_of_the_hooks_is_described_with_its_default() -> None:
-    assert described("client.toml", HOOKS) == real({"modules.NAME.hooks": hook_table.Hooks})
-
-
-def test_every_key_of_the_proofs_is_described_with_its_default() -> None:
-    tables: dict[str, type[msgspec.Struct]] = {"modules.NAME.proofs.PROFILE": proof_table.Proof}
-    assert described("client.toml", PROOFS) == real(tables)
+def test_every_key_of_hooks_and_proofs_is_described_with_its_default() -> None:
+    assert described("client.toml", HOOKS) == real(
+        {
+            "modules.NAME.hooks": hook_table.Hooks,
+            "modules.NAME.proofs.PROFILE": proof_table.Proof,
+        }
+    )
 
 
 def test_every_key_of_the_fallback_is_described_with_its_default() -> None:

@@ -1,4 +1,4 @@
-"""Programs that prove the pointers of package repositories before publishing (docs/PROOFS.md).
+"""Programs that prove the pointers of repositories before publishing (docs/CLIENT-HOOKS.md).
 
 A sync without `proofs` imports nothing of this folder.
 """
