@@ -1,6 +1,6 @@
 """Makes man pages from the command lines, so that they agree with `--help`.
 
-`huai-rsync` has only rsync's help text: its page is made from its page in Markdown.
+`huai-rsync` has only rsync's help text: its page is made from its page in Markdown and its tables.
 
 `python -m docs.man.pages FOLDER` writes one page for each program.  Builds are reproducible: a page
 has no date.  Rule to keep: sentences about a command belong into its help text, not here.
@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from docs.man.rsync_tables import table_sections
 from docs.man.troff import escape, markdown
 from huai_schema.errors import ExitCode
 
@@ -129,6 +130,7 @@ def written_page(program: str, text: str, release: str) -> str:
         f".SH SYNOPSIS\n.PP\n\\fB{escape(program)}\\fP [OPTION]... SRC DEST",
         ".SH DESCRIPTION",
         *markdown(rest),
+        *table_sections(),
         see_also(program),
     ]
     return "\n".join(lines) + "\n"

@@ -1,5 +1,7 @@
 """The man pages escape any help text for troff, and contain all of `--help`."""
 
+import re
+
 import click
 import pytest
 
@@ -15,6 +17,7 @@ from docs.man.pages import (
 )
 from docs.man.troff import escape, markdown
 from huai_client.huai_rsync.environment import SETTINGS
+from huai_client.huai_rsync.options import OPTIONS
 from huai_schema.errors import ExitCode
 
 
@@ -94,10 +97,15 @@ def test_huai_rsync_has_a_page_with_all_that_its_help_cannot_say() -> None:
     text = dict(pages("0"))["huai-rsync"]
     for name in SETTINGS:
         assert f"\n\\fB{escape(name)}\\fP\n" in text
-    sections = ["NAME", "SYNOPSIS", "DESCRIPTION", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"]
+    sections = ["NAME", "SYNOPSIS", "DESCRIPTION", "FILES", "EXAMPLES"]
+    sections += ["OPTIONS", "ENVIRONMENT", "EXIT STATUS", "SEE ALSO"]
+    assert re.findall(r"\n\.SH (.*)", text)[-6:] == sections[-6:]
     assert [each for each in sections if f"\n.SH {each}\n" not in text] == []
-    assert all(f"\\fB{escape(name)}\\fP" in text for name in ("archive", "temp-dir=", "log-file="))
-    assert "|" not in text.split(".SH OPTIONS")[1].split(".SH")[0]
+    options = text.split("\n.SH OPTIONS\n")[1].split("\n.SH ")[0]
+    names = {name.strip("-=") for name in re.findall(r"\\fB(.*?)\\fP", options.replace("\\-", "-"))}
+    assert names == {*OPTIONS}
+    statuses = text.split("\n.SH EXIT STATUS\n")[1]
+    assert [code for code in ExitCode if f" {code} {escape(code.name)}" not in statuses] == []
 
 
 def test_every_page_leads_to_the_others() -> None:

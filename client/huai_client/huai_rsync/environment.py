@@ -24,4 +24,4 @@ SETTINGS: Final = {
     f"`{COMPARE_USUAL}` unless set",
     ROOT: "the folder with client.toml and all state, as for `huai-client --root`",
 }
-"""The purpose of each variable; HUAI-RSYNC.md has the same texts."""
+"""The purpose of each variable, in Markdown, for huai-rsync(1)."""

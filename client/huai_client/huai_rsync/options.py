@@ -138,7 +138,7 @@ GROUPS: Final = (
         "iconv checksum-seed stop-after stop-at time-limit early-input remote-option confine-root",
     ),
 )
-"""All known options; HUAI-RSYNC.md has the same texts."""
+"""All known options; huai-rsync(1) lists them."""
 
 OPTIONS: Final = {
     name: Option(group.use, valued)
