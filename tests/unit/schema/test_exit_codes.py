@@ -7,7 +7,7 @@ import pytest
 from huai_schema.errors import ExitCode, worst_exit_code
 
 MILD = [0, 41, 24, 43, 30, 10, 23]
-"""The codes in OPERATING.md, and in the help text of `sync` without 41, which is of a commit."""
+"""The codes in DOWNSTREAM.md, and in the help text of `sync` without 41, which is of a commit."""
 
 
 def test_nothing_went_wrong_where_there_was_nothing() -> None:

@@ -13,7 +13,7 @@ from huai_program.disk_hints import DISK_HINTS
 from huai_program.locking import LockedError
 from huai_schema.errors import ExitCode, FormatError
 
-PAGE = (Path(__file__).parents[5] / "docs/DOCTOR.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[5] / "docs/DOWNSTREAM.md").read_text(encoding="utf-8")
 
 
 def examined(*findings: Finding) -> Check[None]:
