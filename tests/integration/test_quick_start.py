@@ -1,7 +1,7 @@
-"""The quick starts of the README, done by a stranger: what it says, and nothing else.
+"""The quick starts of the README and the tutorial, done by a stranger: what they say, nothing else.
 
-Only names of hosts, ports and folders are replaced.  The output that the README shows has to come,
-with any numbers.
+Only names of hosts, ports and folders are replaced.  The output that a page shows has to come, with
+any numbers.
 """
 
 import os
@@ -18,21 +18,23 @@ import pytest
 from tests.support.processes import end_process
 from tests.support.rsyncd import rsync_daemon
 
-README = Path(__file__).parents[2] / "README.md"
+TOP = Path(__file__).parents[2]
+README = TOP / "README.md"
+TUTORIAL = TOP / "docs" / "TUTORIAL.md"
 SECONDS = 100
 PROGRAMS = Path(sys.executable).parent
 
 
 class Step(NamedTuple):
-    """A command of the README, and the lines that it shows below it."""
+    """A command of a page, and the lines that it shows below it."""
 
     command: str
     output: list[str]
 
 
-def quick_start(title: str) -> list[Step]:
-    """The steps below a heading: a command follows `$`, and ends at two blanks and `#`."""
-    below = README.read_text(encoding="utf-8").split(f"\n## {title}\n")[1]
+def read_steps(page: Path, title: str) -> list[Step]:
+    """Return the steps below a heading: a command follows `$`, and ends at two blanks and `#`."""
+    below = page.read_text(encoding="utf-8").split(f"\n## {title}\n")[1]
     block = below.split("```\n")[1]
     steps: list[Step] = []
     for line in block.splitlines():
@@ -44,7 +46,7 @@ def quick_start(title: str) -> list[Step]:
 
 
 class Stranger:
-    """Two hosts on one machine, with folders and ports in the place of those of the README."""
+    """Two hosts on one machine, with folders and ports in the place of those of the page."""
 
     def __init__(self, folder: Path, daemon: str) -> None:
         self.replacements = {
@@ -81,7 +83,7 @@ class Stranger:
         self.sees(step, done.stdout.splitlines())
 
     def sees(self, step: Step, output: list[str]) -> None:
-        """Each line that the README shows came, in its order."""
+        """Each line that the page shows came, in its order."""
         lines = iter(map(without_numbers, output))
         missing = [
             line for line in map(self.local, step.output) if without_numbers(line) not in lines
@@ -90,7 +92,7 @@ class Stranger:
 
     @contextmanager
     def keeps_running(self, step: Step) -> Iterator[None]:
-        """Leave a server in the background; its port replaces that of the README from then on."""
+        """Leave a server in the background; its port replaces that of the page from then on."""
         command = self.local(step.command.removesuffix(" &"))
         process = subprocess.Popen(
             ["bash", "-c", f"exec {command}"],
@@ -126,27 +128,45 @@ def make_tree(tree: Path) -> None:
     (tree / "latest").symlink_to("pool/tool-0")
 
 
-def differences(tree: Path, copy: Path) -> str:
+def differences(tree: Path, copy: Path, *options: str) -> str:
     """Return what rsync would still do, contents compared."""
-    compare = ["rsync", "-anc", "--delete", "--itemize-changes", f"{tree}/", f"{copy}/"]
+    compare = ["rsync", "-anc", "--delete", "--itemize-changes", *options, f"{tree}/", f"{copy}/"]
     return subprocess.run(
         compare, capture_output=True, text=True, timeout=SECONDS, check=True
     ).stdout
 
 
-@pytest.mark.timeout(600)  # nine programs start from nothing, one after the other
-def test_a_stranger_mirrors_a_tree(tmp_path: Path) -> None:
-    tree, copy = (tmp_path / "srv" / each / "tools" for each in ("mirror", "copy"))
+@pytest.fixture
+def stranger(tmp_path: Path) -> Iterator[Stranger]:
+    """A stranger whose upstream has a tree and an rsync daemon."""
+    tree = tmp_path / "srv" / "mirror" / "tools"
     make_tree(tree)
-    add, commit, serve, commit_again = quick_start("Quick start: upstream")
-    downstream = quick_start("Quick start: downstream")
     with rsync_daemon({"tools": tree}) as daemon:
-        stranger = Stranger(tmp_path, daemon)
-        stranger.does(add)
-        stranger.does(commit)
-        with stranger.keeps_running(serve):
-            (tree / "pool/tool-1/tool_2.0.tar.gz").write_bytes(b"the update")
-            stranger.does(commit_again)
-            for step in downstream:
+        yield Stranger(tmp_path, daemon)
+
+
+@pytest.mark.timeout(600)  # nine programs start from nothing, one after the other
+def test_a_stranger_mirrors_a_tree(stranger: Stranger, tmp_path: Path) -> None:
+    tree, copy = (tmp_path / "srv" / each / "tools" for each in ("mirror", "copy"))
+    add, commit, serve, commit_again = read_steps(README, "Quick start: upstream")
+    stranger.does(add)
+    stranger.does(commit)
+    with stranger.keeps_running(serve):
+        (tree / "pool/tool-1/tool_2.0.tar.gz").write_bytes(b"the update")
+        stranger.does(commit_again)
+        for step in read_steps(README, "Quick start: downstream"):
+            stranger.does(step)
+        assert differences(tree, copy) == ""
+
+
+@pytest.mark.timeout(600)
+def test_a_stranger_follows_the_tutorial(stranger: Stranger, tmp_path: Path) -> None:
+    tree, copy = (tmp_path / "srv" / each / "tools" for each in ("mirror", "copy"))
+    add, commit, serve = read_steps(TUTORIAL, "Make an upstream")
+    stranger.does(add)
+    stranger.does(commit)
+    with stranger.keeps_running(serve):
+        for title in ("Make a downstream", "Follow an update", "Undo a sync"):
+            for step in read_steps(TUTORIAL, title):
                 stranger.does(step)
-            assert differences(tree, copy) == ""
+            assert differences(tree, copy, "--exclude=.~tmp~/") == ""  # the trash
