@@ -1,4 +1,4 @@
-"""`serve` behind a web server, as docs/PROXY.md has it: limits, and whose address counts."""
+"""`serve` behind a web server, as docs/SERVE.md has it: limits, and whose address counts."""
 
 from collections.abc import Iterator
 from pathlib import Path

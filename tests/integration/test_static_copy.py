@@ -27,7 +27,7 @@ HEADS_LAST = (
     (f"--exclude={HEADS}", "--exclude=tmp_huai_*", "--delete-after", "publisher/", "copy/"),
     ("heads/", "copy/"),
 )
-"""The runs of rsync that STATIC.md shows."""
+"""The runs of rsync that SERVE.md shows."""
 
 
 class Copied:

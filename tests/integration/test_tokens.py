@@ -318,7 +318,7 @@ def test_what_becomes_private_is_hidden_at_once(server: Serving, root: Path) -> 
 def test_behind_nginx_with_tls_tokens_open_it_and_events_come(
     server: Serving, root: Path, token: str, tmp_path: Path
 ) -> None:
-    """As docs/PROXY.md has it, in the part that matters here."""
+    """As docs/SERVE.md has it, in the part that matters here."""
     files = make_certificate(tmp_path)
     trusted = ssl.create_default_context(cafile=files[0])
     forwarded = "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; proxy_buffering off"

@@ -88,7 +88,7 @@ class IncompleteCopyError(UpstreamDownError):
         super().__init__(
             message,
             hint="a copy may be in progress: sync again in a minute; if that does not help, copy "
-            "it as STATIC.md says",
+            "it as SERVE.md says",
             retry_after=_COPY_SECONDS,
         )
 

@@ -149,7 +149,7 @@ class ModuleExport(msgspec.Struct, frozen=True):
 
 
 class StaticFiles(msgspec.Struct, frozen=True):
-    """The places of the files with which any web server serves metadata (STATIC.md)."""
+    """The places of the files with which any web server serves metadata (SERVE.md)."""
 
     to: tuple[Annotated[str, Meta(pattern=rf"^(?:/[^\x00\n]*|{BUCKET})$")], ...] | None = None
     """Folders and buckets; None for those of `[static]`, which a private module ignores."""
@@ -201,7 +201,7 @@ class Module(msgspec.Struct, frozen=True):
     webhooks: tuple[WebHook, ...] = ()
     """The web hooks that `serve` calls for each commit."""
     access: Literal["public", "private"] = "public"
-    """`private` for a module that is visible only with a token (ACCESS.md)."""
+    """`private` for a module that is visible only with a token (SERVE.md)."""
     relay: Annotated[str, Meta(pattern=r"^(?:/[^\x00\n]*)?$")] = ""
     """The state root of the huai-client whose commits are relayed; empty to commit the tree."""
     relay_name: Annotated[str, Meta(pattern=r"^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,127})?$")] = ""

@@ -1,4 +1,4 @@
-"""Tokens, with which a downstream sees private modules (ACCESS.md).
+"""Tokens, with which a downstream sees private modules (SERVE.md).
 
 A token is `huai_ID_SECRET`.  The id is public: commands name a token by it.  The secret is 256
 random bits, of which `ROOT/tokens.json` stores only the SHA-256.  A slow hash, as passwords need,
