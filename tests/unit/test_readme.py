@@ -27,7 +27,7 @@ HOOKS = (TOP / "docs/CLIENT-HOOKS.md").read_text(encoding="utf-8")
 FALLBACK = (TOP / "docs/FALLBACK.md").read_text(encoding="utf-8")
 NOTIFICATIONS = (TOP / "docs/NOTIFICATIONS.md").read_text(encoding="utf-8")
 MIRRORS = (TOP / "docs/MIRRORS.md").read_text(encoding="utf-8")
-EXPORT = (TOP / "docs/EXPORT.md").read_text(encoding="utf-8")
+UPDATES = (TOP / "docs/HOOKS.md").read_text(encoding="utf-8")
 SCALE = (TOP / "docs/SCALE.md").read_text(encoding="utf-8")
 BENCH = TOP / "tests" / "bench"
 REQUIRED = object()
@@ -49,9 +49,9 @@ def test_the_table_of_exit_codes_is_the_one_of_the_programs() -> None:
     assert codes == [(code.value, code.meaning) for code in ExitCode]
 
 
-def described(file: str, page: str) -> dict[str, object]:
+def described(file: str, page: str, title: str = "Configuration") -> dict[str, object]:
     """Return the defaults on a page about a configuration file, by `TABLE.KEY`."""
-    text = section("Configuration", page).split(f"{file}`")[1].split("\n\n`/")[0]
+    text = section(title, page).split(f"{file}`")[1].split("\n\n`/")[0]
     settings: dict[str, object] = {}
     table = ""
     for first, keys, defaults, _ in rows(text)[1:]:
@@ -112,7 +112,7 @@ def test_every_key_of_the_fallback_is_described_with_its_default() -> None:
 
 def test_every_key_of_the_export_is_described_with_its_default() -> None:
     tables: dict[str, type[msgspec.Struct]] = {"modules.NAME.export": server.ModuleExport}
-    assert described("server.toml", EXPORT) == real(tables)
+    assert described("server.toml", UPDATES, "Exports with each commit") == real(tables)
 
 
 def test_every_key_of_the_notifications_is_described_with_its_default() -> None:

@@ -128,7 +128,7 @@ class ModuleFallback(msgspec.Struct, frozen=True):
 
 
 class ModuleExport(msgspec.Struct, frozen=True):
-    """The files that describe the newest commit to other programs (EXPORT.md)."""
+    """The files that describe the newest commit to other programs (HOOKS.md)."""
 
     files: tuple[
         Literal["arch", "b3sums", "fedora", "ls-lR", "timestamp", "trace", "tunasync"], ...
