@@ -1,4 +1,4 @@
-"""The record of a tree that `huai-client` keeps for other programs (docs/RELAY.md).
+"""The record of a tree that `huai-client` keeps for other programs (docs/MIRRORS.md).
 
 Pure.  Any bytes give a value or a `FormatError`, and a value has one spelling.
 """

@@ -12,7 +12,7 @@ from huai_schema.codec.applied import BYTES_MAX, AppliedRecord
 from huai_schema.errors import FormatError
 
 COMMIT = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-PAGE = (Path(__file__).parents[4] / "docs" / "RELAY.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[4] / "docs" / "MIRRORS.md").read_text(encoding="utf-8")
 
 
 def test_the_page_shows_one() -> None:
