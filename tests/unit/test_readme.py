@@ -25,7 +25,7 @@ CLIENT = (TOP / "docs/CLIENT-CONFIGURATION.md").read_text(encoding="utf-8")
 SERVER = (TOP / "docs/SERVER-CONFIGURATION.md").read_text(encoding="utf-8")
 HOOKS = (TOP / "docs/CLIENT-HOOKS.md").read_text(encoding="utf-8")
 FALLBACK = (TOP / "docs/FALLBACK.md").read_text(encoding="utf-8")
-NOTIFICATIONS = (TOP / "docs/NOTIFICATIONS.md").read_text(encoding="utf-8")
+MONITORING = (TOP / "docs/MONITORING.md").read_text(encoding="utf-8")
 MIRRORS = (TOP / "docs/MIRRORS.md").read_text(encoding="utf-8")
 UPDATES = (TOP / "docs/HOOKS.md").read_text(encoding="utf-8")
 SCALE = (TOP / "docs/SCALE.md").read_text(encoding="utf-8")
@@ -116,7 +116,7 @@ def test_every_key_of_the_export_is_described_with_its_default() -> None:
 
 
 def test_every_key_of_the_notifications_is_described_with_its_default() -> None:
-    assert described("server.toml", NOTIFICATIONS) == real(
+    assert described("server.toml", MONITORING, "Notifications") == real(
         {"notify": Notify, "mail": Mail, "web": Web}
     )
 

@@ -87,7 +87,7 @@ class Notification(NamedTuple):
         return "\n".join(lines) + "\n"
 
     def values(self) -> dict[str, object]:
-        """Return the values for programs (docs/NOTIFICATIONS.md)."""
+        """Return the values for programs (docs/MONITORING.md)."""
         failure, about = self.failure, self.about
         return {
             "v": _VERSION,
