@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
     meaning: str
 
     def __new__(cls, value: int, meaning: str) -> Self:
-        """Add the sentence that EXIT-CODES.md and the man pages show."""
+        """Add the sentence that JSON.md and the man pages show."""
         member = int.__new__(cls, value)
         member._value_ = value
         member.meaning = meaning

@@ -1,8 +1,8 @@
-"""The lines of `--json`, as docs/JSON.md describes them: its tables are the schema.
+"""The lines of `--json`, as docs/JSON.md describes them: its lists are the schema.
 
 `faults` compares an event with them: no field that is not described, none missing, each of a
-type that is said.  A field of an object is written `outer.inner`, one of the objects in an array
-`outer[].inner`.  Type cells: as the page says, several with ` or `, and `, or missing` at the end.
+described type.  A field of an object is written `outer.inner`, one of the objects in an array
+`outer[].inner`.  Types: as the page says, several with ` or `, and `, or missing` at the end.
 """
 
 import re
@@ -15,7 +15,8 @@ from typing import Any
 PAGE = Path(__file__).parents[2] / "docs" / "JSON.md"
 PROGRAMS = ("huai-client", "huai-server")
 MISSING = ", or missing"
-_ROW = re.compile(r"^\| (`[^|]+`) \| ([^|]+) \|[^|]*\|$", re.MULTILINE)
+_FIELD = re.compile(r"- (`[^`]+`(?:, `[^`]+`)*) ([^:]+)(?:: .*)?")
+_FIELDS_OF = re.compile(r"- the fields of `([a-z-]+)`")
 _PLAIN: dict[str, Callable[[object], bool]] = {
     "string": lambda value: isinstance(value, str),
     "path": lambda value: isinstance(value, str) and value != "",
@@ -36,32 +37,44 @@ class Shape:
     """The fields of an object, or of the objects in an array."""
 
 
-def objects(title: str, level: str) -> dict[str, Shape]:
-    """The tables below the headings of one section, by their names."""
+def sections(title: str) -> dict[str, str]:
+    """Return the text below each heading of a section, by the names in the heading."""
     text = PAGE.read_text(encoding="utf-8").split(f"\n## {title}\n")[1].split("\n## ")[0]
-    parts = re.split(rf"^{level} `([a-z_-]+)`.*$", text, flags=re.MULTILINE)[1:]
-    return {name: _object(body) for name, body in zip(parts[::2], parts[1::2], strict=True)}
+    parts = re.split(r"^### (.*)$", text, flags=re.MULTILINE)[1:]
+    return {
+        name: body
+        for heading, body in zip(parts[::2], parts[1::2], strict=True)
+        for name in re.findall(r"`([a-z_-]+)`", heading)
+    }
 
 
 @cache
 def events(program: str) -> dict[str, Shape]:
     """The events of a program, by `type`."""
-    return objects(f"Events of `{program}`", "###")
+    shapes = {}
+    for name, body in sections(f"Events of `{program}`").items():
+        shapes[name] = _object(body)
+        if "ithout `module`" not in body:
+            shapes[name].inner = {"module": Shape(["string"])} | shapes[name].inner
+    return shapes
 
 
 @cache
 def shared() -> dict[str, Shape]:
     """Objects that several events hold."""
-    return objects("Shared objects", "###")
+    return {name: _object(body) for name, body in sections("Shared objects").items()}
 
 
 def _object(text: str) -> Shape:
     top = Shape(["object"])
-    rows = _ROW.findall(text)
-    assert len(rows) == text.count("\n| `"), text
-    for names, types in rows:
-        for name in re.findall(r"`([^`]+)`", names):
-            _add_field(top, name.replace("[]", "").split("."), types.strip())
+    for line in re.findall(r"^- .*$", text, re.MULTILINE):
+        if inherited := _FIELDS_OF.fullmatch(line):
+            top.inner |= shared()[inherited[1]].inner
+            continue
+        row = _FIELD.fullmatch(line)
+        assert row, line
+        for name in re.findall(r"`([^`]+)`", row[1]):
+            _add_field(top, name.replace("[]", "").split("."), row[2])
     return top
 
 

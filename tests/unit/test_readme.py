@@ -20,7 +20,7 @@ from huai_server.config import tables as server
 TOP = Path(__file__).parents[2]
 TEXT = (TOP / "README.md").read_text(encoding="utf-8")
 INDEX = (TOP / "docs/README.md").read_text(encoding="utf-8")
-EXIT_CODES = (TOP / "docs/EXIT-CODES.md").read_text(encoding="utf-8")
+JSON = (TOP / "docs/JSON.md").read_text(encoding="utf-8")
 CLIENT = (TOP / "docs/CLIENT-CONFIGURATION.md").read_text(encoding="utf-8")
 SERVER = (TOP / "docs/SERVER-CONFIGURATION.md").read_text(encoding="utf-8")
 HOOKS = (TOP / "docs/CLIENT-HOOKS.md").read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_the_table_of_exit_codes_is_the_one_of_the_programs() -> None:
-    codes = [(int(code), text) for code, text in rows(EXIT_CODES)[1:]]
+    codes = [(int(code), text) for code, text in rows(section("Exit codes", JSON))[1:]]
     assert codes == [(code.value, code.meaning) for code in ExitCode]
 
 

@@ -1,4 +1,4 @@
-"""The modules that an upstream serves, if it is a huai server that lists them (JSON.md, "HTTP").
+"""The modules that an upstream serves, if it is a huai server (JSON.md, "HTTP API").
 
 The list is for people: it is limited, and made printable.
 """
