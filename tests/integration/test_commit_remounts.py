@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -179,30 +178,3 @@ def test_a_bind_mount_of_the_tree_itself_changes_nothing(short_path: Path, mount
     assert up.commit().hashed_files == 0
     mounts.bind(up.tree / "d", up.tree / "d")
     assert up.commit().hashed_files == 0
-
-
-def with_device_numbers(table: bytes, device: int) -> bytes:
-    """A table of one block as earlier versions wrote it."""
-    states = bytearray(table[24:])
-    for place in range(0, len(states), STATE_BYTES):
-        assert states[place + 7] & 0x80, "the number of a file system, which stays"
-        states[place : place + 8] = device.to_bytes(8, "little")
-    return table[:20] + zlib.crc32(states).to_bytes(4, "little") + bytes(states)
-
-
-def test_a_table_of_an_earlier_version_is_used(tmp_path: Path) -> None:
-    up = Upstream(tmp_path)
-    for number in range(50):
-        up.write(f"{number % 3}/{number}", str(number))
-    up.write("0/0", LARGE)
-    os.link(up.tree / "0/0", up.tree / "1/link")
-    assert up.commit().hashed_files == 50
-    table = up.places.digests.read_bytes()
-    up.places.digests.write_bytes(with_device_numbers(table, device(up.tree)))
-    (up.tree / "0/0").chmod(0o600)
-    assert up.commit_listed("0/0").hashed_files == 0
-    (up.tree / "2/2").chmod(0o600)
-    assert up.commit().hashed_files == 0
-    assert len(up.places.digests.read_bytes()) == len(table)
-    up.places.digests.write_bytes(with_device_numbers(table, device(up.tree) + 1))
-    assert up.commit().hashed_files == 50

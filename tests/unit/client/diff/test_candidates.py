@@ -12,11 +12,11 @@ from huai_client.diff.candidates import UnreadableTreeError, diff_changes, diff_
 from huai_client.diff.selection import Selection
 from huai_client.filters import Rules
 from huai_client.tree import Tree, View
-from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.entries import Directory, Entry
 from huai_schema.errors import FormatError
 from huai_schema.paths import ROOT, RelPath
 from tests.support.comparing import selection_of
-from tests.support.local_trees import T0, at, directory, file, linked, symlink
+from tests.support.local_trees import T0, directory, file, linked, symlink
 from tests.support.unprivileged import run_unprivileged
 
 TOP: list[Entry] = [Directory(ROOT, 0)]
@@ -51,56 +51,6 @@ def write(path: Path, size: int = 10, mtime: int = T0) -> None:
     os.utime(path, ns=(mtime, mtime))
 
 
-def test_what_is_missing_and_what_differs_in_tree_order(short_path: Path) -> None:
-    (short_path / "d").mkdir()
-    for name in ("good", "short", "d/old"):
-        write(short_path / name, 9 if name == "short" else 10, 0 if name == "d/old" else T0)
-    (short_path / "l").symlink_to("elsewhere")
-    expected: list[Entry] = [
-        file(b"good"),
-        file(b"short"),
-        symlink(b"l"),
-        directory(b"d", 0),
-        file(b"d/old"),
-    ]
-    expected += [file(b"new"), symlink(b"newer"), directory(b"e"), file(b"e/f")]
-    diff = compare_whole(short_path, [*TOP, *expected])
-    compared = by_path(diff)
-    assert list(compared) == [b"l", b"new", b"newer", b"short", b"d", b"d/old", b"e", b"e/f"]
-    assert {path: each.expected for path, each in compared.items()} == {
-        each.path: each for each in expected if each.path != b"good"
-    }
-    differing = {path: each.differing for path, each in compared.items() if each.present}
-    assert differing[b"short"] == {"size"}
-    assert differing[b"d/old"] == {"mtime"}
-    assert "target" in differing[b"l"]
-    assert list(differing) == [b"l", b"short", b"d", b"d/old"]
-    status = (short_path / "short").stat()
-    short, link = compared[b"short"], compared[b"l"].have
-    assert (short.links, short.inode) == (1, (status.st_dev, status.st_ino))
-    assert isinstance(short.have, File)
-    assert (short.have.size, short.have.mtime) == (9, T0)
-    assert isinstance(link, Symlink)
-    assert link.target == b"elsewhere"
-    assert diff.extraneous == []
-
-
-def test_types_that_change_both_ways(short_path: Path) -> None:
-    (short_path / "leaf" / "below").mkdir(parents=True)
-    write(short_path / "folder")
-    os.mkfifo(short_path / "pipe")
-    expected: list[Entry] = [file(b"leaf"), directory(b"folder"), file(b"folder/f"), file(b"pipe")]
-    diff = compare_whole(short_path, [*TOP, *expected], delete_extraneous=True)
-    compared = by_path(diff)
-    retyped = [path for path, each in compared.items() if each.differing == {"type"}]
-    assert retyped == [b"leaf", b"pipe", b"folder"]
-    assert isinstance(compared[b"leaf"].have, Directory)
-    assert isinstance(compared[b"folder"].have, File)
-    assert (compared[b"pipe"].have, compared[b"pipe"].special) == (None, True)
-    assert not compared[b"folder/f"].present
-    assert compared[b"leaf/below"].expected is None
-
-
 def test_extraneous_paths_are_reported_or_deleted(short_path: Path) -> None:
     (short_path / "own").mkdir()
     for name in ("own/f", "mine"):
@@ -115,41 +65,6 @@ def test_extraneous_paths_are_reported_or_deleted(short_path: Path) -> None:
     ]
     assert all(each.present for each in compared.values())
     assert going.extraneous == []
-
-
-def test_what_a_filter_leaves_out_is_extraneous_and_its_links_are_files(short_path: Path) -> None:
-    write(short_path / "a")
-    leader = file(b"a")
-    expected: list[Entry] = [
-        leader,
-        linked(b"b", leader),
-        linked(b"c", leader),
-        file(b"out/f"),
-        directory(b"out"),
-    ]
-    diff = compare_whole(short_path, [*TOP, *expected], [b"- /a", b"- /out/"])
-    compared = by_path(diff)
-    assert {path: each.expected for path, each in compared.items()} == {
-        path: file(b"a")._replace(path=at(path)) for path in (b"b", b"c")
-    }
-    assert diff.extraneous == [b"a"]
-
-
-def test_one_inode_of_two_groups(short_path: Path) -> None:
-    write(short_path / "a")
-    for name in ("b", "b2", "c"):
-        os.link(short_path / "a", short_path / name)
-    one, other = file(b"a"), file(b"b")
-    compared = by_path(
-        compare_whole(short_path, [*TOP, one, linked(b"c", one), other, linked(b"b2", other)])
-    )
-    # The name that leads the second group, and the others of that one.
-    assert {path: each.differing for path, each in compared.items()} == {
-        b"b": {"link"},
-        b"b2": set(),
-    }
-    assert {each.links for each in compared.values()} == {4}
-    assert compared[b"b2"].expected == linked(b"b2", other)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,16 @@
 """The paths that a comparison reads, their order, and its reports of unreadable ones."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-from huai_client.diff.compare import Extraneous, Match, Missing, TreeComparison
+from huai_client.diff.compare import Extraneous, Match, Missing
 from huai_client.tree import StorageError, View
 from huai_client.tree.local_entry import Unreadable
 from huai_schema.entries import Directory, Entry
 from huai_schema.paths import ROOT
-from tests.support.comparing import compared, selection_of
-from tests.support.local_trees import T0, at, directory, file, linked
+from tests.support.comparing import compared
+from tests.support.local_trees import directory, file
 from tests.support.unprivileged import run_unprivileged
 
 NOTHING: list[Entry] = [Directory(ROOT, 0)]
@@ -36,17 +35,6 @@ def test_extraneous_leaves_come_behind_the_directories_beside_them(short_path: P
 def test_a_file_named_like_the_staging_folder_is_seen(short_path: Path) -> None:
     (short_path / ".~tmp~").touch()
     assert paths(short_path) == [b".~tmp~"]
-
-
-def test_a_tree_deeper_than_a_path_may_be_long(short_path: Path) -> None:
-    folder = os.open(short_path, os.O_RDONLY)
-    for _ in range(25):
-        os.mkdir("d" * 200, dir_fd=folder)
-        folder, above = os.open("d" * 200, os.O_RDONLY, dir_fd=folder), folder
-        os.close(above)
-    os.close(os.open("leaf", os.O_CREAT | os.O_WRONLY, dir_fd=folder))
-    os.close(folder)
-    assert [path.count(b"/") for path in paths(short_path)] == [*range(25), 25]
 
 
 def steps_in_unreadable_directories(folder: Path) -> None:
@@ -85,35 +73,3 @@ def test_a_disk_that_fails_ends_it(short_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("huai_native._native.TreeComparison", Failing)
     with View(short_path) as view, pytest.raises(StorageError):
         list(compared(view, NOTHING))
-
-
-def test_leaders_are_looked_for_in_other_directories(short_path: Path) -> None:
-    for name in ("a", "b"):
-        (short_path / name).mkdir()
-    (short_path / "a" / "f").write_bytes(b"x" * 10)
-    for name in ("good", "again"):
-        os.link(short_path / "a" / "f", short_path / "b" / name)
-    (short_path / "b" / "copy").write_bytes(b"x" * 10)
-    leader = file(b"a/f")
-    names = (b"b/again", b"b/copy", b"b/good")
-    expected: list[Entry] = [*NOTHING, directory(b"a"), directory(b"b"), leader]
-    expected += [linked(name, leader) for name in names]
-    with View(short_path) as view:
-        findings = [each for each in compared(view, expected) if isinstance(each, Match)]
-    assert {each.expected.path for each in findings if "link" in each.attributes} == {b"b/copy"}
-
-
-def test_a_batch_ends_in_the_middle_of_a_directory(short_path: Path) -> None:
-    expected: list[Entry] = [
-        *NOTHING,
-        *(file(b"%04d" % number, mtime=T0 + number) for number in range(2500)),
-    ]
-    with View(short_path) as view:
-        comparison = TreeComparison(view, selection_of(expected))
-        steps = [(list(step.findings), step.entries) for step in comparison.steps()]
-    findings = [each for batch, _ in steps for each in batch]
-    assert len(steps) > 2
-    assert sum(entries for _, entries in steps) == 2501
-    assert [each.expected.path for each in findings if isinstance(each, Missing)] == [
-        at(b"%04d" % number) for number in range(2500)
-    ]

@@ -29,22 +29,6 @@ def make_file(folder: Path) -> File:
     return entry
 
 
-@pytest.mark.parametrize(
-    ("change", "name"),
-    [
-        ({"size": 11}, "size"),
-        ({"mtime": T0 + 1}, "mtime"),
-        ({"mode": 0o600}, "mode"),
-        ({"link": at(b"leader")}, "link"),
-    ],
-)
-def test_each_attribute_of_a_file(short_path: Path, change: dict[str, object], name: str) -> None:
-    expected = make_file(short_path)
-    assert compared(short_path, expected).differing == set()
-    changed = expected._replace(**change)  # type: ignore[arg-type]
-    assert compared(short_path, changed).differing == {name}
-
-
 @pytest.mark.parametrize("name", ["owner", "group"])
 def test_owners_count_only_where_they_can_be_set(short_path: Path, name: str) -> None:
     expected = make_file(short_path)._replace(**{name: b"#54321"})  # type: ignore[arg-type]
@@ -82,14 +66,6 @@ def test_types(short_path: Path) -> None:
     os.mkfifo(short_path / "x")
     special = compared(short_path, expected)
     assert (special.present, special.have, special.special) == (True, None, True)
-
-
-def test_a_hardlink_differs_unless_it_is_one_of_its_leader(short_path: Path) -> None:
-    expected = make_file(short_path)
-    os.link(short_path / "x", short_path / "leader")
-    (short_path / "other").touch()
-    for leader, unequal in ((b"leader", set()), (b"other", {"link"}), (b"gone", {"link"})):
-        assert compared(short_path, expected._replace(link=at(leader))).differing == unequal
 
 
 def test_what_cannot_be_looked_at(short_path: Path) -> None:

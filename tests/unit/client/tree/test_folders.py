@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from huai_client.tree import PathError, View
-from huai_schema.paths import join
-from tests.support.local_trees import at, directory, open_handles
+from tests.support.local_trees import at, open_handles
 from tests.support.single_tree import SingleTree
 from tests.support.system_calls import Call, supervise
-from tests.support.unprivileged import run_unprivileged
 
 REFUSALS = [None, errno.ENOSYS, errno.EPERM]
 """The results of openat2(2): success, no such call, or a filter that does not know it."""
@@ -76,23 +74,6 @@ def test_nothing_leads_out(short_path: Path, refusal: int | None) -> None:
     assert supervise(("open beneath",), work, lambda _: refusal).result == "refused"
 
 
-def test_a_path_that_is_too_long_for_one_look_up(short_path: Path) -> None:
-    deep, handle = at(b""), os.open(short_path, os.O_PATH)
-    for _ in range(20):
-        deep = join(deep, b"x" * 255)
-        os.mkdir(b"x" * 255, dir_fd=handle)
-        inner = os.open(b"x" * 255, os.O_PATH, dir_fd=handle)
-        os.close(handle)
-        handle = inner
-    assert len(deep) > 4096
-    with View(short_path) as view:
-        assert view.listing(deep) == ([], [])
-        status = view.stat(deep)
-        assert status is not None
-        assert status.st_ino == os.fstat(handle).st_ino
-    os.close(handle)
-
-
 def test_few_handles_are_kept_and_those_in_use_longest(short_path: Path) -> None:
     for number in range(400):
         (short_path / str(number)).mkdir()
@@ -110,26 +91,6 @@ def test_few_handles_are_kept_and_those_in_use_longest(short_path: Path) -> None
         with pytest.raises(PathError):
             view.listing(at(b"0"))
     assert open_handles() == before
-
-
-def steps_in_a_closed_directory(folder: Path) -> None:
-    (folder / "a/b/c").mkdir(parents=True)
-    for path in ("a/b", "a"):
-        (folder / path).chmod(0)
-    with SingleTree(folder) as tree:
-        assert tree.stat(at(b"a/b/c")) is not None
-        assert stat.S_IMODE((folder / "a").stat().st_mode) == 0o700
-        tree.move(at(b"a"), at(b"moved"))
-        tree.make_directory(at(b"a"))
-        tree.set_directory(directory(b"moved", mode=0o500))
-    assert stat.S_IMODE((folder / "moved").stat().st_mode) == 0o500
-    (folder / "moved").chmod(0o700)
-    assert stat.S_IMODE((folder / "moved/b").stat().st_mode) == 0
-    assert stat.S_IMODE((folder / "a").stat().st_mode) == 0o700
-
-
-def test_modes_come_back_where_a_directory_is_then(short_path: Path) -> None:
-    run_unprivileged(steps_in_a_closed_directory, short_path)
 
 
 def test_after_close_nothing_is_opened(short_path: Path) -> None:

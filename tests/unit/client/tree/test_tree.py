@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,6 @@ from huai_client.diff.table import CandidateTable
 from huai_client.tree import (
     STAGING,
     DestinationError,
-    NotEmptyError,
     NotOursError,
     PathError,
     Places,
@@ -19,7 +18,7 @@ from huai_client.tree import (
 )
 from huai_native import _native
 from huai_schema.entries import File
-from huai_schema.paths import ROOT, RelPath, join
+from huai_schema.paths import ROOT
 from tests.support.comparing import verify
 from tests.support.local_trees import (
     T0,
@@ -35,17 +34,6 @@ from tests.support.local_trees import (
 )
 from tests.support.single_tree import SingleTree
 from tests.support.unprivileged import run_unprivileged
-
-ODD_NAMES = [
-    b"new\nline",
-    b"tab\tbed",
-    b"caf\xe9 \xff\xfe",
-    b"-rf",
-    b"#;'\"$(x)",
-    b"trailing ",
-    b"x" * 255,
-    b"back\\slash",
-]
 
 
 @pytest.fixture
@@ -143,20 +131,6 @@ def test_publish_replaces_by_rename(tree: SingleTree) -> None:
     assert folder(tree, b"f").st_size == 50
 
 
-def test_publish_breaks_a_hardlink_instead_of_writing_through_it(tree: SingleTree) -> None:
-    publish(tree, file(b"f", 5))
-    os.link(tree.dest / "f", tree.dest / "g")
-    publish(tree, file(b"f", 50))
-    assert folder(tree, b"g").st_size == 5
-
-
-def test_publish_never_replaces_a_directory(tree: SingleTree) -> None:
-    (tree.dest / "d").mkdir()
-    with pytest.raises(PathError, match="directory is in the way"):
-        publish(tree, file(b"d"))
-    assert (tree.dest / "d").is_dir()
-
-
 def lying(tree: SingleTree, name: bytes) -> Places:
     """At the top of the tree."""
     return Places(_native.Arrived(), tree._root, tree._root, {0: name})
@@ -221,37 +195,12 @@ def test_a_made_directory_can_be_read_before_it_is_final(tree: SingleTree) -> No
 # Symlinks, hardlinks, attributes
 
 
-def test_symlink_replaces_anything_but_a_directory(tree: SingleTree) -> None:
-    publish(tree, file(b"f"))
-    os.mkfifo(tree.dest / "p")
-    (tree.dest / "l").symlink_to("old")
-    (tree.dest / "d").mkdir()
-    for path in (b"f", b"p", b"l", b"new"):
-        tree.symlink(symlink(path, b"tar\xffget"))
-        assert tree.target(at(path)) == b"tar\xffget"
-        assert folder(tree, path).st_mtime_ns == T0
-    with pytest.raises(PathError, match="directory is in the way"):
-        tree.symlink(symlink(b"d"))
-    assert tree.listing(STAGING) == ([], [b"ready"])
-
-
 def test_a_temporary_left_behind_is_replaced(tree: SingleTree) -> None:
     tree.symlink(symlink(b"a"))
     (tree.dest / ".~tmp~" / "huai" / "making").touch()
     tree.symlink(symlink(b"b"))
     assert tree.target(at(b"b")) == b"nowhere"
     assert tree.listing(STAGING) == ([], [])
-
-
-def test_link_replaces_and_is_idempotent(tree: SingleTree) -> None:
-    publish(tree, file(b"f"))
-    publish(tree, file(b"g", 99))
-    for _ in range(2):
-        tree.link(linked(b"g", file(b"f")))
-        tree.link(linked(b"h", file(b"f")))
-    assert folder(tree, b"f").st_nlink == 3
-    assert folder(tree, b"f").st_ino == folder(tree, b"g").st_ino == folder(tree, b"h").st_ino
-    assert tree.listing(STAGING)[0] == []
 
 
 def test_link_to_a_symlink_or_to_nothing_is_refused(tree: SingleTree) -> None:
@@ -287,35 +236,16 @@ def test_a_hardlink_is_made_of_nothing_but_what_the_metadata_state(
 RESERVED_PATHS = [b".~tmp~", b".~tmp~/huai/ready", b"d/.~TMP~", b".~Tmp~/huai-trash/1-x/f"]
 
 
-@pytest.mark.parametrize(
-    "operation",
-    [
-        lambda tree, path: tree.make_directory(path, directory(path, mode=0o777)),
-        lambda tree, path: tree.set_directory(directory(path, mode=0o777)),
-        lambda tree, path: tree.remove_directory(path),
-        lambda tree, path: tree.remove(path),
-        lambda tree, path: tree.move(path, at(b"moved")),
-        lambda tree, path: tree.move(at(b"d"), path),
-        lambda tree, path: tree.publish(lying(tree, b"f"), file(path)),
-        lambda tree, path: tree.link(linked(path, file(b"f"))),
-        lambda tree, path: tree.link(linked(b"g", file(path))),
-        lambda tree, path: tree.symlink(symlink(path)),
-        lambda tree, path: tree.set_attributes(file(path, mode=0o666)),
-    ],
-)
-def test_no_path_leads_into_the_staging_area(
-    tree: SingleTree, operation: Callable[[SingleTree, RelPath], None]
-) -> None:
-    tree.make_directory(at(b"d"))
+def test_no_path_leads_into_the_staging_area(tree: SingleTree) -> None:
     publish(tree, file(b"f"))
-    for name in RESERVED_PATHS:
-        place = tree.dest / os.fsdecode(name)
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
-    before = fingerprint(tree.dest / ".~tmp~/huai/ready"), fingerprint(tree.dest / "d")
     for path in RESERVED_PATHS:
-        with pytest.raises(PathError, match="reserved"):
-            operation(tree, at(path))
-    assert (fingerprint(tree.dest / ".~tmp~/huai/ready"), fingerprint(tree.dest / "d")) == before
+        place = tree.dest / os.fsdecode(path)
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        before = fingerprint(place)
+        for expected in (linked(b"g", file(path)), linked(path, file(b"f"))):
+            with pytest.raises(PathError, match="reserved"):
+                tree.link(expected)
+        assert fingerprint(place) == before
 
 
 def test_nothing_is_made_in_a_staging_area_that_others_may_write_to(tree: SingleTree) -> None:
@@ -347,16 +277,6 @@ def test_attributes_of_a_symlink_leave_its_target_alone(tree: SingleTree) -> Non
     assert folder(tree, b"f") == before
 
 
-def test_attributes_are_for_the_right_type_only(tree: SingleTree) -> None:
-    publish(tree, file(b"f"))
-    (tree.dest / "l").symlink_to("f")
-    (tree.dest / "d").mkdir()
-    os.mkfifo(tree.dest / "p")
-    for expected in (file(b"l"), file(b"d"), file(b"p"), symlink(b"f"), symlink(b"d")):
-        with pytest.raises(PathError, match="not a"):
-            tree.set_attributes(expected)
-
-
 def test_equal_attributes_are_not_written_again(tree: SingleTree) -> None:
     publish(tree, file(b"f"))
     before = folder(tree, b"f").st_ctime_ns
@@ -365,17 +285,6 @@ def test_equal_attributes_are_not_written_again(tree: SingleTree) -> None:
 
 
 # Removing and moving
-
-
-def test_removing_twice_is_fine(tree: SingleTree) -> None:
-    publish(tree, file(b"f"))
-    os.mkfifo(tree.dest / "p")
-    tree.make_directory(at(b"d"))
-    for _ in range(2):
-        for path in (b"f", b"p", b"f/below", b"none/below"):
-            tree.remove(at(path))
-        tree.remove_directory(at(b"d"))
-    assert tree.listing(ROOT) == ([], [b".~tmp~"])
 
 
 def test_remove_is_not_remove_directory(tree: SingleTree) -> None:
@@ -387,14 +296,6 @@ def test_remove_is_not_remove_directory(tree: SingleTree) -> None:
         tree.remove_directory(at(b"f"))
     assert tree.stat(at(b"d"))
     assert tree.stat(at(b"f"))
-
-
-def test_a_directory_with_extraneous_files_stays(tree: SingleTree) -> None:
-    tree.make_directory(at(b"d"))
-    (tree.dest / "d" / "mine").touch()
-    with pytest.raises(NotEmptyError):
-        tree.remove_directory(at(b"d"))
-    assert (tree.dest / "d" / "mine").exists()
 
 
 def test_a_removed_directory_is_forgotten(tree: SingleTree) -> None:
@@ -419,21 +320,6 @@ def test_move_takes_everything_along_and_forgets_the_old_handles(tree: SingleTre
     publish(tree, file(b"a/b/g"))
     assert tree.listing(at(b"a/b"))[0] == [b"g"]
     assert tree.listing(at(b"x/y/b"))[0] == [b"f"]
-
-
-@pytest.mark.parametrize("present", ["file", "directory", "symlink"])
-def test_move_never_replaces(tree: SingleTree, present: str) -> None:
-    tree.make_directory(at(b"a"))
-    target = tree.dest / "b"
-    if present == "file":
-        target.touch()
-    elif present == "directory":
-        target.mkdir()
-    else:
-        target.symlink_to("none")
-    with pytest.raises(PathError, match="exists"):
-        tree.move(at(b"a"), at(b"b"))
-    assert tree.stat(at(b"a"))
 
 
 def test_move_is_for_directories(tree: SingleTree) -> None:
@@ -461,89 +347,4 @@ def test_no_time_is_clamped_without_a_word(tree: SingleTree, mtime: int) -> None
 # Names and depth
 
 
-@pytest.mark.parametrize("name", ODD_NAMES)
-def test_odd_names(tree: SingleTree, name: bytes) -> None:
-    tree.make_directory(at(name))
-    inner = join(name, name)
-    publish(tree, file(inner))
-    tree.link(linked(inner[:-1] + b"2", file(inner)))
-    tree.symlink(symlink(join(name, b"l"), name))
-    assert sorted(tree.listing(at(name))[0]) == sorted([name, name[:-1] + b"2", b"l"])
-    tree.move(at(name), at(name[:-1] + b"3"))
-    tree.set_directory(directory(name[:-1] + b"3", mtime=1))
-    assert folder(tree, name[:-1] + b"3").st_mtime_ns == 1
-
-
-def test_paths_that_are_longer_than_the_kernel_takes_at_once(tree: SingleTree) -> None:
-    path = ROOT
-    for letter in b"abcdefghijklmno":
-        path = join(path, bytes([letter]) * 255)
-        tree.make_directory(path)
-    path = join(path, b"p" * 255)
-    assert len(path) == 4095
-    assert len(os.fsencode(tree.dest)) + 1 + len(path) > 4096
-    publish(tree, file(path))
-    tree.set_attributes(file(path, mode=0o600))
-    tree.symlink(symlink(path[:-1] + b"l"))
-    assert stat.S_IMODE(folder(tree, path).st_mode) == 0o600
-    deep = ROOT
-    for _ in range(2000):
-        deep = join(deep, b"d")
-        tree.make_directory(deep)
-    publish(tree, file(join(deep, b"f")))
-    assert folder(tree, join(deep, b"f")).st_size == 10
-
-
 # Read-only directories of an ordinary user
-
-
-MODES = {"a": 0, "to": 0o500, "to/b": 0o500, "to/shut": 0o500}
-
-
-def steps_in_read_only_directories(folder: Path) -> None:
-    with SingleTree(folder) as tree:
-        for path in (b"a", b"a/b", b"to", b"gone", b"shut"):
-            tree.make_directory(at(path))
-        publish(tree, file(b"a/b/old"))
-        publish(tree, file(b"gone/f"))
-        for path in (b"a/b", b"a", b"to", b"gone", b"shut"):
-            tree.set_directory(directory(path, mode=0o500 if path != b"a" else 0))
-    with SingleTree(folder) as tree:
-        assert tree.stat(at(b"a/never")) is None
-    assert stat.S_IMODE((folder / "a").stat().st_mode) == 0
-    with SingleTree(folder) as tree:
-        publish(tree, file(b"a/b/new", mode=0))
-        tree.link(linked(b"a/b/link", file(b"a/b/new", mode=0)))
-        tree.symlink(symlink(b"a/b/sym"))
-        tree.set_attributes(file(b"a/b/old", mode=0o400))
-        tree.remove(at(b"gone/f"))
-        tree.remove(at(b"gone/never"))
-        tree.remove_directory(at(b"gone"))
-        tree.move(at(b"a/b"), at(b"to/b"))
-        tree.move(at(b"shut"), at(b"to/shut"))
-        tree.make_directory(at(b"a/c"))
-    modes = {path: stat.S_IMODE((folder / path).stat().st_mode) for path in MODES}
-    assert modes == MODES
-    assert sorted(path.name for path in (folder / "to" / "b").iterdir()) == [
-        "link",
-        "new",
-        "old",
-        "sym",
-    ]
-    (folder / "a").chmod(0o700)
-    assert [path.name for path in (folder / "a").iterdir()] == ["c"]
-
-
-def test_read_only_directories_are_opened_up_and_closed_again(short_path: Path) -> None:
-    run_unprivileged(steps_in_read_only_directories, short_path)
-
-
-def steps_of_a_view(folder: Path) -> None:
-    (folder / "d").mkdir(mode=0)
-    with View(folder) as view, pytest.raises(PathError, match="denied"):
-        view.listing(at(b"d"))
-    assert stat.S_IMODE((folder / "d").stat().st_mode) == 0
-
-
-def test_a_view_opens_nothing_up(short_path: Path) -> None:
-    run_unprivileged(steps_of_a_view, short_path)

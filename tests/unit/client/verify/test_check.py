@@ -68,24 +68,6 @@ def test_an_equal_tree_has_no_differences(tree: SingleTree) -> None:
     assert check(tree, content=False) == []
 
 
-def test_missing(tree: SingleTree) -> None:
-    (tree.dest / "e").unlink()
-    (tree.dest / "a/b/f").unlink()
-    settle(tree, b"", b"a/b")
-    assert check(tree) == [
-        Difference(at(b"a/b/f"), Kind.MISSING),
-        Difference(at(b"e"), Kind.MISSING),
-    ]
-
-
-def test_everything_missing(tmp_path: Path) -> None:
-    with SingleTree(tmp_path) as empty:
-        differences = check(empty)
-    assert [item.path for item in differences if item.kind == Kind.MISSING] == sorted(
-        entry.path for entry in WANTED[1:]
-    )
-
-
 def test_extraneous_files_of_every_type(tree: SingleTree) -> None:
     (tree.dest / "a/new/deep").mkdir(parents=True)
     (tree.dest / "a/new/deep/f").touch()
@@ -126,17 +108,6 @@ def test_content_changed_in_place_with_size_and_time_kept(tree: SingleTree) -> N
     ]
 
 
-def test_a_directory_where_a_file_should_be(tree: SingleTree) -> None:
-    (tree.dest / "e").unlink()
-    (tree.dest / "e").mkdir()
-    (tree.dest / "e/in").touch()
-    settle(tree, b"")
-    assert check(tree) == [
-        Difference(at(b"e"), Kind.DIFFERS, ("type",)),
-        Difference(at(b"e/in"), Kind.EXTRANEOUS),
-    ]
-
-
 @pytest.mark.parametrize("kind", ["file", "symlink", "fifo"])
 def test_a_leaf_where_a_directory_should_be(tree: SingleTree, kind: str) -> None:
     (tree.dest / "c").rename(tree.dest / ".~tmp~" / "c")
@@ -151,27 +122,6 @@ def test_a_leaf_where_a_directory_should_be(tree: SingleTree, kind: str) -> None
     assert differences[0] == Difference(at(b"c"), Kind.DIFFERS, ("type",))
     assert {item.kind for item in differences[1:]} == {Kind.MISSING}
     assert len(differences) == 41
-
-
-def test_leaves_of_another_type(tree: SingleTree) -> None:
-    (tree.dest / "e").unlink()
-    (tree.dest / "e").symlink_to("s")
-    (tree.dest / "s").unlink()
-    os.mkfifo(tree.dest / "s")
-    settle(tree, b"")
-    assert check(tree) == [
-        Difference(at(b"e"), Kind.DIFFERS, ("type",)),
-        Difference(at(b"s"), Kind.DIFFERS, ("type",)),
-    ]
-
-
-def test_a_hardlink_that_became_a_copy(tree: SingleTree) -> None:
-    expected = LEADER._replace(path=at(b"a/b/also"))
-    (tree.dest / "a/b/also").unlink()
-    (tree.dest / "a/b/also").write_bytes((tree.dest / "a/leader").read_bytes())
-    tree.set_attributes(expected)
-    settle(tree, b"a/b")
-    assert check(tree) == [Difference(at(b"a/b/also"), Kind.DIFFERS, ("link",))]
 
 
 def test_two_files_that_should_not_be_one(tree: SingleTree) -> None:

@@ -1,16 +1,14 @@
 from collections.abc import Iterator
-from zlib import crc32
 
 import pytest
 
 from huai_native import _native
 from huai_schema.codec.listing import Listing
 from huai_schema.errors import FormatError
-from huai_schema.git.objects import decode_tree
 from huai_schema.layout.layout import build
-from huai_schema.paths import ROOT, RelPath
+from huai_schema.paths import RelPath
 from tests.support.schema.memory import MemoryObjects
-from tests.support.schema.trees import Tree, directory, file, files, snapshot, tree_of
+from tests.support.schema.trees import directory, file, files, snapshot, tree_of
 
 
 def listing(path: bytes, leaves: bytes = b"") -> Listing:
@@ -72,44 +70,6 @@ def test_parts_come_right_after_the_directory(order: list[bytes]) -> None:
 def test_a_tree_has_a_root() -> None:
     with pytest.raises(FormatError, match="without a root"):
         build([], MemoryObjects())
-
-
-def test_a_name_sorts_by_components_not_by_bytes() -> None:
-    # As a string "a-b" sorts before "a/c", as a path after it.
-    order = [b"", b"a", b"a/c", b"a-b"]
-    assert build(map(listing, order), MemoryObjects())
-
-
-def names(tree: Tree, oid: bytes | None = None) -> set[bytes]:
-    objects = MemoryObjects()
-    read = snapshot(tree, objects)
-    directory = read.own_directory(ROOT, oid or read.tree)
-    return set(directory.children) | ({b"cut"} if directory.ids[2] else set())
-
-
-@pytest.mark.parametrize(("count", "own"), [(127, False), (128, True)])
-def test_a_directory_of_more_than_128_entries_has_its_own_tree(count: int, own: bool) -> None:
-    tree = tree_of(directory(b"d"), *files(b"d", count))
-    assert (b"d" in names(tree)) is own
-
-
-@pytest.mark.parametrize(("count", "cut"), [(255, False), (256, True)])
-def test_a_manifest_of_more_than_256_lines_is_cut(count: int, cut: bool) -> None:
-    assert (b"cut" in names(tree_of(*files(b"", count)))) is cut
-
-
-@pytest.mark.parametrize(("count", "split"), [(64, False), (65, True)])
-def test_more_than_64_pieces_are_split(count: int, split: bool) -> None:
-    names = [b"%06d" % number for number in range(20_000)]
-    starts = [name for name in names if crc32(name) % 128 == 0][:count]
-    inner = [name for name in names if crc32(name) % 128 != 0][:300]
-    objects = MemoryObjects()
-    read = snapshot(tree_of(*map(file, sorted(starts + inner))), objects)
-    own = read.own_directory(ROOT, read.tree)
-    pieces = own.ids[2]
-    assert pieces
-    items = list(decode_tree(objects.read(pieces, "tree")))
-    assert all(item.is_tree for item in items) is split
 
 
 def test_touching_a_file_rewrites_no_digest() -> None:

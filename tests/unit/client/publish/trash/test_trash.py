@@ -27,7 +27,6 @@ from tests.support.local_trees import (
 )
 from tests.support.single_tree import SingleTree
 from tests.support.system_calls import supervise
-from tests.support.unprivileged import run_unprivileged
 
 LEADER = file(b"leader", 30)
 BEFORE = in_order(
@@ -117,21 +116,6 @@ def test_what_goes_is_kept_as_it_was(dest: Path) -> None:
     assert kept_files["gone-link"].readlink() == Path("somewhere")
     assert kept_files["other"].samefile(dest / "leader")
     assert (dest / "d/changes").stat().st_nlink == 1
-
-
-def keep_from_closed_directories(folder: Path) -> None:
-    with keeping(folder, 1) as tree:
-        report = execute(plan_for(tree, BEFORE), tree, Staged(folder), lambda *_: None)
-    assert not report.problems
-    (folder / "d/deep").chmod(0)
-    (folder / "d").chmod(0o111)
-    bring(folder)
-    assert {"d/deep/gone", "d/changes"} < set(trash(folder))
-    assert (folder / "d").stat().st_mode & 0o7777 == 0o555
-
-
-def test_an_ordinary_user_with_closed_directories(short_path: Path) -> None:
-    run_unprivileged(keep_from_closed_directories, short_path)
 
 
 def test_nobody_else_can_look_into_it(dest: Path) -> None:
