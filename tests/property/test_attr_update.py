@@ -11,7 +11,7 @@ from hypothesis import example, given
 
 from huai_schema.diff.changes import Moved
 from huai_schema.diff.diff import diff
-from huai_schema.entries import Directory, Entry, File, Symlink
+from huai_schema.entries import Entry, File, Symlink
 from huai_schema.layout.snapshot import decode_listing
 from huai_schema.paths import ROOT, RelPath
 from huai_server.fallback.owners import OwnerIds
@@ -169,15 +169,3 @@ def test_groups_fall_apart_and_come_together() -> None:
         tree("a c", "b", "d/e d/f"),
         tree("a b c d/e d/f"),
     )
-
-
-def test_types_change_places() -> None:
-    link = Symlink(RelPath(b"l"), b"d", 4)
-    old = tree_of(directory(b"d", 5), *files(b"d", 3), file(b"f", 3), link)
-    new = tree_of(
-        Symlink(RelPath(b"d"), b"f", 1),
-        Directory(RelPath(b"f"), 2, 0o700),
-        file(b"f/l", 1),
-        file(b"l", 2),
-    )
-    prove(old, new, old)

@@ -231,28 +231,3 @@ def test_any_history_of_renames(random: Random, size: int, cuts: list[int]) -> N
                     continue
                 past = [target]
                 assert list(verify(tree, target, content=True)) == []
-
-
-def test_a_renamed_directory_with_changes_inside_is_one_step() -> None:
-    history = History(Random(1), 300)
-    before = history.tree
-    with (
-        tempfile.TemporaryDirectory(dir=memory_folder()) as folder,
-        LocalTree(Path(folder)) as tree,
-    ):
-        content = HeldContent(Path(folder), history.contents)
-        past = selection_of([*before.values()])
-        carry_out(planned(tree, [NOTHING], past).plan, tree, content, ENDLESS)
-        old = {each: before.pop(each) for each in list(before) if (each + b"/").startswith(b"a/")}
-        insert(before, b"x/new", {RelPath(path[2:]): each for path, each in old.items()})
-        for name in (b"x/new/f007", b"x/new/sub/in"):
-            before[RelPath(name)] = history.file(name)
-        del before[RelPath(b"x/new/f008")]
-        plan = planned(tree, [past], selection_of([*before.values()]))
-        assert plan.diff.moves == [(b"a", b"x/new")]
-        assert {each.path for each in plan.diff.candidates} == {
-            *(b"", b"x/new/f007", b"x/new/f008", b"x/new/sub/in")
-        }
-        assert [each.path for each in plan.plan.removals] == [b"x/new/f008"]
-        carry_out(plan.plan, tree, content, ENDLESS)
-        assert list(verify(tree, before.values(), content=True)) == []

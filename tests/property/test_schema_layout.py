@@ -75,11 +75,6 @@ def test_the_order_in_which_entries_were_seen_does_not_matter(random: Random, si
     assert build(listings(entries), MemoryObjects()) == snapshot(tree).tree
 
 
-@given(trees())
-def test_small_trees_are_read_back(tree: Tree) -> None:
-    assert {entry.path: entry for entry in snapshot(tree).entries()} == tree
-
-
 @examples(40)
 @given(RANDOMS, SIZES)
 def test_each_path_is_looked_up(random: Random, size: int) -> None:

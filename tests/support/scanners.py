@@ -14,7 +14,6 @@ from tests.support.scanned import ScannedDirectory, Unreadable, scan
 from tests.support.unprivileged import in_child
 
 Found: TypeAlias = list[ScannedDirectory | Unreadable]
-Scanner: TypeAlias = Callable[[Path, ScanOptions], Found]
 Result = TypeVar("Result")
 
 _NO_NEW_PRIVILEGES, _SECCOMP, _FILTER = 38, 22, 2
@@ -37,9 +36,6 @@ def comparable(results: Iterable[ScannedDirectory | Unreadable]) -> Found:
 
 def scan_python(root: Path, options: ScanOptions) -> Found:
     return list(scan_oracle.scan(root, options))
-
-
-SCANNERS: dict[str, Scanner] = {"native": scan_native, "python": scan_python}
 
 
 def directories(results: Found) -> dict[bytes, ScannedDirectory]:

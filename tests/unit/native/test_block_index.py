@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from huai_native._native import BlockIndex
-from huai_schema.errors import FormatError
 from tests.support.schema.block_index import block_index, block_size, digest
 
 BLOCK = 65_536
@@ -41,14 +40,6 @@ def test_as_the_page_says(chunks: int, rest: int, seed: int) -> None:
 @given(st.integers(65_537, 1 << 62))
 def test_sizes_of_blocks(size: int) -> None:
     assert BlockIndex.length(size) == -(-size // block_size(size)) * 36
-
-
-def test_an_index_of_another_file_is_refused() -> None:
-    content = bytes(3 * BLOCK)
-    with pytest.raises(FormatError, match="another file"):
-        BlockIndex.decode(block_index(content), len(content), bytes(32))
-    with pytest.raises(FormatError, match="length"):
-        BlockIndex.decode(b"", len(content), blake3(content).digest())
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -13,8 +13,8 @@ _KIB, _MIB = 1 << 10, 1 << 20
 _SIZES = [
     *(0, 1, _KIB - 1, _KIB, _KIB + 1),
     *(256 * _KIB - 1, 256 * _KIB, 256 * _KIB + 1, 3 * _MIB + 5),
-    # Hashed by several threads: one piece is short, all are whole, two subtrees above them.
-    *(64 * _MIB - 1, 64 * _MIB, 64 * _MIB + 1, 68 * _MIB, 76 * _MIB + 1025),
+    # Hashed by several threads: all pieces are whole, one is short.
+    *(64 * _MIB, 76 * _MIB + 1025),
 ]
 
 

@@ -52,17 +52,6 @@ def finished(packs: Path, *blobs: bytes) -> Path:
     return finish(packs, writer)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_every_size_of_object(repository: Path, packs: Path, size: int) -> None:
-    data = content(size)
-    path = finished(packs, data)
-    git(repository, "index-pack", "--strict", "-o", str(packs.parent / "again.idx"), str(path))
-    assert (packs.parent / "again.idx").read_bytes() == path.with_suffix(".idx").read_bytes()
-    git(repository, "verify-pack", str(path))
-    oid = git(repository, "hash-object", "--stdin", stdin=data)
-    assert git(repository, "cat-file", "-s", oid) == str(size)
-
-
 def test_many_objects_of_all_kinds(repository: Path, packs: Path) -> None:
     writer = open_writer(packs)
     blobs = [writer.write("blob", content(size)) for size in (*SIZES, *range(3000, 4000))]

@@ -3,31 +3,16 @@
 import os
 import re
 import shutil
-import socket
 from pathlib import Path
 
 import pytest
 
 from huai_schema.codec.commits import Counts, Totals
-from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
 from huai_server.commit.remarks import Remark
 from huai_server.commit.result import CommitResult
 from huai_server.scan.root import EmptyRootError
-from huai_server.scan.types import ScanError
 from tests.support.committing import Upstream
-
-ODD = [
-    b"new\nline",
-    b"tab\t",
-    b"quote'\"",
-    b"-dash",
-    b"#x",
-    b";x",
-    b"blank ",
-    b"\xff\xfe",
-    b"\\x41",
-]
 
 
 @pytest.fixture
@@ -154,37 +139,6 @@ def test_a_module_keeps_its_identity(upstream: Upstream) -> None:
     shutil.rmtree(upstream.root)
     upstream.commit()
     assert upstream.repository.snapshot(upstream.head)[0].identity != first
-
-
-def test_odd_names_links_and_modes(tmp_path: Path) -> None:
-    upstream = Upstream(tmp_path)
-    names = [*ODD, b"n" * 255]
-    for name in names:
-        (upstream.tree / os.fsdecode(name)).write_bytes(name)
-        (upstream.tree / os.fsdecode(b"l" + name[:254])).symlink_to(os.fsdecode(name))
-    (upstream.tree / "setgid").mkdir()
-    (upstream.tree / "setgid").chmod(0o2775)
-    (upstream.tree / "dangling").symlink_to("/nowhere")
-    upstream.commit()
-    entries = upstream.entries()
-    for name in names:
-        assert isinstance(entries[RelPath(name)], File)
-        link = entries[RelPath(b"l" + name[:254])]
-        assert isinstance(link, Symlink)
-        assert link.target == name
-    setgid = entries[RelPath(b"setgid")]
-    assert isinstance(setgid, Directory)
-    assert setgid.mode == 0o2775
-    upstream.prove_sound()
-
-
-def test_what_no_snapshot_holds_is_counted(upstream: Upstream) -> None:
-    os.mkfifo(upstream.tree / "fifo")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(upstream.tree / "socket"))
-        result = upstream.commit()
-    assert result.head.info.skipped == 2
-    assert "fifo" not in upstream.paths()
 
 
 def test_paths_longer_than_the_system_takes(short_path: Path) -> None:
@@ -317,20 +271,3 @@ def test_a_root_may_be_a_symlink(upstream: Upstream) -> None:
     result = upstream.commit()
     assert not result.changed
     assert result.head.tree == tree
-
-
-def test_a_mount_point_is_an_empty_directory(tmp_path: Path) -> None:
-    upstream = Upstream(tmp_path, Path("/dev"))
-    assert Path("/dev/pts").is_mount(), "this test needs Linux with /dev/pts"
-    upstream.configure(digest="off")
-    try:
-        upstream.commit()
-    except ScanError:  # pragma: no cover
-        pytest.fail("/dev cannot be read")
-    assert "pts" in upstream.paths()
-    assert not [path for path in upstream.paths() if path.startswith("pts/")]
-
-
-def test_a_module_without_a_folder_is_no_obstacle(upstream: Upstream) -> None:
-    assert not upstream.root.exists()
-    assert upstream.commit().changed

@@ -9,17 +9,12 @@ from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath
 from huai_server.scan import exclude
 from huai_server.scan.types import RESERVED, TEMPORARY, Problem, ScanOptions
-from tests.support.scanners import SCANNERS, Scanner, directories, leaves
+from tests.support.scanners import directories, leaves, scan_native
 from tests.support.unprivileged import as_nobody, in_child
 
 
-@pytest.fixture(params=list(SCANNERS))
-def scanner(request: pytest.FixtureRequest) -> Scanner:
-    return SCANNERS[request.param]
-
-
-def listed(scanner: Scanner, root: Path, *patterns: bytes) -> set[bytes]:
-    items = scanner(root, ScanOptions(exclude=patterns))
+def listed(root: Path, *patterns: bytes) -> set[bytes]:
+    items = scan_native(root, ScanOptions(exclude=patterns))
     return {*leaves(items), *directories(items)} - {b""}
 
 
@@ -29,36 +24,32 @@ def touch(root: Path, *paths: str) -> None:
         (root / path).touch()
 
 
-def left_out(scanner: Scanner, root: Path, *patterns: bytes) -> dict[bytes, str]:
-    items = directories(scanner(root, ScanOptions(exclude=patterns)))
+def left_out(root: Path, *patterns: bytes) -> dict[bytes, str]:
+    items = directories(scan_native(root, ScanOptions(exclude=patterns)))
     return {left.path: left.reason for each in items.values() for left in each.left_out}
 
 
 @pytest.mark.parametrize("name", [".~tmp~", ".~TMP~", ".~Tmp~"])
-def test_the_name_of_staging_is_reserved_at_every_level(
-    scanner: Scanner, tmp_path: Path, name: str
-) -> None:
+def test_the_name_of_staging_is_reserved_at_every_level(tmp_path: Path, name: str) -> None:
     """A downstream stages there, so it could not publish an upstream's path of that name."""
     touch(tmp_path, f"{name}/f", f"d/{name}/f", f"file/{name}", "x.~tmp~")
     (tmp_path / "link").mkdir()
     (tmp_path / "link" / name).symlink_to("/")
     os.mkfifo(tmp_path / "d" / "fifo")
-    assert listed(scanner, tmp_path) == {b"d", b"file", b"link", b"x.~tmp~"}
+    assert listed(tmp_path) == {b"d", b"file", b"link", b"x.~tmp~"}
     paths = [f"{folder}{name}".encode() for folder in ("", "d/", "file/", "link/")]
-    assert left_out(scanner, tmp_path) == dict.fromkeys(paths, RESERVED)
-    assert left_out(scanner, tmp_path, os.fsencode(name)) == {}, "who excludes it, knows of it"
+    assert left_out(tmp_path) == dict.fromkeys(paths, RESERVED)
+    assert left_out(tmp_path, os.fsencode(name)) == {}, "who excludes it, knows of it"
 
 
-def test_a_reserved_name_is_told_where_nothing_can_be_looked_at(
-    scanner: Scanner, short_path: Path
-) -> None:
+def test_a_reserved_name_is_told_where_nothing_can_be_looked_at(short_path: Path) -> None:
     """It is recognized by its name, so it need not be readable."""
     short_path.chmod(0o755)
     touch(short_path, "d/.~tmp~", "e/.~tmp~/f")
     for folder in ("d", "e"):
         (short_path / folder).chmod(0o444)
-    scanner(short_path, ScanOptions())  # loads what the child may not load
-    items = directories(as_nobody(lambda: scanner(short_path, ScanOptions())))
+    scan_native(short_path, ScanOptions())  # loads what the child may not load
+    items = directories(as_nobody(lambda: scan_native(short_path, ScanOptions())))
     for place in (b"d", b"e"):
         path = RelPath(place + b"/.~tmp~")
         assert (items[place].problems, items[place].left_out) == ((), (Problem(path, RESERVED),))
@@ -80,20 +71,20 @@ def with_modes(root: Path, names: list[str], *modes: int) -> set[bytes]:
     return {path.encode() for path in paths}
 
 
-def test_what_rsync_has_not_finished_is_left_out_and_told(scanner: Scanner, tmp_path: Path) -> None:
+def test_what_rsync_has_not_finished_is_left_out_and_told(tmp_path: Path) -> None:
     paths = with_modes(tmp_path, TEMPORARY_NAMES, 0o600, 0o700, 0o200, 0o400)
-    assert listed(scanner, tmp_path) == {b"600", b"700", b"200", b"400"}
-    assert left_out(scanner, tmp_path) == dict.fromkeys(paths, TEMPORARY)
+    assert listed(tmp_path) == {b"600", b"700", b"200", b"400"}
+    assert left_out(tmp_path) == dict.fromkeys(paths, TEMPORARY)
 
 
-def test_a_name_alone_makes_no_temporary_file(scanner: Scanner, tmp_path: Path) -> None:
+def test_a_name_alone_makes_no_temporary_file(tmp_path: Path) -> None:
     """Such names, as of lists of checksums, were left out once, and deleted downstream."""
     paths = with_modes(tmp_path, TEMPORARY_NAMES, 0o644, 0o640, 0o604, 0o755)
-    assert listed(scanner, tmp_path) == {*paths, b"644", b"640", b"604", b"755"}
-    assert left_out(scanner, tmp_path) == {}
+    assert listed(tmp_path) == {*paths, b"644", b"640", b"604", b"755"}
+    assert left_out(tmp_path) == {}
 
 
-def test_a_mode_alone_makes_no_temporary_file(scanner: Scanner, tmp_path: Path) -> None:
+def test_a_mode_alone_makes_no_temporary_file(tmp_path: Path) -> None:
     names = [
         ".f.Ab3xY",
         ".f.Ab3xY9z",
@@ -104,13 +95,13 @@ def test_a_mode_alone_makes_no_temporary_file(scanner: Scanner, tmp_path: Path) 
         ".fAb3xY9",
     ]
     paths = with_modes(tmp_path, names, 0o600)
-    assert listed(scanner, tmp_path) == {*paths, b"600"}
+    assert listed(tmp_path) == {*paths, b"600"}
 
 
-def test_directories_and_symlinks_are_never_temporary(scanner: Scanner, tmp_path: Path) -> None:
+def test_directories_and_symlinks_are_never_temporary(tmp_path: Path) -> None:
     (tmp_path / ".f.Ab3xY9").mkdir(0o700)
     (tmp_path / ".s.sha256").symlink_to("x")
-    assert listed(scanner, tmp_path) == {b".f.Ab3xY9", b".s.sha256"}
+    assert listed(tmp_path) == {b".f.Ab3xY9", b".s.sha256"}
 
 
 @pytest.mark.parametrize(
@@ -135,42 +126,38 @@ def test_directories_and_symlinks_are_never_temporary(scanner: Scanner, tmp_path
         (b"a\0b", None),
     ],
 )
-def test_patterns(
-    scanner: Scanner, tmp_path: Path, pattern: bytes, excluded: set[bytes] | None
-) -> None:
+def test_patterns(tmp_path: Path, pattern: bytes, excluded: set[bytes] | None) -> None:
     touch(tmp_path, "x.tmp", "d/x.tmp", "d/e/x.tmp", "d/e/e", "e/f", "xy", "\xff\xfe")
     touch(tmp_path, "*") if pattern == b"\\*" else None
-    everything = listed(scanner, tmp_path)
+    everything = listed(tmp_path)
     if excluded is not None:
         assert excluded <= everything
-        assert listed(scanner, tmp_path, b"nothing", pattern) == everything - excluded
+        assert listed(tmp_path, b"nothing", pattern) == everything - excluded
         return
     with pytest.raises(exclude.BadPatternError) as caught:
-        scanner(tmp_path, ScanOptions(exclude=(pattern,)))
+        scan_native(tmp_path, ScanOptions(exclude=(pattern,)))
     assert caught.value.exit_code == ExitCode.CONFIG
 
 
-def test_what_is_left_out_is_not_skipped(scanner: Scanner, tmp_path: Path) -> None:
+def test_what_is_left_out_is_not_skipped(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    items = scanner(tmp_path, ScanOptions(exclude=(b"fifo",)))
+    items = scan_native(tmp_path, ScanOptions(exclude=(b"fifo",)))
     assert directories(items)[b""].skipped == 0
 
 
-def test_the_root_itself_is_never_left_out(scanner: Scanner, tmp_path: Path) -> None:
+def test_the_root_itself_is_never_left_out(tmp_path: Path) -> None:
     touch(tmp_path, "f")
-    assert list(directories(scanner(tmp_path, ScanOptions(exclude=(b"*",))))) == [b""]
+    assert list(directories(scan_native(tmp_path, ScanOptions(exclude=(b"*",))))) == [b""]
 
 
 @pytest.mark.parametrize("locale_name", ["C", "C.UTF-8"])
-def test_patterns_match_bytes_in_any_locale(
-    scanner: Scanner, tmp_path: Path, locale_name: str
-) -> None:
+def test_patterns_match_bytes_in_any_locale(tmp_path: Path, locale_name: str) -> None:
     touch(tmp_path, "é", "x")
 
     def under_locale() -> set[bytes]:
         import locale
 
         locale.setlocale(locale.LC_ALL, locale_name)
-        return listed(scanner, tmp_path, b"?")
+        return listed(tmp_path, b"?")
 
     assert in_child(under_locale) == {"é".encode()}

@@ -19,8 +19,6 @@ from tests.support.processes import until
 from tests.support.scanned import Unreadable, scan
 from tests.support.scanners import (
     OPENAT2,
-    SCANNERS,
-    Scanner,
     directories,
     leaves,
     scan_native,
@@ -33,11 +31,6 @@ from tests.support.unprivileged import as_nobody, in_child
 DENIED = "Permission denied"
 
 
-@pytest.fixture(params=list(SCANNERS))
-def scanner(request: pytest.FixtureRequest) -> Scanner:
-    return SCANNERS[request.param]
-
-
 @pytest.fixture
 def open_path(short_path: Path) -> Path:
     """Make a folder that a process without privileges can reach."""
@@ -45,25 +38,25 @@ def open_path(short_path: Path) -> Path:
     return short_path
 
 
-def test_unreadable_directories_stand_in_their_place(scanner: Scanner, open_path: Path) -> None:
+def test_unreadable_directories_stand_in_their_place(open_path: Path) -> None:
     for path in ("a", "b/below", "c"):
         (open_path / path).mkdir(parents=True)
     (open_path / "b").chmod(0)
-    scanner(open_path, ScanOptions())  # loads what the child may not load
-    items = as_nobody(lambda: scanner(open_path, ScanOptions()))
+    scan_native(open_path, ScanOptions())  # loads what the child may not load
+    items = as_nobody(lambda: scan_native(open_path, ScanOptions()))
     (open_path / "b").chmod(0o755)
     assert unreadable(items) == {b"b": DENIED}
     assert items[2] == Unreadable(RelPath(b"b"), DENIED)
     assert list(directories(items)) == [b"", b"a", b"c"]
 
 
-def test_what_cannot_be_looked_at_is_a_problem(scanner: Scanner, open_path: Path) -> None:
+def test_what_cannot_be_looked_at_is_a_problem(open_path: Path) -> None:
     (open_path / "d/below").mkdir(parents=True)
     (open_path / "d/file").touch()
     (open_path / "d/link").symlink_to("x")
     (open_path / "d").chmod(0o444)
-    scanner(open_path, ScanOptions())
-    items = as_nobody(lambda: scanner(open_path, ScanOptions()))
+    scan_native(open_path, ScanOptions())
+    items = as_nobody(lambda: scan_native(open_path, ScanOptions()))
     (open_path / "d").chmod(0o755)
     assert directories(items)[b"d"].problems == (
         Problem(RelPath(b"d/file"), DENIED),
@@ -73,20 +66,22 @@ def test_what_cannot_be_looked_at_is_a_problem(scanner: Scanner, open_path: Path
     assert unreadable(items) == {b"d/below": DENIED}
 
 
-def test_an_unreadable_root_is_an_error(scanner: Scanner, open_path: Path) -> None:
+def test_an_unreadable_root_is_an_error(open_path: Path) -> None:
     (open_path / "root").mkdir(0)
     with pytest.raises(AssertionError, match=f"ScanError.*{DENIED}"):
-        as_nobody(lambda: scanner(open_path / "root", ScanOptions()))
+        as_nobody(lambda: scan_native(open_path / "root", ScanOptions()))
     (open_path / "root").chmod(0o755)
 
 
-def test_a_mount_point_is_an_empty_directory(scanner: Scanner) -> None:
+def test_a_mount_point_is_an_empty_directory() -> None:
     assert Path("/dev/pts").is_mount(), "this test needs Linux with /dev/pts"
     options = ScanOptions(exclude=(b"/shm",))  # this machine's temporary files may be there
-    pts = directories(scanner(Path("/dev"), options))[b"pts"]
+    pts = directories(scan_native(Path("/dev"), options))[b"pts"]
     assert (pts.listing.leaves, pts.skipped) == (b"", 0)
     assert pts.listing.attributes
-    crossed = directories(scanner(Path("/dev"), options._replace(one_file_system=False)))[b"pts"]
+    crossed = directories(scan_native(Path("/dev"), options._replace(one_file_system=False)))[
+        b"pts"
+    ]
     assert crossed.skipped > 0
 
 
@@ -107,19 +102,19 @@ def make_deep(root: Path, lengths: list[int]) -> list[bytes]:
     return paths
 
 
-def test_paths_beyond_the_limit_are_skipped(scanner: Scanner, short_path: Path) -> None:
+def test_paths_beyond_the_limit_are_skipped(short_path: Path) -> None:
     paths = make_deep(short_path, [255] * 20)
-    items = directories(scanner(short_path, ScanOptions()))
+    items = directories(scan_native(short_path, ScanOptions()))
     fitting = [path for path in paths if len(path) <= PATH_BYTES]
     assert len(fitting) == 16 + 1
     assert [path for path in items if not path.endswith(b"empty")] == fitting
     assert [each.skipped for each in items.values() if each.skipped] == [3]
 
 
-def test_the_longest_path_is_listed(scanner: Scanner, short_path: Path) -> None:
+def test_the_longest_path_is_listed(short_path: Path) -> None:
     *_, longest = make_deep(short_path, [255] * 15 + [253, 1])
     assert len(longest) == PATH_BYTES
-    items = directories(scanner(short_path, ScanOptions()))
+    items = directories(scan_native(short_path, ScanOptions()))
     assert longest in items
     assert items[longest].skipped == 2
     assert items[longest].listing.leaves == b""
