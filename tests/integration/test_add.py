@@ -37,19 +37,6 @@ def test_a_mistake_is_refused_and_nothing_is_written(down: Downstream) -> None:
         assert "metadata is damaged" not in done.err
 
 
-def test_an_address_that_git_understands_is_taken(down: Downstream) -> None:
-    assert down.run("add", "--no-check", "m", "git@h:x.git", str(down.dest)).code == 0
-    assert down.run("status").code == 0
-
-
-def test_a_tree_inside_another_one_is_refused_and_the_file_stays(down: Downstream) -> None:
-    assert down.run("add", "--no-check", "one", "http://h", str(down.dest)).code == 0
-    before = (down.root / "client.toml").read_bytes()
-    done = down.run("add", "--no-check", "two", "http://h", f"{down.dest}/below")
-    assert (done.code, "the tree of one" in done.err) == (ExitCode.CONFIG, True)
-    assert (down.root / "client.toml").read_bytes() == before
-
-
 def test_a_relative_dest_is_made_absolute(
     down: Downstream, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -117,28 +104,6 @@ def test_a_mistake_in_the_file_is_found_by_a_poll_with_nothing_new(place: Site) 
             assert f"[modules.{up.name}]: {reason}" in done.err + done.out
             assert hint in done.err + done.out
             assert "hostile" not in done.err
-
-
-def test_values_may_be_spelt_as_the_page_says(place: Site) -> None:
-    up = place.upstream()
-    up.put(b"a")
-    up.commit()
-    down = place.downstream(up)
-    with (down.root / "client.toml").open("a", encoding="utf-8") as file:
-        file.write('delete_after = 3600\ntrash = 7\nmax_age = "1w"\nqueue_time = 60\n')
-        file.write('max_delete = 5\nmax_delete_in = {"/a" = 5, "/*" = "5%"}\n')
-        file.write('protect = ["[a]x"]\nrsync_options = ["-z"]\n')
-    assert down.run("plan", up.name).code == 0
-    down.synced()
-
-
-def test_a_file_that_cannot_be_read_says_what_to_look_for(down: Downstream) -> None:
-    down.root.mkdir()
-    (down.root / "client.toml").write_text('[modules.m]\nurl = "a\n', encoding="utf-8")
-    done = down.run("status")
-    assert done.code == ExitCode.CONFIG
-    assert "is a quote missing?" in done.err
-    assert "client.toml" in done.err
 
 
 def test_all_of_no_modules_is_no_success(down: Downstream) -> None:

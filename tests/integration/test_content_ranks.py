@@ -44,12 +44,6 @@ def counts(servers: list[Nginx]) -> list[int]:
     return [len(server.requests) for server in servers]
 
 
-def test_the_lowest_number_is_asked_first(sync: Sync, up: Upstream, servers: list[Nginx]) -> None:
-    pairs = zip(servers, (3, 1, 2), strict=True)
-    sync(*(ContentPlace(f"{server.url}/{up.name}", priority) for server, priority in pairs))
-    assert counts(servers) == [0, FILES, 0]
-
-
 def test_others_bring_the_files_that_the_first_lacks(
     sync: Sync, up: Upstream, servers: list[Nginx], tmp_path: Path
 ) -> None:

@@ -250,18 +250,3 @@ def test_a_run_that_is_cut_while_it_deletes(up: Upstream, waiting: Downstream) -
     assert waiting.state.attempted == ()
     assert waiting.synced()["done"]["removed"] == len(WAITING) - 3
     assert_equal(up, waiting)
-
-
-def test_a_damaged_record_is_refused(down: Downstream, subtests: pytest.Subtests) -> None:
-    for text in (b"", b"huai-delayed 2 0 0\n", b"huai-delayed 1 1 5\n5\tx\ta\n"):
-        with subtests.test(text=text):
-            record(down).write_bytes(text)
-            ended = down.sync()
-            assert ended.code == 11
-            assert "not a record of this program" in ended.err
-
-
-def test_a_wrong_time_span_is_refused(down: Downstream) -> None:
-    config = down.root / "client.toml"
-    config.write_text(config.read_text().replace('"1h"', '"1 h"'))
-    assert down.sync().code == 40

@@ -2,9 +2,8 @@
 
 import pytest
 
-from huai_client.state import delayed_record
 from tests.support.local_trees import fingerprint
-from tests.support.upstream import T0, Site, rsync_differences
+from tests.support.upstream import Site, rsync_differences
 
 
 def test_limits_of_directories(place: Site) -> None:
@@ -66,26 +65,6 @@ def test_options_are_checked_also_where_nothing_is_new(
             ended = down.sync(*options.split())
             assert ended.code == code
             assert ("nothing new" in ended.err) == (code == 0)
-
-
-def test_limits_when_it_is_put_off_and_when_it_is_due(place: Site) -> None:
-    up = place.upstream()
-    up.many(b"pool", 20)
-    down = place.synced_downstream(up, delete_after="1h", max_delete_in={"/*": 2})
-    for start in (0, 2):
-        for number in range(start, start + 2):
-            up.at(b"pool/%d" % number).unlink()
-        up.put(b"dists", b"%d" % start, mtime=T0 + start)
-        up.commit()
-        down.synced()
-        record = down.state_file.with_name("delayed")
-        older = [entry._replace(since=entry.since - 5) for entry in delayed_record.load(record)]
-        delayed_record.save(record, older, now=1)
-    # Each run by itself was within the limit, so all of it may go at once.
-    down.configure(delete_after="0")
-    assert down.sync("--max-delete-in", "/pool=1").code == 25
-    assert len(list((down.dest / "pool").iterdir())) == 20
-    assert down.synced()["done"]["removed"] == 4
 
 
 def test_extraneous_files_are_named(place: Site) -> None:

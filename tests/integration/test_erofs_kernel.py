@@ -155,19 +155,6 @@ def test_an_ordinary_user_is_told(short_path: Path) -> None:
     assert "CAP_SYS_ADMIN" in hint
 
 
-@pytest.mark.parametrize("place", [1024, 1030, 1200, 4000])
-def test_the_kernel_refuses_a_damaged_first_block(tmp_path: Path, place: int) -> None:
-    image, point = tmp_path / "image", tmp_path / "point"
-    make_image(TREE, image)
-    with image.open("r+b") as file:
-        file.seek(place)
-        file.write(b"\xee")
-    point.mkdir()
-    with pytest.raises(MountError):
-        mount(image, point)
-    assert not point.is_mount()
-
-
 def test_a_probe_leaves_nothing_behind(tmp_path: Path, memory: Path) -> None:
     before = Path("/proc/self/mounts").read_text(encoding="utf-8")
     left = tmp_path / ".probe-left"

@@ -154,21 +154,19 @@ def test_only_what_is_asked_for_and_where(root: Path, tree: Path, tmp_path: Path
     assert "lastupdate" not in paths(tree)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        ((NAME,), ExitCode.USAGE),
-        ((NAME, "--only", "arch"), ExitCode.USAGE),
-        ((NAME, "--to", "."), ExitCode.USAGE),
-        ((NAME, "--only", "none", "--to", "."), ExitCode.USAGE),
-        (("other", "--only", "arch", "--to", "."), ExitCode.UNKNOWN_MODULE),
-        ((NAME, "--only", "arch", "--to", "/nonexistent"), ExitCode.DESTINATION),
-        ((NAME, "--only", "arch", "--to", "/proc"), ExitCode.FILE_IO),
-    ],
-)
-def test_exit_codes(root: Path, arguments: tuple[str, ...], code: ExitCode) -> None:
+def test_exit_codes(root: Path, subtests: pytest.Subtests) -> None:
     commit(root)
-    assert run_server(root, "export", *arguments).returncode == code
+    for arguments, code in (
+        ("m", ExitCode.USAGE),
+        ("m --only arch", ExitCode.USAGE),
+        ("m --to .", ExitCode.USAGE),
+        ("m --only none --to .", ExitCode.USAGE),
+        ("other --only arch --to .", ExitCode.UNKNOWN_MODULE),
+        ("m --only arch --to /nonexistent", ExitCode.DESTINATION),
+        ("m --only arch --to /proc", ExitCode.FILE_IO),
+    ):
+        with subtests.test(arguments):
+            assert run_server(root, "export", *arguments.split()).returncode == code
 
 
 def test_before_the_first_commit_there_is_nothing_to_export(root: Path, tmp_path: Path) -> None:
@@ -204,9 +202,9 @@ def test_an_export_waits_for_a_commit(root: Path, tmp_path: Path) -> None:
     assert run_server(root, *arguments, "--wait", "30").returncode == 0
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
+def test_a_configuration_that_cannot_be_is_told(root: Path, subtests: pytest.Subtests) -> None:
+    before = (root / "server.toml").read_text()
+    for table in (
         'files = ["fedorra"]',
         'files = ["arch"]\nhost = "../up"',
         'files = ["fedora"]\nlist_name = "a/b"',
@@ -214,13 +212,13 @@ def test_an_export_waits_for_a_commit(root: Path, tmp_path: Path) -> None:
         'files = ["b3sums"]\nsums = ["a/../../b"]',
         'files = ["arch"]\nheartbeat = -1',
         'file = ["arch"]',
-    ],
-)
-def test_a_configuration_that_cannot_be_is_told(root: Path, table: str) -> None:
-    configure(root, table)
-    done = run_server(root, "commit", NAME)
-    assert done.returncode == ExitCode.CONFIG, done
-    assert "export" in done.stderr
+    ):
+        with subtests.test(table):
+            (root / "server.toml").write_text(before)
+            configure(root, table)
+            done = run_server(root, "commit", NAME)
+            assert done.returncode == ExitCode.CONFIG, done
+            assert "export" in done.stderr
 
 
 def test_other_users_may_read_what_is_written(root: Path, tree: Path) -> None:

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -91,18 +90,17 @@ CHANGES = (
 )
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
-def test_a_build_sees_what_somebody_changed(
-    module: Fallback, change: Callable[[Path], Path]
-) -> None:
-    assert damage(module) is None
-    generation = module.attr.tree.resolve()
-    place = change(module.attr.tree).resolve()
-    assert place.is_relative_to(generation)
-    assert damage(module) == place
-    assert module.ensure(look=True).action == "built"
-    module.assert_equal()
-    assert damage(module) is None
+def test_a_build_sees_what_somebody_changed(module: Fallback, subtests: pytest.Subtests) -> None:
+    for change in CHANGES:
+        with subtests.test(change.__name__):
+            assert damage(module) is None
+            generation = module.attr.tree.resolve()
+            place = change(module.attr.tree).resolve()
+            assert place.is_relative_to(generation)
+            assert damage(module) == place
+            assert module.ensure(look=True).action == "built"
+            module.assert_equal()
+            later()
 
 
 def test_an_update_is_no_damage_and_hides_none(module: Fallback) -> None:

@@ -1,4 +1,4 @@
-"""Filter rules by hand, each against the real rsync."""
+"""Filter rules by hand, each against the real rsync, as tests/property draws them."""
 
 import subprocess
 
@@ -17,47 +17,17 @@ TREE = tree_of(
 )
 
 TABLE = {
-    "name": b"- foo",
-    "directory only": b"- foo.d/",
-    "anchored": b"- /foo",
-    "anchored directory, its members": b"- /foo.d/*",
-    "two components": b"- b/a",
-    "two components, anchored": b"- /b/a",
     "a slash in the middle does not anchor": b"- foo.d/x.c",
-    "star stops at a slash": b"- foo.d/*/bar",
-    "two stars do not": b"- foo.d/**/bar",
-    "two stars at the start": b"- **/a",
-    "two stars at the start, anchored": b"- /**/a",
-    "two stars within a name": b"- /b**a",
-    "two stars without a slash": b"- b**c",
     "two stars match nothing too": b"- /deep/**5",
-    "two pairs of stars": b"- **/1/**/3/**",
-    "trailing two stars": b"- /deep/1/**",
-    "trailing three stars": b"- /deep/1/***",
     "trailing three stars, not anchored": b"- foo.d/***",
     "three stars in the middle": b"- /deep/***/5",
     "three stars and a slash": b"- /deep/***/",
-    "three stars alone": b"- ***",
-    "three stars after a name": b"- foo***",
     "four stars": b"- ****o",
-    "one star is not hidden files' enemy": b"- *",
     "a slash alone": b"- /",
-    "two slashes": b"- //",
-    "two slashes at the end": b"- b//",
-    "two slashes within": b"- b//a",
-    "question mark": b"- ?",
-    "question mark and slash": b"- b?a",
-    "backslash without wildcard": b"- back\\slash",
     "backslash before wildcard": b"- back\\\\sl?sh",
     "backslash that is lost": b"- back\\sl?sh",
-    "escaped star": b"- star\\*",
     "escaped star and a wildcard": b"- st?r\\*",
     "trailing backslash": b"- *\\",
-    "class": b"- odd/[]!^-]",
-    "class that begins with a bracket": b"- odd/[]]",
-    "class negated with !": b"- odd/[!]-]",
-    "class negated with ^": b"- odd/[^]-]",
-    "range": b"- un/[!-~]*",
     "range backwards": b"- odd/[z-!]",
     "range to the end": b"- odd/[a-]*",
     "escaped range end": b"- odd/[[-\\]]",
@@ -70,9 +40,7 @@ TABLE = {
     "named class without an end": b"- odd/[[:x",
     "slash in a class": b"- odd[/]-",
     "stars in a class": b"- od[**d]/-",
-    "brackets without a wildcard": b"- ]",
     "name with newline": b"- pri\nntable",
-    "name that is not UTF-8": b"- \xff\xfe",
     "any byte": b"- un/?\xfe",
     "blanks belong to the pattern": b"-  blank ",
     "underscore for blank": b"-_ blank ",
@@ -80,12 +48,8 @@ TABLE = {
     "long name": b"exclude foo",
     "long name, underscore, modifiers": b"exclude,s_foo",
     "comma": b"-,s foo",
-    "negated": b"-! foo*",
     "negated, directories": b"-! */",
     "negated, anchored": b"-! /b/***",
-    "hide": b"H *.o",
-    "protect says nothing about sending": b"P foo",
-    "case": b"- upper",
 }
 
 RULES = {

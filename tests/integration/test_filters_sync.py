@@ -1,10 +1,7 @@
 """Partial mirrors: the same tree as rsync makes with the same rules."""
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -13,7 +10,7 @@ from huai_client.config.settings_record import TreeSettings
 from tests.integration.test_sync_idle import loaded
 from tests.support.counting_proxy import counting
 from tests.support.partial_mirrors import RELEASES, assert_selected, count_of, grown, size_of
-from tests.support.upstream import SECONDS, T0, Downstream, Ended, Site, Upstream
+from tests.support.upstream import SECONDS, Downstream, Ended, Site, Upstream
 
 
 @pytest.fixture(name="up")
@@ -168,24 +165,6 @@ def test_no_heavy_module_is_loaded_for_an_unchanged_filter(up: Upstream, place: 
     assert_selected(up, down, ["- *7", "- *9"])
 
 
-def test_a_rule_that_is_not_supported(up: Upstream, place: Site, subtests: pytest.Subtests) -> None:
-    for rule, reason in [
-        (": .rsync-filter", "per-directory"),
-        ("P *.mine", "protect"),
-        ("*.iso", "this is not the beginning of a rule"),
-        ("-p *.iso", "perishable"),
-        ("merge missing.filter", "No such file"),
-    ]:
-        with subtests.test(rule):
-            down = place.downstream(up, filter=("- *.iso", rule))
-            ended = down.sync()
-            assert ended.code == 40, ended
-            assert reason in ended.err
-            assert not list(down.dest.iterdir())
-            if not rule.startswith("merge"):
-                assert f"{down.name}: filter rule 2" in ended.err
-
-
 def test_a_plan_for_a_filter_fetches_and_changes_no_content(
     up: Upstream, place: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,53 +212,3 @@ def test_status_says_that_a_filter_is_set(up: Upstream, place: Site) -> None:
     down.synced()
     assert "a part of it by a filter of 4 rules" in down.run("status").out
     assert len(down.run("status", "--json").events("module")[0]["filter"]) == 4
-
-
-NAMES = (b"a", b"b", b"ab", b"c.iso", b"d e", b"x*", b".h")
-PARTS = (b"a", b"b", b"*", b"**", b"?", b"*.iso", b"[ab]", b"ab", b"x\\*", b"***", b"d e")
-
-
-def random_rules(random: Random) -> list[str]:
-    rules = []
-    for _ in range(random.randrange(5)):
-        parts = [random.choice(PARTS) for _ in range(random.randrange(1, 4))]
-        pattern = random.choice((b"", b"/")) + b"/".join(parts) + random.choice((b"", b"", b"/"))
-        rules.append(random.choice(("- ", "- ", "+ ")) + os.fsdecode(pattern))
-    return rules
-
-
-def change_tree(random: Random, up: Upstream) -> None:
-    """Add and remove some files and directories."""
-    for number in range(40):
-        depth = random.randrange(1, 5)
-        path = up.at(b"/".join(random.choice(NAMES) for _ in range(depth)))
-        if path.is_dir():
-            if random.random() < 0.1:
-                shutil.rmtree(path)
-        elif path.exists():
-            path.unlink()
-        elif all(not above.is_file() for above in path.parents):
-            # Another time for each: without digests nothing else tells contents apart.
-            inside = os.fsencode(path.relative_to(up.tree))
-            up.put(inside, b"%d" % number, mtime=T0 + random.getrandbits(60))
-
-
-@pytest.mark.parametrize("delete_after", ["0", "1h"])
-@pytest.mark.parametrize("seed", range(3))
-def test_random_filters_over_random_trees(place: Site, seed: int, delete_after: str) -> None:
-    random = Random(seed)
-    up = place.upstream(digest=random.choice(["now", "off"]))
-    down = place.downstream(up, delete_after=delete_after)
-    for number in range(5):
-        change_tree(random, up)
-        up.commit()
-        rules = random_rules(random)
-        last = number == 4
-        down.configure(filter=tuple(rules), delete_after="0" if last else delete_after)
-        if down.synced()["delayed"]:
-            assert not last
-            assert down.verify("--content").code == 0
-        else:
-            assert_selected(up, down, rules)
-            assert down.state.entries == count_of(down.dest)
-            assert down.state.total_bytes == size_of(down.dest)
