@@ -1,11 +1,9 @@
 """One file from several mirrors at once, whatever one of them does."""
 
 import os
-import ssl
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -143,17 +141,6 @@ def test_http2_has_no_more_ranges_at_a_time(
         assert all(len(numbers) <= 1 for numbers in connections)
 
 
-def test_bwlimit_is_shared(upstream: Path, assembly: Assembly) -> None:
-    # On a busy machine libcurl's pauses get long.
-    options = replace(TEST_OPTIONS, bwlimit=4096, timeout=60, retries=4)
-    with (
-        nginx(upstream) as one,
-        nginx(upstream) as two,
-        assembly.pieces(one.url, two.url, options=options) as pieces,
-    ):
-        assert assembly.fetch(pieces)
-
-
 def piece(question: Request, content: bytes, *more: str, at: int = 0, size: int = SIZE) -> Reply:
     """Reply with the piece of `content` that is requested, as if it began `at` bytes further on."""
     first, _, last = question.headers["range"].removeprefix("bytes=").partition("-")
@@ -195,7 +182,6 @@ ANSWERS = {
         "without a requested range",
     ),
     "200 instead of 206": (lambda _: Reply(body=CONTENT), "the whole file instead of a piece"),
-    "416": (lambda _: Reply("416 No"), "HTTP 416"),
     "gzip": (
         lambda q: piece(q, b"\x1f\x8b" + NOISE, "Content-Encoding: gzip")._replace(counted=False),
         "which was not requested",
@@ -214,15 +200,11 @@ ANSWERS = {
         f"{len(LOGIN)} bytes instead of",
     ),
     "a login": (lambda _: Reply("401 No", ("WWW-Authenticate: Basic",)), "HTTP 401"),
-    "an older version": (lambda q: piece(q, NOISE), "wrong content"),
     "random bytes in the middle": (lambda q: piece(q, MIDDLE), "wrong content"),
     "a truncated one": (
         lambda _: Reply("416 Range Not Satisfiable", ("Content-Range: bytes */7",)),
         "HTTP 416",
     ),
-    "404": (lambda _: Reply("404 No"), "HTTP 404"),
-    "403": (lambda _: Reply("403 No"), "HTTP 403"),
-    "500": (lambda _: Reply("500 Oh"), "HTTP 500"),
     "full for hours": (lambda _: Reply("503 Busy", ("Retry-After: 7200",)), "HTTP 503"),
     "no HTTP": (lambda _: Reply("999 \x01"), "999"),
 }
@@ -301,48 +283,6 @@ def test_a_full_mirror_is_asked_again(
             assert assembly.fetch(pieces)
         assert len(bad.questions) > 1
     assert assembly.listener.retries == []
-
-
-def test_a_redirection_to_another_host_is_followed(upstream: Path, assembly: Assembly) -> None:
-    with nginx(upstream) as good:
-
-        def redirect(question: Request) -> Reply:
-            return Reply("307 There", (f"Location: {good.url}{question.path}",))
-
-        with scripted(redirect) as first, assembly.pieces(first.url) as pieces:
-            assert assembly.fetch(pieces)
-        assert len(ranges(good)) == len(RANGES)
-
-
-def test_no_redirection_leads_out_of_tls(
-    upstream: Path, assembly: Assembly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    certificate, key = make_certificate(tmp_path)
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    tls.load_cert_chain(certificate, key)
-    with nginx(upstream) as plain:
-
-        def redirect(question: Request) -> Reply:
-            return Reply("302 Found", (f"Location: {plain.url}{question.path}",))
-
-        with scripted(redirect, tls) as first, assembly.pieces(first.url) as pieces:
-            assert not assembly.fetch(pieces)
-        assert ranges(plain) == []
-    assert "from https to http" in assembly.messages()
-
-
-def test_a_certificate_of_an_unknown_authority(
-    upstream: Path, assembly: Assembly, tmp_path: Path
-) -> None:
-    with (
-        nginx(upstream, tls=make_certificate(tmp_path)) as bad,
-        nginx(upstream) as good,
-        assembly.pieces(bad.url, good.url) as pieces,
-    ):
-        assert assembly.fetch(pieces)
-        assert ranges(bad) == []
-    assert "certificate" in assembly.messages()
 
 
 @pytest.mark.parametrize("kind", ["trickles", "is silent", "stops in the middle"])

@@ -140,30 +140,6 @@ def test_log_shows_the_newest_lines_only(up: Upstream, place: Site) -> None:
     assert down.run("log", down.name, "a", "-n", "1").out.splitlines() == of_path[:1]
 
 
-def test_log_leaves_out_runs_without_news(up: Upstream, place: Site) -> None:
-    down = place.synced_downstream(up)
-    log = places(down).history
-    before = log.read_bytes()
-    for _ in range(3):
-        assert down.sync().code == 0
-    assert log.read_bytes() == before
-    # But a failure is not left as the last word.
-    down.configure(url=NO_URL)
-    assert down.sync().code == 10
-    down.configure(url=place.url)
-    assert down.sync().code == 0
-    assert [run.outcome for run in history.read(log)] == ["OK", "NETWORK", "OK"]
-
-
-def test_a_line_that_was_cut_costs_the_log_nothing(down: Downstream) -> None:
-    log = places(down).history
-    before = log.read_bytes()
-    log.write_bytes(before + b'{"kind":"sync","ti')
-    assert down.sync().code == 10
-    assert [run.outcome for run in history.read(log)] == ["NETWORK", "OK", "OK"]
-    assert log.read_bytes().startswith(before)
-
-
 def test_log_has_a_run_that_was_killed(up: Upstream, place: Site) -> None:
     down = place.synced_downstream(up, bwlimit=200)
     up.put(b"big", os.urandom(2 << 20))

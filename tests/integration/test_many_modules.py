@@ -1,13 +1,15 @@
 """`plan` and `verify` of several modules: each for itself, with one exit code for all."""
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from huai_client.config import load as client_config
-from tests.support.upstream import Downstream, Ended, Site
+from tests.support.upstream import Ended, Site
+
+if TYPE_CHECKING:
+    from tests.support.upstream import Downstream
 
 NUMBER = 3
 
@@ -96,9 +98,3 @@ def test_names_or_all_and_names_that_exist(mirror: Mirror, command: str) -> None
     unknown = mirror.process(command, mirror.names[0], "nosuch")
     assert unknown.code == 45
     assert not unknown.out
-
-
-def test_all_of_no_modules_is_an_error(tmp_path: Path) -> None:
-    down = Downstream("none", tmp_path, tmp_path / "empty")
-    for command in ("plan", "verify"):
-        assert down.process(command, "--all").code == 40

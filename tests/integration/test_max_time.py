@@ -10,7 +10,7 @@ from huai_client.state.hosts import Hosts
 from huai_client.transfer import ConnectionBrokenError
 from tests.support.transfers import TEST_OPTIONS, Downstream, put_many
 from tests.support.upstream import Site, Upstream, assert_equal
-from tests.support.weak_network import silent, trickling, unused_port
+from tests.support.weak_network import trickling, unused_port
 
 
 def test_time_is_up(upstream: Path, down: Downstream, url: str) -> None:
@@ -101,13 +101,6 @@ class TestMaxTime:
         assert ended.code == 30
         assert "the metadata did not arrive in time" in ended.err
         assert [*down.dest.iterdir()] == []
-
-    def test_from_a_silent_upstream_nothing_comes_in_time(
-        self, place: Site, repository: Upstream
-    ) -> None:
-        with silent() as hole:
-            down = place.downstream(repository, url=f"http://{hole}")
-            assert down.sync("--max-time", "2").code == 30
 
     def test_values(self, place: Site, repository: Upstream, subtests: pytest.Subtests) -> None:
         down = place.downstream(repository)

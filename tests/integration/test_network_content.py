@@ -186,8 +186,15 @@ def test_no_redirection_leads_inside(upstream: Path, down: Downstream) -> None:
         assert inside.requests == []
 
 
-@pytest.mark.parametrize("variable", ["http_proxy", "all_proxy", "HTTP_PROXY"])
-@pytest.mark.parametrize("without", ["127.0.0.1", "127.0.0.0/8", "*", ""])
+@pytest.mark.parametrize(
+    ("variable", "without"),
+    [
+        ("http_proxy", ""),
+        ("http_proxy", "127.0.0.1"),
+        ("all_proxy", "*"),
+        ("HTTP_PROXY", "127.0.0.0/8"),
+    ],
+)
 def test_no_redirection_leads_inside_past_a_proxy(
     upstream: Path, down: Downstream, monkeypatch: pytest.MonkeyPatch, variable: str, without: str
 ) -> None:

@@ -3,7 +3,6 @@
 import json
 import shutil
 import ssl
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,36 +64,6 @@ def test_every_request_says_which_program_asks(place: Site, up: Upstream) -> Non
     assert counted.agents == [f"huai-client/{__version__}".encode()] * len(counted.requests)
 
 
-def test_all_are_down(place: Site, up: Upstream) -> None:
-    with unused_port() as first, unused_port() as second:
-        down = place.downstream(up, url=(f"http://{first}", f"http://{second}"))
-        ended = down.sync("--json")
-    assert ended.code == 10
-    assert first in ended.events("error")[0]["message"]
-    assert [first in event["reason"] for event in ended.events("upstream")] == [True, False]
-
-
-def test_one_that_is_back_is_good_again(place: Site, up: Upstream) -> None:
-    with busy(place.url) as weak:
-        weak.refusals = 1
-        down = place.downstream(up, url=(weak.url, place.url))
-        assert down.sync().code == 0
-        assert remembered(down) == [weak.url]
-        down.configure(url=weak.url)
-        assert down.sync().code == 0
-        assert remembered(down) == []
-
-
-def test_a_module_that_one_does_not_have(place: Site, up: Upstream, tmp_path: Path) -> None:
-    (tmp_path / "server").mkdir()
-    with serving(tmp_path / "server") as (_, url):
-        down = place.downstream(up, url=(url, place.url))
-        ended = down.sync()
-    assert ended.code == 0, ended
-    assert "has no such module" in ended.err
-    assert remembered(down) == []
-
-
 def test_one_that_is_behind(place: Site, up: Upstream, tmp_path: Path) -> None:
     down = place.downstream(up)
     with replica(up, tmp_path) as stale, counting(stale) as counted:
@@ -150,22 +119,6 @@ def test_an_upstream_that_says_when_to_come_back(place: Site, up: Upstream) -> N
         weak.refusals, weak.retry_after = 9, "soon"
         assert down.sync().code == 10
         assert weak.requests == 3
-
-
-@pytest.mark.parametrize(
-    ("status", "after"), [(503, "3600"), (429, "Fri, 31 Dec 2100 23:59:59 GMT")]
-)
-def test_too_long_a_pause_ends_the_run(place: Site, up: Upstream, status: int, after: str) -> None:
-    with busy(place.url) as weak:
-        down = place.downstream(up, url=weak.url)
-        weak.refusals, weak.status, weak.retry_after = 9, status, after
-        before = int(time.time())
-        ended = down.sync()
-        assert ended.code == 10
-        assert f"HTTP {status}" in ended.err
-        assert weak.requests == 1
-        row = json.loads((down.root / "upstreams.json").read_text())[0]
-        assert before <= row[3] - 3600 <= time.time()
 
 
 def test_the_words_of_an_upstream_are_escaped_for_a_terminal(place: Site, up: Upstream) -> None:
@@ -275,16 +228,3 @@ def test_add_writes_all_urls_and_status_shows_who_fails(
         assert f"upstream http://{dead}: fails since" in down.run("status").out
     failing = down.run("status", "--json").events("failing")
     assert [event["service"] for event in failing] == [f"http://{dead}"]
-
-
-def test_what_cannot_be_configured(place: Site, up: Upstream, subtests: pytest.Subtests) -> None:
-    path = (down := place.downstream(up)).root / "client.toml"
-    lines = path.read_text().splitlines()
-    wrong = ("url = []", "url = [1]", "url = 1", "connections = -1", 'queue_time = "long"')
-    for line in (*wrong, "queue_time = -9"):
-        with subtests.test(line=line):
-            kept_lines = [old for old in lines if old.split()[:1] != line.split()[:1]]
-            path.write_text("\n".join([*kept_lines, line, ""]))
-            ended = down.sync()
-            assert ended.code == 40, ended
-            assert "client.toml" in ended.err

@@ -1,17 +1,14 @@
 """Logins and locks are their owner's only, and a password is never shown."""
 
-import base64
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from huai_program.configuration import ConfigError
 from huai_server.config.load import load
-from tests.support.answering import QuietHandler, answering
 from tests.support.processes import run_program
 from tests.support.unprivileged import run_unprivileged
 from tests.support.upstream import ENVIRONMENT, SERVER, Downstream, Site
@@ -91,44 +88,3 @@ def test_a_user_who_may_not_read_the_state_learns_its_owner(tmp_path: Path) -> N
         if above.stat().st_uid == os.geteuid():
             above.chmod(above.stat().st_mode | 0o011)
     run_unprivileged(read_a_state_of_another_user, tmp_path)
-
-
-@contextmanager
-def asking_for_a_login() -> Iterator[tuple[str, list[str]]]:
-    """Serve 401 to every request; yield the logins that were sent."""
-    logins: list[str] = []
-
-    class Handler(QuietHandler):
-        def do_GET(self) -> None:
-            logins.append(self.headers.get("Authorization", ""))
-            self.send_error(401)
-
-    with answering(Handler) as url:
-        yield url, logins
-
-
-def test_a_login_may_stand_in_a_netrc(
-    place: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "netrc"
-    file.write_text("machine 127.0.0.1 login someone password hidden-word\n", encoding="utf-8")
-    file.chmod(0o600)
-    monkeypatch.setenv("NETRC", str(file))
-    up = place.upstream()
-    with asking_for_a_login() as (url, logins):
-        done = place.downstream(up, url=url).sync()
-    assert done.code == 10
-    assert ".netrc" in done.err
-    assert set(logins) == {f"Basic {base64.b64encode(b'someone:hidden-word').decode()}"}
-
-
-def test_no_message_and_no_event_shows_a_password(place: Site) -> None:
-    up = place.upstream()
-    down = place.downstream(up, url=LOGIN)
-    for command in ("sync", "plan", "status", "doctor", "log"):
-        for form in ((), ("--json",)):
-            done = down.run(command, up.name, *form)
-            assert "hidden-word" not in done.out + done.err, command
-    for path in down.root.rglob("*"):
-        if path.is_file() and path.name != "client.toml":
-            assert b"hidden-word" not in path.read_bytes(), path
