@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.config import load as client_config
 from huai_client.config.modes import Modes
 from tests.support.upstream import T0, Site, Upstream, assert_equal
 
@@ -247,24 +246,6 @@ def test_hardlinks_across_stages(place: Site) -> None:
     assert_equal(up, down)
 
 
-def test_several_modules_one_of_which_fails(place: Site) -> None:
-    first, second = place.upstream(), place.upstream()
-    for up in (first, second):
-        up.put(b"file", up.name.encode())
-    second.commit()
-    down, other = place.downstream(first), place.downstream(second)
-    client_config.add_module(
-        down.root, second.name, client_config.Module(url=place.url, dest=str(other.dest))
-    )
-    ended = down.process("sync", first.name, second.name, "--json")
-    assert ended.code == 45  # nothing is committed of the first
-    assert [event["module"] for event in ended.events("sync")] == [second.name]
-    assert ended.events("error")[0]["code"] == 45
-    first.commit()
-    assert down.process("sync", first.name, second.name).code == 0
-    assert_equal(first, down)
-
-
 def test_deep_paths_and_long_names(place: Site) -> None:
     up = place.upstream()
     up.put(b"n" * 255, b"long")
@@ -297,18 +278,6 @@ def test_the_order_of_publication(place: Site) -> None:
     down = place.downstream(up)
     fetched = [path for operation, path in down.plan() if operation == "fetch"]
     assert fetched == ["pool/p", "dists/sid/Packages", "dists/sid/InRelease"]
-
-
-def test_directories_that_were_deleted_here_are_filled_again(place: Site) -> None:
-    up = place.upstream()
-    up.many(b"a/b", 20)
-    up.many(b"c", 20)
-    down = place.synced_downstream(up)
-    shutil.rmtree(down.dest / "a")
-    up.put(b"a/b/3", b"changed", mtime=NANOSECOND)
-    up.commit()
-    down.synced()
-    assert_equal(up, down)
 
 
 def test_a_symlink_made_here_is_not_traversed(place: Site, tmp_path: Path) -> None:

@@ -200,28 +200,6 @@ def test_each_mismatch_is_reported_once_and_not_all(place: Site) -> None:
     assert "and 40 more like the last one" in ended.err
 
 
-@pytest.mark.parametrize("becomes", ["edited", "nothing", "symlink"])
-def test_a_hardlink_is_made_only_to_what_is_as_it_should_be(pair: Pair, becomes: str) -> None:
-    """The first name is not what it was: it is fetched again, and its old links follow."""
-    up, down = pair
-    up.put(b"links/a", b"the same")
-    os.link(up.at(b"links/a"), up.at(b"links/b"))
-    up.commit()
-    down.synced()
-    leader = down.dest / "links/a"
-    if becomes == "edited":
-        leader.write_bytes(b"edited here")
-    else:
-        leader.unlink()
-    if becomes == "symlink":
-        leader.symlink_to("b")
-    os.link(up.at(b"links/a"), up.at(b"links/c"))
-    up.commit()
-    down.synced()
-    assert (down.dest / "links/c").read_bytes() == b"the same"
-    assert_equal(up, down)
-
-
 def test_a_top_directory_that_is_gone_is_not_an_unmounted_disk(place: Site) -> None:
     up = place.upstream()
     for name in (b"a", b"b", b"c"):

@@ -184,30 +184,25 @@ def test_a_chain_without_an_end_is_not_followed(published: Published, tmp_path: 
     assert len(published.requests_after(before)) <= 2
 
 
-@pytest.mark.parametrize("text", [b"", b"<html>", bytes(300_000)])
-def test_what_is_no_head(published: Published, tmp_path: Path, text: bytes) -> None:
-    (published.publisher.files / "static/head").write_bytes(text)
-    assert refused(published, tmp_path / "copy").exit_code == ExitCode.UNKNOWN_MODULE
+def test_what_is_no_head(published: Published, tmp_path: Path) -> None:
+    for text in (b"", b"<html>", bytes(300_000)):
+        (published.publisher.files / "static/head").write_bytes(text)
+        error = refused(published, tmp_path / "copy")
+        assert error.exit_code == ExitCode.UNKNOWN_MODULE, text
 
 
-@pytest.mark.parametrize("synced", [False, True])
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_a_malformed_head_is_named(published: Published, tmp_path: Path) -> None:
+    published.fetch(tmp_path / "copy")
+    for text, words in (
         (b"huai-static\t1\nnothing known\n", "head, line 2: "),
         (b"huai-static\t1\n" + bytes(1 << 20), "head: more than 262144 bytes"),
         (b"huai-static\t2\n", "version 1"),
         (b"huai-static\t1\n", "head: a commit is missing"),
-    ],
-)
-def test_a_malformed_head_is_named(
-    published: Published, tmp_path: Path, text: bytes, words: str, *, synced: bool
-) -> None:
-    if synced:
-        published.fetch(tmp_path / "copy")
-    (published.publisher.files / "static/head").write_bytes(text)
-    with pytest.raises(FormatError, match=words):
-        published.fetch(tmp_path / "copy")
+    ):
+        (published.publisher.files / "static/head").write_bytes(text)
+        for folder in ("copy", "first"):
+            with pytest.raises(FormatError, match=words):
+                published.fetch(tmp_path / folder)
 
 
 def test_a_run_that_was_cut_goes_on_from_there(published: Published, tmp_path: Path) -> None:

@@ -54,12 +54,12 @@ def second(up: Upstream) -> None:
     os.symlink("h", up.at(b"link"))
 
 
-@pytest.fixture(name="pair", params=["now", "off"])
+@pytest.fixture(name="pair")
 def two_commits(
     request: pytest.FixtureRequest, place: Site
 ) -> tuple[Upstream, Upstream, Downstream]:
     """The upstream, a copy of it as it was at its first commit, and a downstream at its second."""
-    up = place.upstream(digest=request.param)
+    up = place.upstream(digest=getattr(request, "param", "now"))
     first(up)
     down = place.synced_downstream(up, trash="7d")
     assert not (down.dest / ".~tmp~").exists(), "the first sync throws nothing away"
@@ -109,6 +109,7 @@ def visible(down: Downstream) -> list[object]:
     return [row for row in fingerprint(down.dest) if b"/.~tmp~" not in row[0]]
 
 
+@pytest.mark.parametrize("pair", ["now", "off"], indirect=True)
 def test_back_to_what_was_before(place: Site, pair: Pair) -> None:
     up, before, down = pair
     newest = down.state.applied

@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,17 @@ STEPS = 60
 def root(tmp_path: Path) -> Path:
     """The state root of an upstream with a small tree."""
     tree = tmp_path / "tree"
+    grow(tree)
+    run_server(tmp_path / "state", "add", NAME, str(tree))
+    return tmp_path / "state"
+
+
+def grow(tree: Path) -> None:
     for name in ("a/b", "c", "d/e/f"):
         (tree / name).mkdir(parents=True)
         for number in range(3):
             (tree / name / f"file-{number}").write_text(f"{name} {number}")
     os.link(tree / "a/b/file-0", tree / "c/link")
-    run_server(tmp_path / "state", "add", NAME, str(tree))
-    return tmp_path / "state"
 
 
 @pytest.fixture
@@ -102,11 +107,11 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a file that becomes a directory": replace_file_by_directory,
     "a directory that becomes a file": replace_directory_by_file,
     "a directory renamed inside": lambda tree: (tree / "d/e").rename(tree / "a/b/e"),
-    "a directory renamed out": lambda tree: (tree / "d").rename(tree.with_name("out")),
-    "a directory renamed in": lambda tree: tree.with_name("outside").rename(tree / "c/in"),
+    "a directory renamed out": lambda tree: (tree / "d").rename(tree.parents[1] / "out"),
+    "a directory renamed in": lambda tree: (tree.parents[1] / "in").rename(tree / "c/in"),
     "a directory deleted": lambda tree: shutil.rmtree(tree / "d"),
     "two directories that change places": exchange_directories,
-    "the root": lambda tree: tree.chmod(0o700),
+    "the root": lambda tree: tree.parent.chmod(0o700),
     "a hardlinked file": lambda tree: rewrite(tree / "c/link"),
     "a hardlink that goes": lambda tree: (tree / "c/link").unlink(),
     "a file moved over a hardlink": lambda tree: (tree / "c/file-1").rename(tree / "c/link"),
@@ -114,18 +119,18 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=list(CHANGES))
-def test_a_commit_is_made_without_a_scan(
-    root: Path, tree: Path, change: Callable[[Path], object]
-) -> None:
-    outside = tree.with_name("outside")
-    (outside / "deep/er").mkdir(parents=True)
-    (outside / "deep/er/file").write_text("moved in")
+def test_a_commit_is_made_without_a_scan(root: Path, tree: Path, subtests: pytest.Subtests) -> None:
+    """Each change is in a folder of its own."""
+    grow(tree.with_name("in"))
+    for name in CHANGES:
+        grow(tree / name)
     with watching(root) as watcher:
         watcher.next("in_step")
-        event = after(watcher, lambda: change(tree))
-        assert event["changed"]
-        assert lists_of(event)["paths"] > 0
+        for name, change in CHANGES.items():
+            with subtests.test(name):
+                event = after(watcher, partial(change, tree / name))
+                assert event["changed"]
+                assert lists_of(event)["paths"] > 0
         is_committed(watcher)
 
 
