@@ -9,11 +9,12 @@ import pytest
 
 from tests.support.upstream import T0, Site, Upstream
 
-SETTINGS: list[dict[str, Any]] = [
-    {},
-    {"trash": "7d"},
-    {"delete_after": "1h"},
-    {"trash": "7d", "delete_after": "1h"},
+SETTINGS: list[tuple[str, dict[str, Any]]] = [
+    ("now", {}),
+    ("now", {"trash": "7d"}),
+    ("now", {"delete_after": "1h"}),
+    ("now", {"trash": "7d", "delete_after": "1h"}),
+    ("off", {"trash": "7d"}),
 ]
 
 
@@ -86,8 +87,7 @@ def split(up: Upstream, name: bytes) -> None:
     up.put(name, content)
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda each: "+".join(each) or "plain")
-@pytest.mark.parametrize("digest", ["now", "off"])
+@pytest.mark.parametrize(("digest", "settings"), SETTINGS)
 def test_groups_are_the_upstreams(place: Site, settings: dict[str, Any], digest: str) -> None:
     up = place.upstream(digest=digest)
     first(up)

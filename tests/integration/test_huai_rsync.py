@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.loaded import telling
 from tests.support.processes import until
-from tests.support.rsync_calls import ARCH, FEDORA, TUNASYNC, USTC, Mirror, closing, figure, mirror
+from tests.support.rsync_calls import FEDORA, TUNASYNC, Mirror, closing, figure, mirror
 from tests.support.upstream import SECONDS, Ended, Site, Upstream, assert_equal
 
-WHOLE = {"tunasync": TUNASYNC, "arch": ARCH, "fedora": FEDORA, "ustc": USTC}
+WHOLE = {"tunasync": TUNASYNC, "fedora": FEDORA}
 """Calls that need no rsync."""
 HEAVY = ("rich", "blake3", "click", "tenacity", "subprocess", "huai_client.sync.sync")
 

@@ -89,7 +89,7 @@ def left_to_do(up: Upstream, down: Downstream, patterns: tuple[str, ...]) -> set
     return {path.split(" -> ")[0].rstrip("/") for _, path in lines}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_what_is_protected_stays_and_all_else_is_in_step(place: Site, seed: int) -> None:
     dice = random.Random(seed)
     patterns = tuple(dice.sample(PATTERNS, k=2))

@@ -182,14 +182,12 @@ def test_with_neither_it_could_leave(stage: Stage) -> None:
     assert "listed" in lines
 
 
-@pytest.mark.parametrize(
-    "path", ["out", "out/secret", "absolute", "absolute/secret", "link/../../../secret"]
-)
-def test_without_a_chroot_no_symlink_leads_out(stage: Stage, path: str) -> None:
+def test_without_a_chroot_no_symlink_leads_out(stage: Stage) -> None:
     program = compile_program(STRAY, stage.real.parent)
-    # What a symlink is may be seen, and nothing that it leads to.
-    own = [] if "/" in path else [f"lstat {path}"]
-    assert run_preloaded(program, stage.places.served, path) == own
+    for path in ("out", "out/secret", "absolute", "absolute/secret", "link/../../../secret"):
+        # What a symlink is may be seen, and nothing that it leads to.
+        own = [] if "/" in path else [f"lstat {path}"]
+        assert run_preloaded(program, stage.places.served, path) == own
 
 
 def test_symlinks_within_the_module_are_followed(stage: Stage) -> None:

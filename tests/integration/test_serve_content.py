@@ -77,30 +77,43 @@ class Mirror:
         return int(self.exchange(b"\r\n".join((*lines, b"", b""))).split(b" ", 2)[1])
 
 
-@pytest.fixture
-def mirror(short_path: Path) -> Iterator[Mirror]:
-    mirror = Mirror(short_path)
+@contextlib.contextmanager
+def serving_content(folder: Path) -> Iterator[Mirror]:
+    mirror = Mirror(folder)
     mirror.add("--serve-content")
     with serving(mirror.root) as mirror.server:
         yield mirror
+
+
+@pytest.fixture
+def mirror(short_path: Path) -> Iterator[Mirror]:
+    with serving_content(short_path) as mirror:
+        yield mirror
+
+
+@pytest.fixture(scope="module")
+def steady(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirror]:
+    """One that no test changes."""
+    with serving_content(tmp_path_factory.mktemp("steady")) as steady:
+        yield steady
 
 
 def digest(content: bytes) -> str:
     return f'"{Blake3(content).digest().hex()}"'
 
 
-def test_every_file_of_the_commit_is_there_byte_for_byte(mirror: Mirror) -> None:
+def test_every_file_of_the_commit_is_there_byte_for_byte(steady: Mirror) -> None:
     files = {b"d/deep/big": BIG, b"small": b"small", b"empty": b""}
     files |= {b"d/" + name: name for name in ODD}
     for path, content in files.items():
-        answer = mirror.get(path)
+        answer = steady.get(path)
         assert (answer.status_code, answer.content) == (200, content), path
         assert answer.headers["etag"] == digest(content)
         assert answer.headers["last-modified"] == formatdate(TIME, usegmt=True)
         assert answer.headers["content-length"] == str(len(content))
         assert answer.headers["content-type"] == "application/octet-stream"
         assert answer.headers["accept-ranges"] == "bytes"
-        head = mirror.get(path, "HEAD")
+        head = steady.get(path, "HEAD")
         assert (head.status_code, head.content) == (200, b"")
         del head.headers["date"], answer.headers["date"]
         assert head.headers == answer.headers
@@ -135,32 +148,32 @@ def test_only_regular_files_of_the_newest_commit_are_there(mirror: Mirror) -> No
     assert mirror.get("left.tmp").status_code == 404
 
 
-def test_a_path_that_leads_elsewhere_is_no_path(mirror: Mirror) -> None:
+def test_a_path_that_leads_elsewhere_is_no_path(steady: Mirror) -> None:
     for path in [
         *(b"..", b"../tree/small", b"%2e%2e/tree/small", b"..%2ftree%2fsmall", b"d/%2e%2e/small"),
         *(b"d%2fdeep%2fbig", b"%2fsmall", b"/small", b"//etc/passwd", b"small%00", b"%00", b"."),
         *(b"./small", b"d/../small", b"d/./deep/big", b"../state/server.toml"),
         *(b"%", b"%zz", b"small%", b"%C0%AFsmall", b"a" * 300, b"a/" * 3000, b"%61" * 5000),
     ]:
-        assert mirror.ask(b"/content/m/" + path) == 404, path
+        assert steady.ask(b"/content/m/" + path) == 404, path
 
 
-def test_other_spellings_of_the_address(mirror: Mirror) -> None:
-    assert mirror.ask(b"/content/m/%73mall") == 200
-    assert mirror.ask(b"/content/m/small?a=b#c") == 200
-    assert mirror.ask(b"http://elsewhere/content/m/small") == 200
-    assert mirror.ask(b"/%63ontent/m/small") == 200
+def test_other_spellings_of_the_address(steady: Mirror) -> None:
+    assert steady.ask(b"/content/m/%73mall") == 200
+    assert steady.ask(b"/content/m/small?a=b#c") == 200
+    assert steady.ask(b"http://elsewhere/content/m/small") == 200
+    assert steady.ask(b"/%63ontent/m/small") == 200
     for target in (b"/content", b"/content/", b"/content/m", b"/content/n/small", b"//content/m/x"):
-        assert mirror.ask(target) in (307, 404), target
+        assert steady.ask(target) in (307, 404), target
     for target in (
         b"/content%2fm/small",
         b"/content/m%2fsmall",
         b"/content/%ff/x",
         b"/content/../",
     ):
-        assert mirror.ask(target) == 404, target
-    assert mirror.ask(b"/content/m/\xff") in (400, 404)
-    answer = mirror.get("small", "POST")
+        assert steady.ask(target) == 404, target
+    assert steady.ask(b"/content/m/\xff") in (400, 404)
+    answer = steady.get("small", "POST")
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
 
 
@@ -210,7 +223,7 @@ def test_a_volatile_file_is_handed_out_as_it_is(mirror: Mirror) -> None:
     assert answer.headers["last-modified"] == formatdate(TIME + 5, usegmt=True)
 
 
-def test_one_range(mirror: Mirror) -> None:
+def test_one_range(steady: Mirror) -> None:
     size = len(BIG)
     for byte_range, start, end in [
         ("0-0", 0, 1),
@@ -221,15 +234,15 @@ def test_one_range(mirror: Mirror) -> None:
         (f"-{size + 5}", 0, size),
         ("3-4, 5-6 ,,4-9", 3, 10),
     ]:
-        answer = mirror.get("d/deep/big", range=f"bytes={byte_range}")
+        answer = steady.get("d/deep/big", range=f"bytes={byte_range}")
         assert (answer.status_code, answer.content) == (206, BIG[start:end]), byte_range
         assert answer.headers["content-range"] == f"bytes {start}-{end - 1}/{size}"
         assert answer.headers["content-length"] == str(end - start)
 
 
-def test_several_ranges(mirror: Mirror) -> None:
+def test_several_ranges(steady: Mirror) -> None:
     size = len(BIG)
-    answer = mirror.get("d/deep/big", range="bytes=1000-1999, 0-99, 300000-800000, -3")
+    answer = steady.get("d/deep/big", range="bytes=1000-1999, 0-99, 300000-800000, -3")
     assert answer.status_code == 206
     kind, _, boundary = answer.headers["content-type"].partition("; boundary=")
     assert kind == "multipart/byteranges"
@@ -247,30 +260,30 @@ def test_several_ranges(mirror: Mirror) -> None:
     assert ranges == [(0, 99), (1000, 1999), (300000, 800000), (size - 3, size - 1)]
 
 
-def test_ranges_that_are_none(mirror: Mirror) -> None:
+def test_ranges_that_are_none(steady: Mirror) -> None:
     for path, byte_range in [
         *(("small", "5-"), ("small", "5-9"), ("small", "-0"), ("small", "7-,8-"), ("empty", "0-")),
         *(("small", ""), ("small", "5-4"), ("small", "a-b"), ("small", "9" * 900 + "-")),
     ]:
-        answer = mirror.get(path, range=f"bytes={byte_range}")
+        answer = steady.get(path, range=f"bytes={byte_range}")
         assert (answer.status_code, set(answer.json())) == (416, {"error", "hint"}), byte_range
         assert answer.headers["content-range"] == f"bytes */{0 if path == 'empty' else 5}"
 
 
-def test_ten_thousand_ranges_cost_no_more_than_the_file(mirror: Mirror) -> None:
+def test_ten_thousand_ranges_cost_no_more_than_the_file(steady: Mirror) -> None:
     for many in (",".join(["0-"] * 10_000), ",".join(f"{n}-{n}" for n in range(0, 20_000, 2))):
-        answer = mirror.get("d/deep/big", range=f"bytes={many[:60_000].rpartition(',')[0]}")
+        answer = steady.get("d/deep/big", range=f"bytes={many[:60_000].rpartition(',')[0]}")
         assert (answer.status_code, answer.content) == (200, BIG)
     overlapping = ",".join(["0-"] * 100)
-    answer = mirror.get("d/deep/big", range=f"bytes={overlapping}")
+    answer = steady.get("d/deep/big", range=f"bytes={overlapping}")
     assert (answer.status_code, answer.content) == (206, BIG)
     scattered = ",".join(f"{n}-{n}" for n in range(0, 200, 2))
-    answer = mirror.get("d/deep/big", range=f"bytes={scattered}")
+    answer = steady.get("d/deep/big", range=f"bytes={scattered}")
     assert answer.status_code == 206
     assert len(answer.content) < 100 * 200
 
 
-def test_conditions(mirror: Mirror) -> None:
+def test_conditions(steady: Mirror) -> None:
     tag, date = digest(b"small"), formatdate(TIME, usegmt=True)
     later, earlier = formatdate(TIME + 1, usegmt=True), formatdate(TIME - 1, usegmt=True)
     for status, headers in [
@@ -294,7 +307,7 @@ def test_conditions(mirror: Mirror) -> None:
         (200, {"range": "bytes=0-1", "if_range": '"x"'}),
         (304, {"range": "bytes=0-1", "if_none_match": tag}),
     ]:
-        answer = mirror.get("small", **headers)
+        answer = steady.get("small", **headers)
         assert answer.status_code == status, headers
         if status == 304:
             assert answer.content == b""
@@ -386,21 +399,21 @@ def test_metadata_that_are_damaged_are_an_error_in_the_log(mirror: Mirror) -> No
     assert mirror.get("small").content == b"small"
 
 
-def test_a_request_with_a_body_is_refused(mirror: Mirror) -> None:
-    assert mirror.ask(b"/content/m/small", b"Content-Length: 0") == 200
+def test_a_request_with_a_body_is_refused(steady: Mirror) -> None:
+    assert steady.ask(b"/content/m/small", b"Content-Length: 0") == 200
     head = b"GET /content/m/small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-    response = mirror.exchange(head + b"Content-Length: 3\r\n\r\nabc")
+    response = steady.exchange(head + b"Content-Length: 3\r\n\r\nabc")
     assert response.startswith(b"HTTP/1.1 413")
 
 
-def test_many_requests_on_one_connection(mirror: Mirror) -> None:
+def test_many_requests_on_one_connection(steady: Mirror) -> None:
     one = b"GET /content/m/small HTTP/1.1\r\nHost: x\r\n\r\n"
     last = one.replace(b"Host", b"Connection: close\r\nHost")
-    assert mirror.exchange(one * 50 + last).count(b"\r\n\r\nsmall") == 51
+    assert steady.exchange(one * 50 + last).count(b"\r\n\r\nsmall") == 51
 
 
-def test_the_description_names_it(mirror: Mirror) -> None:
-    paths = mirror.server.get("/openapi.json")["paths"]
+def test_the_description_names_it(steady: Mirror) -> None:
+    paths = steady.server.get("/openapi.json")["paths"]
     operation = paths["/content/{name}/{path}"]["get"]
     assert [each["name"] for each in operation["parameters"]] == ["name", "path", "range"]
     assert {"200", "206", "304", "404", "410", "416"} <= set(operation["responses"])

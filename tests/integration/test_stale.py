@@ -143,12 +143,3 @@ def git(*arguments: str) -> str:
         check=True,
     )
     return done.stdout
-
-
-@pytest.mark.parametrize("text", ["two days", "-1", "1y", ""])
-def test_a_span_that_is_none_is_refused(pair: tuple[Upstream, Downstream], text: str) -> None:
-    _, down = pair
-    down.configure(max_age=text)
-    ended = down.run("status")
-    assert ended.code == 40
-    assert "max_age" in ended.err

@@ -19,7 +19,6 @@ TUNASYNC = (
     *("--delete", "--delete-after", "--delay-updates", "--safe-links", "--timeout=120"),
 )
 """The options of tunasync's rsync provider."""
-ARCH = ("-rtlvH", "--delete-after", "--delay-updates", "--safe-links")
 FEDORA = ("-aSH", "-f", "R .~tmp~", "--stats", "--delay-updates", "--delete-delay")
 FTPSYNC = (
     *("-prltvHSB8192", "--safe-links", "--chmod=D755,F644", "--timeout", "120", "--stats"),
@@ -27,11 +26,6 @@ FTPSYNC = (
 )
 FTPSYNC_SECOND = (
     *("--max-delete=40000", "--delay-updates", "--delete", "--delete-delay", "--delete-excluded"),
-)
-USTC = (
-    *("--exclude", ".~tmp~/", "--filter=merge /dev/null", "--bwlimit", "0", "--max-delete", "4000"),
-    *("-pPrltvH", "--partial-dir=.rsync-partial", "--timeout", "14400", "--safe-links"),
-    *("--delete-excluded", "--delete-delay", "--delay-updates", "--sparse", "--block-size", "8192"),
 )
 
 _SCRIPT = f"#!{sys.executable}\nfrom huai_client.huai_rsync.main import main\nmain()\n"
