@@ -260,7 +260,7 @@ def test_what_is_not_proven_is_fetched(have: Described, want: Described) -> None
 TOPS = st.sets(st.sampled_from([b"", b"a", b"b", b"a/b", b"c"]), max_size=3)
 
 
-@examples(400)
+@examples(200)
 @given(described(), described(), TOPS, st.data())
 def test_what_is_withheld(
     have: Described, want: Described, tops: set[bytes], data: st.DataObject

@@ -76,7 +76,7 @@ def committed_metadata(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"file://{up.places.repository}"
 
 
-@examples(15)
+@examples(8)
 @given(
     key=st.sampled_from(("url", "content_urls")),
     form=st.sampled_from([form for form in FORMS if form.lstrip().lower().startswith("http")]),

@@ -37,12 +37,6 @@ def block_index(content: bytes) -> bytes:
     return b"".join(values) + b"".join(sums)
 
 
-def digest(values: Sequence[bytes]) -> bytes:
-    """The digest of a file with these chaining values, at least two."""
-    left, right = _halves(values)
-    return _parent(_top(left), _top(right), _ROOT)
-
-
 def _top(values: Sequence[bytes]) -> bytes:
     if len(values) == 1:
         return values[0]

@@ -97,14 +97,17 @@ def own_directory(node: Node, objects: dict[bytes, tuple[str, bytes]]) -> bytes:
 def cut(units: list[Unit]) -> dict[bytes, list[Line]]:
     pieces: dict[bytes, list[Line]] = {}
     current: list[Line] = []
+    size = 0
     for unit in units:
         key = piece_key(unit.start) if unit.start else b""
         by_name = zlib.crc32(unit.start) % 128 < len(unit.lines)
-        joined = current + unit.lines
-        by_size = len(joined) > 2048 or len(text(joined)) > 1 << 20
+        own = len(text(unit.lines))
+        by_size = len(current) + len(unit.lines) > 2048 or size + own > 1 << 20
         if not pieces or ((by_name or by_size) and key not in pieces):
             pieces[key] = current = []
+            size = 0
         current += unit.lines
+        size += own
     return pieces
 
 
