@@ -230,21 +230,8 @@ def test_a_repository_that_moved(script: Script, mirror: Mirror, down: Downstrea
     ]
 
 
-@pytest.mark.parametrize(
-    "location",
-    [
-        "ftp://127.0.0.1:1/x",
-        "file:///etc/passwd",
-        "data:text/plain,x",
-        "gopher://127.0.0.1/",
-        "//[/x",
-        "",
-    ],
-)
-def test_a_redirection_leads_to_http_and_nowhere_else(
-    script: Script, down: Downstream, location: str
-) -> None:
-    script.replies[HEAD] = Reply(status=302, location=location)
+def test_a_redirection_leads_to_http_and_nowhere_else(script: Script, down: Downstream) -> None:
+    script.replies[HEAD] = Reply(status=302, location="file:///etc/passwd")
     with pytest.raises(UpstreamError):
         down.fetch(f"{script.url}/m.git")
     assert len(script.requests) == 1

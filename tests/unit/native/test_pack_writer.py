@@ -149,6 +149,12 @@ def test_offsets_beyond_two_gigabytes(repository: Path) -> None:
     assert struct.unpack(">I", index[8 + 255 * 4 : 8 + 256 * 4]) == (len(offsets),)
 
 
+def test_what_is_no_id() -> None:
+    for places, checksum in (([(b"short", 12, 0)], b"c" * 20), ([], b"short")):
+        with pytest.raises(ValueError, match="20 bytes"):
+            pack_index(places, checksum)
+
+
 def test_what_a_killed_run_left_is_removed(packs: Path) -> None:
     good = finished(packs, b"good")
     (packs / f"{TEMPORARY}x").touch()
