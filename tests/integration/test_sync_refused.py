@@ -6,9 +6,8 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,6 +30,7 @@ from tests.support.upstream import (
     assert_equal,
     refresh,
 )
+from tests.support.weak_network import Weakness, weak
 
 
 @pytest.fixture(name="pair")
@@ -123,42 +123,12 @@ def test_half_a_pack(place: Site, pair: tuple[Upstream, Downstream]) -> None:
     down.synced()
     up.many(b"more", 500, size=300)
     up.commit()
-    with cutting(place.url, after=3000) as url:
-        down.configure(url=url)
+    with weak(place.url, Weakness(most=3000)) as bad:
+        down.configure(url=f"http://{bad}")
         refused(down.sync(), 10)
     down.configure(url=place.url)
     down.synced()
     assert_equal(up, down)
-
-
-@contextmanager
-def cutting(upstream: str, *, after: int) -> Iterator[str]:
-    """A proxy that breaks each connection after some bytes of the answers."""
-    host, _, port = upstream.removeprefix("http://").partition(":")
-
-    def pipe(client: socket.socket) -> None:
-        with client, socket.create_connection((host, int(port)), SECONDS) as server:
-            threading.Thread(target=pump, args=(client, server), daemon=True).start()
-            left = after
-            while left > 0 and (data := server.recv(min(left, 1024))):
-                client.sendall(data)
-                left -= len(data)
-            for end in (client, server):
-                with suppress(OSError):  # it has gone by itself
-                    end.shutdown(socket.SHUT_RDWR)  # closing would wait for the other thread
-
-    def pump(client: socket.socket, server: socket.socket) -> None:
-        try:
-            while data := client.recv(1 << 16):
-                server.sendall(data)
-        except OSError:
-            return
-
-    def start_pipe(client: socket.socket) -> None:
-        threading.Thread(target=pipe, args=(client,), daemon=True).start()
-
-    with listening(start_pipe) as own:
-        yield f"http://127.0.0.1:{own}"
 
 
 class PlainPages(QuietHandler):

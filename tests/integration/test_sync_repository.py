@@ -2,14 +2,11 @@
 
 import shutil
 import subprocess
-from base64 import b64encode
-from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from huai_client.metadata.repository import Repository
-from tests.support.answering import QuietHandler, answering
 from tests.support.counting_proxy import counting
 from tests.support.upstream import (
     ENVIRONMENT,
@@ -164,58 +161,6 @@ def test_a_url_that_ends_in_git(place: Site, pair: tuple[Upstream, Downstream]) 
     down.synced()
     assert_equal(up, down)
     assert down.synced()["changed"] is False
-
-
-@pytest.mark.parametrize("url", [False, True])
-def test_a_login_in_the_url(place: Site, pair: tuple[Upstream, Downstream], *, url: bool) -> None:
-    up, down = pair
-    change(up, 1)
-    host, _, port = place.url.removeprefix("http://").partition(":")
-    expected = "Basic " + b64encode(b"me:p@ss").decode()
-
-    class Guard(QuietHandler):
-        """Passes on what carries the right login."""
-
-        def do_GET(self) -> None:
-            self.do_POST()
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if self.headers.get("Authorization") != expected:
-                self.send_response(401)
-                self.send_header("WWW-Authenticate", 'Basic realm="mirror"')
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-                return
-            passed = {
-                name: value
-                for name, value in self.headers.items()
-                if name.lower() in {"content-type", "git-protocol", "content-encoding"}
-            }
-            connection = HTTPConnection(host, int(port), timeout=SECONDS)
-            connection.request(self.command, self.path, body, passed)
-            answer = connection.getresponse()
-            content = answer.read()
-            connection.close()
-            self.send_response(answer.status)
-            self.send_header("Content-Type", answer.headers["Content-Type"])
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-    with answering(Guard) as guarded:
-        login = "me:p%40ss@" if url else "me:wrong@"
-        down.configure(url=guarded.replace("://", f"://{login}"))
-        ended = down.sync()
-        again = down.sync()
-    if url:
-        assert (ended.code, again.code) == (0, 0), ended
-        assert "nothing new" in again.err
-        assert_equal(up, down)
-    else:
-        assert ended.code == 10
-        assert "HTTP 401" in ended.err
-        assert "wrong" not in ended.err
 
 
 @pytest.mark.parametrize("local", [False, True])

@@ -7,9 +7,7 @@ and devices.
 import os
 import socket
 import stat
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,52 +15,14 @@ import pytest
 
 from huai_client.staging import Staging
 from huai_schema.entries import File
-from tests.support.listening import listening
 from tests.support.rsyncd import rsync_daemon
 from tests.support.transfers import TEST_OPTIONS, Downstream, write_file
+from tests.support.weak_network import Weakness, weak
 
-_SECONDS = 30
 CONTENT = b"what the metadata say"
 SIZE = 1000
 WHATEVER = replace(TEST_OPTIONS, extra=("-rlptgoD",), retries=0)
 """Options with which rsync makes everything that is sent."""
-
-
-@contextmanager
-def renaming(url: str, change: Callable[[bytes], bytes]) -> Iterator[str]:
-    """Serve the rsync daemon at `url`, to which clients seem to ask for other names.
-
-    `change` gets what they send; what it returns has to be as long.
-    """
-    target = ("127.0.0.1", int(url.rpartition(":")[2]))
-
-    def relay(client: socket.socket) -> None:
-        client.settimeout(_SECONDS)
-        threads.append(threading.Thread(target=_serve, args=(client, target, change)))
-        threads[-1].start()
-
-    threads: list[threading.Thread] = []
-    with listening(relay) as port:
-        yield f"rsync://127.0.0.1:{port}"
-    for thread in threads:
-        thread.join(_SECONDS)
-
-
-def _serve(
-    client: socket.socket, target: tuple[str, int], change: Callable[[bytes], bytes]
-) -> None:
-    with client, socket.create_connection(target, timeout=_SECONDS) as server:
-        back = threading.Thread(target=_pass_on, args=(server, client, bytes))
-        back.start()
-        _pass_on(client, server, change)
-        back.join(_SECONDS)
-
-
-def _pass_on(source: socket.socket, sink: socket.socket, edit: Callable[[bytes], bytes]) -> None:
-    with suppress(OSError):
-        while data := source.recv(1 << 16):
-            sink.sendall(edit(data))
-        sink.shutdown(socket.SHUT_WR)
 
 
 def link_to_a_file(place: Path, outside: Path) -> None:
@@ -128,8 +88,8 @@ def test_another_file_is_not_staged(upstream: Path, down: Downstream) -> None:
     def change(request: bytes) -> bytes:
         return request.replace(b"d/wanted\0", b"d/wantee\0")
 
-    with rsync_daemon({"m": upstream}) as daemon, renaming(daemon, change) as url:
-        outcome = down.fetch([file, other], f"{url}/m")
+    with rsync_daemon({"m": upstream}) as daemon, weak(daemon, Weakness(), change) as line:
+        outcome = down.fetch([file, other], f"rsync://{line}/m")
     assert outcome.arrived == [other]
     assert outcome.missing == [file]
     assert only_staged(down, [other])
@@ -142,8 +102,8 @@ def test_a_directory_brings_nothing_more_with_it(upstream: Path, down: Downstrea
     def change(request: bytes) -> bytes:
         return request.replace(b"d/wanted\0", b".///more\0")
 
-    with rsync_daemon({"m": upstream}) as daemon, renaming(daemon, change) as url:
-        outcome = down.fetch([file], f"{url}/m", WHATEVER)
+    with rsync_daemon({"m": upstream}) as daemon, weak(daemon, Weakness(), change) as line:
+        outcome = down.fetch([file], f"rsync://{line}/m", WHATEVER)
     assert outcome.missing == [file]
     assert outcome.bytes_received > SIZE  # it did come
     assert only_staged(down, [])
@@ -160,16 +120,14 @@ def test_what_was_verified_is_not_replaced_by_a_later_run(upstream: Path, down: 
     changed: list[bytes] = []
 
     def change(request: bytes) -> bytes:
-        if (
-            b"d/other\0" in request
-        ):  # the second run brings the name of the first, and other content
+        if b"d/other\0" in request:  # brings the name of the first, and other content
             write_file(upstream, b"d/first", CONTENT[::-1], mtime=first.mtime)
             changed.append(request)
         return request.replace(b"d/other\0", b"d/first\0")
 
     options = replace(TEST_OPTIONS, streams=1, batch_files=1, retries=0)
-    with rsync_daemon({"m": upstream}) as daemon, renaming(daemon, change) as url:
-        outcome = down.fetch([first, second], f"{url}/m", options)  # checks what is ready
+    with rsync_daemon({"m": upstream}) as daemon, weak(daemon, Weakness(), change) as line:
+        outcome = down.fetch([first, second], f"rsync://{line}/m", options)  # checks what is ready
     assert len(changed) == 1
     assert outcome.arrived == [first]
     assert outcome.missing == [second]

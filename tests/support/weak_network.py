@@ -5,7 +5,7 @@ import socket
 import ssl
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -52,16 +52,21 @@ class Weakness:
 
 
 @contextmanager
-def weak(url: str, weakness: Weakness) -> Iterator[str]:
-    """The server at `url`, by a line that is not what it should be; yields `HOST:PORT`."""
+def weak(url: str, weakness: Weakness, edit: Callable[[bytes], bytes] = bytes) -> Iterator[str]:
+    """The server at `url`, by a line that is not what it should be; yields `HOST:PORT`.
+
+    The server gets what `edit` makes of what clients send.
+    """
     split = urlsplit(url)
     assert split.port is not None
     target = (str(split.hostname), split.port)
     over = threading.Event()
+    clients: list[socket.socket] = []
     threads: list[threading.Thread] = []
 
     def start_relay(client: socket.socket) -> None:
-        thread = threading.Thread(target=_relay, args=(client, target, weakness, over))
+        clients.append(client)
+        thread = threading.Thread(target=_relay, args=(client, target, weakness, edit, over))
         threads.append(thread)
         thread.start()
 
@@ -71,6 +76,9 @@ def weak(url: str, weakness: Weakness) -> Iterator[str]:
                 yield f"127.0.0.1:{port}"
             finally:
                 over.set()
+                for client in clients:  # which may be kept open, to ask for more
+                    with contextlib.suppress(OSError):
+                        client.shutdown(socket.SHUT_RDWR)
     finally:
         for thread in threads:
             thread.join(_SECONDS)
@@ -82,7 +90,11 @@ def trickling(url: str, pace: int) -> AbstractContextManager[str]:
 
 
 def _relay(
-    client: socket.socket, target: tuple[str, int], weakness: Weakness, over: threading.Event
+    client: socket.socket,
+    target: tuple[str, int],
+    weakness: Weakness,
+    edit: Callable[[bytes], bytes],
+    over: threading.Event,
 ) -> None:
     client.settimeout(_SECONDS)
     with contextlib.ExitStack() as stack:
@@ -93,7 +105,7 @@ def _relay(
             except OSError:
                 return  # the client did not like the certificate
         server = stack.enter_context(socket.create_connection(target, timeout=_SECONDS))
-        forward = threading.Thread(target=_pass_on, args=(client, server))
+        forward = threading.Thread(target=_pass_on, args=(client, server, edit))
         forward.start()
         with contextlib.suppress(OSError):
             _answers(server, client, weakness, over)
@@ -120,10 +132,12 @@ def _answers(
         over.wait(_SECONDS)
 
 
-def _pass_on(source: socket.socket, target: socket.socket) -> None:
+def _pass_on(
+    source: socket.socket, target: socket.socket, edit: Callable[[bytes], bytes] = bytes
+) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(65_536):
-            target.sendall(data)
+            target.sendall(edit(data))
         target.shutdown(socket.SHUT_WR)
 
 
