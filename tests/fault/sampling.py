@@ -56,5 +56,5 @@ def cut_points(kinds: Sequence[str], salt: str, parts: int = CUTS) -> list[int]:
 
 
 def spread(items: Sequence[T], most: int = CUTS) -> Sequence[T]:
-    """Take as many items as there are cuts, evenly, and `most` of them."""
-    return items[:: max(1, len(items) // min(CUTS, most))]
+    """Take as many items as there are cuts, evenly, and at most `most` of them."""
+    return items[:: max(1, -(-len(items) // min(CUTS, most)))]

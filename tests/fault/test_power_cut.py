@@ -48,7 +48,7 @@ class Recorded:
     def state_file(self, state: State) -> dict[str, object] | None:
         """The records in a state of the disk."""
         place = self.down.state_file.relative_to(self.down.root.parent)
-        inode = state.paths().get(str(place))
+        inode = state.inode(str(place))
         if inode is None:
             return None
         values: dict[str, object] = json.loads(state.nodes[inode].data)
@@ -57,13 +57,11 @@ class Recorded:
 
 def tree_of(state: State, top: str = "") -> Tree:
     """All that is published; "" is the top directory."""
-    paths = {"": state.top, **state.paths()}
-    inside = {path: path.removeprefix(top).removeprefix("/") for path in paths}
-    return {
-        inside[path]: state.nodes[inode]
-        for path, inode in paths.items()
-        if (f"{path}/".startswith(f"{top}/") or not top) and STAGING not in path.split("/")
-    }
+    inode = state.inode(top)
+    if inode is None:
+        return {}
+    paths = {"": inode, **state.paths(inode)}
+    return {path: state.nodes[at] for path, at in paths.items() if STAGING not in path.split("/")}
 
 
 def look(folder: Path) -> Tree:

@@ -51,13 +51,20 @@ class State(NamedTuple):
     top: int
     """The inode of the folder itself."""
 
-    def paths(self) -> dict[str, int]:
-        """Every path from the top, those of directories before what is in them."""
+    def inode(self, path: str) -> int | None:
+        """The inode at a path from the top."""
+        inode: int | None = self.top
+        for name in path.split("/") if path else ():
+            inode = None if inode is None else self.names.get((inode, name))
+        return inode
+
+    def paths(self, top: int | None = None) -> dict[str, int]:
+        """Every path from `top`, those of directories before what is in them."""
         inside: dict[int, list[tuple[str, int]]] = {}
         for (folder, name), inode in self.names.items():
             inside.setdefault(folder, []).append((name, inode))
         names: dict[str, int] = {}
-        left = [("", self.top)]
+        left = [("", self.top if top is None else top)]
         while left:
             path, folder = left.pop()
             for name, inode in sorted(inside.get(folder, ())):
@@ -132,19 +139,20 @@ class Recorder:
 
     def _look(self) -> State:
         names: dict[Name, int] = {}
-        nodes = {self._top: self._node(self._folder)}
-        for top, folders, files in os.walk(self._folder):
-            above = os.stat(top).st_ino
-            for name in files + folders:
-                path = Path(top, name)
-                inode = path.lstat().st_ino
-                names[above, name] = inode
-                nodes[inode] = self._node(path)
+        nodes = {self._top: self._node(str(self._folder), self._folder.lstat())}
+        left = [(self._top, str(self._folder))]
+        while left:
+            above, folder = left.pop()
+            for entry in os.scandir(folder):
+                status = entry.stat(follow_symlinks=False)
+                names[above, entry.name] = status.st_ino
+                nodes[status.st_ino] = self._node(entry.path, status)
+                if entry.is_dir(follow_symlinks=False):
+                    left.append((status.st_ino, entry.path))
         return State(names, nodes, self._top)
 
-    def _node(self, path: Path) -> Node:
+    def _node(self, path: str, status: os.stat_result) -> Node:
         """Read what has not been read: the folder is looked at some thousand times."""
-        status = path.lstat()
         if status.st_ino not in self._handles:
             # As long as the handle is open, no other file gets its number.
             self._handles[status.st_ino] = os.open(path, os.O_PATH | os.O_NOFOLLOW)
@@ -153,9 +161,9 @@ class Recorder:
         if identity not in self._nodes:
             data = b""
             if stat.S_ISLNK(status.st_mode):
-                data = os.fsencode(path.readlink())
+                data = os.fsencode(os.readlink(path))
             elif stat.S_ISREG(status.st_mode):
-                data = path.read_bytes()
+                data = Path(path).read_bytes()
             self._nodes[identity] = Node(data, status.st_mode, status.st_mtime_ns)
         return self._nodes[identity]
 
@@ -169,15 +177,11 @@ def crash_states(moment: Moment) -> Iterator[State]:
     yield State(durable.names, synced, now.top)
     yield State(now.names, synced, now.top)
     yield State(durable.names, {**synced, **now.nodes}, now.top)
-    changed = {
-        name
-        for name in now.names.keys() | durable.names.keys()
-        if now.names.get(name) != durable.names.get(name)
-    }
-    inodes = {names.get(name) for name in changed for names in (now.names, durable.names)}
-    for inode in sorted(inode for inode in inodes if inode is not None):
+    changes: dict[int, set[Name]] = {}
+    for name, inode in now.names.items() ^ durable.names.items():
+        changes.setdefault(inode, set()).add(name)
+    for _, its in sorted(changes.items()):
         # All names of a file at once: a rename is whole.
-        its = {name for name in changed if inode in {now.names.get(name), durable.names.get(name)}}
         kept_names = {name: at for name, at in durable.names.items() if name not in its}
         come = {name: at for name, at in now.names.items() if name in its}
         yield State({**kept_names, **come}, synced, now.top)
