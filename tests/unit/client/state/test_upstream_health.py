@@ -7,19 +7,10 @@ from pathlib import Path
 import pytest
 
 from huai_client.state.upstream_health import UpstreamHealth
+from tests.support.clock import Clock
 
 A, B = "https://a.example", "https://b.example"
 T0 = 1_700_000_000
-
-
-class Clock:
-    """The time of day, as a test sets it."""
-
-    def __init__(self) -> None:
-        self.now = float(T0)
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -6,18 +6,11 @@ from pathlib import Path
 import pytest
 
 from huai_client.state.upstream_speed import ServiceSpeed, UpstreamSpeed
+from tests.support.clock import Clock
 
 A, B = "https://a.example", "https://b.example"
 T0 = 1_700_000_000
 MIB = 1 << 20
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = float(T0)
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture(name="path")

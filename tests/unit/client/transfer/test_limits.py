@@ -12,16 +12,7 @@ from huai_client.transfer.limits import (
     answer_seconds,
     bytes_read,
 )
-
-
-class Clock:
-    """A clock in seconds that the test sets."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.clock import Clock
 
 
 class _WaitsError(Exception):
@@ -39,7 +30,7 @@ def after(clock: Clock, pace: StallDetector, seconds: float, total: int | None) 
 
 
 def test_a_run_has_to_read_enough_in_each_window() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     pace = StallDetector(10, 100, clock)
     assert not after(clock, pace, 9, 0)
     assert not after(clock, pace, 1, 1000)
@@ -48,13 +39,13 @@ def test_a_run_has_to_read_enough_in_each_window() -> None:
 
 
 def test_what_is_not_known_is_no_trickle() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     pace = StallDetector(10, 100, clock)
     assert not after(clock, pace, 1000, None)
 
 
 def test_the_count_is_not_taken_before_it_is_needed() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
 
     def count() -> int:
         raise AssertionError
@@ -75,7 +66,7 @@ def test_what_a_process_has_read() -> None:
 
 
 def test_a_stream_in_line_asks_ever_more_seldom_until_it_is_let_in() -> None:
-    line = BusyBackoff(10**6, 1.0, Clock())
+    line = BusyBackoff(10**6, 1.0, Clock(0.0))
     pauses = [line.refused(0) or 0.0 for _ in range(12)]
     for number, pause in enumerate(pauses):
         longest = min(30.0, 2.0**number)
@@ -86,7 +77,7 @@ def test_a_stream_in_line_asks_ever_more_seldom_until_it_is_let_in() -> None:
 
 
 def test_patience_ends_only_while_no_stream_gets_anything() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     line = BusyBackoff(100.0, 1.0, clock)
     assert line.refused(0) is not None
     clock.now = 99.0
@@ -102,7 +93,7 @@ def test_patience_ends_only_while_no_stream_gets_anything() -> None:
 
 
 def test_no_patience_at_all() -> None:
-    assert BusyBackoff(0.0, 1.0, Clock()).refused(0) is None
+    assert BusyBackoff(0.0, 1.0, Clock(0.0)).refused(0) is None
 
 
 def test_how_many_stand() -> None:

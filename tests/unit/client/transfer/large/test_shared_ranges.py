@@ -4,18 +4,11 @@ import random
 
 from huai_client.transfer.http.ranges import Span
 from huai_client.transfer.large.shared_ranges import AssignedRange, SharedRanges
+from tests.support.clock import Clock
 
 MIB = 1 << 20
 SPANS = [Span(at * MIB, (at + 1) * MIB) for at in range(6)]
 A, B, C = 0, 1, 2
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def assign(ranges: SharedRanges, mirror: int, most: int = 4) -> AssignedRange:

@@ -5,17 +5,9 @@ import pytest
 from huai_server.http.asgi import allowance as module
 from huai_server.http.asgi.allowance import Allowance
 from huai_server.http.asgi.errors import HttpError
+from tests.support.clock import Clock
 
 HERE, THERE = "10.0.0.1/32", "10.0.0.2/32"
-
-
-class Clock:
-    """A time that a test moves."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def is_refused(allowance: Allowance, address: str) -> bool:
