@@ -191,15 +191,15 @@ def test_no_time_at_all_gets_on_by_one_entry(pair: tuple[Upstream, Downstream]) 
     assert "the time was over before 4 parts were looked at; the next run continues" in ended.err
 
 
-def test_the_longest_ago_comes_first(pair: tuple[Upstream, Downstream]) -> None:
+def test_the_longest_ago_comes_first(
+    pair: tuple[Upstream, Downstream], monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, down = pair
-    for path in ("c", "a", "b"):
-        assert down.verify("--path", path).code == 0
-        time.sleep(1.01)  # a time of the record is in seconds
-    cut(down, "c/0")
-    cut(down, "a/0")
-    cut(down, "b/0")
-    order = []
+    now = time.time()
+    for seconds, name in enumerate("cab"):
+        monkeypatch.setattr(time, "time", lambda seconds=seconds: now + seconds)
+        assert down.verify("--path", name).code == 0
+        cut(down, f"{name}/0")
     run, differences = patrol(down, VerifyRequest())
     run.run(wait=0)
     order = [difference.path for difference in differences]
