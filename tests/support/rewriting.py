@@ -45,8 +45,11 @@ class Rewriting:
         """Write a tree: that of the name `base`, with other items; ids of blobs and trees."""
         lines = self._git("ls-tree", base).decode().splitlines() if base else []
         lines_by_name = {name: item for item, name in (line.split("\t") for line in lines)}
+        kinds = {
+            oid: self._git("cat-file", "-t", oid).decode().strip() for oid in {*items.values()}
+        }
         for name, oid in items.items():
-            kind = self._git("cat-file", "-t", oid).decode().strip()
+            kind = kinds[oid]
             lines_by_name[name] = f"{'040000' if kind == 'tree' else '100644'} {kind} {oid}"
         text = "".join(f"{item}\t{name}\n" for name, item in lines_by_name.items())
         return self._git("mktree", stdin=text.encode()).decode().strip()
