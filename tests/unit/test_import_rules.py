@@ -20,7 +20,7 @@ BREAKING = {
         "schema/huai_schema/errors.py",
         "import huai_schema.paths",
     ),
-    "What asks over HTTP knows libcurl": ("server/huai_server/store/shallow.py", "import pycurl"),
+    "What asks over HTTP knows libcurl": ("server/huai_server/store/replaced.py", "import pycurl"),
     "One module of the server knows obstore": (
         "server/huai_server/store/loose.py",
         "import obstore",

@@ -20,7 +20,7 @@ from huai_client.metadata.checks import TooLargeError
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.curl.errors import printable
 from huai_client.metadata.failover import UntrustedError
-from huai_client.metadata.git import GitObject, LocalRepository, write_shallow
+from huai_client.metadata.git import GitObject, LocalRepository
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
 from huai_client.metadata.http import MetadataUrl
@@ -38,6 +38,7 @@ from huai_client.run.deadline import NEVER, Deadline
 from huai_native._native import Packs
 from huai_program.disk_hints import DISK_HINTS
 from huai_program.refs import DamagedRefError, Refs
+from huai_program.shallow import write_shallow
 from huai_schema.codec.commits import decode_commit
 from huai_schema.codec.descriptor import read_root
 from huai_schema.errors import ExitCode, FormatError, HuaiError

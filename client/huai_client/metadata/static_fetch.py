@@ -17,7 +17,7 @@ from huai_client.metadata.files import Files
 from huai_client.metadata.git.connectivity import CommitHead
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import REPLY_BYTES, Work
-from huai_client.metadata.git.local import LocalRepository, shallow_of, write_shallow
+from huai_client.metadata.git.local import LocalRepository, shallow_of
 from huai_client.metadata.http import (
     IncompleteCopyError,
     NotServedError,
@@ -26,6 +26,7 @@ from huai_client.metadata.http import (
 )
 from huai_client.metadata.newest import Newest
 from huai_native._native import Blake3
+from huai_program.shallow import write_shallow
 from huai_schema.codec.commits import decode_commit
 from huai_schema.codec.static_files import (
     FOLDER,

@@ -17,6 +17,7 @@ from huai_native._native import Packs
 from huai_program.durable import replace_file, sync_folder
 from huai_program.packs import TEMPORARY, remove_unfinished
 from huai_program.refs import Refs
+from huai_program.shallow import read_shallow, write_shallow
 from huai_schema.codec.commits import CommitInfo, CommitObject, decode_commit
 from huai_schema.codec.descriptor import Descriptor, read_root
 from huai_schema.codec.pending import PendingCommit
@@ -28,7 +29,6 @@ from huai_server.config.retention import FOREVER, Retention
 from huai_server.state.errors import storage_error, storage_errors
 from huai_server.store.loose import UNFINISHED, read_loose, write_loose
 from huai_server.store.replaced import remove_replaced
-from huai_server.store.shallow import read_shallow, write_shallow
 
 _PAST = "refs/huai/past/"
 """The prefix of the refs of finished histories, each with the serial of its newest commit."""

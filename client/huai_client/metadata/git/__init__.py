@@ -4,7 +4,7 @@
 `program` fetches from upstreams that have no static files.
 """
 
-from huai_client.metadata.git.local import LocalRepository, write_shallow
+from huai_client.metadata.git.local import LocalRepository
 from huai_client.metadata.git.objects import GitObject, MissingObjectError, Objects
 
 __all__ = [
@@ -12,5 +12,4 @@ __all__ = [
     "LocalRepository",
     "MissingObjectError",
     "Objects",
-    "write_shallow",
 ]

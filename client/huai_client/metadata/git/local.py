@@ -13,23 +13,7 @@ from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
 from huai_client.metadata.git.objects import Packed, WithReceived
 from huai_client.run.deadline import NEVER, Deadline
-from huai_program.durable import replace_file
 from huai_schema.errors import FormatError
-
-_FILE = "shallow"
-_LOCK = "shallow.lock"
-
-
-def write_shallow(repository: Path, commits: Iterable[str]) -> None:
-    """Replace the list of shallow commits, as hex ids, in one durable step."""
-    text = "".join(f"{commit}\n" for commit in sorted(commits))
-    path, new = repository / _FILE, repository / _LOCK
-    if not text:
-        path.unlink(missing_ok=True)
-        return
-    if path.exists() and path.read_text(encoding="ascii", errors="replace") == text:
-        return
-    replace_file(path, text.encode("ascii"), new)
 
 
 class LocalRepository(NamedTuple):

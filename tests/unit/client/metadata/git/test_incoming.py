@@ -8,7 +8,6 @@ import pytest
 
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import WORK_BYTES, WORK_PER_BYTE, Work
-from huai_client.metadata.git.local import write_shallow
 from huai_client.metadata.git.objects import GitObject, Packed
 from huai_native._native import Packs, ResolvedPack
 from huai_schema.errors import FormatError
@@ -246,17 +245,4 @@ def test_a_base_that_comes_after_all_is_refused(tmp_path: Path) -> None:
     records = [on_name(two, appended(text + b"2", b"3")), on_name(one, appended(text, b"2"))]
     with pytest.raises(FormatError, match="later object"):
         install(tmp_path, pack(records), objects)
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_shallow_file(tmp_path: Path) -> None:
-    write_shallow(tmp_path, ["b" * 40, "a" * 40])
-    file = tmp_path / "shallow"
-    assert file.read_text() == "a" * 40 + "\n" + "b" * 40 + "\n"
-    inode = file.stat().st_ino
-    write_shallow(tmp_path, ["a" * 40, "b" * 40])
-    assert file.stat().st_ino == inode
-    write_shallow(tmp_path, [])
-    assert not file.exists()
-    write_shallow(tmp_path, [])
     assert not list(tmp_path.iterdir())
