@@ -16,12 +16,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, ClassVar
 
+from huai_program.git import git_environment
 from huai_program.quoting import quoted
 from huai_schema.errors import ExitCode, HuaiError
 
 _CHUNK = 256 << 10
 _TALK_BYTES = 4096
-_OPTIONS = ("pack.writeReverseIndex=false", "pack.threads=1")
+_OPTIONS = (("pack.writeReverseIndex", "false"), ("pack.threads", "1"))
 """The packs of a commit are small: they need no further file and no second core."""
 
 _FULL = ("No space left on device", "Disk quota exceeded", "Out of diskspace")
@@ -51,24 +52,6 @@ def find_git() -> str:
     return program
 
 
-def git_environment(program: str) -> dict[str, str]:
-    """Return the whole environment of a process."""
-    return {
-        "PATH": f"{Path(program).parent}:/usr/bin:/bin",
-        "LC_ALL": "C",
-        "HOME": "/nonexistent",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_NO_LAZY_FETCH": "1",  # git 2.45 and newer
-        "GIT_ALLOW_PROTOCOL": "none",  # no real protocol: all others are off
-    }
-
-
-def git_options(repository: str, options: Sequence[str]) -> list[str]:
-    """Return arguments that set `options` for a repository that may be another user's."""
-    return [part for each in (f"safe.directory={repository}", *options) for part in ("-c", each)]
-
-
 def run_git(
     repository: Path,
     arguments: Sequence[str],
@@ -83,13 +66,14 @@ def run_git(
     full disk; an error of `put` ends it.
     """
     program, place = find_git(), os.path.realpath(repository)
+    options = (("safe.directory", place), *_OPTIONS)  # it may be another user's
     with tempfile.TemporaryFile() as talk:
         process = subprocess.Popen(
-            [program, *git_options(place, _OPTIONS), f"--git-dir={place}", *arguments],
+            [program, f"--git-dir={place}", *arguments],
             stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin,
             stdout=subprocess.PIPE,
             stderr=talk,
-            env=git_environment(program),
+            env=git_environment(options),
             cwd="/",
         )
         with process:

@@ -29,6 +29,7 @@ from huai_client.metadata.http import (
     is_http,
 )
 from huai_client.run.deadline import Deadline
+from huai_program.git import git_environment
 from huai_program.urls import split_url
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import BRANCH
@@ -156,19 +157,8 @@ class GitProgram:
         return process.output
 
     def _environment(self, options: Sequence[tuple[str, str]]) -> dict[str, str]:
-        settings = [*options, *(self._http_options() if is_http(self._metadata.url) else ())]
-        variables = {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "HOME": "/nonexistent",  # no .netrc: its login is passed as an option
-            "LC_ALL": "C",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": "/dev/null",
-            "GIT_CONFIG_COUNT": str(len(settings)),
-            "GIT_ALLOW_PROTOCOL": "http:https:ssh:git:file",
-            "GIT_TERMINAL_PROMPT": "0",
-        }
-        for number, (key, value) in enumerate(settings):
-            variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+        settings = (*options, *(self._http_options() if is_http(self._metadata.url) else ()))
+        variables = git_environment(settings, protocols="http:https:ssh:git:file")
         if not is_http(self._metadata.url):
             variables |= {name: os.environ[name] for name in _SSH if name in os.environ}
             if "GIT_SSH" not in variables:

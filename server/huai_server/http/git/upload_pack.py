@@ -12,15 +12,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from huai_program.git import git_environment
 from huai_schema.git.objects import BRANCH
 from huai_server.http.asgi.body import Body
 from huai_server.http.asgi.errors import HttpError
-from huai_server.store.git_program import (
-    GitMissingError,
-    find_git,
-    git_environment,
-    git_options,
-)
+from huai_server.store.git_program import GitMissingError, find_git
 
 _CHUNK = 64 << 10
 _TALK_BYTES = 4096
@@ -28,17 +24,17 @@ _REAP_SECONDS = 10.0
 
 _OPTIONS = (
     # Only the branch is advertised.
-    "transfer.hideRefs=refs",
-    f"transfer.hideRefs=!{BRANCH}",
+    ("transfer.hideRefs", "refs"),
+    ("transfer.hideRefs", f"!{BRANCH}"),
     # `git clone --filter`, with filters that cost no more than a clone without one.
-    "uploadpack.allowFilter=true",
-    "uploadpackfilter.allow=false",
-    "uploadpackfilter.blob:none.allow=true",
-    "uploadpackfilter.tree.allow=true",
+    ("uploadpack.allowFilter", "true"),
+    ("uploadpackfilter.allow", "false"),
+    ("uploadpackfilter.blob:none.allow", "true"),
+    ("uploadpackfilter.tree.allow", "true"),
     # A commit made between two requests of a client must not turn its want into an error.
     # Protocol v2 accepts any id anyway, and all objects of the repository are public.
-    "uploadpack.allowAnySHA1InWant=true",
-    "pack.threads=1",
+    ("uploadpack.allowAnySHA1InWant", "true"),
+    ("pack.threads", "1"),
 )
 
 
@@ -149,7 +145,6 @@ class Git:
         advert = ["--http-backend-info-refs"] if call.advert else []
         return [
             find_git(),
-            *git_options(repository, _OPTIONS),
             "upload-pack",
             "--stateless-rpc",
             "--strict",
@@ -160,5 +155,6 @@ class Git:
 
     def environment(self, call: Call) -> dict[str, str]:
         """Return the whole environment: no configuration except the repository's counts."""
+        options = (("safe.directory", os.path.realpath(call.repository)), *_OPTIONS)
         protocol = {"GIT_PROTOCOL": f"version={call.version}"} if call.version else {}
-        return {**git_environment(find_git()), **protocol}
+        return {**git_environment(options), **protocol}

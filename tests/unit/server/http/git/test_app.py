@@ -33,7 +33,6 @@ def test_the_command_line_has_constants_and_the_repository_only(tmp_path: Path) 
     git = Git(30)
     command = git.command(Call(tmp_path, 2, advert=False))
     assert command[-1] == str(tmp_path.resolve())
-    assert f"safe.directory={tmp_path.resolve()}" in command
     assert "--timeout=30" in command
     assert "--http-backend-info-refs" not in command
     advert = git.command(Call(tmp_path, 0, advert=True))
@@ -43,9 +42,12 @@ def test_the_command_line_has_constants_and_the_repository_only(tmp_path: Path) 
 def test_the_environment_is_made_here(tmp_path: Path) -> None:
     git = Git(30)
     plain = git.environment(Call(tmp_path, 0, advert=True))
-    assert set(plain) == {
+    options = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
+    assert {name for name in plain if not name.startswith(options)} == {
         *("PATH", "LC_ALL", "HOME", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL"),
-        *("GIT_NO_LAZY_FETCH", "GIT_ALLOW_PROTOCOL"),
+        *("GIT_CONFIG_COUNT", "GIT_NO_LAZY_FETCH", "GIT_ALLOW_PROTOCOL", "GIT_TERMINAL_PROMPT"),
     }
+    assert plain["GIT_CONFIG_KEY_0"] == "safe.directory"
+    assert plain["GIT_CONFIG_VALUE_0"] == str(tmp_path.resolve())
     newer = git.environment(Call(tmp_path, 2, advert=True))
     assert newer == {**plain, "GIT_PROTOCOL": "version=2"}
