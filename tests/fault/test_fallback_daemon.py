@@ -87,7 +87,7 @@ def test_a_new_port_that_is_taken_ends_no_service(root: Path) -> None:
 
 def test_it_waits_for_transfers_and_for_nothing_else(root: Path) -> None:
     # Far longer than the test may take: only an end that is seen ends the waiting.
-    configure(root, root.parent / "tree", shutdown_grace=1000.0)
+    configure(root, root.parent / "tree", shutdown_grace=1000)
     with service(root) as running:
         client = slow_client(running, root.parent / "copy")
         (listener,) = running.children()
@@ -101,7 +101,7 @@ def test_it_waits_for_transfers_and_for_nothing_else(root: Path) -> None:
 
 
 def test_transfers_that_do_not_end_are_ended(root: Path) -> None:
-    configure(root, root.parent / "tree", shutdown_grace=0.0)
+    configure(root, root.parent / "tree", shutdown_grace=0)
     with service(root) as running:
         client = slow_client(running, root.parent / "copy")
         running.process.terminate()

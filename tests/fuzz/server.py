@@ -8,7 +8,7 @@ error, and an answer to every request that came whole.
 import asyncio
 import gzip
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -17,16 +17,14 @@ from typing import Any
 import h11
 from uvicorn.server import ServerState
 
-from huai_server.actions.serve import settings_of
 from huai_server.config.mirrors import Mirrors, MirrorSettings
-from huai_server.config.tables import Listen
 from huai_server.config.volatile import Volatile
-from huai_server.http.app import create_app
+from huai_server.http.app import Application
 from huai_server.http.asgi.body import Receive
 from huai_server.http.asgi.responder import Send
 from huai_server.http.fallback_clients import FallbackSlots
 from huai_server.http.server import _config
-from huai_server.http.settings import Content, Grant, WebHook
+from huai_server.http.settings import Content, Grant, Served, ServeSettings
 from tests.fuzz.folder import folder
 from tests.fuzz.target import Outcome, Target
 from tests.support.committing import Upstream
@@ -112,42 +110,24 @@ class _Modules:
 
     def __init__(self, path: Path, upstream: Upstream) -> None:
         repository = upstream.places.repository
-        self._modules = {"m": path, "c": repository}
         content = Content(repository, bytes(upstream.tree), Volatile(()))
-        self._contents = {"c": content}
+        self._served = Served(
+            modules={"m": path, "c": repository},
+            private={"p": path},
+            certificates={},
+            contents={"c": content},
+            undigested={"m": path, "c": repository},
+            fallback={"m": FallbackSlots(path / "HEAD", 2)},
+            content_urls={},
+            webhooks=(),
+            mirrors=Mirrors(Path("/nonexistent"), {}, MirrorSettings()),
+        )
 
-    def modules(self) -> Mapping[str, Path]:
-        return self._modules
-
-    def private(self) -> Mapping[str, Path]:
-        """The first one again, for a token."""
-        return {"p": self._modules["m"]}
-
-    def certificates(self) -> Mapping[str, frozenset[str]]:
-        """None opens anything."""
-        return {}
+    def served(self) -> Served:
+        return self._served
 
     def grant(self, token: str) -> Grant:  # noqa: ARG002 - whatever has the form of one
         return Grant(frozenset("p"), frozenset(("read",)))
-
-    def contents(self) -> Mapping[str, Content]:
-        return self._contents
-
-    def content_urls(self) -> Mapping[str, tuple[str, ...]]:
-        """None is relayed."""
-        return {}
-
-    def mirrors(self) -> Mirrors:
-        return Mirrors(Path("/nonexistent"), {}, MirrorSettings())
-
-    def undigested(self) -> Mapping[str, Path]:
-        return self._modules
-
-    def fallback(self) -> Mapping[str, FallbackSlots]:
-        return {"m": FallbackSlots(self._modules["m"] / "HEAD", 2)}
-
-    def webhooks(self) -> Sequence[tuple[str, WebHook]]:
-        return ()
 
 
 class _Server:
@@ -160,10 +140,8 @@ class _Server:
         upstream.write("d/f", "0123456789" * 10, mtime=1_600_000_000)
         upstream.write("\n", "", mtime=1_600_000_000)
         upstream.commit()
-        self._app = _RecordedApp(
-            create_app(settings_of(Listen()), _Modules(repository.path, upstream))
-        )
-        self._config = _config(settings_of(Listen()), self._app)  # type: ignore[arg-type]
+        self._app = _RecordedApp(Application(ServeSettings(), _Modules(repository.path, upstream)))
+        self._config = _config(ServeSettings(), self._app)  # type: ignore[arg-type]
         self._config.load()
         self._state = ServerState()
         self._state.default_headers = self._config.encoded_headers

@@ -29,7 +29,7 @@ class Site:
         self.root, self.tree = folder / "state", folder / "tree"
         self.copy, self.fallback = folder / "copy", folder / "fallback"
         self.port = 0
-        self.settings: dict[str, object] = {"shutdown_grace": 20.0}
+        self.settings: dict[str, object] = {"shutdown_grace": 20}
         self.modules: dict[str, str] = {NAME: ""}
         for number in range(20):
             (self.tree / f"d{number % 3}").mkdir(parents=True, exist_ok=True)

@@ -3,18 +3,13 @@
 import re
 import socket
 from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
-from huai_server.actions.serve import settings_of
-from huai_server.config.tables import Listen
 from huai_server.http.server import ListenError, listen
 from huai_server.http.settings import ServeSettings
-from tests.support.http_fixtures import Repository, Server, git, running
+from tests.support.http_fixtures import Repository, Server, git
 
 
 @pytest.fixture
@@ -143,27 +138,8 @@ def test_one_connection_carries_many_requests(server: Server) -> None:
             assert answer.startswith(b"HTTP/1.1 200")
 
 
-def _settings(**changes: Any) -> ServeSettings:
-    return replace(settings_of(Listen()), **changes)
-
-
-def test_a_unix_socket(repository: Repository, short_path: Path) -> None:
-    path = short_path / "s"
-    with running(repository.path.parent, socket_path=str(path)) as server:
-        with httpx.Client(transport=httpx.HTTPTransport(uds=str(path))) as client:
-            assert client.get("http://huai/healthz").status_code == 200
-        with pytest.raises(ListenError), listen(_settings(socket_path=path)):
-            pass
-        server.process.kill()
-        server.process.wait()
-    assert path.is_socket()
-    with running(repository.path.parent, socket_path=str(path)) as server:
-        assert server.stop() == 0
-    assert not path.exists()
-
-
 def test_an_address_in_use_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(ListenError, match=f"127.0.0.1:{port}"), listen(_settings(port=port)):
-            pass
+        with pytest.raises(ListenError, match=f"127.0.0.1:{port}"):
+            listen(ServeSettings(port=port))

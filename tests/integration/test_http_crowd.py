@@ -120,7 +120,7 @@ def processes_of(server: Server) -> set[int]:
 
 
 def test_a_trickle_ends_an_answer(large: Repository) -> None:
-    with running(large.path.parent, request_timeout=0.5) as server, slow_client(server) as slow:
+    with running(large.path.parent, request_timeout=1) as server, slow_client(server) as slow:
         slow.sendall(post(fetch_all(large.head())))
         got = 0
         for _ in range(16):
@@ -130,7 +130,7 @@ def test_a_trickle_ends_an_answer(large: Repository) -> None:
 
 
 def test_a_body_that_trickles_is_refused(large: Repository) -> None:
-    with running(large.path.parent, request_timeout=0.5) as server, server.connect() as slow:
+    with running(large.path.parent, request_timeout=1) as server, server.connect() as slow:
         slow.sendall(post(ls_refs(), length=1000))
         for _ in range(5):
             slow.sendall(b"0")

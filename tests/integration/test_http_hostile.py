@@ -33,7 +33,7 @@ def running_server(
 ) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("served")
     Repository.create(folder, "m").commit(b"first")
-    with running(folder, counting.folder, request_timeout=1.5, max_body=MAX_BODY) as started:
+    with running(folder, counting.folder, request_timeout=2, max_body=MAX_BODY) as started:
         yield started
 
 

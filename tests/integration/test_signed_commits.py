@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from huai_native._native import PrivateKey
+from huai_program.durations import TimeLimit
 from huai_schema.codec.signing import NAMESPACE, Promise
 from huai_schema.errors import ExitCode
 from huai_server.commit.commit import commit_tree
@@ -78,12 +79,12 @@ def test_an_unsigned_module_begins_to_sign_and_stays_while_that_is_valid(
 
 
 def test_a_commit_is_renewed_when_half_of_its_time_is_over(upstream: SignedUpstream) -> None:
-    upstream.signing = Signing(upstream.signing.key, validity="1h")
+    upstream.signing = Signing(upstream.signing.key, validity=TimeLimit("1h"))
     upstream.commit_signed()
     before = upstream.head
     assert before.valid_until > time.time() + 3000
     # Of a commit that holds for another hour a signature for three has less than half left.
-    upstream.signing = Signing(upstream.signing.key, validity="3h")
+    upstream.signing = Signing(upstream.signing.key, validity=TimeLimit("3h"))
     upstream.commit_signed()
     after = upstream.head
     assert (after.tree, after.info.serial) == (before.tree, 2)

@@ -12,7 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from huai_server.http.asgi.tls import Tls, TlsFiles
+from huai_server.config.tables import Tls
+from huai_server.http.asgi.tls import TlsContext
 from tests.integration.test_events import subscribed
 from tests.support.certificate import make_certificate
 from tests.support.committing import ENVIRONMENT, SECONDS, git, run_server
@@ -124,8 +125,8 @@ def test_old_versions_and_plain_http_are_refused(
 ) -> None:
     with httpx.Client(verify=trusted) as client:
         assert client.get(server.url + "/healthz").json()["status"] == "ok"
-    files = TlsFiles(root.parent / "certificate.pem", root.parent / "key.pem", None)
-    assert Tls(files).context.minimum_version == ssl.TLSVersion.TLSv1_2
+    files = Tls(str(root.parent / "certificate.pem"), str(root.parent / "key.pem"))
+    assert TlsContext(files).context.minimum_version == ssl.TLSVersion.TLSv1_2
     old = ssl.create_default_context(cafile=root.parent / "certificate.pem")
     with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
         old.minimum_version = ssl.TLSVersion.TLSv1

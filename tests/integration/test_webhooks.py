@@ -13,7 +13,7 @@ import pytest
 
 from huai_server.config import load as config
 from huai_server.config import tables as config_tables
-from huai_server.http.settings import WebHook
+from huai_server.config.tables import WebHook
 from huai_server.http.webhooks.delivery import DeliveryError, deliver, origin_of
 from tests.support.committing import NAME, Upstream
 from tests.support.hook_receiver import Receiver, receiver, status

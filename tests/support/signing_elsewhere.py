@@ -4,6 +4,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from huai_program.durations import TimeLimit
 from huai_schema.paths import RelPath
 from huai_server.commit.change_lists import list_of
 from huai_server.commit.commit import commit_tree
@@ -28,7 +29,11 @@ class Elsewhere:
         paths = [write_key(folder / f"key{number}", key(number)) for number in (1, *numbers)]
         local = tuple(Cosigner(str(path)) for path in paths[1:])
         self.signing = Signing(
-            str(paths[0]), cosigners=local, threshold=len(paths), pending=True, validity="1h"
+            str(paths[0]),
+            cosigners=local,
+            threshold=len(paths),
+            pending=True,
+            validity=TimeLimit("1h"),
         )
         assert self.keys
         if begun:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from huai_program.durations import Duration, seconds
+from huai_program.durations import Duration, TimeLimit, seconds
 from huai_program.sizes import Size
 from huai_schema.codec.publish_rules import volatile_rules
 from huai_server.config.place import BUCKET
@@ -40,24 +40,36 @@ class Tls(msgspec.Struct, frozen=True):
 
 
 class Listen(msgspec.Struct, frozen=True):
-    """The address of `serve` and its limits; the keys are those of `ServeSettings`."""
+    """The address of `serve` and its limits."""
 
     host: Annotated[str, Meta(pattern=r"^[^\x00]*$")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535)] = 8440
+    """0 picks a free port; `on_start` gets it."""
     max_transfers: Annotated[int, Meta(ge=1)] = 8
-    """Concurrent fetches; further ones wait in a queue."""
-    request_timeout: Annotated[float, Meta(gt=0, le=86400)] = 600.0
-    """Seconds."""
-    shutdown_grace: Annotated[float, Meta(ge=0, le=86400)] = 60.0
-    """Seconds that transfers have to finish after a stop signal."""
+    """git processes that build packs at once; ref listings have as many more."""
+    request_timeout: TimeLimit = TimeLimit("10m")
+    """The time for a whole request to arrive, and after which a silent git is killed."""
+    shutdown_grace: Duration = Duration("1m")
+    """The time that transfers have to finish after a stop signal."""
     max_connections: Annotated[int, Meta(ge=1)] = 2000
     max_connections_per_address: Annotated[int, Meta(ge=1)] = 200
     max_subscribers: Annotated[int, Meta(ge=0)] = 2000
+    """Connections that stay open for events; they do not count as other connections."""
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     """Addresses and networks of proxies whose X-Forwarded-For is trusted."""
     access_log: bool = False
     tls: Tls | None = None
     """None for plain HTTP."""
+
+    @property
+    def timeout(self) -> int:
+        """`request_timeout` in seconds."""
+        return seconds(self.request_timeout)
+
+    @property
+    def grace(self) -> int:
+        """`shutdown_grace` in seconds."""
+        return seconds(self.shutdown_grace)
 
 
 class Fallback(msgspec.Struct, frozen=True):
@@ -100,10 +112,10 @@ class Fallback(msgspec.Struct, frozen=True):
     log_file: Annotated[str, Meta(pattern=r"^/[^\x00\n]*$")] = "/dev/stderr"
     extra: str = ""
     """Lines to add unchanged to the global part of rsyncd.conf."""
-    shutdown_grace: Annotated[float, Meta(ge=0, le=86400)] = 60.0
-    """Seconds that transfers have to finish after a stop signal."""
-    check_interval: Annotated[float, Meta(ge=0)] = 3600.0
-    """Seconds between comparisons of the attr trees with their commits; 0 for never."""
+    shutdown_grace: Duration = Duration("1m")
+    """The time that transfers have to finish after a stop signal."""
+    check_interval: Duration = Duration("1h")
+    """The time between comparisons of the attr trees with their commits; 0 for never."""
 
 
 ATTR_KINDS = frozenset(("sparse", "erofs"))
@@ -264,18 +276,13 @@ class Signing(msgspec.Struct, frozen=True):
     """The file of a private key, or of a public key with which the agent or `command` signs."""
     command: tuple[Annotated[str, Meta(pattern=r"^[^\x00]+$")], ...] = ()
     """A program that signs its standard input; `{namespace}` and `{key}` are replaced."""
-    validity: Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,5}[mhdw]$")] = "7d"
+    validity: TimeLimit = TimeLimit("7d")
     """The time for which a signature is valid."""
-    timeout: Annotated[float, Meta(gt=0, le=3600)] = 20.0
-    """Seconds within which the agent or the command must sign."""
+    timeout: TimeLimit = TimeLimit("20s")
+    """The time within which the agent or the command must sign."""
     cosigners: tuple[Cosigner, ...] = ()
     """The further keys whose signatures count."""
     threshold: Annotated[int, Meta(ge=1, le=16)] = 1
     """The number of signatures, by `key` and `cosigners`, that a commit needs."""
     pending: bool = False
     """True if a commit waits for missing signatures of cosigners."""
-
-    @property
-    def seconds(self) -> int:
-        """`validity` in seconds."""
-        return seconds(self.validity)

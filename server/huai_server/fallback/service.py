@@ -18,6 +18,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from huai_program.durable import replace_file
+from huai_program.durations import seconds
 from huai_program.locking import locked
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.config.load import ServerConfig, config_path, load
@@ -207,7 +208,7 @@ class _Service:
         self._trees.refresh()
         self._resident.keep(self._trees.images())
         self._trees.look_for_changes()
-        interval = self._settings.check_interval
+        interval = seconds(self._settings.check_interval)
         if interval and time.monotonic() - self._checked > interval:
             self._trees.check_all()
             self._checked = time.monotonic()
@@ -294,7 +295,7 @@ class _Service:
         """Stop listening, wait for transfers to finish, and end the remaining ones."""
         if self._daemon is not None:
             self._daemon.stop_listening()
-        deadline = time.monotonic() + self._settings.shutdown_grace
+        deadline = time.monotonic() + seconds(self._settings.shutdown_grace)
         while time.monotonic() < deadline and any(map(programs.is_running, self._groups)):
             time.sleep(0.05)
         for group in self._groups:

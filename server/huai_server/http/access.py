@@ -8,7 +8,7 @@ user for a login at each mistyped address, so the login's own address alone make
 
 Rules:
 
-- What a request may see is decided here.  `Registry.modules`, which other code reads, has public
+- What a request may see is decided here.  `Served.modules`, which other code reads, has public
   modules only: code that forgets to ask here shows too little, never too much.
 - A request without a token costs nothing extra: a poll of a public module looks up no private one.
 - `Credentials` keep a token as text, never show it and check it again at each use, so that a
@@ -56,12 +56,12 @@ class Credentials:
 
     def sees(self, registry: Registry, scope: Scope) -> Mapping[str, Path]:
         """Return the private modules that these open now, for one purpose."""
-        grant = registry.grant(self._token) if self._token else None
+        grant, served = registry.grant(self._token) if self._token else None, registry.served()
         opened = set(grant.modules) if grant and scope in grant.scopes else set()
         if self._names:
-            certificates = registry.certificates().items()
+            certificates = served.certificates.items()
             opened |= {name for name, names in certificates if not names.isdisjoint(self._names)}
-        return {name: at for name, at in registry.private().items() if name in opened}
+        return {name: at for name, at in served.private.items() if name in opened}
 
 
 _ANONYMOUS = Credentials()
@@ -118,7 +118,7 @@ class Access:
 
     def _certified(self, scope: dict[str, Any]) -> frozenset[str]:
         """Return the names of the client's certificate that open any module."""
-        certificates = self._registry.certificates()
+        certificates = self._registry.served().certificates
         # Without our own TLS a proxy says the scheme, and client certificates are its own.
         connection = scope["extensions"].get(EXTENSION) if certificates else None
         if connection is None:
@@ -133,14 +133,14 @@ class Access:
 
     def seen_by(self, credentials: Credentials, purpose: Scope = "read") -> Mapping[str, Path]:
         """Return the same for a client that stays connected."""
-        public = self._registry.modules()
+        public = self._registry.served().modules
         if credentials is _ANONYMOUS:
             return public
         return {**public, **credentials.sees(self._registry, purpose)}
 
     def repository(self, scope: Mapping[str, Any], name: str) -> Path:
         """Return the repository of a module; `HttpError` if the client may not see one."""
-        repository = self._registry.modules().get(name)
+        repository = self._registry.served().modules.get(name)
         if repository is None and _KEY in scope:
             repository = credentials_of(scope).sees(self._registry, "read").get(name)
         if repository is None:
@@ -149,14 +149,14 @@ class Access:
 
     def unknown(self, scope: Mapping[str, Any]) -> HttpError:
         """Return the error for a module that is missing, or hidden from the client."""
-        if _KEY not in scope and self._registry.private():
+        if _KEY not in scope and self._registry.served().private:
             silent = prefers_html(scope["headers"])
             return _unauthorized(_SILENT_CHALLENGE if silent else _CHALLENGE)
         return HttpError(404, "no such module", hint="see /api/v1/modules for their names")
 
     def check_login(self, scope: Mapping[str, Any]) -> None:
         """Raise an `HttpError` that makes a browser ask for a token, unless one was sent."""
-        if _KEY not in scope and self._registry.private():
+        if _KEY not in scope and self._registry.served().private:
             raise _unauthorized(_CHALLENGE)
 
 

@@ -18,7 +18,7 @@ from huai_schema.errors import HuaiError
 from huai_server.http.access import Access
 from huai_server.http.asgi.conditions import names_weakly
 from huai_server.http.git.branch_state import read_branch_state
-from huai_server.http.settings import Registry, every_repository
+from huai_server.http.settings import Registry
 from huai_server.state.file_stamp import FileCache
 from huai_server.state.paths import ModulePlaces
 from huai_server.store.repository import Head, read_head
@@ -39,11 +39,12 @@ class Heads:
 
     def names(self) -> list[str]:
         """Return the names of all public modules, sorted."""
-        return sorted(self._registry.modules())
+        return sorted(self._registry.served().modules)
 
     def _repository(self, name: str) -> Path | None:
         """Return the repository of a public or private module; access was checked before."""
-        return self._registry.modules().get(name) or self._registry.private().get(name)
+        served = self._registry.served()
+        return served.modules.get(name) or served.private.get(name)
 
     async def read(self, name: str) -> Head | None:
         """Return the newest commit of a module; None if it has none or does not exist."""
@@ -70,7 +71,7 @@ class Heads:
 
     def _forget_removed(self) -> None:
         """Forget removed modules."""
-        for repository in self._heads.keys() - every_repository(self._registry):
+        for repository in self._heads.keys() - self._registry.served().repositories:
             del self._heads[repository]
 
 

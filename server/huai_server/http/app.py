@@ -137,13 +137,8 @@ class Application:
         async def healthz() -> JSONResponse:
             """Status 200 as long as requests are welcome."""
             status, code = ("stopping", 503) if self.stopping else ("ok", 200)
-            body = HealthModel(status=status, modules=len(registry.modules()))
+            body = HealthModel(status=status, modules=len(registry.served().modules))
             return JSONResponse(body.model_dump(), code)
-
-
-def create_app(settings: ServeSettings, registry: Registry) -> Application:
-    """Return the application."""
-    return Application(settings, registry)
 
 
 async def _refuse(error: HttpError, scope: dict[str, Any], receive: Receive, send: Send) -> None:

@@ -16,7 +16,7 @@ from huai_server.http.asgi.errors import HttpError
 from huai_server.http.mirrors.answers import offered_urls
 from huai_server.http.mirrors.holders import Holders
 from huai_server.http.newest import Newest
-from huai_server.http.settings import Registry, every_repository
+from huai_server.http.settings import Registry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,12 +41,12 @@ def router(registry: Registry, access: Access, holders: Holders) -> APIRouter:
     async def file_metalink(name: str, path: str, request: Request) -> Response:  # noqa: ARG001 - described only
         """The places of a file of the newest commit, with its size and its digest (RFC 5854)."""
         repository = access.repository(request.scope, name)
-        for removed in newest_commits.keys() - every_repository(registry):
+        for removed in newest_commits.keys() - registry.served().repositories:
             del newest_commits[removed]
         path_of_file = requested_path(request.scope["raw_path"], _ABOVE)
         newest = newest_commits.setdefault(repository, Newest(repository))
         mirror_urls = offered_urls(await holders.standings(name, repository))
-        urls = registry.content_urls().get(name, ())
+        urls = registry.served().content_urls.get(name, ())
         text = await asyncio.to_thread(_document, newest, path_of_file, (name, urls, mirror_urls))
         return Response(text, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-cache"})
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from huai_schema.errors import HuaiError
 from huai_server.http.fallback_clients import fallback_clients
-from huai_server.http.settings import Registry, every_repository
+from huai_server.http.settings import Registry
 from huai_server.store.repository import Head, Repository
 
 
@@ -24,7 +24,7 @@ class ModuleFacts:
 
     def fallback_clients(self, name: str) -> int | None:
         """Return how many clients the fallback of a module serves; None if that is unknown."""
-        place = self._registry.fallback().get(name)
+        place = self._registry.served().fallback.get(name)
         return fallback_clients(place) if place else None
 
     async def undigested(self, name: str, head: Head) -> int | None:
@@ -32,7 +32,7 @@ class ModuleFacts:
 
         None if the module has no late digests, or the commit cannot be read.
         """
-        repository = self._registry.undigested().get(name)
+        repository = self._registry.served().undigested.get(name)
         if repository is None:
             return None
         async with self._turn:  # one count for all simultaneous requests
@@ -44,7 +44,7 @@ class ModuleFacts:
         return cached[1]
 
     def _forget_removed(self) -> None:
-        for repository in self._counts.keys() - every_repository(self._registry):
+        for repository in self._counts.keys() - self._registry.served().repositories:
             del self._counts[repository]
 
 

@@ -7,14 +7,13 @@ continues.
 import asyncio
 import contextlib
 import logging
-import math
 import resource
 import shutil
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from functools import partial
 from types import FrameType
 from typing import ClassVar, cast
 
@@ -23,14 +22,14 @@ import uvicorn
 from huai_schema import __version__
 from huai_schema.errors import ExitCode, HuaiError
 from huai_server.http.access import without_tokens
-from huai_server.http.app import Application, create_app
+from huai_server.http.app import Application
 from huai_server.http.asgi.connection import Connection, connection_class
 from huai_server.http.asgi.handshake import TlsListener
-from huai_server.http.asgi.tls import Tls
+from huai_server.http.asgi.tls import TlsContext
 from huai_server.http.settings import Registry, ServeSettings
 
 OnStart = Callable[[str, str, int], None]
-"""Called once with the bound address: scheme, host and port, or the socket's path and 0."""
+"""Called once with the bound address: scheme, host and port."""
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 2048
@@ -39,7 +38,6 @@ _HEAD_SECONDS = 20.0
 _READER_SECONDS = 60.0
 _SPARE_FILES = 512
 _END_SECONDS = 15.0
-_SOCKET_MODE = 0o660
 _TCP_NOTSENT_LOWAT = 25  # linux/tcp.h; Python has no name for it
 _UNSENT_BYTES = 128 << 10
 
@@ -59,24 +57,16 @@ class ListenError(HuaiError):
         )
 
 
-def serve_http(
-    settings: ServeSettings, registry: Registry, on_start: OnStart | None = None
-) -> None:
+def serve_http(settings: ServeSettings, registry: Registry, on_start: OnStart) -> None:
     """Serve until SIGTERM or SIGINT; raises `ListenError` and `TlsError`."""
-    app = create_app(settings, registry)
-    tls = None if settings.tls is None else Tls(settings.tls)
+    app = Application(settings, registry)
+    tls = None if settings.tls is None else TlsContext(settings.tls)
     scheme = "http" if tls is None else "https"
     with listen(settings) as listener:
-        address = _address(listener)
+        host, port = listener.getsockname()[:2]
         # Half of the connections may also hold a file of content.
         files = settings.max_connections * 3 // 2 + settings.max_subscribers
         _allow_files(files + _SPARE_FILES)
-
-        def started() -> None:
-            _log.info("serving on %s", _show(*address, scheme))
-            if on_start is not None:
-                on_start(scheme, *address)
-
         if shutil.which("git") is None:
             _log.warning(
                 "git is not installed: git clone and git fetch get status 503; the rest is served"
@@ -84,75 +74,34 @@ def serve_http(
         config = _config(settings, app)
         if settings.access_log:
             _log_requests()
+        started = partial(on_start, scheme, host, port)
         _Server(config, app, tls, started).run(sockets=[listener])
 
 
-@contextlib.contextmanager
-def listen(settings: ServeSettings) -> Iterator[socket.socket]:
-    """Return a listening socket, closed at exit; a Unix socket is removed then."""
-    path = settings.socket_path
+def listen(settings: ServeSettings) -> socket.socket:
+    """Return a listening socket; raises `ListenError`."""
     try:
-        listener = _listen_tcp(settings) if path is None else _listen_unix(path)
+        return _listen(settings)
     except (OSError, UnicodeError) as error:  # UnicodeError: no host can have this name
-        place = _show(settings.host, settings.port) if path is None else str(path)
         reason = error.strerror if isinstance(error, OSError) else None
-        raise ListenError(place, reason or str(error)) from error
-    with listener:
-        try:
-            yield listener
-        finally:
-            if path is not None:
-                path.unlink(missing_ok=True)
+        raise ListenError(_show(settings.host, settings.port), reason or str(error)) from error
 
 
-def _listen_tcp(settings: ServeSettings) -> socket.socket:
+def _listen(settings: ServeSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     address = (settings.host, settings.port)
     listener = socket.create_server(address, family=family, backlog=_BACKLOG)
     # Accepted connections inherit both: the kernel drops a client that is gone or stops reading.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    patience = round(min(settings.request_timeout, _READER_SECONDS) * 1000)
+    patience = round(min(settings.timeout, _READER_SECONDS) * 1000)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, patience)
     # Little unsent data in the kernel: more would hide the pace of a reader.
     listener.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
     return listener
 
 
-def _listen_unix(path: Path) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        _remove_stale(path)
-        listener.bind(str(path))
-        path.chmod(_SOCKET_MODE)
-        listener.listen(_BACKLOG)
-    except BaseException:
-        listener.close()
-        raise
-    return listener
-
-
-def _remove_stale(path: Path) -> None:
-    """Remove the socket of a server that was killed; one that is in use stays."""
-    if not path.is_socket():
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            path.unlink()
-
-
-def _address(listener: socket.socket) -> tuple[str, int]:
-    if listener.family == socket.AF_UNIX:
-        return str(listener.getsockname()), 0
-    host, port = listener.getsockname()[:2]
-    return str(host), int(port)
-
-
-def _show(host: str, port: int, scheme: str = "http") -> str:
-    if not port and "/" in host:
-        return host
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+def _show(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _allow_files(count: int) -> None:
@@ -168,8 +117,8 @@ def _config(settings: ServeSettings, app: Application) -> uvicorn.Config:
         app,
         http=connection_class(
             app.connections,
-            head_seconds=min(settings.request_timeout, _HEAD_SECONDS),
-            reader_seconds=min(settings.request_timeout, _READER_SECONDS),
+            head_seconds=min(settings.timeout, _HEAD_SECONDS),
+            reader_seconds=min(settings.timeout, _READER_SECONDS),
         ),
         ws="none",
         interface="asgi3",
@@ -184,7 +133,7 @@ def _config(settings: ServeSettings, app: Application) -> uvicorn.Config:
         headers=[("server", f"huai/{__version__}")],
         backlog=_BACKLOG,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
+        timeout_graceful_shutdown=settings.grace,
     )
 
 
@@ -215,7 +164,7 @@ class _Server(uvicorn.Server):
         self,
         config: uvicorn.Config,
         app: Application,
-        tls: Tls | None,
+        tls: TlsContext | None,
         started: Callable[[], None],
     ) -> None:
         super().__init__(config)

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from huai_native._native import PrivateKey
 from huai_program.durable import replace_file, sync_folder
+from huai_program.durations import seconds
 from huai_program.locking import locked
 from huai_schema.codec.keys import NAMESPACE, KeyChain, Keys, begin_chain
 from huai_schema.codec.signing import COSIGNED
@@ -204,7 +205,7 @@ def _open(root: Path, signing: Signing) -> ServerKeys:
             f"{chain.newest.version}",
             hint="huai-server key show lists these; huai-server key rotate adds a new key",
         )
-    return ServerKeys(signer, chain, signing.seconds, cosigners, signing.pending)
+    return ServerKeys(signer, chain, seconds(signing.validity), cosigners, signing.pending)
 
 
 def _all_signers(keys: ServerKeys) -> tuple[Signer, ...]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from huai_native._native import PrivateKey, parse_public_key, verify_signature
 from huai_program.configuration import reject_foreign
+from huai_program.durations import seconds
 from huai_program.key_files import KeyFile
 from huai_schema.errors import FormatError
 from huai_server.config.tables import Signing
@@ -57,7 +58,7 @@ def open_signer(signing: Signing) -> Signer:
             )
         return from_private(parse_private(path, data))
     values = {"key": str(path)}
-    run = partial(_run, signing.command or _AGENT, values, signing.timeout)
+    run = partial(_run, signing.command or _AGENT, values, seconds(signing.timeout))
     return Signer(public_of(path, data), run)
 
 

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Callable
 
 from huai_server.http.asgi.connection import Connection
-from huai_server.http.asgi.tls import Tls
+from huai_server.http.asgi.tls import TlsContext
 
 _PAUSE_SECONDS = 0.5
 """The pause after a failed accept: most likely, no file is free."""
@@ -34,7 +34,9 @@ class _Handshake:
 class TlsListener:
     """An acceptor of the clients of one listening socket."""
 
-    def __init__(self, tls: Tls, listener: socket.socket, make: Callable[[], Connection]) -> None:
+    def __init__(
+        self, tls: TlsContext, listener: socket.socket, make: Callable[[], Connection]
+    ) -> None:
         """`make` returns a connection for each client."""
         listener.settimeout(0)
         self._tls = tls

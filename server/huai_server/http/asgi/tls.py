@@ -9,9 +9,10 @@ import logging
 import os
 import ssl
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from huai_schema.errors import ExitCode, HuaiError
+from huai_server.config.tables import Tls
 from huai_server.http.asgi.threads import in_thread
 from huai_server.state.file_stamp import FileStamp, file_stamp
 
@@ -27,20 +28,10 @@ class TlsError(HuaiError):
     exit_code: ClassVar[ExitCode] = ExitCode.CONFIG
 
 
-class TlsFiles(NamedTuple):
-    """The PEM files of a TLS server."""
-
-    certificate: Path
-    """The certificate, with the chain to its authority."""
-    key: Path
-    client_ca: Path | None
-    """The authority of client certificates; None asks clients for none."""
-
-
-class Tls:
+class TlsContext:
     """The TLS context for the next connection."""
 
-    def __init__(self, files: TlsFiles) -> None:
+    def __init__(self, files: Tls) -> None:
         """Raises `TlsError`."""
         self._files = files
         self._stamps = _stamps(files)
@@ -61,17 +52,18 @@ class Tls:
                     _log.info("%s: renewed certificate loaded", self._files.certificate)
 
 
-def _stamps(files: TlsFiles) -> list[FileStamp]:
-    return [file_stamp(path) for path in filter(None, files)]
+def _stamps(files: Tls) -> list[FileStamp]:
+    paths = (files.certificate, files.key, files.client_ca)
+    return [file_stamp(Path(path)) for path in paths if path]
 
 
-def _context(files: TlsFiles) -> ssl.SSLContext:
+def _context(files: Tls) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     place = files.key
     try:
-        if files.key.stat().st_mode & _OTHERS:
+        if os.stat(files.key).st_mode & _OTHERS:
             raise TlsError(
                 f"{files.key}: every user can read or change this key",
                 hint=f"chmod o= {files.key}, and make a new key if others could read it",
@@ -79,7 +71,7 @@ def _context(files: TlsFiles) -> ssl.SSLContext:
         # OpenSSL would ask for the passphrase of a key at the terminal.
         place = files.certificate
         context.load_cert_chain(files.certificate, files.key, password=lambda: "")
-        if files.client_ca is not None:
+        if files.client_ca:
             place = files.client_ca
             context.load_verify_locations(files.client_ca)
             context.verify_mode = ssl.CERT_OPTIONAL

@@ -46,10 +46,10 @@ class ContentApp:
         self._access = access
         self._registry = registry
         self._files_by_module: dict[str, tuple[Content, CommittedFiles]] = {}
-        self._timeout = settings.request_timeout
+        self._timeout = settings.timeout
         self._address_of = address_of(settings.proxies)
         most = max(1, settings.max_connections // 2)
-        self._limiter = Limiter(most, settings.queue, settings.request_timeout)
+        self._limiter = Limiter(most, settings.queue, settings.timeout)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="content")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,7 +75,7 @@ class ContentApp:
             await answer(file, _headers(scope))(scope, receive, send)
 
     def _files(self, name: str) -> CommittedFiles:
-        content = self._registry.contents().get(name)
+        content = self._registry.served().contents.get(name)
         if content is None:
             self._files_by_module.pop(name, None)
             raise HttpError(404, "the module does not serve content here")

@@ -55,7 +55,7 @@ class EventsApp:
         """`news` is shared with other listeners."""
         self._news = news
         self._access = access
-        self._timeout = settings.request_timeout
+        self._timeout = settings.timeout
         self._address_of = address_of(settings.proxies)
         per_address = settings.max_connections_per_address
         self._places = Limiter(settings.max_subscribers, 0, 0, per_address=per_address)

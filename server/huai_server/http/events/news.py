@@ -137,7 +137,8 @@ class News:
             await asyncio.sleep(0)
 
     async def _poll(self) -> None:
-        modules = {**self._registry.modules(), **self._registry.private()}
+        served = self._registry.served()
+        modules = {**served.modules, **served.private}
         for name in self._reported.keys() - modules.keys():
             del self._reported[name], self._events[name]
         for name, state in (await in_thread(lambda: _states(modules))).items():

@@ -60,7 +60,7 @@ class GitApp:
     def __init__(self, settings: ServeSettings, access: Access) -> None:
         self._settings = settings
         self._access = access
-        timeout = settings.request_timeout
+        timeout = settings.timeout
         self._address_of = address_of(settings.proxies)
         self._git = Git(timeout)
         self.transfers = Limiter(settings.max_transfers, settings.queue, timeout)
@@ -94,7 +94,7 @@ class GitApp:
             _check_service(scope["query_string"])
         version = protocol_version(scope["headers"])
         out = Responder(send, _ADVERT_TYPE, b"" if version == 2 else _ADVERT_PREFIX)
-        body = Body(inbox, b"", 0, self._settings.request_timeout)
+        body = Body(inbox, b"", 0, self._settings.timeout)
         await body.open()
         call = Call(repository, version, advert=True)
         await race(self._list(call, None, scope, out), body.wait_for_disconnect())
@@ -113,7 +113,7 @@ class GitApp:
         if place.endswith("/head"):
             await sending
             return
-        body = Body(inbox, b"", 0, self._settings.request_timeout)
+        body = Body(inbox, b"", 0, self._settings.timeout)
         await body.open()
         await race(sending, body.wait_for_disconnect())
 
@@ -121,7 +121,7 @@ class GitApp:
         self, digest: bytes, repository: Path, scope: Scope, inbox: Inbox, send: Send
     ) -> None:
         check_method(scope["method"], *READ_METHODS)
-        body = Body(inbox, b"", 0, self._settings.request_timeout)
+        body = Body(inbox, b"", 0, self._settings.timeout)
         await body.open()
         await race(send_index(repository, digest, send), body.wait_for_disconnect())
 
@@ -164,7 +164,7 @@ class GitApp:
         if not length.isdigit() or len(length) > 19 or int(length) > limit:
             raise HttpError(413, f"the request body exceeds {limit} bytes")
         encoding = headers.get(b"content-encoding", b"").strip().lower()
-        return Body(inbox, encoding, limit, self._settings.request_timeout)
+        return Body(inbox, encoding, limit, self._settings.timeout)
 
 
 def protocol_version(headers: RawHeaders) -> int:

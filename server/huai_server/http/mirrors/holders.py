@@ -5,7 +5,7 @@ from pathlib import Path
 
 from huai_server.http.asgi.threads import in_thread
 from huai_server.http.mirrors.known_commits import KnownCommits
-from huai_server.http.settings import Registry, every_repository
+from huai_server.http.settings import Registry
 from huai_server.mirrors.standing import Standing, Standings
 
 _STEP_SECONDS = 60
@@ -23,10 +23,10 @@ class Holders:
 
     async def standings(self, module: str, repository: Path) -> tuple[Standing, ...]:
         """Return the mirrors of a module, the freshest first; `HuaiError` if unreadable."""
-        mirrors = self._registry.mirrors()
+        mirrors = self._registry.served().mirrors
         if not mirrors.allowed:
             return ()
-        self.commits.forget_all_but(every_repository(self._registry))
+        self.commits.forget_all_but(self._registry.served().repositories)
         # Rounded up, so that no mirror that is behind seems up to date.
         now = -(-int(time.time()) // _STEP_SECONDS) * _STEP_SECONDS
 

@@ -75,7 +75,7 @@ def router(registry: Registry, access: Access, commits: KnownCommits) -> APIRout
         except FormatError as error:
             status = 403 if _FORM.match(text) else 400
             raise HttpError(status, error.message) from None
-        mirrors = registry.mirrors()
+        mirrors = registry.served().mirrors
         downstream = mirrors.find_name(signed.key)
         if downstream is None:
             raise HttpError(

@@ -18,7 +18,7 @@ from huai_server.http.pages.browse import Browser, Location
 from huai_server.http.pages.history import Recent
 from huai_server.http.pages.rendering import ASSETS, Page
 from huai_server.http.pages.status import Now, front_page, module_page
-from huai_server.http.settings import Registry, every_repository
+from huai_server.http.settings import Registry
 
 _DAMAGED = "its metadata cannot be read; the server's log says why"
 _ABOVE = 5
@@ -37,7 +37,7 @@ def router(registry: Registry, access: Access, now: Now) -> APIRouter:
     async def front(request: Request) -> Response:
         """All modules."""
         page, modules = Page(request), access.modules(request.scope)
-        recent.forget_all_but(every_repository(registry))
+        recent.forget_all_but(registry.served().repositories)
         return await _guarded(page, lambda: front_page(page, modules, recent, now))
 
     @routes.get("/modules/{name}")

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from huai_program.post import Hook, PostError, post
 from huai_schema.errors import ExitCode, HuaiError
+from huai_server.config.tables import WebHook
 from huai_server.http.addresses import NoAddressError, for_libcurl
-from huai_server.http.settings import WebHook
 
 _SECONDS = 30
 _GOOD = range(200, 300)

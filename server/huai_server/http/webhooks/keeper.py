@@ -22,9 +22,10 @@ from functools import partial
 import tenacity
 
 from huai_program.quoting import quoted
+from huai_server.config.tables import WebHook
 from huai_server.http.asgi.threads import in_thread
 from huai_server.http.events.news import Event, News
-from huai_server.http.settings import Registry, WebHook
+from huai_server.http.settings import Registry
 from huai_server.http.webhooks.delivery import DeliveryError, deliver, origin_of
 
 _THREADS = 8
@@ -51,7 +52,8 @@ class WebHooks:
     async def run(self) -> None:
         """Notify hooks of commits until the server stops."""
         while not self._news.stopped:
-            self._follow_hooks({(name, hook.url): hook for name, hook in self._registry.webhooks()})
+            webhooks = self._registry.served().webhooks
+            self._follow_hooks({(name, hook.url): hook for name, hook in webhooks})
             await self._news.wait(_LOOK_SECONDS)
         await asyncio.gather(*(task for _, task in self._tasks.values()), return_exceptions=True)
         self._pool.shutdown()

@@ -5,10 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from huai_native._native import verify_signature
+from huai_program.durations import TimeLimit
 from huai_schema.errors import ExitCode
 from huai_server.config.tables import Signing
 from huai_server.signing.errors import SigningError
@@ -29,8 +29,8 @@ def public(private: Path) -> Path:
     return private.with_name("key.pub").rename(private.with_name("alone.pub"))
 
 
-def refusal(path: Path, *command: str, timeout: float = 20.0) -> SigningError:
-    signing = Signing(str(path), command, timeout=timeout)
+def refusal(path: Path, *command: str, timeout: str = "20s") -> SigningError:
+    signing = Signing(str(path), command, timeout=TimeLimit(timeout))
     with pytest.raises(SigningError) as caught:
         open_signer(signing).sign("git", MESSAGE)
     assert caught.value.exit_code == ExitCode.UNSIGNED
@@ -115,7 +115,7 @@ def test_an_agent_that_hangs_is_given_up(
         silent.bind(str(short_path / "silent"))
         silent.listen()
         monkeypatch.setenv("SSH_AUTH_SOCK", str(short_path / "silent"))
-        assert "hangs" in refusal(public, timeout=0.2).message
+        assert "hangs" in refusal(public, timeout="1s").message
 
 
 def test_a_command_signs(private: Path, public: Path) -> None:
@@ -134,14 +134,14 @@ def test_a_command_is_told_the_key(public: Path) -> None:
 @pytest.mark.parametrize(
     ("program", "reason", "timeout"),
     [
-        ("", "not a signature", 60.0),
-        ("print('no')", "not a signature", 60.0),
-        ("import sys; sys.exit(3)", "exit code 3", 60.0),
-        ("import time; time.sleep(600)", "hangs", 0.2),
+        ("", "not a signature", "1m"),
+        ("print('no')", "not a signature", "1m"),
+        ("import sys; sys.exit(3)", "exit code 3", "1m"),
+        ("import time; time.sleep(600)", "hangs", "1s"),
     ],
 )
 def test_a_command_that_does_not_sign(
-    public: Path, program: str, reason: str, timeout: float
+    public: Path, program: str, reason: str, timeout: str
 ) -> None:
     assert reason in refusal(public, sys.executable, "-c", program, timeout=timeout).message
 
@@ -158,10 +158,3 @@ def test_a_command_with_another_key(public: Path, tmp_path: Path) -> None:
 
 def test_a_command_needs_no_private_key(private: Path) -> None:
     assert "must be a public one" in refusal(private, "true").message
-
-
-def test_spans_of_validity() -> None:
-    assert Signing("/key", validity="90m").seconds == 5400
-    assert Signing("/key").seconds == 7 * 86_400
-    with pytest.raises(msgspec.ValidationError):
-        msgspec.convert({"key": "/key", "validity": "0d"}, Signing)
