@@ -18,7 +18,20 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """The settings of a program for click."""
 
 
-class LazyGroup(click.Group):
+class Group(click.Group):
+    """A group that suggests a command for an unknown one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolve as click does; for an unknown name suggest the closest one."""
+        name, names = args[0] if args else "", self.list_commands(ctx)
+        if name and not name.startswith("-") and name not in names:
+            ctx.fail(f"unknown command {name!r};  {closest(name, names)}")
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(Group):
     """A group that finds each command in the module with its name."""
 
     def __init__(self, *args: Any, package: str, names: Sequence[str], **settings: Any) -> None:
@@ -30,15 +43,6 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
         """Return all names."""
         return list(self._names)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve as click does; for an unknown name suggest the closest one."""
-        name = args[0] if args else ""
-        if name and not name.startswith("-") and name not in self._names:
-            ctx.fail(f"unknown command {name!r};  {closest(name, self._names)}")
-        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import a command."""

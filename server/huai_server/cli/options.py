@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
@@ -19,15 +20,17 @@ Command: TypeAlias = Callable[..., Any]
 def console_options(*, quiet: bool = False) -> Callable[[Command], Command]:
     """Add `--json`, and with `quiet`, for commands that a timer starts, `--quiet`.
 
-    The function gets a `console` for them.
+    The function gets the state root, and a `console` for these options.
     """
 
     def decorate(function: Command) -> Command:
         @json_option
+        @click.pass_obj
         @wraps(function)
-        def with_console(*arguments: Any, as_json: bool, quiet: bool = False, **others: Any) -> Any:
-            console = Console(as_json=as_json, quiet=quiet)
-            return function(*arguments, console=console, **others)
+        def with_console(
+            root: Path, /, *, as_json: bool, quiet: bool = False, **others: Any
+        ) -> Any:
+            return function(root, console=Console(as_json=as_json, quiet=quiet), **others)
 
         if not quiet:
             return with_console
@@ -40,14 +43,37 @@ _names = names_of_modules(default_root, lambda root: load(root).modules)
 module_argument, modules_argument = base.module_argument(_names), base.modules_argument(_names)
 
 
-def every_option(function: F) -> F:
-    """Add `--all`, which replaces names."""
-    return click.option("--all", "every", is_flag=True, help="Take all modules of server.toml.")(
-        function
-    )
+def modules_options(function: F) -> F:
+    """Add `[NAME]...`, and `--all`, which replaces names."""
+    add_all = click.option("--all", "every", is_flag=True, help="Take all modules of server.toml.")
+    return modules_argument(add_all(function))
 
 
-def read_limits_options(function: Callable[..., int]) -> Callable[..., int]:
+def each_module(
+    *, quiet: bool = False, relayed: bool | None = None
+) -> Callable[[Command], Command]:
+    """Add the options of `console_options`; the function is called for each module as `name`.
+
+    `modules_options` must be before this.
+    """
+
+    def decorate(function: Command) -> Command:
+        @console_options(quiet=quiet)
+        @wraps(function)
+        def for_each(
+            root: Path, /, *, names: tuple[str, ...], every: bool, console: Console, **others: Any
+        ) -> int:
+            def one(name: str) -> int:
+                return int(function(root, name=name, console=console, **others))
+
+            return run_all(one, chosen(load(root), names, every=every, relayed=relayed), console)
+
+        return for_each
+
+    return decorate
+
+
+def read_limits_options(function: Command) -> Command:
     """Add `--time` and `--rate`, for commands that read content; the function gets `limits`."""
 
     @click.option(
@@ -66,7 +92,7 @@ def read_limits_options(function: Callable[..., int]) -> Callable[..., int]:
     )
     @wraps(function)
     def with_limits(*arguments: Any, limit: int | None, rate: int | None, **others: Any) -> int:
-        return function(*arguments, limits=ReadLimits(limit, rate or 0), **others)
+        return int(function(*arguments, limits=ReadLimits(limit, rate or 0), **others))
 
     return with_limits
 

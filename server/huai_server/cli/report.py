@@ -9,9 +9,8 @@ from huai_program.disk_hints import DISK_HINTS
 from huai_program.humanize import counted
 from huai_schema.codec.commits import CommitInfo
 from huai_schema.diff.changes import Moved
-from huai_schema.paths import show
+from huai_schema.paths import RelPath, show
 from huai_server.cli.console import Console
-from huai_server.cli.list_report import list_values
 from huai_server.commit import remarks
 from huai_server.commit.read_limits import TOO_LARGE
 from huai_server.commit.remarks import Remark
@@ -113,7 +112,7 @@ def commit_values(name: str, result: "CommitResult", seconds: float) -> dict[str
         "serial": head.info.serial,
         "totals": totals_values(head.info),
         "counts": result.counts._asdict(),
-        "lists": list_values(result),
+        "lists": _list_values(result),
         "missed": result.missed,
         "hashed_files": result.hashed_files,
         "hashed_bytes": result.hashed_bytes,
@@ -148,3 +147,51 @@ def commit_line(name: str, result: "CommitResult", seconds: float) -> str:
         f"{name}: serial {info.serial}: {counts.added:,} added, {counts.changed:,} changed, "
         f"{counts.removed:,} removed{moved} ({entries}, {seconds:.1f} s)"
     )
+
+
+def list_lines(name: str, result: "CommitResult") -> Iterator[str]:
+    """Yield remarks about lists: entries that they missed, and paths that they name in vain."""
+    if result.missed:
+        entries = counted(result.missed, "entry differs", "entries differ")
+        yield (
+            f"{name}: {entries} that no list has named since the last scan of the whole tree: the "
+            "lists missed them, or they have changed since the last one"
+        )
+    listed = result.listed
+    if listed is None:
+        return
+    lists = listed.lists
+    if listed.scanned:
+        yield f"{name}: the whole tree is scanned: {listed.scanned}"
+    if not lists.paths:
+        yield f"{name}: the list names no path"
+    elif listed.unknown == lists.paths:
+        yield f"{name}: nothing is committed: none of the listed paths exists, or did before"
+    if lists.is_cut:
+        yield f"{name}: a log ends in the middle of a line; what follows is unknown"
+    lines = [show(RelPath(each.line)) for each in lists.first_refused]
+    yield from _some(name, lines, lists.refused, "names no path of the module, and is skipped")
+    paths = [show(RelPath(path)) for path in listed.first_unknown]
+    yield from _some(name, paths, listed.unknown, "does not exist, and never did: it is skipped")
+
+
+def _list_values(result: "CommitResult") -> dict[str, object] | None:
+    """Return the result for lists, for JSON."""
+    listed = result.listed
+    if listed is None:
+        return None
+    return {
+        "paths": listed.lists.paths,
+        "refused": listed.lists.refused,
+        "unknown": listed.unknown,
+        "cut": listed.lists.is_cut,
+        "scanned": listed.scanned or None,
+    }
+
+
+def _some(name: str, paths: list[str], count: int, remark: str) -> Iterator[str]:
+    """Yield a line for each of `paths`, and one that counts the others."""
+    for path in paths:
+        yield f"{name}: {path}: {remark}"
+    if count > len(paths):
+        yield f"{name}: and {count - len(paths):,} more"

@@ -1,12 +1,20 @@
-"""The text and the JSON fields in which `huai-server status` shows a module."""
+"""The text and the JSON fields in which `huai-server status` shows a module.
 
-from typing import TYPE_CHECKING
+Files without a digest yet are counted in the newest commit, for a module with late digests.
+"""
 
-from huai_program.humanize import counted, moment
+from typing import TYPE_CHECKING, NamedTuple
+
+from huai_program.humanize import counted, human, moment
+from huai_schema.errors import HuaiError
 from huai_server.cli.report import totals_values
 from huai_server.config.tables import Module
+from huai_server.relay.hand_over import downstream_of
+from huai_server.state.paths import ModulePlaces
+from huai_server.store.scrub_record import ScrubRecord, read_record
 
 if TYPE_CHECKING:  # loaded by the code that reads the state
+    from huai_native._native import Undigested
     from huai_schema.codec.pending import PendingCommit
     from huai_server.store.module_state import ModuleState
     from huai_server.watch.record import Watched
@@ -70,3 +78,96 @@ def _committed(state: "ModuleState") -> str:
         f"{counted(info.totals.entries, 'entry', 'entries')}, {counted(info.totals.bytes, 'byte')}"
     )
     return f"serial {info.serial}, committed {when}, {totals}"
+
+
+def _undigested(name: str, places: ModulePlaces) -> "Undigested | None":
+    from huai_server.commit.newest import newest_commit
+
+    try:
+        return newest_commit(name, places)[1].undigested()
+    except HuaiError:
+        return None
+
+
+class ContentState(NamedTuple):
+    """The state of one module's content."""
+
+    undigested: "Undigested | None"
+    """None without late digests, or without a readable commit."""
+    scrub: ScrubRecord
+
+
+def content_state(
+    name: str, module: Module, places: ModulePlaces, state: "ModuleState"
+) -> ContentState:
+    """Return the state of content; a damaged repository raises nothing: `state` reports it."""
+    counts = None
+    if module.digest == "later" and state.head:
+        counts = _undigested(name, places)
+    return ContentState(counts, read_record(places.scrub))
+
+
+def content_values(content: ContentState) -> dict[str, object]:
+    """Return the state for JSON."""
+    counts, scrub = content.undigested, content.scrub
+    return {
+        "undigested": counts and {"files": counts.files, "bytes": counts.size},
+        "scrub": {
+            "begun": scrub.current.begun,
+            "files": scrub.current.files,
+            "bytes": scrub.current.size,
+            "finished": scrub.finished,
+        }
+        if scrub.current
+        else None,
+        "damaged": len(scrub.damage),
+    }
+
+
+def content_text(content: ContentState) -> str:
+    """Return the state as a part of a line."""
+    counts, scrub = content.undigested, content.scrub
+    text = ""
+    if counts and counts.files:
+        text += f", {counted(counts.files, 'file')} ({human(counts.size)}) without a digest"
+    if scrub.finished:
+        text += f", all content was reread by {moment(scrub.finished)}"
+    if scrub.damage:
+        text += f", {counted(len(scrub.damage), 'file')} DAMAGED"
+    return text
+
+
+class RelayState(NamedTuple):
+    """The state of a relayed module."""
+
+    root: str
+    """The state root of huai-client."""
+    applied: str | None
+    """The applied commit (hex id), if it can be relayed."""
+    problem: str | None
+    """The reason why it cannot."""
+
+
+def relay_state(name: str, module: Module) -> RelayState | None:
+    """Return the state of a module, if it is relayed."""
+    if not module.relay:
+        return None
+    try:
+        return RelayState(module.relay, downstream_of(name, module).read().commit, None)
+    except HuaiError as error:
+        return RelayState(module.relay, None, error.message)
+
+
+def relay_values(relay: RelayState | None) -> dict[str, object]:
+    """Return the state for JSON."""
+    return {"relay": relay and relay._asdict()}
+
+
+def relay_text(relay: RelayState | None, state: "ModuleState") -> str:
+    """Return the state as the end of a line."""
+    if relay is None:
+        return ""
+    if relay.problem:
+        return f", NOT relayed: {relay.problem}"
+    served = state.head and state.head.commit == relay.applied
+    return f", relayed from {relay.root}" + ("" if served else ", where another commit is applied")

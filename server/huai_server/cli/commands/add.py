@@ -67,7 +67,6 @@ from huai_server.config.tables import Module
     "--relay-name", default="", metavar="NAME", help="What the module is called there, if not NAME."
 )
 @console_options()
-@click.pass_obj
 def command(
     root: Path,
     name: str,

@@ -16,7 +16,6 @@ from huai_server.config.load import load
 @module_argument
 @click.argument("url")
 @console_options()
-@click.pass_obj
 def command(root: Path, name: str, url: str, console: Console) -> None:
     """Write a file into the tree of NAME that says where its metadata are: at URL.
 

@@ -9,31 +9,20 @@ from huai_program.cli.options import wait_option
 from huai_program.humanize import counted
 from huai_server.actions import modules
 from huai_server.cli.console import Console
-from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
+from huai_server.cli.options import each_module, modules_options
 from huai_server.cli.report import difference_line, problem_values, show_problems
-from huai_server.config.load import load
 
 
 @click.command()
-@modules_argument
-@every_option
+@modules_options
 @wait_option("a commit")
-@console_options()
-@click.pass_obj
-def command(root: Path, names: tuple[str, ...], every: bool, wait: float, console: Console) -> int:
+@each_module()
+def command(root: Path, name: str, wait: float, console: Console) -> int:
     """Scan the trees of the modules NAME, or of all, and report what their last commits lack.
 
     Commits nothing. Exit code 47 means that something differs: commits from lists missed it, or it
     has changed since. 41: nothing differs, but some paths could not be read.
     """
-
-    def one(name: str) -> int:
-        return _audit(console, root, name, wait)
-
-    return run_all(one, chosen(load(root), names, every=every), console)
-
-
-def _audit(console: Console, root: Path, name: str, wait: float) -> int:
     started = time.monotonic()
     result = modules.audit(root, name, wait=wait)
     seconds = time.monotonic() - started

@@ -7,7 +7,7 @@ import click
 from huai_program.humanize import counted
 from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
-from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
+from huai_server.cli.options import each_module, modules_options
 from huai_server.config.load import load
 from huai_server.state.closed_folder import is_open
 from huai_server.state.paths import module_places
@@ -16,23 +16,13 @@ from huai_server.store.repository import DAMAGE_HINT, Repository
 
 
 @click.command()
-@modules_argument
-@every_option
-@console_options()
-@click.pass_obj
-def command(root: Path, names: tuple[str, ...], every: bool, console: Console) -> int:
+@modules_options
+@each_module()
+def command(root: Path, name: str, console: Console) -> int:
     """Verify the metadata repositories of the modules NAME, or of all.
 
     Reads all of them back. Exit code 50 means that something is damaged.
     """
-
-    def one(name: str) -> int:
-        return _check(console, root, name)
-
-    return run_all(one, chosen(load(root), names, every=every), console)
-
-
-def _check(console: Console, root: Path, name: str) -> int:
     places, module = module_places(root, name), load(root).modules.get(name)
     private = module is not None and module.is_private and places.folder.exists()
     if private and is_open(places.folder):

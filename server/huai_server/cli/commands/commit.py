@@ -12,13 +12,13 @@ from huai_server.actions import modules
 from huai_server.actions.modules import Committed
 from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
-from huai_server.cli.list_report import list_lines
 from huai_server.cli.notified import notifying
-from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
+from huai_server.cli.options import chosen, console_options, modules_options, run_all
 from huai_server.cli.report import (
     commit_line,
     commit_values,
     failure_text,
+    list_lines,
     remark_lines,
     show_problems,
 )
@@ -28,8 +28,7 @@ from huai_server.config.load import load
 
 
 @click.command()
-@modules_argument
-@every_option
+@modules_options
 @click.option("--allow-empty", is_flag=True, help="Commit even a tree without any entry.")
 @click.option(
     "--accept-mounts",
@@ -56,7 +55,6 @@ from huai_server.config.load import load
     "rsync --itemize-changes or of its log file, or of rsync --verbose.",
 )
 @console_options(quiet=True)
-@click.pass_obj
 def command(
     root: Path,
     /,

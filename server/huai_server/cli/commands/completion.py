@@ -1,5 +1,6 @@
 """`huai-server completion`: print the script that lets a shell complete command lines."""
 
+from pathlib import Path
 from typing import Literal, get_args
 
 import click
@@ -16,8 +17,7 @@ _VARIABLE = "_HUAI_SERVER_COMPLETE"
 @click.command()
 @click.argument("shell", type=click.Choice(get_args(Shell)))
 @console_options()
-@click.pass_context
-def command(context: click.Context, shell: Shell, console: Console) -> None:
+def command(_root: Path, shell: Shell, console: Console) -> None:
     """Print the script that lets SHELL complete commands, options and module names.
 
     \b
@@ -27,6 +27,7 @@ def command(context: click.Context, shell: Shell, console: Console) -> None:
     """  # noqa: D301 - click's mark for unchanged lines
     maker = get_completion_class(shell)
     assert maker is not None  # noqa: S101 - click knows these three
-    text = maker(context.find_root().command, {}, "huai-server", _VARIABLE).source()
+    program = click.get_current_context().find_root().command
+    text = maker(program, {}, "huai-server", _VARIABLE).source()
     console.event("script", shell=shell, text=text)
     console.result(text, end="")

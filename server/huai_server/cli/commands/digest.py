@@ -9,33 +9,16 @@ from huai_program.humanize import counted
 from huai_server.actions import modules
 from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
-from huai_server.cli.options import (
-    chosen,
-    console_options,
-    every_option,
-    modules_argument,
-    read_limits_options,
-    run_all,
-)
+from huai_server.cli.options import each_module, modules_options, read_limits_options
 from huai_server.cli.report import problem_values, show_problems
 from huai_server.commit.read_limits import ReadLimits
-from huai_server.config.load import load
 
 
 @click.command()
-@modules_argument
-@every_option
+@modules_options
 @read_limits_options
-@console_options(quiet=True)
-@click.pass_obj
-def command(
-    root: Path,
-    /,
-    names: tuple[str, ...],
-    every: bool,
-    limits: ReadLimits,
-    console: Console,
-) -> int:
+@each_module(quiet=True, relayed=False)
+def command(root: Path, name: str, limits: ReadLimits, console: Console) -> int:
     """Compute the digests that commits of the modules NAME, or of all, left out.
 
     For digest = "later" in server.toml. The newest files are read first, and only while no other
@@ -45,14 +28,6 @@ def command(
     Exit code 41 means that some files could not be read, or changed meanwhile: they have no digest
     yet.
     """
-
-    def one(name: str) -> int:
-        return _digest(console, root, name, limits)
-
-    return run_all(one, chosen(load(root), names, every=every, relayed=False), console)
-
-
-def _digest(console: Console, root: Path, name: str, limits: ReadLimits) -> int:
     started = time.monotonic()
     done = modules.digest(root, name, limits)
     result = done.result

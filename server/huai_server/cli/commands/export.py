@@ -9,15 +9,14 @@ from huai_schema.errors import ExitCode
 from huai_server.actions.export import export_module, plan_export
 from huai_server.cli.after_commit_report import show_export
 from huai_server.cli.console import Console
-from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
+from huai_server.cli.options import each_module, modules_options
 from huai_server.config.load import load
 from huai_server.export.dialects import NAMES
 from huai_server.state.paths import module_places
 
 
 @click.command()
-@modules_argument
-@every_option
+@modules_options
 @click.option(
     "--to",
     "folder",
@@ -32,12 +31,10 @@ from huai_server.state.paths import module_places
     help="Write these, and not what [modules.NAME.export] says; may be given several times.",
 )
 @wait_option("a commit or another export")
-@console_options(quiet=True)
-@click.pass_obj
+@each_module(quiet=True)
 def command(
     root: Path,
-    names: tuple[str, ...],
-    every: bool,
+    name: str,
     folder: str | None,
     only: tuple[str, ...],
     wait: float,
@@ -50,24 +47,18 @@ def command(
     timestamp: for mirmon and mirrorbits; tunasync: tunasync.json; b3sums: B3SUMS. Reads no tree.
     Files that would not change are not touched.
     """
-    config = load(root)
-
-    def one(name: str) -> int:
-        module = config.module(name)
-        if not only and not module.export.files:
-            raise click.UsageError(
-                f"[modules.{name}.export] names no files: choose some with --only, and the folder "
-                "with --to"
-            )
-        if folder is None and not module.export.files:
-            raise click.UsageError("give the folder with --to")
-        target = None if folder is None else str(Path(folder).absolute())
-        plan = plan_export(name, module, folder=target, only=only)
-        places = module_places(root, name)
-        described, result = export_module(name, module, places, plan, wait=wait)
-        show_export(console, name, result, described)
-        if not result.changed:
-            console.result(f"{name}: nothing changed, still serial {described.info.serial}")
-        return ExitCode.OK
-
-    return run_all(one, chosen(config, names, every=every), console)
+    module = load(root).module(name)
+    if not only and not module.export.files:
+        raise click.UsageError(
+            f"[modules.{name}.export] names no files: choose some with --only, and the folder "
+            "with --to"
+        )
+    if folder is None and not module.export.files:
+        raise click.UsageError("give the folder with --to")
+    target = None if folder is None else str(Path(folder).absolute())
+    plan = plan_export(name, module, folder=target, only=only)
+    described, result = export_module(name, module, module_places(root, name), plan, wait=wait)
+    show_export(console, name, result, described)
+    if not result.changed:
+        console.result(f"{name}: nothing changed, still serial {described.info.serial}")
+    return ExitCode.OK

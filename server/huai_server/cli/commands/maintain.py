@@ -9,7 +9,7 @@ from huai_program.cli.options import wait_option
 from huai_program.humanize import counted, human
 from huai_schema.errors import ExitCode
 from huai_server.cli.console import Console
-from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
+from huai_server.cli.options import each_module, modules_options
 from huai_server.config.load import load
 from huai_server.state.paths import module_places
 from huai_server.store.disk_use import DiskUse
@@ -17,23 +17,13 @@ from huai_server.store.maintain import Plan, foresee, maintain
 
 
 @click.command()
-@modules_argument
-@every_option
+@modules_options
 @click.option(
     "--dry-run", is_flag=True, help="Only say what takes how much room, and what would be done."
 )
 @wait_option("a commit")
-@console_options(quiet=True)
-@click.pass_obj
-def command(
-    root: Path,
-    /,
-    names: tuple[str, ...],
-    every: bool,
-    dry_run: bool,
-    wait: float,
-    console: Console,
-) -> int:
+@each_module(quiet=True)
+def command(root: Path, name: str, dry_run: bool, wait: float, console: Console) -> int:
     """Repack and prune the metadata repositories of the modules NAME, or of all.
 
     Each commit leaves a pack: many become few, in which versions of a manifest are stored as
@@ -41,26 +31,21 @@ def command(
     continue meanwhile; packs that were replaced are removed an hour later, by the next commit or
     the next run of this command.
     """
-    config = load(root)
-
-    def one(name: str) -> int:
-        places = module_places(root, name)
-        if not places.repository.exists():
-            console.result(f"{name}: no commit yet")
-            return ExitCode.OK
-        started, now = time.monotonic(), time.time()
-        retention = config.module(name).retention
-        if dry_run:
-            plan, before = foresee(places, retention, now=now)
-            after = None
-        else:
-            plan, before, after = maintain(places, retention, now=now, wait=wait)
-        seconds = time.monotonic() - started
-        console.event("maintain", module=name, **_values(plan, before, after, seconds))
-        console.result(f"{name}: {_line(plan, before, after)}")
+    places = module_places(root, name)
+    if not places.repository.exists():
+        console.result(f"{name}: no commit yet")
         return ExitCode.OK
-
-    return run_all(one, chosen(config, names, every=every), console)
+    started, now = time.monotonic(), time.time()
+    retention = load(root).module(name).retention
+    if dry_run:
+        plan, before = foresee(places, retention, now=now)
+        after = None
+    else:
+        plan, before, after = maintain(places, retention, now=now, wait=wait)
+    seconds = time.monotonic() - started
+    console.event("maintain", module=name, **_values(plan, before, after, seconds))
+    console.result(f"{name}: {_line(plan, before, after)}")
+    return ExitCode.OK
 
 
 def _values(

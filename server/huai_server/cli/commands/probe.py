@@ -6,17 +6,15 @@ import click
 
 from huai_schema.errors import worst_exit_code
 from huai_server.cli.console import Console
-from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
+from huai_server.cli.options import each_module, modules_options
 from huai_server.config.load import load
 from huai_server.probe.probe import Probed, probe_mirrors
 
 
 @click.command()
-@modules_argument
-@every_option
-@console_options(quiet=True)
-@click.pass_obj
-def command(root: Path, /, names: tuple[str, ...], every: bool, console: Console) -> int:
+@modules_options
+@each_module(quiet=True)
+def command(root: Path, name: str, console: Console) -> int:
     """Fetch some files of the modules NAME from the mirrors that attest them, and compare them.
 
     Random files of the commit that each mirror attests are fetched by HTTP or rsync and compared
@@ -26,16 +24,11 @@ def command(root: Path, /, names: tuple[str, ...], every: bool, console: Console
     Exit code 48 means that a mirror serves other content than it attests. After a run that did not
     find it good either, 47 means that it lacks what it attests, 10 that it could not be reached.
     """
-    config = load(root)
-
-    def one(name: str) -> int:
-        codes = []
-        for probed in probe_mirrors(root, config, name):
-            _show_probe(console, name, probed)
-            codes.append(probed.exit_code)
-        return worst_exit_code(codes)
-
-    return run_all(one, chosen(config, names, every=every), console)
+    codes = []
+    for probed in probe_mirrors(root, load(root), name):
+        _show_probe(console, name, probed)
+        codes.append(probed.exit_code)
+    return worst_exit_code(codes)
 
 
 def _show_probe(console: Console, name: str, probed: Probed) -> None:

@@ -10,31 +10,22 @@ from huai_server.actions.publish import publish_module
 from huai_server.cli.after_commit_report import show_published
 from huai_server.cli.console import Console
 from huai_server.cli.notified import notifying
-from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
+from huai_server.cli.options import each_module, modules_options
 from huai_server.config.load import load
 from huai_server.config.place import is_bucket
 from huai_server.state.paths import module_places
 
 
 @click.command()
-@modules_argument
-@every_option
+@modules_options
 @click.option(
     "--to",
     metavar="PLACE",
     help="Write into this folder or bucket (s3://BUCKET/DIR), and not where server.toml says.",
 )
 @wait_option("another publish")
-@console_options(quiet=True)
-@click.pass_obj
-def command(
-    root: Path,
-    names: tuple[str, ...],
-    every: bool,
-    to: str | None,
-    wait: float,
-    console: Console,
-) -> int:
+@each_module(quiet=True)
+def command(root: Path, name: str, to: str | None, wait: float, console: Console) -> int:
     """Write the newest commits of the modules NAME, or of all, as plain files.
 
     Each commit does this: into the module's repository, from where huai-server serve reads them,
@@ -46,28 +37,23 @@ def command(
     No token protects the files outside of the repository: a private module is published only into
     places of its own table, or with --to, and with a warning.
     """
-    config = load(root)
+    config, places = load(root), module_places(root, name)
+    copies = (_place(to),) if to else config.static_places(name)
+    if copies and config.module(name).is_private:
+        console.warning(
+            f"{name} is private, and no token protects these files: their readers see it"
+        )
 
-    def one(name: str) -> int:
-        copies = (_place(to),) if to else config.static_places(name)
-        if copies and config.module(name).is_private:
-            console.warning(
-                f"{name} is private, and no token protects these files: their readers see it"
-            )
+    def run() -> int:
+        for to_copy in copies if to else ("", *copies):
+            done = publish_module(config, name, places, to_copy, wait=wait)
+            place = to_copy or str(places.repository)
+            show_published(console, name, place, done)
+            if not done.files:
+                console.result(f"{name}: {place}: nothing new, serial {done.head.info.serial}")
+        return ExitCode.OK
 
-        def run() -> int:
-            places = module_places(root, name)
-            for to_copy in copies if to else ("", *copies):
-                done = publish_module(config, name, places, to_copy, wait=wait)
-                place = to_copy or str(places.repository)
-                show_published(console, name, place, done)
-                if not done.files:
-                    console.result(f"{name}: {place}: nothing new, serial {done.head.info.serial}")
-            return ExitCode.OK
-
-        return notifying(console, root, name, "publish", run, str)
-
-    return run_all(one, chosen(config, names, every=every), console)
+    return notifying(console, root, name, "publish", run, str)
 
 
 def _place(to: str) -> str:

@@ -5,17 +5,14 @@ from pathlib import Path
 import click
 
 from huai_program.cli.options import wait_option
-from huai_schema.errors import ExitCode
 from huai_server.actions import modules
 from huai_server.cli.after_commit_report import show_after_commit
 from huai_server.cli.console import Console
-from huai_server.cli.options import chosen, console_options, every_option, modules_argument, run_all
-from huai_server.config.load import load
+from huai_server.cli.options import each_module, modules_options
 
 
 @click.command()
-@modules_argument
-@every_option
+@modules_options
 @click.option(
     "--accept-rollback",
     is_flag=True,
@@ -23,16 +20,8 @@ from huai_server.config.load import load
     "Downstreams refuse it until their administrators say the same.",
 )
 @wait_option("another run")
-@console_options(quiet=True)
-@click.pass_obj
-def command(
-    root: Path,
-    names: tuple[str, ...],
-    every: bool,
-    accept_rollback: bool,
-    wait: float,
-    console: Console,
-) -> int:
+@each_module(quiet=True, relayed=True)
+def command(root: Path, name: str, accept_rollback: bool, wait: float, console: Console) -> int:
     """Serve the commits that huai-client applied to the modules NAME, or to all that are relayed.
 
     For modules with `relay` in server.toml. Commits stay as they are: serials, identity and
@@ -42,16 +31,11 @@ def command(
     Exit code 47 means that the tree is not the whole mirror, or was never synced: then nothing is
     relayed. 46: the applied commit is older than the one that is served.
     """
-
-    def one(name: str) -> int:
-        done = modules.relay(root, name, accept_rollback=accept_rollback, wait=wait)
-        head = done.result.head
-        serial, new = head.info.serial, done.result.new
-        console.event("relay", module=name, changed=new, commit=head.commit, serial=serial)
-        state = "is relayed" if new else "was relayed before"
-        console.result(f"{name}: serial {serial} {state}")
-        show_after_commit(console, name, done.after, head)
-        return done.after.exit_code
-
-    relayed_names = chosen(load(root), names, every=every, relayed=True)
-    return run_all(one, relayed_names, console) if relayed_names else ExitCode.OK
+    done = modules.relay(root, name, accept_rollback=accept_rollback, wait=wait)
+    head = done.result.head
+    serial, new = head.info.serial, done.result.new
+    console.event("relay", module=name, changed=new, commit=head.commit, serial=serial)
+    state = "is relayed" if new else "was relayed before"
+    console.result(f"{name}: serial {serial} {state}")
+    show_after_commit(console, name, done.after, head)
+    return done.after.exit_code

@@ -13,7 +13,6 @@ from huai_server.cli.options import console_options, module_argument
 @module_argument
 @click.option("--purge", is_flag=True, help="Delete its metadata repository and caches too.")
 @console_options()
-@click.pass_obj
 def command(root: Path, name: str, purge: bool, console: Console) -> None:
     """Remove module NAME; its tree is never touched.
 

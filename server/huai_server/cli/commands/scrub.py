@@ -14,8 +14,7 @@ from huai_server.cli.notified import notifying
 from huai_server.cli.options import (
     chosen,
     console_options,
-    every_option,
-    modules_argument,
+    modules_options,
     read_limits_options,
     run_all,
 )
@@ -38,14 +37,12 @@ _ADVICE = (
 
 
 @click.command()
-@modules_argument
-@every_option
+@modules_options
 @click.option(
     "--full", is_flag=True, help="Read all that is left of the round now, whatever is due."
 )
 @read_limits_options
 @console_options(quiet=True)
-@click.pass_obj
 def command(
     root: Path,
     /,

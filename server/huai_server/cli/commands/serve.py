@@ -25,7 +25,6 @@ class MissingExtraError(HuaiError):
     "--port", type=click.IntRange(0, 65535), metavar="PORT", help="The same; 0 picks a free one."
 )
 @console_options()
-@click.pass_obj
 def command(root: Path, host: str | None, port: int | None, console: Console) -> None:
     """Serve the metadata of all modules over HTTP until stopped.
 

@@ -9,10 +9,19 @@ import click
 from huai_program.locking import holder
 from huai_schema.errors import ExitCode, worst_exit_code
 from huai_server.cli.console import Console
-from huai_server.cli.content_report import content_state, content_text, content_values
 from huai_server.cli.options import console_options, modules_argument
-from huai_server.cli.relay_report import relay_state, relay_text, relay_values
-from huai_server.cli.status_report import status_line, status_values, watched_text, watched_values
+from huai_server.cli.status_report import (
+    content_state,
+    content_text,
+    content_values,
+    relay_state,
+    relay_text,
+    relay_values,
+    status_line,
+    status_values,
+    watched_text,
+    watched_values,
+)
 from huai_server.config.load import load
 from huai_server.state.paths import module_places, unconfined_file
 from huai_server.store.module_state import module_state
@@ -27,7 +36,6 @@ from huai_server.watch.record import read_watched
     help="Show a live table on the terminal, refreshed every two seconds, until q is pressed.",
 )
 @console_options()
-@click.pass_obj
 def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -> int:
     """Show what is committed of the modules NAME, or of all.
 

@@ -38,7 +38,6 @@ from huai_server.watch.watch import Observer, Watcher
     "commit that failed.",
 )
 @console_options(quiet=True)
-@click.pass_obj
 def command(root: Path, name: str, delay: float, at_most: float, console: Console) -> None:
     """Commit the module NAME whenever its tree has changed, until stopped.
 
