@@ -13,7 +13,7 @@ from huai_server.config.load import load
 from huai_server.fallback.attr.foreign_changes import ForeignChanges, begin
 from huai_server.fallback.attr.generations import is_sealed
 from huai_server.fallback.trees import Trees
-from huai_server.state.paths import fallback_places
+from huai_server.state.paths import FallbackPlaces
 from tests.support.attr_trees import Fallback
 from tests.support.committing import NAME, SECONDS, run_server
 from tests.support.fallback_service import configure, service, upstream
@@ -200,7 +200,7 @@ def test_an_attr_tree_that_is_damaged_again_is_refused_for_a_while(root: Path) -
     )
     trees.refresh()
     assert messages == ["built"]
-    tree = fallback_places(root.parent / "fallback", NAME).tree
+    tree = FallbackPlaces(root.parent / "fallback" / NAME).tree
 
     def damage(when: float) -> list[str]:
         """Return what one look at an attr tree without a folder says."""
@@ -216,7 +216,7 @@ def test_an_attr_tree_that_is_damaged_again_is_refused_for_a_while(root: Path) -
     trees.look_for_changes()
     trees.refresh()
     assert (messages[1:], (tree / "a/b1").exists()) == ([refused], False)
-    assert not is_sealed(fallback_places(root.parent / "fallback", NAME))
+    assert not is_sealed(FallbackPlaces(root.parent / "fallback" / NAME))
     seconds[0] += 30
     trees.refresh()
     assert messages[1:] == [refused, "built"]

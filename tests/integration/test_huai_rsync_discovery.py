@@ -11,7 +11,7 @@ from huai_client.config.load import load
 from huai_client.state.paths import module_places
 from huai_client.state.state import load as load_state
 from huai_schema.codec.announcement import FILE_NAME, Announcement
-from huai_server.state.paths import fallback_places
+from huai_server.state.paths import FallbackPlaces
 from tests.integration.test_fallback_serve import Site as FallbackSite
 from tests.integration.test_fallback_serve import serving as fallback_serving
 from tests.support.committing import NAME, run_server
@@ -218,7 +218,7 @@ def test_the_fallback_daemon_serves_the_file(short_path: Path) -> None:
         assert run_server(site.root, "announce", NAME, url).returncode == 0
         site.commit()
         announcement = Announcement.of(url, NAME).encode()
-        listed = fallback_places(site.fallback, NAME).tree / FILE_NAME
+        listed = FallbackPlaces(site.fallback / NAME).tree / FILE_NAME
         assert listed.read_bytes() == bytes(len(announcement))
         assert site.fetch().returncode == 0
         assert (site.copy / FILE_NAME).read_bytes() == announcement

@@ -7,7 +7,7 @@ from pathlib import Path
 from huai_server.fallback.attr.check import AttrReport, check_attr_tree
 from huai_server.fallback.attr.ensure import AttrTreeResult, ensure
 from huai_server.fallback.attr.tree import AttrTree
-from huai_server.state.paths import fallback_places
+from huai_server.state.paths import FallbackPlaces
 from tests.support.committing import NAME, Upstream
 
 Seen = dict[bytes, tuple[object, ...]]
@@ -20,7 +20,7 @@ class Fallback(Upstream):
         """Below `folder`."""
         super().__init__(folder)
         self.configure(digest="off")
-        self.attr = fallback_places(folder / "fallback", NAME)
+        self.attr = FallbackPlaces(folder / "fallback" / NAME)
 
     @property
     def attr_tree(self) -> AttrTree:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from huai_server.fallback.redirect import preload_library
-from huai_server.state.paths import fallback_places
+from huai_server.state.paths import FallbackPlaces
 from tests.support.rsyncd import rsync_daemon
 
 MODULE = "mirror"
@@ -20,7 +20,7 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         folder.chmod(0o755)
         self.real = folder / "real"
-        self.places = fallback_places(folder / "fallback", MODULE)
+        self.places = FallbackPlaces(folder / "fallback" / MODULE)
         self.copy = folder / "copy"
         self.real.mkdir(parents=True)
 

@@ -18,7 +18,7 @@ from huai_server.config.tables import Fallback, Module, ModuleFallback
 from huai_server.fallback import programs
 from huai_server.fallback.attr import generations
 from huai_server.fallback.conf import FallbackModule, render
-from huai_server.state.paths import fallback_places
+from huai_server.state.paths import FallbackPlaces
 
 _NAME = "probe"
 _SIZE = 70_000
@@ -49,7 +49,7 @@ class _SelfTest:
         self._place = place
         self._real = place / "real"
         self._content = os.urandom(_SIZE)
-        self._places = fallback_places(place, _NAME)
+        self._places = FallbackPlaces(place / _NAME)
         # The test does not cover access rules and users.
         self._settings = msgspec.structs.replace(
             settings,

@@ -40,93 +40,35 @@ The files of the fallback are below its own folder, usually in memory:
 """
 
 from pathlib import Path
-from typing import NamedTuple
 
 
-class ModulePlaces(NamedTuple):
+class ModulePlaces:
     """The paths of one module's files."""
 
-    folder: Path
-
-    @property
-    def root(self) -> Path:
-        """The state root of the module."""
-        return self.folder.parent.parent
-
-    @property
-    def repository(self) -> Path:
-        """The bare git repository."""
-        return self.folder / "repository.git"
-
-    @property
-    def digests(self) -> Path:
-        """The digests of the module's files."""
-        return self.folder / "digests"
-
-    @property
-    def mounts(self) -> Path:
-        """The mount points of the last commit, one path a line."""
-        return self.folder / "mounts"
-
-    @property
-    def listing_hashes(self) -> Path:
-        """The listing hashes of objects in the repository."""
-        return self.folder / "listing-hashes"
-
-    @property
-    def hardlinks(self) -> Path:
-        """The hardlink groups of the last commit."""
-        return self.folder / "hardlinks"
-
-    @property
-    def lists(self) -> Path:
-        """The lists that the last commits were made from."""
-        return self.folder / "lists"
-
-    @property
-    def scrub(self) -> Path:
-        """The progress of `scrub`, and the damage that it found."""
-        return self.folder / "scrub"
-
-    @property
-    def scrubbing(self) -> Path:
-        """The only lock that `scrub` holds while it runs."""
-        return self.folder / "scrub.lock"
-
-    @property
-    def lock(self) -> Path:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.root = folder.parent.parent
+        self.repository = folder / "repository.git"
+        self.digests = folder / "digests"
+        self.mounts = folder / "mounts"
+        self.listing_hashes = folder / "listing-hashes"
+        self.hardlinks = folder / "hardlinks"
+        self.lists = folder / "lists"
+        self.scrub = folder / "scrub"
+        self.drafts = folder / "drafts"
+        self.watched = folder / "watch.json"
+        self.lock = folder / "lock"
         """The lock that a commit holds while it runs."""
-        return self.folder / "lock"
-
-    @property
-    def maintaining(self) -> Path:
-        """The lock that `maintain` holds while it runs; it takes `lock` for moments only."""
-        return self.folder / "maintain.lock"
-
-    @property
-    def publishing(self) -> Path:
+        self.maintaining = folder / "maintain.lock"
+        """The lock of `maintain`, which takes `lock` for moments only."""
+        self.scrubbing = folder / "scrub.lock"
+        """The only lock that `scrub` holds."""
+        self.watching = folder / "watch.lock"
+        """The lock of `watch`, which takes `lock` for its commits only."""
+        self.publishing = folder / "publish.lock"
         """The only lock that is held while the module's own static files are written."""
-        return self.folder / "publish.lock"
-
-    @property
-    def copying(self) -> Path:
+        self.copying = folder / "copy.lock"
         """The lock that is held while copies of static files are written."""
-        return self.folder / "copy.lock"
-
-    @property
-    def drafts(self) -> Path:
-        """The folder of static files that are to be uploaded to a bucket."""
-        return self.folder / "drafts"
-
-    @property
-    def watching(self) -> Path:
-        """The lock that `watch` holds while it runs; it takes `lock` for its commits only."""
-        return self.folder / "watch.lock"
-
-    @property
-    def watched(self) -> Path:
-        """The lag of `watch`."""
-        return self.folder / "watch.json"
 
     def notified(self, work: str) -> Path:
         """Return the record of consecutive failures of `work`, and of their notification."""
@@ -143,60 +85,25 @@ def mirrors_folder(root: Path) -> Path:
     return root / "mirrors"
 
 
-class FallbackPlaces(NamedTuple):
+class FallbackPlaces:
     """The paths of one module's files in the fallback."""
 
-    folder: Path
-
-    @property
-    def state(self) -> Path:
-        """The commit of the attr tree, and whether an update was interrupted."""
-        return self.folder / "state.json"
-
-    @property
-    def root(self) -> Path:
-        """A symlink to the state root that owns the attr tree and alone may change it."""
-        return self.folder / "root"
-
-    @property
-    def real(self) -> Path:
-        """A symlink to the tree that holds the content."""
-        return self.folder / "real"
-
-    @property
-    def tree(self) -> Path:
-        """A symlink to the served generation."""
-        return self.folder / "tree"
-
-    @property
-    def seal(self) -> Path:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.state = folder / "state.json"
+        self.root = folder / "root"
+        self.real = folder / "real"
+        self.tree = folder / "tree"
+        self.seal = folder / "seal"
         """A symlink with the mtime of the tree's root, which changes if the tree is emptied."""
-        return self.folder / "seal"
-
-    @property
-    def updating(self) -> Path:
+        self.updating = folder / "updating"
         """The file that an update locks while it runs; unlocked after an interrupted update."""
-        return self.folder / "updating"
-
-    @property
-    def generations(self) -> Path:
+        self.generations = folder / "generations"
         """The folder of the attr trees: one, or two while clients still read the old one."""
-        return self.folder / "generations"
-
-    @property
-    def served(self) -> Path:
+        self.served = folder / ".redirected"
         """The `path` in rsyncd.conf, which exists only for a daemon with the preload library."""
-        return self.folder / ".redirected"
-
-    @property
-    def lock(self) -> Path:
+        self.lock = folder / "lock"
         """The lock that is held while the attr tree changes."""
-        return self.folder / "lock"
-
-
-def fallback_places(folder: Path, name: str) -> FallbackPlaces:
-    """Return the paths of the module `name`, a checked name, below the fallback's `folder`."""
-    return FallbackPlaces(folder / name)
 
 
 def unconfined_file(folder: Path) -> Path:

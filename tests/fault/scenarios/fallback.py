@@ -9,7 +9,7 @@ from huai_schema.errors import HuaiError
 from huai_server.fallback.attr.generations import discard_old
 from huai_server.fallback.redirect import preload_library
 from huai_server.fallback.sparse.deleting import delete_tree
-from huai_server.state.paths import fallback_places
+from huai_server.state.paths import FallbackPlaces
 from tests.fault.killing import Ground, Hit
 from tests.support.attr_trees import Fallback, list_entries
 from tests.support.committing import NAME, SECONDS
@@ -134,7 +134,7 @@ class Deletion:
     """Generations that are not served any more."""
 
     def __init__(self, ground: Ground) -> None:
-        self.places = fallback_places(ground.folder, "m")
+        self.places = FallbackPlaces(ground.folder / "m")
         self.folders = [self.places.generations]
         for name in ("1/a/b", "1/c"):
             (self.places.generations / name).mkdir(parents=True)

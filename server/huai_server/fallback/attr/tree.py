@@ -16,7 +16,7 @@ from huai_server.fallback.attr.state import STATE_FILE, AttrState
 from huai_server.fallback.erofs.kind import ErofsKind
 from huai_server.fallback.kind import AttrTreeError, AttrTreeKind
 from huai_server.fallback.sparse.kind import SparseKind
-from huai_server.state.paths import FallbackPlaces, ModulePlaces, fallback_places, module_places
+from huai_server.state.paths import FallbackPlaces, ModulePlaces, module_places
 from huai_server.store.repository import Head, read_head
 
 
@@ -135,5 +135,5 @@ _UNCONFIGURED = Module(path="", fallback=ModuleFallback(kind="off"))
 def attr_tree(root: Path, config: ServerConfig, name: str) -> AttrTree:
     """Return the attr tree of the module `name`, a checked name that need not be configured."""
     module = config.modules.get(name, _UNCONFIGURED)
-    fallback = fallback_places(Path(config.fallback.folder), name)
+    fallback = FallbackPlaces(Path(config.fallback.folder) / name)
     return AttrTree(name, module, module_places(root, name), fallback)
