@@ -10,8 +10,8 @@ from huai_client.state.trusted_keys import load_trusted
 from huai_schema.codec.keys import Keys
 from huai_schema.codec.signing import COSIGNED, join_commit, split_commit, split_cosigned
 from huai_server.config.tables import Cosigner
-from huai_server.signing.errors import SigningError
 from huai_server.signing.keys import configure, open_keys, revoke, rotate
+from huai_server.signing.signer import SigningError
 from huai_server.store.check import check_repository
 from tests.support.committing import run_server
 from tests.support.keys import allow, git_accepts, key, ssh_keygen_accepts, write_key

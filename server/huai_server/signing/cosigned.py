@@ -28,8 +28,7 @@ from huai_schema.diff.diff import count
 from huai_schema.errors import FormatError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.limits import CLOCK_SKEW
-from huai_server.signing.errors import SigningError
-from huai_server.signing.signer import Signer
+from huai_server.signing.signer import Signer, SigningError
 from huai_server.state.errors import storage_errors
 from huai_server.store.check import check_repository
 from huai_server.store.git_program import GitFailedError, run_git

@@ -22,9 +22,9 @@ from huai_schema.codec.keys import NAMESPACE, KeyChain, Keys, begin_chain
 from huai_schema.codec.signing import COSIGNED
 from huai_schema.errors import FormatError
 from huai_server.config.tables import Signing
-from huai_server.signing.errors import SigningError
 from huai_server.signing.signer import (
     Signer,
+    SigningError,
     from_private,
     is_public,
     open_signer,

@@ -18,8 +18,8 @@ from huai_schema.codec.keys import read_keys
 from huai_schema.codec.pending import PendingCommit, encode_request
 from huai_schema.codec.signing import COSIGNED, NAMESPACE, join_commit, signers_of, split_commit
 from huai_schema.errors import FormatError
-from huai_server.signing.errors import SigningError
 from huai_server.signing.keys import ServerKeys
+from huai_server.signing.signer import SigningError
 from huai_server.state.errors import storage_errors
 from huai_server.store.repository import Head, Repository
 

@@ -1,8 +1,12 @@
-"""The signers: a key file, the SSH agent, or a command.
+"""The signers: a key file, the SSH agent, or a command of the administrator.
 
-Rule: a signature leaves this module only after verification with the key that `[signing]` names.
+A command, or ssh-keygen for the agent, reads the bytes to sign on its standard input and writes the
+signature; no shell.  Rule: a signature leaves this module only after verification with the key that
+`[signing]` names.
 """
 
+import os
+import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,14 +16,20 @@ from huai_native._native import PrivateKey, parse_public_key, verify_signature
 from huai_program.configuration import reject_foreign
 from huai_program.durations import seconds
 from huai_program.key_files import KeyFile
-from huai_schema.errors import FormatError
+from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_server.config.tables import Signing
-from huai_server.signing.command import run_signer
-from huai_server.signing.errors import SigningError
 
 _PUBLIC = b"ssh-"
 _AGENT = ("ssh-keygen", "-Y", "sign", "-n", "{namespace}", "-f", "{key}")
 """For a public key ssh-keygen lets the agent at SSH_AUTH_SOCK sign."""
+_SHOWN = 300
+_HINT = "check [signing] in server.toml; the last commit is intact"
+
+
+class SigningError(HuaiError):
+    """A signature cannot be made or is not valid, so the commit is not made."""
+
+    exit_code = ExitCode.UNSIGNED
 
 
 class Signer(NamedTuple):
@@ -57,7 +67,7 @@ def open_signer(signing: Signing) -> Signer:
                 hint="name the file with the public key, KEY.pub",
             )
         return from_private(parse_private(path, data))
-    values = {"key": str(path)}
+    values = {"{key}": str(path)}
     run = partial(_run, signing.command or _AGENT, values, seconds(signing.timeout))
     return Signer(public_of(path, data), run)
 
@@ -109,14 +119,33 @@ def from_private(key: PrivateKey) -> Signer:
 
 
 def _run(
-    command: tuple[str, ...],
-    values: dict[str, str],
-    seconds: float,
-    namespace: str,
-    message: bytes,
+    command: tuple[str, ...], values: dict[str, str], seconds: int, namespace: str, message: bytes
 ) -> bytes:
-    words = {"{namespace}": namespace, **{f"{{{key}}}": value for key, value in values.items()}}
-    return run_signer([words.get(word, word) for word in command], message, seconds=seconds)
+    """Return what `command` prints; raises `SigningError` if it fails or hangs."""
+    values = {"{namespace}": namespace, **values}
+    words = [values.get(word, word) for word in command]
+    try:
+        done = subprocess.run(
+            words,
+            input=message,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+            # A passphrase cannot be entered.
+            env={**os.environ, "SSH_ASKPASS_REQUIRE": "never"},
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SigningError(
+            f"{words[0]}: no signature within {seconds} s; the agent or its device hangs",
+            hint=_HINT,
+        ) from error
+    except OSError as error:
+        raise SigningError(f"{words[0]}: {error.strerror}", hint=_HINT) from error
+    if done.returncode:
+        output = done.stderr.decode("utf-8", "replace").strip()[:_SHOWN]
+        raise SigningError(f"{words[0]}: exit code {done.returncode}: {output!r}", hint=_HINT)
+    return done.stdout
 
 
 def _unusable_key(path: Path, error: FormatError) -> SigningError:

@@ -8,8 +8,8 @@ from msgspec import structs
 
 from huai_schema.codec.keys import KeyChain, Keys
 from huai_server.config.tables import Signing
-from huai_server.signing.errors import SigningError
 from huai_server.signing.keys import make_key, open_keys, revoke, rotate
+from huai_server.signing.signer import SigningError
 from tests.support.keys import agent, key, write_key
 from tests.support.system_calls import CHANGING, KILL, at, never, supervise
 

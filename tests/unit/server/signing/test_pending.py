@@ -14,9 +14,8 @@ from huai_schema.errors import ExitCode, FormatError
 from huai_server.commit.newest import newest_commit
 from huai_server.config.tables import Cosigner
 from huai_server.signing.cosigned import examine
-from huai_server.signing.errors import SigningError
 from huai_server.signing.keys import configure
-from huai_server.signing.signer import from_private
+from huai_server.signing.signer import SigningError, from_private
 from huai_server.store.repository import PendingCommitError
 from tests.support.committing import NAME
 from tests.support.keys import key, write_key

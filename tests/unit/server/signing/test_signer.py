@@ -11,8 +11,7 @@ from huai_native._native import verify_signature
 from huai_program.durations import TimeLimit
 from huai_schema.errors import ExitCode
 from huai_server.config.tables import Signing
-from huai_server.signing.errors import SigningError
-from huai_server.signing.signer import open_signer
+from huai_server.signing.signer import SigningError, open_signer
 from tests.support.keys import agent, allow, key, ssh_keygen_accepts, write_key
 
 MESSAGE = b"a message"
