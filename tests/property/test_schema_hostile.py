@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from huai_native._native import check_hardlinks
 from huai_schema.diff.changes import Moved
 from huai_schema.diff.diff import diff
-from huai_schema.diff.hardlinks import check_hardlinks
 from huai_schema.errors import FormatError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import rel_path
@@ -54,7 +54,7 @@ def test_a_damaged_snapshot_is_read_or_refused(random: Random, size: int) -> Non
     refused: FormatError | None = None
     try:
         paths = [entry.path for entry in broken.entries()]
-        check_hardlinks(broken)
+        check_hardlinks(*broken.lent)
     except FormatError as error:
         refused = error
     else:

@@ -13,7 +13,6 @@ from huai_native import _native
 from huai_schema.codec.columns import BATCH, BEFORE, GONE, MOVED, entries
 from huai_schema.codec.commits import Counts
 from huai_schema.diff.changes import Change, Moved
-from huai_schema.git.objects import ObjectReader
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 
@@ -22,7 +21,7 @@ Difference: TypeAlias = Change | Moved
 
 def diff(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
     """Yield the differences that lead from `old` to `new`."""
-    comparison = _native.Comparison(_side(old), _side(new))
+    comparison = _native.Comparison(old.lent, new.lent)
     while batch := comparison.batch(BATCH):
         before = None
         for role, entry, other in entries(batch):
@@ -39,8 +38,4 @@ def diff(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
 
 def count(old: Snapshot, new: Snapshot) -> Counts:
     """Count the entries that were added, removed, changed, or moved with a directory."""
-    return Counts(*_native.count_changes(_side(old), _side(new)))
-
-
-def _side(snapshot: Snapshot) -> tuple[ObjectReader, bytes, int]:
-    return snapshot.reader, snapshot.tree, snapshot.limit
+    return Counts(*_native.count_changes(old.lent, new.lent))

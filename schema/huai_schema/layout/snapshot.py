@@ -44,9 +44,14 @@ class Snapshot:
         self.tree = tree
         self.limit = limit
 
+    @property
+    def lent(self) -> tuple[ObjectReader, bytes, int]:
+        """The snapshot as an argument for the engine."""
+        return self.reader, self.tree, self.limit
+
     def undigested(self) -> _native.Undigested:
         """Count the files without a digest and their bytes; reads the whole snapshot."""
-        return _native.Undigested((self.reader, self.tree, self.limit), 0, None)
+        return _native.Undigested(self.lent, 0, None)
 
     @cached_property
     def _lookup(self) -> _native.Lookup:

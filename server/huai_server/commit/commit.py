@@ -92,7 +92,7 @@ def _add_digests(making: NextCommit, digests: FoundDigests) -> CommitResult:
     if past is None or head is None:
         raise no_commit(making.name)
     with making.writing() as writer:
-        tree = digests.write((past.reader, past.tree, past.limit), writer)
+        tree = digests.write(past.lent, writer)
         top = making.finish(tree, writer)
     if top is None:
         return CommitResult(head, changed=False)

@@ -172,8 +172,7 @@ class _Run:
         if full and self._round.after is None:
             self._round = Round(self._now)
         left = EVERYTHING if full else self._due()
-        lent = (self._past.reader, self._past.tree, self._past.limit)
-        files = Digested(lent, self._round.after)
+        files = Digested(self._past.lent, self._round.after)
         while left and not pace.is_over():
             self._check_damage()
             batch = files.batch(min(_FILES, 1 + left // FILE_COST), min(_BYTES, left))

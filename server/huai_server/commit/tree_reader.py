@@ -14,7 +14,6 @@ from huai_native._native import BlockIndex, ChangeList, FoundDigests, Pace, Pack
 from huai_native._native import TreeReader as Engine
 from huai_schema.codec.commits import Totals
 from huai_schema.errors import ExitCode, HuaiError
-from huai_schema.git.objects import ObjectReader
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
 from huai_server.commit.remarks import Remark, remarks_of
@@ -133,7 +132,7 @@ class TreeReader:
         """
         before = read_mounts(self._places.mounts)
         tree, (totals, skipped), report, now = self._open().read_whole(
-            _lent(past) if past else None,
+            past.lent if past else None,
             (before, not self._module.one_file_system, accept_mounts),
             keep_pairs,
             writer,
@@ -155,7 +154,7 @@ class TreeReader:
         """
         snapshot, old = past
         result = self._open().read_listed(
-            _lent(snapshot),
+            snapshot.lent,
             (*listed, os.fsencode(self._places.hardlinks)),
             check_foreign,
             writer,
@@ -273,7 +272,3 @@ def scan_options(module: Module) -> ScanOptions:
         owners=module.owners,
         exclude=(*exclude.LEFT_OUT, *map(os.fsencode, module.exclude)),
     )
-
-
-def _lent(past: Snapshot) -> tuple[ObjectReader, bytes, int]:
-    return past.reader, past.tree, past.limit

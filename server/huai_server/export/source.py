@@ -7,7 +7,6 @@ same bytes are written until the mirror itself changes.
 
 from dataclasses import dataclass
 
-from huai_schema.git.objects import ObjectReader
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath, ancestors
 
@@ -69,11 +68,6 @@ class Source:
     def stamp(self, heartbeat: int) -> int:
         """Return the time for stamps: that of the commit, or of the last heartbeat after it."""
         return max(self.time, self.now - self.now % heartbeat) if heartbeat else self.time
-
-    @property
-    def lent(self) -> tuple[ObjectReader, bytes, int]:
-        """The snapshot as arguments for the engine."""
-        return self.snapshot.reader, self.snapshot.tree, self.snapshot.limit
 
     @property
     def own(self) -> tuple[list[bytes], int]:

@@ -11,14 +11,13 @@ from hashlib import sha1
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_native._native import BlockIndex, ListingHashes
+from huai_native._native import BlockIndex, ListingHashes, check_hardlinks
 from huai_schema.codec.commits import Totals, decode_commit
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.keys import read_keys
 from huai_schema.codec.listing import Listing
 from huai_schema.codec.signing import Promise, signers_of, split_commit
 from huai_schema.codec.static_files import FOLDER, HEAD, Static
-from huai_schema.diff.hardlinks import check_hardlinks
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import decode_tree
@@ -146,7 +145,7 @@ class _Check:
         totals = Totals(self._files, self._directories, self._symlinks, self._bytes)
         if totals != head.info.totals:
             self._faults.append(f"{head.commit}: the trailers say {head.info.totals}, not {totals}")
-        check_hardlinks(snapshot)
+        check_hardlinks(*snapshot.lent)
         self._check_signature(head, descriptor)
 
     def _check_signature(self, head: Head, descriptor: Descriptor) -> None:

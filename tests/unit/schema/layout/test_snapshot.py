@@ -2,8 +2,8 @@
 
 import pytest
 
+from huai_native._native import check_hardlinks
 from huai_schema.diff.diff import diff
-from huai_schema.diff.hardlinks import check_hardlinks
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import TreeItem, encode_tree
 from huai_schema.layout.snapshot import Snapshot
@@ -42,7 +42,7 @@ class Forge:
     def read(self, root: bytes, limit: int = 10_000) -> None:
         snapshot = Snapshot(self.objects, root, limit)
         assert list(snapshot.entries())
-        check_hardlinks(snapshot)
+        check_hardlinks(*snapshot.lent)
 
     def refused(self, root: bytes, reason: str, limit: int = 10_000) -> None:
         with pytest.raises(FormatError, match=reason) as caught:
