@@ -27,8 +27,7 @@ def commit_lists(
 ) -> CommitResult:
     """Commit the listed paths; or the whole tree, if there is a reason."""
     newest = making.head.commit if making.head else None
-    reason = scan_reason(making.record, newest, making.module, time.time())
-    scan_cause = reason.text if reason else ""
+    scan_cause = scan_reason(making.record, newest, making.module, time.time())
     if export and not scan_cause:
         prepare(root, options, export)
         scan_cause = _unseen_directory(making, root, export.files)

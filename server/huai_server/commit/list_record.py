@@ -7,8 +7,6 @@ Rule: the record names its commit.  If that is not the newest, because a run was
 or an older huai made it, the record is useless, and the next commit scans everything.
 """
 
-from typing import NamedTuple
-
 import msgspec
 
 from huai_program.durations import seconds
@@ -38,22 +36,14 @@ def settings_of(module: Module) -> str:
     return msgspec.json.encode(deciding).decode()
 
 
-class ScanReason(NamedTuple):
-    """The reason for a commit with lists to scan the whole tree."""
-
-    text: str
-
-
-def scan_reason(
-    record: ListRecord | None, newest: str | None, module: Module, now: float
-) -> ScanReason | None:
-    """Return why lists are not enough for the commit after `newest`; None if they are."""
+def scan_reason(record: ListRecord | None, newest: str | None, module: Module, now: float) -> str:
+    """Return why lists are not enough for the commit after `newest`; empty if they are."""
     if newest is None:
-        return ScanReason("this is the first commit")
+        return "this is the first commit"
     if record is None or record.commit != newest:
-        return ScanReason("the record of the last commit is missing")
+        return "the record of the last commit is missing"
     if record.settings != settings_of(module):
-        return ScanReason("the configuration of the module changed")
+        return "the configuration of the module changed"
     if module.audit and record.scanned + seconds(module.audit) <= now:
-        return ScanReason(f'the last scan of the whole tree is older than audit = "{module.audit}"')
-    return None
+        return f'the last scan of the whole tree is older than audit = "{module.audit}"'
+    return ""

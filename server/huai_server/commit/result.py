@@ -27,9 +27,6 @@ class CommitOptions(NamedTuple):
     """Reads lists of the changes in a tree; only the listed paths are scanned."""
 
 
-_NO_CHANGE = Counts()
-
-
 USUAL = CommitOptions()
 """The default options."""
 
@@ -52,7 +49,7 @@ class CommitResult(NamedTuple):
     """The newest commit, made now or before."""
     changed: bool
     """True if a commit was made; false if the tree is unchanged."""
-    counts: Counts = _NO_CHANGE
+    counts: Counts = Counts()
     problems: tuple[Problem, ...] = ()
     """Paths that could not be read; their old entries stay."""
     remarks: tuple[Remark, ...] = ()
@@ -83,14 +80,8 @@ class AuditResult(NamedTuple):
     """Paths that could not be read."""
 
     @property
-    def differing(self) -> int:
-        """Return the number of differing entries."""
-        counts = self.counts
-        return counts.added + counts.removed + counts.changed + counts.moved
-
-    @property
     def exit_code(self) -> ExitCode:
         """Return the exit code for the program."""
-        if self.differing:
+        if self.counts.total:
             return ExitCode.DIFFERS
         return ExitCode.INCOMPLETE if self.problems else ExitCode.OK

@@ -119,4 +119,4 @@ def _missed(making: NextCommit, counts: Counts) -> int | None:
     record, head = making.record, making.head
     if not (record and head and record.commit == head.commit and record.lists):
         return None
-    return counts.added + counts.removed + counts.changed + counts.moved
+    return counts.total

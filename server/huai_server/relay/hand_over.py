@@ -17,7 +17,7 @@ from huai_server.config.tables import Module
 from huai_server.relay.applied import Applied, Downstream
 from huai_server.state.errors import storage_errors
 from huai_server.state.paths import ModulePlaces
-from huai_server.store.copy_commit import Source, copy_commit
+from huai_server.store.copy_commit import combined_with, copy_commit
 from huai_server.store.repository import Head, Repository, StoreError
 
 _TRIES = 3
@@ -82,8 +82,7 @@ def hand_over(
 def _fetch(
     name: str, repository: Repository, applied: Applied, former: Head | None, *, back: bool
 ) -> Head:
-    source = Source(applied.repository)
-    combined = source.open(repository)
+    combined = combined_with(repository, applied.repository)
     head = combined.head_of(applied.commit)
     descriptor, _ = combined.snapshot(head)
     if descriptor.module != name:
@@ -93,7 +92,7 @@ def _fetch(
         )
     if former is not None and not back:
         _check_order(name, head, former, descriptor, combined.snapshot(former)[0])
-    return copy_commit(repository, source, applied.commit, former)
+    return copy_commit(repository, applied.repository, applied.commit, former)
 
 
 def _check_order(

@@ -8,7 +8,6 @@ Rule: the caller holds the module's lock.
 
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 from huai_program.durable import open_new, sync_folder
 from huai_program.packs import INDEX, PACK, TEMPORARY
@@ -19,24 +18,19 @@ from huai_server.store.repository import Head, Repository, StoreError
 _COMPLETE = 0o444
 
 
-class Source(NamedTuple):
-    """A repository whose commits are copied: read in place, while others change it."""
-
-    path: Path
-
-    def open(self, repository: Repository) -> Repository:
-        """Return `repository` with the objects of the source; nothing is written there."""
-        combined = Repository(repository.path)
-        combined.packs.add(os.fsencode(self.path / "objects" / "pack"))
-        return combined
+def combined_with(repository: Repository, source: Path) -> Repository:
+    """Return `repository` with the objects of `source`, where nothing is written."""
+    combined = Repository(repository.path)
+    combined.packs.add(os.fsencode(source / "objects" / "pack"))
+    return combined
 
 
-def copy_commit(repository: Repository, source: Source, commit: str, former: Head | None) -> Head:
-    """Copy the commit (hex id) of `source`, and move the branch from `former` to it.
+def copy_commit(repository: Repository, source: Path, commit: str, former: Head | None) -> Head:
+    """Copy the commit (hex id) of a repository, `source`, and move the branch from `former` to it.
 
     `StoreError` if an object is missing.
     """
-    combined = source.open(repository)
+    combined = combined_with(repository, source)
     thin_pack, pack, index = (
         repository.pack_folder / f"{TEMPORARY}taken{suffix}" for suffix in ("-sent", "", "-index")
     )
@@ -49,7 +43,7 @@ def copy_commit(repository: Repository, source: Source, commit: str, former: Hea
             combined.packs.send(*combined.content(head), file.write, since=since)
     except FormatError as error:
         raise StoreError(
-            f"{source.path}: {error.message}", hint="the next sync of huai-client repairs it"
+            f"{source}: {error.message}", hint="the next sync of huai-client repairs it"
         ) from error
     name = _index(repository, thin_pack, pack, index)
     thin_pack.unlink()

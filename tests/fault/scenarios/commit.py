@@ -183,7 +183,7 @@ def list_is_enough(upstream: Upstream, *paths: str) -> str:
     """Check that these paths give what a whole scan sees; why that was made, if it was."""
     result = upstream.commit_listed(*paths)
     assert result.problems == ()
-    assert upstream.audit().differing == 0
+    assert upstream.audit().counts.total == 0
     assert result.listed is not None
     return result.listed.scanned
 

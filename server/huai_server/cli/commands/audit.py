@@ -40,9 +40,8 @@ def command(root: Path, name: str, wait: float, console: Console) -> int:
     )
     for line in lines:
         console.result(f"{name}: {line}")
-    if result.differing:
-        verdict = counted(result.differing, "entry differs", "entries differ")
-    else:
-        verdict = "nothing differs"
+    verdict = "nothing differs"
+    if result.counts.total:
+        verdict = counted(result.counts.total, "entry differs", "entries differ")
     console.result(f"{name}: {verdict} from serial {result.head.info.serial} ({seconds:.1f} s)")
     return result.exit_code

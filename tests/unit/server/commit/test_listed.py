@@ -56,10 +56,10 @@ def test_an_audit_finds_what_lists_missed_and_commits_nothing(upstream: Upstream
     before = upstream.head, sorted(upstream.places.repository.rglob("*"))
     audit = upstream.audit()
     assert (audit.counts.added, audit.counts.changed) == (1, 1)
-    assert (audit.differing, audit.exit_code) == (2, ExitCode.DIFFERS)
+    assert (audit.counts.total, audit.exit_code) == (2, ExitCode.DIFFERS)
     assert (upstream.head, sorted(upstream.places.repository.rglob("*"))) == before
     assert listed(upstream.commit_listed("b/three")).scanned == ""
-    assert upstream.audit().differing == 0
+    assert upstream.audit().counts.total == 0
 
 
 def test_a_scan_reads_no_content_that_a_list_had_read(upstream: Upstream) -> None:
