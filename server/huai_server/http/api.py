@@ -17,11 +17,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from huai_schema.errors import HuaiError
 from huai_server.http.access import Access
 from huai_server.http.asgi.conditions import names_weakly
-from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.settings import Registry
 from huai_server.state.file_stamp import FileCache
 from huai_server.state.paths import ModulePlaces
-from huai_server.store.repository import Head, read_head
+from huai_server.store.repository import Head, read_branch, read_head
 from huai_server.store.scrub_record import read_record
 
 _PROBLEM = "its metadata cannot be read; the server's log says why"
@@ -34,7 +33,7 @@ class Heads:
     def __init__(self, registry: Registry) -> None:
         """Names and repositories come from `registry`, which may change at any time."""
         self._registry = registry
-        self._heads: dict[Path, tuple[bytes, Head]] = {}
+        self._heads: dict[Path, tuple[str, Head]] = {}
         self._damage = FileCache[Path, int]()
 
     def names(self) -> list[str]:
@@ -49,14 +48,14 @@ class Heads:
     async def read(self, name: str) -> Head | None:
         """Return the newest commit of a module; None if it has none or does not exist."""
         repository = self._repository(name)
-        state = None if repository is None else read_branch_state(repository)
+        state = None if repository is None else read_branch(repository)
         if repository is None or state is None:
             return None
         cached = self._heads.get(repository)
         if cached is not None and cached[0] == state:
             return cached[1]
         head = await asyncio.to_thread(read_head, repository)
-        if head is not None and head.commit.encode() == state:
+        if head is not None and head.commit == state:
             self._forget_removed()
             self._heads[repository] = (state, head)
         return head

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath
-from huai_server.http.git.branch_state import read_branch_state
-from huai_server.store.repository import Repository
+from huai_server.store.repository import Repository, read_branch
 
 if TYPE_CHECKING:
     from huai_schema.codec.descriptor import Descriptor
@@ -31,14 +30,14 @@ class Newest:
 
     def __init__(self, repository: Path) -> None:
         self._repository = repository
-        self._state: bytes | None = None
+        self._state: str | None = None
         self._commit: tuple[Descriptor, Snapshot] | None = None
         self._turn = Lock()
 
     def find(self, path: RelPath) -> NewestFile | None:
         """Return the regular file at `path`, if there is one."""
         with self._turn:
-            state = read_branch_state(self._repository)
+            state = read_branch(self._repository)
             if state is None or state != self._state:
                 self._read()
             if self._commit is None:
@@ -59,4 +58,4 @@ class Newest:
         head = store.head()
         if head is not None:
             self._commit = store.snapshot(head)
-            self._state = head.commit.encode()
+            self._state = head.commit

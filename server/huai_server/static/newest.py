@@ -4,9 +4,8 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from huai_program.refs import Refs
 from huai_schema.codec.static_files import FOLDER, HEAD, MAGIC
-from huai_schema.git.objects import BRANCH
+from huai_server.store.repository import read_branch
 
 _BYTES = 128
 _NEWEST = re.compile(MAGIC + rb"[0-9]+\ncommit\t([0-9a-f]{40})\t")
@@ -22,6 +21,4 @@ def newest_published(repository: Path) -> str | None:
 
 def is_published(repository: Path) -> bool:
     """Return True if the static files in `repository` are those of its newest commit."""
-    with suppress(OSError, ValueError):
-        return newest_published(repository) == Refs(repository).get(BRANCH)
-    return False
+    return newest_published(repository) == read_branch(repository)

@@ -8,7 +8,7 @@ git library is used: loading one would take longer than a commit.
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from errno import EACCES, EIO, EMFILE, ENFILE, ENOMEM, EPERM
 from pathlib import Path
 from typing import NamedTuple
@@ -401,3 +401,13 @@ def _reading(place: str) -> Iterator[None]:
 def read_head(repository: Path) -> Head | None:
     """Return the newest commit in `repository`, or None before the first one."""
     return Repository(repository).head()
+
+
+def read_branch(repository: Path) -> str | None:
+    """Return the commit (hex id) of the branch, cheaply enough for each request; None in doubt.
+
+    Rule: no response is cached for None, because a wrong id would send an old one as the newest.
+    """
+    with suppress(OSError, ValueError):
+        return Refs(repository).get(BRANCH)
+    return None

@@ -5,7 +5,11 @@ Pure.  Rule: a date that cannot be read is ignored; an ETag is compared byte for
 
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from hashlib import sha256
 from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
 
 NOT_MODIFIED, FAILED = 304, 412
 _DATE_LENGTH = 64
@@ -42,6 +46,23 @@ def names_weakly(header: str, etag: str) -> bool:
     """Compare an ETag weakly with a list (section 13.1.2)."""
     offers = [offer.strip().removeprefix("W/") for offer in header.split(",")]
     return etag.removeprefix("W/") in offers or "*" in offers
+
+
+def respond(
+    request: Request,
+    text: str,
+    media_type: str,
+    headers: Mapping[str, str] | None = None,
+    status: int = 200,
+) -> Response:
+    """Return the response with an ETag of its content; 304 if the client has the same already."""
+    body = text.encode()
+    etag = f'W/"{sha256(body).hexdigest()[:32]}"'
+    all_headers = {"ETag": etag, "Cache-Control": "no-cache", **(headers or {})}
+    condition = request.headers.get("if-none-match")
+    if status == 200 and condition is not None and names_weakly(condition, etag):
+        return Response(status_code=NOT_MODIFIED, headers=all_headers)
+    return Response(body, status, headers=all_headers, media_type=media_type)
 
 
 def _names(header: str, etag: str) -> bool:

@@ -1,12 +1,15 @@
-"""A limit for concurrent work, in all and for each address, with a queue.
+"""Limits for work: concurrent in all and for each address, with a queue; and seconds of an address.
 
 First come, first served, but a request passes those that wait for their own address's limit.  A
-slot is always given back.
+slot is always given back.  A limit on concurrent work does not bound what one address costs in an
+hour: its budget is spent, and refills slowly.  Addresses with a full budget are forgotten.
 """
 
 import asyncio
+import math
+import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -14,6 +17,8 @@ from huai_server.http.asgi.errors import HttpError
 
 _RETRY_AFTER = {"Retry-After": "5"}
 """Seconds after which a refused client may try again."""
+_KEPT = 10_000
+"""Addresses that are remembered before those with a full budget are forgotten."""
 
 
 class _Waiter(NamedTuple):
@@ -111,3 +116,44 @@ class Limiter:
 
 def _busy() -> HttpError:
     return HttpError(503, "the server is busy", hint="try again later", headers=_RETRY_AFTER)
+
+
+class Allowance:
+    """A limit of `stock` seconds for each address, refilled by `growth` in a second."""
+
+    def __init__(
+        self,
+        stock: float,
+        growth: float,
+        *,
+        most: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`most`: the most seconds charged for one request."""
+        self._stock = stock
+        self._growth = growth
+        self._most = most
+        self._clock = clock
+        self._full: dict[str, float] = {}
+        """The time at which the stock of an address is full again."""
+
+    def check(self, address: str) -> None:
+        """Raise status 503 for an address without stock; an unknown (empty) one is not limited."""
+        lacking = (self._full.get(address, 0.0) - self._clock()) * self._growth - self._stock
+        if lacking >= 0:
+            seconds = math.ceil(lacking / self._growth) + 1
+            raise HttpError(
+                503,
+                "this address has sent too many costly requests",
+                hint=f"try again in {seconds} s",
+                headers={"Retry-After": str(seconds)},
+            )
+
+    def spend(self, address: str, seconds: float) -> None:
+        """Charge the seconds of one request."""
+        if address:
+            now = self._clock()
+            full = max(now, self._full.get(address, 0.0))
+            self._full[address] = full + min(seconds, self._most) / self._growth
+            if len(self._full) > _KEPT:
+                self._full = {each: at for each, at in self._full.items() if at > now}

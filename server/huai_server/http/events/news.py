@@ -24,10 +24,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from huai_schema.errors import HuaiError
 from huai_server.http.api import Heads
 from huai_server.http.asgi.threads import in_thread
-from huai_server.http.git.branch_state import read_branch_state
 from huai_server.http.settings import Registry
 from huai_server.static.newest import newest_published
-from huai_server.store.repository import Head
+from huai_server.store.repository import Head, read_branch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,7 +60,7 @@ class News:
         """The repository of each module, and the commit of its event."""
         self._events: dict[str, Event] = {}
         """The event of each module, in the order of their numbers."""
-        self._problems: dict[str, bytes] = {}
+        self._problems: dict[str, str] = {}
         """Modules that cannot be read, with the state of their branch."""
         self._waiting: set[asyncio.Future[None]] = set()
         self._subscribers = 0
@@ -143,14 +142,14 @@ class News:
             del self._reported[name], self._events[name]
         for name, state in (await in_thread(lambda: _states(modules))).items():
             reported = self._reported.get(name)
-            if state is None or reported == (modules[name], state.decode()):
+            if state is None or reported == (modules[name], state):
                 continue
             head = await self._read(name, state)
             if head is not None and reported != (modules[name], head.commit):
                 self._reported[name] = modules[name], head.commit
                 self._add(name, head)
 
-    async def _read(self, name: str, state: bytes) -> Head | None:
+    async def _read(self, name: str, state: str) -> Head | None:
         try:
             head = await self._heads.read(name)
         except HuaiError as error:
@@ -175,12 +174,12 @@ class News:
         self._events[name] = Event(self.number, name, data, text.encode())
 
 
-def _states(modules: "Mapping[str, Path]") -> dict[str, bytes | None]:
+def _states(modules: "Mapping[str, Path]") -> dict[str, str | None]:
     """Return the state of each branch; None while the static files lack the newest commit."""
-    states = {name: read_branch_state(repository) for name, repository in modules.items()}
+    states = {name: read_branch(repository) for name, repository in modules.items()}
     for name, state in states.items():
         published = newest_published(modules[name])
-        if state and published and published != state.decode():
+        if state and published and published != state:
             states[name] = None
     return states
 

@@ -16,14 +16,12 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from huai_server.http.access import Access
-from huai_server.http.asgi.allowance import Allowance
 from huai_server.http.asgi.body import Body, Inbox, Receive, race
 from huai_server.http.asgi.connections import address_of, client_address
 from huai_server.http.asgi.errors import READ_METHODS, ClientGoneError, HttpError, check_method
-from huai_server.http.asgi.limiter import Limiter
+from huai_server.http.asgi.limiter import Allowance, Limiter
 from huai_server.http.asgi.responder import Responder, Send, send_error
 from huai_server.http.git.answer import answer
-from huai_server.http.git.block_indices import parse_index, send_index
 from huai_server.http.git.static_files import is_static, send_static
 from huai_server.http.git.upload_pack import Call, Git
 from huai_server.http.settings import ServeSettings
@@ -102,8 +100,7 @@ class GitApp:
     def _handler(self, operation: str) -> _Handler | None:
         if is_static(operation):
             return partial(self._static, operation)
-        digest = parse_index(operation)
-        return self._handlers.get(operation) if digest is None else partial(self._index, digest)
+        return self._handlers.get(operation)
 
     async def _static(
         self, place: str, repository: Path, scope: Scope, inbox: Inbox, send: Send
@@ -116,14 +113,6 @@ class GitApp:
         body = Body(inbox, b"", 0, self._settings.timeout)
         await body.open()
         await race(sending, body.wait_for_disconnect())
-
-    async def _index(
-        self, digest: bytes, repository: Path, scope: Scope, inbox: Inbox, send: Send
-    ) -> None:
-        check_method(scope["method"], *READ_METHODS)
-        body = Body(inbox, b"", 0, self._settings.timeout)
-        await body.open()
-        await race(send_index(repository, digest, send), body.wait_for_disconnect())
 
     async def _upload_pack(self, repository: Path, scope: Scope, inbox: Inbox, send: Send) -> None:
         check_method(scope["method"], "POST")

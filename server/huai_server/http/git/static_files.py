@@ -1,4 +1,4 @@
-"""Static files (FORMAT.md, "Static transport"), served from the repository, where commits put them.
+"""Static files and block indices (FORMAT.md), served from the repository, where commits put them.
 
 Rule: a requested place is matched against the few possible forms before it is opened.
 """
@@ -13,13 +13,16 @@ from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.responder import FOREVER, Responder, Send
 
 _DIGEST = "[0-9a-f]{64}"
-_PLACE = re.compile(rf"{FOLDER}/(?:{HEAD}|packs/{_DIGEST}\.pack|lists/{_DIGEST})")
+_PLACE = re.compile(
+    rf"{FOLDER}/(?:{HEAD}|packs/{_DIGEST}\.pack|lists/{_DIGEST})|blocks/([0-9a-f]{{2}})/\1[0-9a-f]{{62}}"
+)
 _HEAD = f"{FOLDER}/{HEAD}"
 _TYPE = b"application/octet-stream"
+_MISSING = "this static file does not exist"
 
 
 def is_static(operation: str) -> bool:
-    """True if an address below the repository's is that of a static file."""
+    """True if an address below the repository's is that of such a file."""
     return _PLACE.fullmatch(operation) is not None
 
 
@@ -32,7 +35,8 @@ async def send_static(
     except OSError:
         # A commit makes the first head; one of an older version did not.
         hint = "the operator can run: huai-server publish NAME" if place == _HEAD else ""
-        raise HttpError(404, "this static file does not exist", hint=hint) from None
+        message = "this digest has no block index" if place.startswith("blocks/") else _MISSING
+        raise HttpError(404, message, hint=hint) from None
     try:
         status = os.fstat(handle)
         if place != _HEAD:

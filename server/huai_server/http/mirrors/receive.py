@@ -23,7 +23,7 @@ from huai_server.http.access import Access
 from huai_server.http.api import ErrorModel
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.asgi.threads import in_thread
-from huai_server.http.mirrors.known_commits import KnownCommits
+from huai_server.http.mirrors.holders import KnownCommits
 from huai_server.http.settings import Registry
 from huai_server.mirrors.judge import RefusedError, check_attestation, next_holding
 from huai_server.mirrors.record import holding_place, read_holding, write_holding

@@ -5,7 +5,6 @@ Each response has an ETag.  A client that may not see a module sees none of its 
 
 import logging
 from collections.abc import Awaitable, Callable
-from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,7 +13,7 @@ from fastapi import APIRouter, Request, Response
 from huai_schema.errors import HuaiError
 from huai_server.http.access import Access
 from huai_server.http.api import ErrorModel, Heads
-from huai_server.http.asgi.conditions import names_weakly
+from huai_server.http.asgi.conditions import respond
 from huai_server.http.asgi.errors import HttpError
 from huai_server.http.mirrors.answers import (
     AllMirrorsModel,
@@ -107,13 +106,13 @@ def _add_own(routes: APIRouter, reports: _Reports, access: Access) -> None:
     @routes.get("/mirrors", response_model=AllMirrorsModel, responses=_ALL)
     async def all_mirrors(request: Request) -> Response:
         """The mirrors of each module, and what they hold."""
-        return _answer(request, (await reports.of_all(request)).model_dump_json(), _JSON)
+        return respond(request, (await reports.of_all(request)).model_dump_json(), _JSON)
 
     @routes.get("/modules/{name}/mirrors", response_model=ModuleMirrorsModel, responses=_FOUND)
     async def mirrors(name: str, request: Request) -> Response:
         """The serial of a module that each mirror holds, since when, and how far it is behind."""
         body = await reports.of_module(name, access.repository(request.scope, name))
-        return _answer(request, body.model_dump_json(), _JSON)
+        return respond(request, body.model_dump_json(), _JSON)
 
 
 def _add_lists(routes: APIRouter, reports: _Reports) -> None:
@@ -121,12 +120,12 @@ def _add_lists(routes: APIRouter, reports: _Reports) -> None:
     async def mirrorlist(name: str, request: Request) -> Response:
         """URLs of a module, one a line: of mirrors that are near enough, the freshest first."""
         urls = offered_urls(await reports.standings(request, name))
-        return _answer(request, "".join(f"{url}\n" for url in urls), _TEXT)
+        return respond(request, "".join(f"{url}\n" for url in urls), _TEXT)
 
     @routes.get("/modules/{name}/mirmon", response_class=Response, responses=_PLAIN)
     async def mirmon_state(name: str, request: Request) -> Response:
         """All URLs of a module, as mirmon's state file has them."""
-        return _answer(request, mirmon(await reports.standings(request, name)), _TEXT)
+        return respond(request, mirmon(await reports.standings(request, name)), _TEXT)
 
 
 def _add_sites(routes: APIRouter, reports: _Reports) -> None:
@@ -136,22 +135,10 @@ def _add_sites(routes: APIRouter, reports: _Reports) -> None:
         site = mirrorz(mirror, await reports.held_modules(request, mirror))
         if site is None:
             raise HttpError(404, "this mirror names no web server")
-        return _answer(request, as_text(site), _JSON)
+        return respond(request, as_text(site), _JSON)
 
     @routes.get("/mirrors/{mirror}/tunasync.json", responses=_FOUND)
     async def tunasync_jobs(mirror: str, request: Request) -> Response:
         """The modules of one mirror, as jobs of tunasync."""
-        return _answer(
-            request, as_text(tunasync(await reports.held_modules(request, mirror))), _JSON
-        )
-
-
-def _answer(request: Request, text: str, media_type: str) -> Response:
-    """Return the response, or 304 if the client has the same already."""
-    body = text.encode()
-    etag = f'W/"{sha256(body).hexdigest()[:32]}"'
-    headers = {"ETag": etag, "Cache-Control": "no-cache"}
-    condition = request.headers.get("if-none-match")
-    if condition is not None and names_weakly(condition, etag):
-        return Response(status_code=304, headers=headers)
-    return Response(body, headers=headers, media_type=media_type)
+        held_modules = await reports.held_modules(request, mirror)
+        return respond(request, as_text(tunasync(held_modules)), _JSON)

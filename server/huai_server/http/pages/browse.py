@@ -7,7 +7,7 @@ wait their turn, and get status 503 if it does not come.
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from fastapi import Response
 
@@ -80,16 +80,13 @@ class Browser:
             return await asyncio.to_thread(work)
 
 
-class Location:
+class Location(NamedTuple):
     """The address of an entry: a path in a commit of a module."""
 
-    __slots__ = ("commit", "name", "path")
-
-    def __init__(self, name: str, commit: str, path: RelPath) -> None:
-        """`commit` is a serial or the beginning of an id."""
-        self.name = name
-        self.commit = commit
-        self.path = path
+    name: str
+    commit: str
+    """A serial, or the beginning of an id."""
+    path: RelPath
 
 
 def _directory_or_file(opened: Opened, path: RelPath, start: int) -> dict[str, object]:

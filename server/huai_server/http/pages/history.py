@@ -7,8 +7,7 @@ import asyncio
 from itertools import islice
 from pathlib import Path
 
-from huai_server.http.git.branch_state import read_branch_state
-from huai_server.store.repository import Head, Repository
+from huai_server.store.repository import Head, Repository, read_branch
 
 KEPT = 5000
 """The newest commits of a module that have pages: finding an older one would be slow."""
@@ -20,16 +19,16 @@ class Recent:
     """The newest commits of every module, newest first; at most `RECENT` of each."""
 
     def __init__(self) -> None:
-        self._commits: dict[Path, tuple[bytes, tuple[Head, ...]]] = {}
+        self._commits: dict[Path, tuple[str, tuple[Head, ...]]] = {}
 
     async def read(self, repository: Path) -> tuple[Head, ...]:
         """Return the commits of one module; `HuaiError` for a damaged repository."""
-        state = read_branch_state(repository)
+        state = read_branch(repository)
         cached = self._commits.get(repository)
         if cached is not None and cached[0] == state:
             return cached[1]
         commits = await asyncio.to_thread(newest_commits, repository, RECENT)
-        if commits and commits[0].commit.encode() == state:
+        if commits and commits[0].commit == state:
             self._commits[repository] = (state, commits)
         return commits
 

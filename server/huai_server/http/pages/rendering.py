@@ -17,12 +17,12 @@ from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from huai_program.humanize import human
-from huai_program.words import LANGUAGES, load_words
+from huai_program.words import ENGLISH, LANGUAGES, load_words
 from huai_schema import __version__
 from huai_schema.entries import Symlink
 from huai_schema.paths import basename, show
-from huai_server.http.asgi.conditions import names_weakly
-from huai_server.http.pages.languages import preferred
+from huai_server.http.asgi.accept import weights
+from huai_server.http.asgi.conditions import respond
 
 _LAST_SECOND = 253_402_300_799
 """The last second of the year 9999, the last that Python can print."""
@@ -119,19 +119,12 @@ class Page:
                 until=self.until,
             )
         )
-        body = text.encode()
-        etag = f'W/"{sha256(body).hexdigest()[:32]}"'
         headers = {
-            "ETag": etag,
-            "Cache-Control": "no-cache",
             "Vary": "Accept-Language",
             "Content-Language": self.words.tag,
             **_GUARDS,
         }
-        condition = self._request.headers.get("if-none-match")
-        if status == 200 and condition is not None and names_weakly(condition, etag):
-            return Response(status_code=304, headers=headers)
-        return Response(body, status, headers=headers, media_type="text/html; charset=utf-8")
+        return respond(self._request, text, "text/html; charset=utf-8", headers, status)
 
     def address(self, *parts: str | bytes, **query: object) -> str:
         """Return the address of a place on this server, in the requested language."""
@@ -166,6 +159,16 @@ class Page:
 
     def _asset(self, name: str) -> str:
         return f"{self._base}pages/{name}?v={ASSETS[name].version}"
+
+
+def preferred(header: str | None) -> str:
+    """Return the language that an Accept-Language header prefers (RFC 9110, section 12.5.4)."""
+    best, most = ENGLISH, 0.0
+    for tag, weight in weights(header or ""):
+        main = tag.partition("-")[0]
+        if main in LANGUAGES and weight > most:
+            best, most = main, weight
+    return best
 
 
 def _stamp(seconds: int) -> str:

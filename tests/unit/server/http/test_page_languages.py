@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from huai_program.words import LANGUAGES, load_words
-from huai_server.http.pages.languages import preferred
+from huai_server.http.pages.rendering import preferred
 
 PAGES = Path(__file__).parents[4] / "server" / "huai_server" / "http" / "pages"
 SAID = re.compile(r"""\b_\(\s*(?:"([^"]+)"|'([^']+)')""")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from huai_server.http.asgi import allowance as module
-from huai_server.http.asgi.allowance import Allowance
+from huai_server.http.asgi import limiter as module
 from huai_server.http.asgi.errors import HttpError
+from huai_server.http.asgi.limiter import Allowance
 from tests.support.clock import Clock
 
 HERE, THERE = "10.0.0.1/32", "10.0.0.2/32"

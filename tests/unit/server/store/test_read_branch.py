@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_server.http.git.branch_state import read_branch_state
+from huai_server.store.repository import read_branch
 
 ID = b"0123456789abcdef0123456789abcdef01234567"
 OTHER = ID[::-1]
@@ -18,14 +18,14 @@ def write(repository: Path, *, loose: bytes | None = None, packed: bytes | None 
 
 def test_the_loose_ref_wins(tmp_path: Path) -> None:
     write(tmp_path, loose=ID + b"\n", packed=OTHER + b" refs/heads/main\n")
-    assert read_branch_state(tmp_path) == ID
+    assert read_branch(tmp_path) == ID.decode()
 
 
 def test_packed_refs_stand_in(tmp_path: Path) -> None:
     packed = b"# pack-refs with: peeled fully-peeled sorted\n"
     packed += ID + b" refs/heads/main-old\n" + OTHER + b" refs/heads/main\n"
     write(tmp_path, packed=packed)
-    assert read_branch_state(tmp_path) == OTHER
+    assert read_branch(tmp_path) == OTHER.decode()
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ def test_packed_refs_stand_in(tmp_path: Path) -> None:
 )
 def test_what_is_no_plain_id_is_unknown(tmp_path: Path, loose: bytes) -> None:
     write(tmp_path, loose=loose)
-    assert read_branch_state(tmp_path) is None
+    assert read_branch(tmp_path) is None
 
 
 def test_no_ref_no_repository_and_no_file(tmp_path: Path) -> None:
-    assert read_branch_state(tmp_path / "missing") is None
+    assert read_branch(tmp_path / "missing") is None
     (tmp_path / "refs/heads/main").mkdir(parents=True)
-    assert read_branch_state(tmp_path) is None
+    assert read_branch(tmp_path) is None
