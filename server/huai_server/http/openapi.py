@@ -5,7 +5,7 @@ with the responses of a server.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, FastAPI, Header, Path, Query, Response
 from fastapi.openapi.utils import get_openapi
@@ -13,10 +13,12 @@ from fastapi.openapi.utils import get_openapi
 from huai_server.http.api import ErrorModel
 from huai_server.http.content.app import PREFIX as CONTENT
 from huai_server.http.events.app import PATH as EVENTS
-from huai_server.http.git import description as git
+from huai_server.http.git.app import PREFIX as GIT
 
 _REF = "#/components/schemas/ErrorModel"
 _ERROR = {"application/json": {"schema": {"$ref": _REF}}}
+_TEXT = {"text/plain": {"schema": {"type": "string"}}}
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
 _ALWAYS = {
     400: "a token is part of the address, or the request is malformed",
     401: "the token is not valid, the module does not exist, or it needs a token",
@@ -39,7 +41,7 @@ _PAST = APIRouter()
 
 def _answers(media_type: str, good: Mapping[int, str], bad: Mapping[int, str]) -> dict[Any, Any]:
     """Describe the responses of an address, by status."""
-    content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
+    content = {media_type: _BINARY}
     described = {
         status: {"description": words, "content": content} for status, words in good.items()
     }
@@ -96,6 +98,70 @@ def events(
     """
 
 
+def _git_answers(media_type: str, more: Mapping[int, str]) -> dict[Any, Any]:
+    """Describe the responses of an address of git, with `more` refusals by status."""
+    refusals = {403: "git may only read here", 404: "there is nothing at this address", **more}
+    described: dict[Any, Any] = {
+        status: {"description": words, "content": _TEXT} for status, words in refusals.items()
+    }
+    return {200: {"description": "the file or refs", "content": {media_type: _BINARY}}, **described}
+
+
+_BUSY, _PACK = {503: "too many are being served"}, "application/x-git-upload-pack"
+_FETCH = {
+    400: "it is not a request of git",
+    408: "it did not arrive in time",
+    413: "it is too large",
+    415: "it is of another type or encoding",
+    **_BUSY,
+}
+_REQUEST = {"requestBody": {"required": True, "content": {f"{_PACK}-request": _BINARY}}}
+_STATIC = _git_answers("application/octet-stream", {})
+_DIGEST = Path(pattern="^[0-9a-f]{64}$")
+_START = Path(pattern="^[0-9a-f]{2}$", description="The first two digits of the digest.")
+_GIT = APIRouter(
+    prefix=GIT + "{name}.git",
+    tags=["git"],
+    default_response_class=Response,
+    generate_unique_id_function=lambda route: route.name,
+)
+
+
+@_GIT.get("/info/refs", responses=_git_answers(f"{_PACK}-advertisement", _BUSY))
+def refs(name: str, service: Literal["git-upload-pack"]) -> None:
+    """The newest commit (gitprotocol-http)."""
+
+
+@_GIT.post(
+    "/git-upload-pack", responses=_git_answers(f"{_PACK}-result", _FETCH), openapi_extra=_REQUEST
+)
+def fetch(name: str) -> None:
+    """A fetch (gitprotocol-http)."""
+
+
+@_GIT.get("/static/head", responses=_STATIC | _UNCHANGED)
+def head(name: str) -> None:
+    """The newest head (FORMAT.md, Static transport)."""
+
+
+@_GIT.get("/static/packs/{digest}.pack", responses=_STATIC)
+def pack(name: str, digest: Annotated[str, _DIGEST]) -> None:
+    """A pack that the head names."""
+
+
+@_GIT.get("/static/lists/{digest}", name="list", responses=_STATIC)
+def list_of_steps(name: str, digest: Annotated[str, _DIGEST]) -> None:
+    """A list that the head names."""
+
+
+@_GIT.get("/blocks/{start}/{digest}", responses=_STATIC)
+def blocks(name: str, start: Annotated[str, _START], digest: Annotated[str, _DIGEST]) -> None:
+    """The block index of a file (FORMAT.md)."""
+
+
+_PAST.include_router(_GIT)
+
+
 class DescribedApi(FastAPI):
     """The framework's application, which also describes the routes that bypass it."""
 
@@ -104,7 +170,7 @@ class DescribedApi(FastAPI):
         if self.openapi_schema is None:
             document = super().openapi()
             bypass = get_openapi(title="", version="", routes=_PAST.routes)
-            document["paths"] |= {**bypass["paths"], **git.DESCRIPTIONS}
+            document["paths"] |= bypass["paths"]
             for path, methods in document["paths"].items():
                 for operation in methods.values():
                     _complete(path, operation)
@@ -121,7 +187,7 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
     responses = operation["responses"]
     for unused in _UNUSED:
         responses.pop(unused, None)
-    body = {"text/plain": {"schema": {"type": "string"}}} if path.startswith("/git/") else _ERROR
+    body = _TEXT if path.startswith(GIT) else _ERROR
     for status, words in _ALWAYS.items():
         responses.setdefault(str(status), {"description": words, "content": body})
     operation["security"] = [{}, *({name: []} for name in _SCHEMES)]

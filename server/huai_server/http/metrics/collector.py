@@ -15,18 +15,6 @@ from huai_server.http.git.app import GitApp
 from huai_server.http.metrics.traffic import Traffic
 from huai_server.store.repository import Head
 
-_OF_HEADS: tuple[tuple[str, str, Callable[[Head], int]], ...] = (
-    ("serial", "Serial of the newest commit.", lambda head: head.info.serial),
-    ("commit_timestamp_seconds", "When the newest commit was made.", lambda head: head.time),
-    ("entries", "Entries of the newest commit.", lambda head: head.info.totals.entries),
-    ("bytes", "Bytes of all files of the newest commit.", lambda head: head.info.totals.bytes),
-    (
-        "changed_entries",
-        "Entries that the newest commit added, removed, changed or moved.",
-        lambda head: head.info.counts.total,
-    ),
-)
-
 
 class Sources(NamedTuple):
     """The counters of a running server."""
@@ -50,7 +38,24 @@ class Module(NamedTuple):
     """Clients of the fallback's daemon; None if unknown."""
 
 
+_OF_HEADS: tuple[tuple[str, str, Callable[[Head], int | None]], ...] = (
+    ("serial", "Serial of the newest commit.", lambda head: head.info.serial),
+    ("commit_timestamp_seconds", "When the newest commit was made.", lambda head: head.time),
+    ("entries", "Entries of the newest commit.", lambda head: head.info.totals.entries),
+    ("bytes", "Bytes of all files of the newest commit.", lambda head: head.info.totals.bytes),
+    (
+        "changed_entries",
+        "Entries that the newest commit added, removed, changed or moved.",
+        lambda head: head.info.counts.total,
+    ),
+    (
+        "valid_until_timestamp_seconds",
+        "Until when the signature of the newest commit holds; only signed ones have it.",
+        lambda head: head.valid_until or None,
+    ),
+)
 _OF_MODULES: tuple[tuple[str, str, Callable[[Module], int | None]], ...] = (
+    ("module_readable", "0: its metadata cannot be read.", lambda module: module.readable),
     (
         "module_damaged_files",
         "Files that the last scrub found damaged.",
@@ -79,87 +84,49 @@ class ServerCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Yield each metric."""
-        info = GaugeMetricFamily("huai_server_info", "1, with the version.", labels=["version"])
-        info.add_metric([__version__], 1)
-        yield info
-        yield from self._of_modules()
-        yield from self._of_requests()
-        yield from self._of_git()
-        yield from self._of_connections()
-
-    def _of_modules(self) -> Iterator[Metric]:
-        readable = GaugeMetricFamily(
-            "huai_module_readable", "0: its metadata cannot be read.", labels=["module"]
-        )
-        for name, module in self._modules.items():
-            readable.add_metric([name], module.readable)
-        yield readable
+        yield _gauge("huai_server_info", "1, with the version.", "version", {__version__: 1})
+        for name, meaning, of_module in _OF_MODULES:
+            values = {each: of_module(module) for each, module in self._modules.items()}
+            yield _gauge(f"huai_{name}", meaning, "module", values)
         heads = {name: module.head for name, module in self._modules.items() if module.head}
-        for suffix, meaning, value in _OF_HEADS:
-            family = GaugeMetricFamily(f"huai_module_{suffix}", meaning, labels=["module"])
-            for name, head in heads.items():
-                family.add_metric([name], value(head))
-            yield family
-        signed = GaugeMetricFamily(
-            "huai_module_valid_until_timestamp_seconds",
-            "Until when the signature of the newest commit holds; only signed ones have it.",
-            labels=["module"],
-        )
-        for name, head in heads.items():
-            if head.valid_until:
-                signed.add_metric([name], head.valid_until)
-        yield signed
-        for metric, meaning, count in _OF_MODULES:
-            family = GaugeMetricFamily(f"huai_{metric}", meaning, labels=["module"])
-            for name, module in self._modules.items():
-                if (number := count(module)) is not None:
-                    family.add_metric([name], number)
-            yield family
+        for name, meaning, of_head in _OF_HEADS:
+            values = {each: of_head(head) for each, head in heads.items()}
+            yield _gauge(f"huai_module_{name}", meaning, "module", values)
+        yield from self._of_traffic()
 
-    def _of_requests(self) -> Iterator[Metric]:
-        traffic = self._sources.traffic
+    def _of_traffic(self) -> Iterator[Metric]:
+        traffic, git, connections = self._sources
         requests = CounterMetricFamily(
             "huai_http_requests", "Responses started.", labels=["kind", "status"]
         )
         for (kind, status), count in sorted(traffic.requests.items()):
             requests.add_metric([kind, str(status)], count)
         yield requests
-        sent_bytes = CounterMetricFamily(
-            "huai_http_sent_bytes", "Bytes of response bodies.", labels=["kind"]
-        )
-        for kind, count in sorted(traffic.sent_bytes.items()):
-            sent_bytes.add_metric([kind], count)
-        yield sent_bytes
-        running = GaugeMetricFamily(
-            "huai_http_requests_running", "Responses in progress.", labels=["kind"]
-        )
-        for kind, count in sorted(traffic.running.items()):
-            running.add_metric([kind], count)
-        yield running
+        meaning = "Bytes of response bodies."
+        yield _counter("huai_http_sent_bytes", meaning, "kind", traffic.sent_bytes)
+        meaning = "Responses in progress."
+        yield _gauge("huai_http_requests_running", meaning, "kind", traffic.running)
+        meaning = "Processes of git that make packs."
+        yield GaugeMetricFamily("huai_git_transfers_running", meaning, git.transfers.running)
+        meaning = "Requests that wait for such a process."
+        yield GaugeMetricFamily("huai_git_transfers_waiting", meaning, git.transfers.waiting)
+        meaning = "Open connections, without subscribers."
+        yield GaugeMetricFamily("huai_connections", meaning, connections.count)
+        meaning = "Connections that were closed at a limit: that of one address, or that of all."
+        yield _counter("huai_connections_refused", meaning, "limit", connections.refused)
 
-    def _of_git(self) -> Iterator[Metric]:
-        git = self._sources.git
-        yield GaugeMetricFamily(
-            "huai_git_transfers_running",
-            "Processes of git that make packs.",
-            git.transfers.running,
-        )
-        yield GaugeMetricFamily(
-            "huai_git_transfers_waiting",
-            "Requests that wait for such a process.",
-            git.transfers.waiting,
-        )
 
-    def _of_connections(self) -> Iterator[Metric]:
-        connections = self._sources.connections
-        yield GaugeMetricFamily(
-            "huai_connections", "Open connections, without subscribers.", connections.count
-        )
-        refused = CounterMetricFamily(
-            "huai_connections_refused",
-            "Connections that were closed at a limit: that of one address, or that of all.",
-            labels=["limit"],
-        )
-        for limit, count in sorted(connections.refused.items()):
-            refused.add_metric([limit], count)
-        yield refused
+def _gauge(name: str, meaning: str, label: str, values: Mapping[str, int | None]) -> Metric:
+    """Return a gauge with a value for each label but those without one."""
+    family = GaugeMetricFamily(name, meaning, labels=[label])
+    for key, number in sorted(values.items()):
+        if number is not None:
+            family.add_metric([key], number)
+    return family
+
+
+def _counter(name: str, meaning: str, label: str, values: Mapping[str, int]) -> Metric:
+    family = CounterMetricFamily(name, meaning, labels=[label])
+    for key, number in sorted(values.items()):
+        family.add_metric([key], number)
+    return family
