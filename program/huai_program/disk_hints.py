@@ -15,4 +15,3 @@ DISK_HINTS: Mapping[int, str] = {
     errno.EMFILE: "allow more open files (ulimit -n, LimitNOFILE= of a unit), and run again",
     errno.ENFILE: "this machine has too many open files: raise fs.file-max, and run again",
 }
-"""Hints by errno."""

@@ -15,7 +15,6 @@ from huai_program.ending import conclude, leave
 from huai_program.output import Output
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-"""The settings of a program for click."""
 
 
 class Group(click.Group):

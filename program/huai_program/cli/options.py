@@ -44,7 +44,6 @@ def modules_argument(complete: Complete) -> Callable[[F], F]:
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print results as lines of JSON."
 )
-"""An option of every command."""
 
 
 def parse_duration(

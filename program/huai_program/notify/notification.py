@@ -27,7 +27,6 @@ class Subject(NamedTuple):
     module: str
     work: Literal["sync", "commit", "scrub", "publish", "signature"]
     facts: tuple[tuple[str, str], ...] = ()
-    """Further names and values."""
     advice: str = ""
     """A sentence with the commands that show more."""
 
@@ -45,7 +44,6 @@ class Notification(NamedTuple):
 
     about: Subject
     runs: int
-    """The number of runs that failed in a row."""
     since: int
     """The time of the first failure, seconds since the epoch."""
     failure: Failure | None

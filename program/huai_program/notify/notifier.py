@@ -19,7 +19,6 @@ from huai_program.notify.streak import Streak, load, save
 from huai_schema.errors import ExitCode, HuaiError
 
 Code = TypeVar("Code", bound=int)
-"""An exit code."""
 _CRASHED = 1
 """The exit code of Python after an unexpected error."""
 _KILLED = Failure(128 + 9, "each run was killed before it ended", "look for the OOM killer: dmesg")

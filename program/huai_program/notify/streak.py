@@ -20,13 +20,11 @@ class Streak(NamedTuple):
     """The record of the last runs."""
 
     failed: _Number = 0
-    """The number of failures in a row."""
     since: _Number = 0
     """The time of the first failure, seconds since the epoch."""
     reported: bool = False
     """True if the failure was reported, and not yet the recovery."""
     running: bool = False
-    """True if the last run has not ended."""
 
     def longer(self, now: int, *, running: bool = False) -> "Streak":
         """Return the streak with one more failure."""

@@ -95,7 +95,6 @@ class SignedAttestation(NamedTuple):
 
     attestation: Attestation
     key: str
-    """The public key that signed it."""
 
     @classmethod
     def decode(cls, data: bytes) -> Self:

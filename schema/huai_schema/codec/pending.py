@@ -22,7 +22,6 @@ class PendingCommit(NamedTuple):
     signatures: tuple[bytes, ...]
     """The present signatures, armored."""
     tree: bytes
-    """The id of the commit's tree."""
     parents: tuple[str, ...]
     """Hex ids."""
     time: int

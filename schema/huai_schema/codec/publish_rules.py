@@ -56,7 +56,6 @@ class StageRule(NamedTuple):
     """An index into `STAGES`."""
     pattern: Pattern
     text: str
-    """The rule as written."""
 
 
 class VolatileRule(NamedTuple):

@@ -101,11 +101,9 @@ class Promise(NamedTuple):
     """The trailers of a signed commit, which older readers ignore."""
 
     identity: str
-    """The identity of the module, as in the descriptor."""
     valid_until: int
     """Seconds since the epoch."""
     listing: bytes
-    """The listing hash of the commit's tree."""
 
     def encode(self) -> str:
         """Return the lines to append to a message."""

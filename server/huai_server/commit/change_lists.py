@@ -14,7 +14,6 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath
 
 SPELLINGS = ("auto", "lines", "nul", "itemized", "names")
-"""The formats of paths in a list."""
 STANDARD_INPUT = "-"
 _BLOCK = 1 << 20
 

@@ -47,7 +47,6 @@ class DigestResult(NamedTuple):
     head: Head
     """The newest commit, made now or before."""
     changed: bool
-    """True if a commit was made."""
     missing: int
     """Files of the newest commit without a digest."""
     hashed_files: int

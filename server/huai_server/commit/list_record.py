@@ -18,13 +18,11 @@ class ListRecord(msgspec.Struct, frozen=True):
     """The way in which the newest commit was made."""
 
     commit: str
-    """The hex id of the newest commit."""
     scanned: int
     """The time of the last whole scan, in seconds since the epoch."""
     lists: int
     """The number of commits by lists since then."""
     settings: str
-    """The settings that decide what is committed."""
 
 
 LIST_RECORD = RecordFile(ListRecord, permissions=None)

@@ -18,7 +18,6 @@ class CommitOptions(NamedTuple):
     """The options of a commit."""
 
     allow_empty: bool = False
-    """Commit even a tree without any entry."""
     accept_mounts: bool = False
     """Commit the present entries where a file system came or went."""
     wait: float = 0
@@ -28,7 +27,6 @@ class CommitOptions(NamedTuple):
 
 
 USUAL = CommitOptions()
-"""The default options."""
 
 
 class ListedResult(NamedTuple):
@@ -48,7 +46,6 @@ class CommitResult(NamedTuple):
     head: Head
     """The newest commit, made now or before."""
     changed: bool
-    """True if a commit was made; false if the tree is unchanged."""
     counts: Counts = Counts()
     problems: tuple[Problem, ...] = ()
     """Paths that could not be read; their old entries stay."""
@@ -57,7 +54,6 @@ class CommitResult(NamedTuple):
     hashed_files: int = 0
     hashed_bytes: int = 0
     listed: ListedResult | None = None
-    """The result for the lists, if there were any."""
     missed: int | None = None
     """Entries that differ although no list named them since the last scan of the whole tree.
 
@@ -75,9 +71,7 @@ class AuditResult(NamedTuple):
     head: Head
     counts: Counts
     first: tuple[Difference, ...]
-    """Some of the differences."""
     problems: tuple[Problem, ...]
-    """Paths that could not be read."""
 
     @property
     def exit_code(self) -> ExitCode:

@@ -52,7 +52,6 @@ _Finding: TypeAlias = tuple[bytes, int, int, bytes, tuple[bytes, int, int] | Non
 """A finding, as `_native.pyi` lists it."""
 _FILES = 4096
 _BYTES = 256 << 20
-"""The bytes of one batch."""
 _UNREADABLE = (errno.EIO, errno.EBADMSG, errno.EUCLEAN, errno.ENODATA)
 """The errors of disks and file systems for lost content."""
 
@@ -69,7 +68,6 @@ class ScrubResult(NamedTuple):
     head: Head
     files: int
     bytes: int
-    """The bytes read."""
     changed: int
     """Files that differ from the commit in size or mtime, and wait for the next one."""
     record: ScrubRecord

@@ -53,13 +53,10 @@ class DigestOptions(NamedTuple):
     """The content that the engine reads, and the use of it."""
 
     folder: bytes
-    """The folder of the stored digests."""
     threads: int
-    """Files that are read at a time."""
     large: int | None
     """The least size in bytes for a block index; None makes none."""
     keep: Callable[[BlockIndex], None]
-    """Stores a block index."""
     volatile: Callable[[bytes], bool] = lambda _: False
     """True for a file that may change while it is read: it gets no digest, without a problem."""
     later: bool = False
@@ -76,7 +73,6 @@ class ReadTree(NamedTuple):
     """A tree that was read and written as git objects."""
 
     tree: bytes
-    """The id of the root directory's tree."""
     totals: Totals
     skipped: int
     """Entries that no snapshot can hold."""
@@ -90,7 +86,6 @@ class ListedTree(NamedTuple):
     """The result of reading listed paths."""
 
     tree: bytes
-    """The id of the root directory's tree."""
     totals: Totals
     problems: tuple[Problem, ...]
     remarks: tuple[Remark, ...]

@@ -19,7 +19,6 @@ from huai_server.scan.mounts import write_mounts
 from huai_server.scan.root import EmptyRootError, empty_root
 
 _SHOWN = 20
-"""The most differences that an audit names."""
 
 
 def commit_whole(

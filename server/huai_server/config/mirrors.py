@@ -20,7 +20,6 @@ class AllowedDownstream(msgspec.Struct, frozen=True):
     """A downstream whose attestations are accepted."""
 
     key: str
-    """The public key that signs its attestations."""
     hosts: Annotated[tuple[_Host, ...], Meta(min_length=1)]
     """The hosts that its URLs may have, each with its port unless that is the default one."""
 
@@ -70,7 +69,6 @@ class Mirrors(NamedTuple):
     folder: Path
     """The folder of their attestations, with a subfolder for each module."""
     allowed: Mapping[str, AllowedDownstream]
-    """The downstreams by name."""
     settings: MirrorSettings
 
     def find_name(self, key: str) -> str | None:

@@ -43,4 +43,3 @@ def is_worth_repack(dropped: int, left: int) -> bool:
 
 
 FOREVER = Retention(None, 1)
-"""The retention that drops nothing."""

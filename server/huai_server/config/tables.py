@@ -153,7 +153,6 @@ class ModuleExport(msgspec.Struct, frozen=True):
     host: Annotated[str, Meta(pattern=r"^(?:[A-Za-z0-9][A-Za-z0-9._-]*)?$")] = ""
     """The mirror's name in its trace file; empty for the name of this machine."""
     upstream: _Line = ""
-    """The source of the tree."""
     heartbeat: Annotated[int, Meta(ge=0, le=366 * 86400)] = 0
     """Seconds after which stamps are renewed although nothing changed; 0 for never."""
     sums: tuple[Annotated[str, Meta(pattern=r"^[^\x00]*$")], ...] = ()
@@ -189,7 +188,6 @@ class Module(msgspec.Struct, frozen=True):
     exclude: tuple[str, ...] = ()
     one_file_system: bool = True
     owners: bool = True
-    """True if owner and group are part of the metadata."""
     publish: tuple[str, ...] = ()
     """Publish rules for downstreams (FORMAT.md, "Publish rules")."""
     volatile: tuple[str, ...] = ()
@@ -199,7 +197,6 @@ class Module(msgspec.Struct, frozen=True):
     block_index: Size = Size(16 << 20)
     """The size in bytes from which files get a block index (FORMAT.md); 0 for none."""
     serve_content: bool = False
-    """True if `serve` serves the files of the newest commit."""
     audit: MaybeDuration = MaybeDuration("")
     """The greatest age of a whole scan for a commit from lists; empty for no limit."""
     scrub: MaybeDuration = MaybeDuration("")
@@ -211,7 +208,6 @@ class Module(msgspec.Struct, frozen=True):
     keep_commits: Annotated[int, Meta(ge=1, le=1_000_000)] = 64
     """The number of newest commits that are kept at any age."""
     webhooks: tuple[WebHook, ...] = ()
-    """The web hooks that `serve` calls for each commit."""
     access: Literal["public", "private"] = "public"
     """`private` for a module that is visible only with a token (SERVE.md)."""
     relay: Annotated[str, Meta(pattern=r"^(?:/[^\x00\n]*)?$")] = ""
@@ -277,11 +273,9 @@ class Signing(msgspec.Struct, frozen=True):
     command: tuple[Annotated[str, Meta(pattern=r"^[^\x00]+$")], ...] = ()
     """A program that signs its standard input; `{namespace}` and `{key}` are replaced."""
     validity: TimeLimit = TimeLimit("7d")
-    """The time for which a signature is valid."""
     timeout: TimeLimit = TimeLimit("20s")
     """The time within which the agent or the command must sign."""
     cosigners: tuple[Cosigner, ...] = ()
-    """The further keys whose signatures count."""
     threshold: Annotated[int, Meta(ge=1, le=16)] = 1
     """The number of signatures, by `key` and `cosigners`, that a commit needs."""
     pending: bool = False

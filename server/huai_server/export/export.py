@@ -26,11 +26,9 @@ class Place:
     """The folder that an export writes to."""
 
     tree: bytes
-    """The module's tree."""
     inside: RelPath | None
     """The folder relative to the tree's root; None if it is outside the tree."""
     outside: bytes = b""
-    """The path of a folder outside the tree."""
 
 
 @dataclass(frozen=True, slots=True)

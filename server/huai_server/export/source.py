@@ -21,7 +21,6 @@ class ExportRequest:
     host: str
     """The name of the mirror, and of its trace file."""
     upstream: str
-    """The source of the tree, or empty."""
     heartbeat: int
     """Seconds after which stamps are renewed although nothing changed; 0 for never."""
     sums: tuple[RelPath, ...]

@@ -22,7 +22,6 @@ class OwnerIds:
     uid: Callable[[bytes], int]
     """Returns the id of a user, up to 2^32 - 2, or root's for an unknown name."""
     gid: Callable[[bytes], int]
-    """Returns the id of a group."""
 
     def __init__(self) -> None:
         self.unknown: set[str] = set()

@@ -48,13 +48,11 @@ class Trees:
     root: Path
     config: ServerConfig
     on_update: Callable[[str, AttrTreeResult], None] = _ignore
-    """Called after an attr tree was built or updated."""
     on_message: Callable[[str], None] = _ignore
     """Called with other messages, such as an error because of which a module is not served."""
     building: Building = nullcontext
     """Entered while a new attr tree is made."""
     clock: Callable[[], float] = time.monotonic
-    """Returns seconds."""
     _failures: dict[str, _Failure] = field(default_factory=dict)
     _repaired: dict[str, float] = field(default_factory=dict)
     """The time at which each module's attr tree was last repaired without a pause."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _ABOVE = 6
-"""The number of parts of the address before the path."""
 _ANSWERS: dict[int | str, dict[str, object]] = {
     200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}},
     404: {"model": ErrorModel},

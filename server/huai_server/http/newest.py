@@ -22,7 +22,6 @@ class NewestFile(NamedTuple):
 
     file: File
     descriptor: "Descriptor"
-    """The descriptor of that commit."""
 
 
 class Newest:

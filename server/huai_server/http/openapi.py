@@ -26,7 +26,6 @@ _ALWAYS = {
     500: "metadata cannot be read; the server's log says why",
     503: "the server is busy",
 }
-"""The statuses of any address."""
 _UNUSED = ("422",)
 """Any text is a valid value, and a value that matches nothing gets 404."""
 _SCHEMES = {

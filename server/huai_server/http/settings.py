@@ -56,7 +56,6 @@ class Served(NamedTuple):
     webhooks: Sequence[tuple[str, WebHook]]
     """Modules, and the web hooks that are notified of their commits."""
     mirrors: Mirrors
-    """The mirrors whose attestations are accepted."""
 
     @property
     def repositories(self) -> set[Path]:

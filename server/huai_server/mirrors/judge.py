@@ -28,7 +28,6 @@ class Commits(NamedTuple):
     """The commits of a module that are still in its repository."""
 
     identity: str
-    """The identity of the module."""
     times: Mapping[int, tuple[str, int]]
     """The id and time (seconds since the epoch) of each commit by serial, in ascending order."""
 

@@ -50,7 +50,6 @@ class Probe(msgspec.Struct, frozen=True):
     serial: int
     """The serial that the mirror attested then."""
     files: int = 0
-    """The number of compared files."""
     path: str = ""
     """The first wrong or missing file in display form, or empty."""
     reason: str = ""

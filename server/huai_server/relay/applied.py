@@ -40,16 +40,13 @@ class Applied(NamedTuple):
     commit: str
     """Hex id."""
     repository: Path
-    """The git repository with the commit."""
 
 
 class Downstream(NamedTuple):
     """A module of huai-client."""
 
     root: Path
-    """The state root of huai-client."""
     name: str
-    """The module's name in huai-client."""
 
     @property
     def folder(self) -> Path:

@@ -42,7 +42,6 @@ class HandedOver(NamedTuple):
     head: Head
     """The commit that downstreams see now."""
     former: Head | None
-    """The commit that they saw before."""
 
     @property
     def new(self) -> bool:

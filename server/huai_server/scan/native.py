@@ -31,7 +31,6 @@ from huai_server.scan.types import (
 Directory: TypeAlias = tuple[
     bytes, bytes, bytes, bytes, bool, int, list[tuple[bytes, int]], int, int, int, int
 ]
-"""The frame of a directory, as `_native.pyi` defines it."""
 _REASONS = {
     -1: KEEPS_CHANGING,
     -2: OUT_OF_RANGE,

@@ -38,7 +38,6 @@ class ScanOptions(NamedTuple):
     owners: bool = True
     """Record owners and groups; otherwise list all entries as root's."""
     exclude: tuple[bytes, ...] = ()
-    """Patterns of paths to leave out (`huai_server.scan.exclude`)."""
     threads: int = 8
     """Directories to read concurrently, from 1; on a cold cache more than the cores pay off."""
 

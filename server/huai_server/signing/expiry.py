@@ -18,7 +18,6 @@ from huai_server.state.periodic_thread import PeriodicThread
 from huai_server.store.repository import Head, Repository
 
 LOOK_SECONDS = 600.0
-"""Seconds between two checks."""
 _LAST = 4
 """The last 1/4 of the validity, in which the signature counts as expiring."""
 

@@ -48,7 +48,6 @@ class ServerKeys(NamedTuple):
     """Seconds for which a signature is valid."""
     cosigners: tuple[Signer, ...] = ()
     pending: bool = False
-    """True if a commit waits for missing signatures."""
 
     @property
     def needed(self) -> int:

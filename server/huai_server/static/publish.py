@@ -64,9 +64,7 @@ class Published(NamedTuple):
     files: int
     """The number of files written, without the head."""
     bytes: int
-    """The size of these files."""
     removed: int
-    """The number of unused files that were removed."""
 
 
 def publish(

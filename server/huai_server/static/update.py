@@ -12,7 +12,6 @@ class StaticUpdate(NamedTuple):
     """The result of updating static files after a commit."""
 
     published: tuple[tuple[str, "Published"], ...] = ()
-    """The place and result of each updated copy."""
     failures: tuple[HuaiError, ...] = ()
     """The failures; the commit was made all the same, and the next one publishes both."""
 

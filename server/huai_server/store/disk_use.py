@@ -33,13 +33,10 @@ class DiskUse(NamedTuple):
     packs: Use
     """Packs; the number of files leaves out their indices."""
     loose: Use
-    """Loose objects."""
     replaced: Use
     """Replaced packs, removed once no fetch can be reading them."""
     static: Use
-    """Static files."""
     blocks: Use
-    """Block indices of large files."""
     unfinished: Use
     """Remains of killed runs, and files of running ones."""
     caches: Use

@@ -161,7 +161,6 @@ class _Outdated(NamedTuple):
 
     histories: tuple[Head, ...]
     commits: int
-    """The number of commits in these histories."""
 
 
 def _outdated(

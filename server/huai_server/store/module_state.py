@@ -22,7 +22,6 @@ class ModuleState(NamedTuple):
     pending: PendingCommit | None
     """A later commit that waits for signatures."""
     problem: HuaiError | None
-    """The reason why it cannot be read."""
     running: int | None
     """The process id of a running commit."""
 

@@ -28,7 +28,6 @@ class PackFile(NamedTuple):
     """A pack with its number of objects."""
 
     path: Path
-    """The path of the `.pack` file."""
     objects: int
 
     @property

@@ -99,7 +99,6 @@ class Seal(NamedTuple):
     cosign: Callable[[bytes], Sequence[bytes]] = lambda _: ()
     """Return the signatures of cosigners, made before."""
     cosigners: int = 0
-    """The number of cosignatures needed."""
 
 
 class Repository:

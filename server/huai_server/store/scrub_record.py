@@ -39,7 +39,6 @@ class Damage(msgspec.Struct, frozen=True):
     mtime: int
     """Nanoseconds since the epoch."""
     expected: bytes
-    """The committed digest."""
     found: bytes | None  # prose: a field of the file
     """The digest of its content; None if it cannot be read."""
     reason: str
@@ -53,7 +52,6 @@ class ScrubRecord(msgspec.Struct, frozen=True):
     """The state of a module's scrubs."""
 
     current: Round | None = None
-    """The unfinished round, if one was begun."""
     finished: int | None = None
     """The end of the last finished round, seconds since the epoch."""
     damage: tuple[Damage, ...] = ()

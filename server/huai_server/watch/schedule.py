@@ -14,7 +14,6 @@ class Schedule:
         self._limit: float | None = None
         """The latest time of the next commit; None if no commit is needed."""
         self._last = 0.0
-        """The time of the last change."""
         self._before: float | None = None
         self.since: float | None = None
         """The time of the oldest change that waits; None if no change waits."""

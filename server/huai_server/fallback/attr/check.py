@@ -40,7 +40,6 @@ class AttrReport:
     entries: int
     differences: int
     shown: tuple[str, ...]  # prose: a key of the output
-    """Descriptions of the first differences."""
 
 
 def check_attr_tree(tree: AttrTree, *, wait: float = 600.0) -> AttrReport:

@@ -46,7 +46,6 @@ class AttrTreeResult:
     """Hex id of the newest commit, which the attr tree lists now."""
     serial: int
     entries: int
-    """The number of entries of the whole tree."""
     changes: int
     """The number of changed entries; after a build all of them."""
     memory: int

@@ -135,7 +135,6 @@ class Allowance:
         self._most = most
         self._clock = clock
         self._full: dict[str, float] = {}
-        """The time at which the stock of an address is full again."""
 
     def check(self, address: str) -> None:
         """Raise status 503 for an address without stock; an unknown (empty) one is not limited."""

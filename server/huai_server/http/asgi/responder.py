@@ -19,7 +19,6 @@ Headers = list[tuple[bytes, bytes]]
 
 _SLICE = 64 << 10
 _PIECE = 256 << 10
-"""Bytes of a file read at once."""
 _LINGER_SECONDS = 2.0
 FOREVER: Headers = [(b"cache-control", b"public, max-age=31536000, immutable")]
 """The caching of a resource that never changes under its address."""

@@ -17,7 +17,6 @@ from huai_server.http.asgi.threads import in_thread
 from huai_server.state.file_stamp import FileStamp, file_stamp
 
 _LOOK_SECONDS = 2.0
-"""The time between two looks at the files."""
 _OTHERS = 0o007
 _log = logging.getLogger(__name__)
 

@@ -38,7 +38,6 @@ _QUERY_BYTES = 8 << 10
 _RETRY_MILLISECONDS = 5000
 _HEARTBEAT = b":\n\n"
 _PIECE = 8 << 10
-"""Bytes sent at once."""
 _NUMBER = re.compile(rb"([0-9a-f]{16})-([0-9]{1,18})")
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),

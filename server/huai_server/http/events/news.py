@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LOOK_SECONDS = 0.5
-"""The time between two polls of all branches."""
 _SLICE = 256
 """Subscribers that are woken before other tasks get their turn."""
 _log = logging.getLogger(__name__)
@@ -47,7 +46,6 @@ class Event(NamedTuple):
     data: "Mapping[str, object]"
     """The fields of the commit that are sent."""
     text: bytes
-    """The event as a message of an event stream."""
 
 
 class News:
@@ -57,7 +55,6 @@ class News:
         self._registry = registry
         self._heads = heads
         self._reported: dict[str, tuple[Path, str]] = {}
-        """The repository of each module, and the commit of its event."""
         self._events: dict[str, Event] = {}
         """The event of each module, in the order of their numbers."""
         self._problems: dict[str, str] = {}
@@ -69,7 +66,6 @@ class News:
         """Set once the first poll is over."""
         self.epoch = secrets.token_hex(8)
         self.number = 0
-        """The number of the newest event."""
         self.stopped = False
 
     async def join(self) -> None:

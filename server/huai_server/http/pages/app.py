@@ -22,7 +22,6 @@ from huai_server.http.settings import Registry
 
 _DAMAGED = "its metadata cannot be read; the server's log says why"
 _ABOVE = 5
-"""The number of parts of the address before a path."""
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _UNKEPT = {"Cache-Control": "no-store"}
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}

@@ -44,7 +44,6 @@ class DirectoryPage(NamedTuple):
     directories: list[RelPath]
     leaves: list[File | Symlink]
     total: int
-    """The number of names in the directory."""
 
 
 class Hits(NamedTuple):
@@ -53,7 +52,6 @@ class Hits(NamedTuple):
     paths: list[tuple[RelPath, bool]]
     """Each path, and true for a directory."""
     complete: bool
-    """True if everything was searched."""
 
 
 class Differences(NamedTuple):

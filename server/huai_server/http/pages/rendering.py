@@ -59,7 +59,6 @@ def _asset(name: str, media_type: str) -> Asset:
 
 
 ASSETS = {name: _asset(name, media_type) for name, media_type in _MEDIA_TYPES.items()}
-"""All files that pages load."""
 
 
 @cache

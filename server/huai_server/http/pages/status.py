@@ -59,7 +59,6 @@ def next_expected(times: Sequence[int]) -> int | None:
 
 
 _ROWS = 100
-"""Commits on one page."""
 _log = logging.getLogger(__name__)
 
 
@@ -72,7 +71,6 @@ class ModuleRow(NamedTuple):
     growth: str = ""
     """The size over these commits, as points of a line."""
     problem: bool = False
-    """True if the metadata cannot be read."""
     damaged: int = 0
     """Files that the last scrub found damaged."""
     undigested: int = 0

@@ -33,7 +33,6 @@ _ATTEMPTS = 8
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 120.0
 """Seconds; about four minutes in all."""
 _LOOK_SECONDS = 5.0
-"""The time between two reads of the configuration."""
 _log = logging.getLogger(__name__)
 
 _Hooks = Mapping[tuple[str, str], WebHook]
