@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from docs.man.pages import command_line, commands, top_context
+from huai_schema.codec.applied import FILE_NAME, AppliedRecord
 from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_server.mirrors.lag import LagHistory
 from huai_server.mirrors.record import Holding, holding_place, write_holding
@@ -121,8 +122,7 @@ def relayed(root: Path, tree: Path, client: Path) -> Iterator[Lines]:
     yield run(client / "server", "status")
     (module / "repository.git").symlink_to(module_places(root, NAME).repository)
     (commit,) = (event["commit"] for event in run(root, "status"))
-    state = {"version": 1, "applied": commit, "partial": ""}
-    (module / "state.json").write_text(json.dumps(state))
+    (module / FILE_NAME).write_bytes(AppliedRecord(commit, "").encode())
     yield run(client / "server", "relay", NAME)
     yield run(client / "server", "status")
 

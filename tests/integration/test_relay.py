@@ -158,23 +158,6 @@ def test_a_path_that_is_only_here_may_be_protected(place: Site, tmp_path: Path) 
         wait_for_serial(relay, 1)
 
 
-def test_a_client_that_wrote_no_record_yet_is_relayed_by_its_state(
-    place: Site, tmp_path: Path
-) -> None:
-    up = place.upstream()
-    up.put(b"a", b"1")
-    down = place.synced_downstream(up)
-    record = down.state_file.with_name("applied")
-    record.unlink()
-    with relaying(down, tmp_path) as relay:
-        wait_for_serial(relay, 1)
-        up.put(b"a", b"2")
-        up.commit()
-        down.synced()
-        assert record.exists()
-        wait_for_serial(relay, 2)
-
-
 def test_a_commit_that_was_not_published_is_not_relayed(tiers: Tiers) -> None:
     relay, up = tiers.relay, tiers.up
     wait_for_serial(relay, 1)

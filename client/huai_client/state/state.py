@@ -1,8 +1,7 @@
 """The state of a downstream tree: the commits that it was brought to.
 
 Written as a whole, durably, before the first change to the tree and after the last one.  Private:
-other programs read the file `applied`.  Until a sync has written that, a relay reads `version`,
-`applied` and `partial` of this one (`huai_server.relay.applied`).
+other programs read the file `applied`.
 """
 
 import json

@@ -30,7 +30,7 @@ class Relay:
         add_module(self.root / "server", name, module)
 
     def applied(self, name: str, state: str) -> None:
-        place = self.root / "client" / "modules" / name / "state.json"
+        place = self.root / "client" / "modules" / name / "applied"
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(state)
 
