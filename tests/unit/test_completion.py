@@ -9,8 +9,8 @@ import click
 import pytest
 
 from docs.man.pages import command_line
-from huai_client.cli.commands.completion import SHELLS
 from huai_client.config import load as client_config
+from huai_program.cli.completion import SHELLS
 
 TOP = Path(__file__).parents[2]
 MODULES = ("centos", "cpan", "debian")
