@@ -50,8 +50,9 @@ class AfterCommit(NamedTuple):
     @property
     def exit_code(self) -> ExitCode:
         """Return the exit code for the program."""
-        updates = (self.attr_tree, self.export, self.static)
-        return worst_exit_code(update.exit_code for update in updates)
+        failures = (self.export.failure, *self.static.failures)
+        codes = [failure.exit_code for failure in failures if failure]
+        return worst_exit_code([ExitCode.FALLBACK, *codes] if self.attr_tree.failure else codes)
 
 
 class Committed(NamedTuple):

@@ -5,6 +5,7 @@ The whole tree is scanned (`whole_tree`), or only the listed paths (`from_lists`
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -62,11 +63,8 @@ def commit_tree(
 
 def audit_tree(name: str, module: Module, places: ModulePlaces, wait: float = 0) -> AuditResult:
     """Compare the tree with the last commit; nothing is committed."""
-
-    def work(making: NextCommit) -> AuditResult:
-        return audit(making, Path(module.path))
-
-    return _with_module((name, module, places), None, wait, work)
+    root = Path(module.path)
+    return _with_module((name, module, places), None, wait, lambda making: audit(making, root))
 
 
 def commit_digests(
@@ -79,14 +77,11 @@ def commit_digests(
     wait: float,
 ) -> CommitResult:
     """Commit the newest snapshot with `digests`, otherwise unchanged."""
-
-    def work(making: NextCommit) -> CommitResult:
-        return _add_digests(making, digests)
-
+    work = partial(_add_digests, digests)
     return _with_module((name, module, places), keys, wait, work)
 
 
-def _add_digests(making: NextCommit, digests: FoundDigests) -> CommitResult:
+def _add_digests(digests: FoundDigests, making: NextCommit) -> CommitResult:
     """Add digests, and keep the record that commits by lists need."""
     past, head, record = making.past, making.head, making.record
     if past is None or head is None:

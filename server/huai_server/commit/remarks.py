@@ -13,7 +13,7 @@ RESERVED = "reserved"
 """Left out: `.~tmp~`."""
 UNREADABLE = "unreadable"
 """Committed, but not readable by all users."""
-_KINDS = (TEMPORARY, RESERVED, UNREADABLE)
+KINDS = (TEMPORARY, RESERVED, UNREADABLE)
 
 
 class Remark(NamedTuple):
@@ -23,10 +23,3 @@ class Remark(NamedTuple):
     number: int
     paths: tuple[RelPath, ...]
     """The first paths, in tree order."""
-
-
-def remarks_of(counted: list[tuple[int, int, list[bytes]]]) -> tuple[Remark, ...]:
-    """Return the engine's counts as remarks."""
-    return tuple(
-        Remark(_KINDS[kind], count, tuple(map(RelPath, paths))) for kind, count, paths in counted
-    )

@@ -16,7 +16,7 @@ from huai_schema.codec.commits import Totals
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath
-from huai_server.commit.remarks import Remark, remarks_of
+from huai_server.commit.remarks import KINDS, Remark
 from huai_server.config.tables import Module
 from huai_server.config.volatile import Volatile
 from huai_server.scan import exclude
@@ -225,7 +225,10 @@ class TreeReader:
             Problem(RelPath(path), reason_of(reason), _OUTCOMES[outcome])
             for path, reason, outcome in problems
         )
-        return tuple(converted), remarks_of(remarks)
+        worded = (
+            Remark(KINDS[kind], count, tuple(map(RelPath, paths))) for kind, count, paths in remarks
+        )
+        return tuple(converted), tuple(worded)
 
     def _count(self, files: int, size: int, holes: list[bytes]) -> None:
         self.hashed_files += files

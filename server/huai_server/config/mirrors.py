@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from huai_program.durations import Duration, seconds
+from huai_program.durations import Duration
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """The name of a downstream, which is also the name of a file."""
@@ -46,21 +46,6 @@ class MirrorSettings(msgspec.Struct, frozen=True):
     """The most bytes that a probe fetches from each mirror."""
     internal: bool = False
     """True if a probe may connect to addresses of this network."""
-
-    @property
-    def lag_seconds(self) -> int:
-        """`max_lag` in seconds."""
-        return seconds(self.max_lag)
-
-    @property
-    def silence_seconds(self) -> int:
-        """`max_silence` in seconds."""
-        return seconds(self.max_silence)
-
-    @property
-    def tolerance(self) -> int:
-        """`clock_tolerance` in seconds."""
-        return seconds(self.clock_tolerance)
 
 
 class Mirrors(NamedTuple):

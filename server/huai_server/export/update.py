@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import HuaiError
 
 if TYPE_CHECKING:  # few commits export anything
     from huai_server.export.export import ExportResult
@@ -17,8 +17,3 @@ class ExportUpdate(NamedTuple):
     """The commit that the files describe; None for the new one."""
     failure: HuaiError | None = None
     """The error of the export, in spite of which the commit was made."""
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """The exit code for the program."""
-        return self.failure.exit_code if self.failure else ExitCode.OK

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import HuaiError
 from huai_server.config.load import ServerConfig, load
 
 if TYPE_CHECKING:  # an upstream without a fallback need not load them
@@ -28,11 +28,6 @@ class AttrTreeUpdate(NamedTuple):
     """Modules whose attr trees were deleted, because they no longer list from one."""
     removal_failure: HuaiError | None = None
     """The error of deleting attr trees of other modules."""
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """The exit code for the program."""
-        return ExitCode.FALLBACK if self.failure else ExitCode.OK
 
 
 def update_attr_tree(root: Path, name: str) -> AttrTreeUpdate:

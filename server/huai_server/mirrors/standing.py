@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from huai_program.durations import seconds
 from huai_schema.codec.attestation import Attestation
 from huai_server.config.mirrors import Mirrors
 from huai_server.mirrors.judge import Commits
@@ -91,7 +92,8 @@ def _standing(
 ) -> Standing:
     attestation, settings = holding.attestation, mirrors.settings
     lag = commits.lag(attestation.serial, now)
-    near = lag <= settings.lag_seconds and now - attestation.time <= settings.silence_seconds
+    silence = now - attestation.time
+    near = lag <= seconds(settings.max_lag) and silence <= seconds(settings.max_silence)
     claimed = all(map(mirrors.allowed[name].may_claim, attestation.urls))
     offered = near and claimed and not attestation.partial and (probe is None or probe.trusted)
     percentiles = holding.history.percentiles(now, lag)

@@ -33,6 +33,9 @@ class _Attempt(NamedTuple):
     retry_at: float = 0.0
     """The time of the next attempt after a failure (monotonic clock)."""
 
+    def is_due(self, stamp: FileStamp) -> bool:
+        return stamp != self.stamp or (self.pause > 0 and time.monotonic() >= self.retry_at)
+
 
 class Follower(PeriodicThread):
     """A thread that relays the modules of one state root."""
@@ -54,7 +57,7 @@ class Follower(PeriodicThread):
         for name, module in relayed.items():
             stamp = file_stamp(downstream_of(name, module).record)
             last = self._attempts.get(name)
-            if self.is_stopping or (last and not _is_due(last, stamp)):
+            if self.is_stopping or (last and not last.is_due(stamp)):
                 continue
             self._attempts[name] = self._relay(name, stamp, last)
 
@@ -80,10 +83,6 @@ class Follower(PeriodicThread):
                 self._config = stamp, self._config[1]
             self._attempts.clear()
         return self._config[1]
-
-
-def _is_due(last: _Attempt, stamp: FileStamp) -> bool:
-    return stamp != last.stamp or (last.pause > 0 and time.monotonic() >= last.retry_at)
 
 
 def _after(pause: float) -> float:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 
 from huai_schema.limits import OWNER_BYTES
-from huai_server.scan.types import owner_error
+from huai_server.scan.types import ScanError
 
 _UNKNOWN = (0, errno.ENOENT, errno.ESRCH, errno.EBADF, errno.EPERM)
 """The results that getpwuid_r(3) documents as "not found"."""
@@ -52,5 +52,9 @@ def _look_up(number: int, function: Callable[..., int]) -> bytes:
     if result.value:
         return ctypes.c_char_p.from_buffer(record).value or b""
     if error not in _UNKNOWN:
-        raise owner_error(OSError(error, os.strerror(error)))
+        raise ScanError(
+            f"the name of an owner or a group cannot be looked up: {os.strerror(error)}",
+            hint="check the services for passwd and group in /etc/nsswitch.conf; owners = false"
+            " records no owners",
+        )
     return b""

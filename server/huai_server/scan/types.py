@@ -74,12 +74,3 @@ def unreadable_root(root: Path, reason: str) -> ScanError:
         f"cannot read the tree at {show(bytes(root))}: {reason}",
         hint="let the user that runs this command read it, or run it as another one",
     )
-
-
-def owner_error(error: OSError) -> ScanError:
-    """Return the error for a failed look-up of an owner's name."""
-    return ScanError(
-        f"the name of an owner or a group cannot be looked up: {error.strerror}",
-        hint="check the services for passwd and group in /etc/nsswitch.conf; owners = false"
-        " records no owners",
-    )

@@ -177,7 +177,7 @@ class _Publication:
         """Make the pack from one commit to another; None if the old one is gone."""
         with drafted(self._target.drafts) as draft:
             try:
-                since = self._repository.tree_of(old)
+                since = bytes.fromhex(self._repository.head_of(old).tree)
                 content = self._repository.content(new)
                 self._repository.packs.send(*content, draft.write, since=since)
             except (FormatError, StoreError):

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from huai_schema.errors import ExitCode, HuaiError, worst_exit_code
+from huai_schema.errors import HuaiError
 
 if TYPE_CHECKING:
     from huai_server.static.publish import Published
@@ -14,8 +14,3 @@ class StaticUpdate(NamedTuple):
     published: tuple[tuple[str, "Published"], ...] = ()
     failures: tuple[HuaiError, ...] = ()
     """The failures; the commit was made all the same, and the next one publishes both."""
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """Return the exit code for the program."""
-        return worst_exit_code(failure.exit_code for failure in self.failures)

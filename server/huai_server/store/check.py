@@ -26,6 +26,7 @@ from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.commit_graph import graph_files, named_commits
+from huai_server.store.repository import HEAD as HEAD_FILE
 from huai_server.store.repository import Head, Repository, StoreError
 
 _BLOCK = 1 << 20
@@ -61,7 +62,8 @@ class _Check:
     def run(self) -> CheckReport:
         commits = 0
         newer: Head | None = None
-        if not self._repository.names_branch():
+        head_file = self._repository.path / "HEAD"
+        if not head_file.is_file() or head_file.read_bytes() != HEAD_FILE:
             self._faults.append(f"{self._repository.path}: HEAD does not name the branch")
         with self._collecting():
             for head in self._repository.history():

@@ -18,7 +18,7 @@ from huai_server.state.paths import ModulePlaces
 from huai_server.store.block_indices import BlockIndices
 from huai_server.store.commit_graph import remove_graphs
 from huai_server.store.disk_use import DiskUse, disk_use
-from huai_server.store.pack_files import PackFile, kept_packs, list_packs
+from huai_server.store.pack_files import PackFile, list_packs
 from huai_server.store.repack import Repack
 from huai_server.store.replaced import remove_replaced
 from huai_server.store.repository import Head, Repository, StoreError
@@ -142,7 +142,7 @@ class _Maintenance:
         """Replace all packs by one with all needed objects."""
         heads = [repository.head(), *repository.past()]
         ends = {bytes.fromhex(head.commit) for head in heads if head}
-        new = self._repack.reachable(kept_packs(repository.pack_folder), ends)
+        new = self._repack.reachable(list_packs(repository.pack_folder, keep=True), ends)
         self._repack.take_place(new, packs, self._now)
         self._repack.unreachable.unlink()
 

@@ -58,17 +58,8 @@ def read_pack(path: Path) -> PackFile:
     )
 
 
-def list_packs(folder: Path) -> list[PackFile]:
-    """Return the packs in `folder` that maintenance may change, the smallest first."""
-    return _list(folder, keep=False)
-
-
-def kept_packs(folder: Path) -> list[PackFile]:
-    """Return the packs in `folder` that it must not change."""
-    return _list(folder, keep=True)
-
-
-def _list(folder: Path, *, keep: bool) -> list[PackFile]:
+def list_packs(folder: Path, *, keep: bool = False) -> list[PackFile]:
+    """Return the packs in `folder` that maintenance may change, or must `keep`; smallest first."""
     indices = folder.glob(f"pack-*{INDEX}")
     chosen = (path for path in indices if path.with_suffix(".keep").exists() == keep)
     packs = (read_pack(path.with_suffix(PACK)) for path in chosen)

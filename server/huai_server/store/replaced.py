@@ -8,7 +8,7 @@ Rule: the replacement of a pack is durable, and was read back, before `retire` i
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from huai_program.durable import sync_folder
@@ -37,18 +37,13 @@ def retire(folder: Path, packs: Sequence[PackFile], now: float) -> None:
     sync_folder(folder)
 
 
-def replaced_packs(folder: Path) -> Iterator[Path]:
-    """Yield the replaced packs, as the new names of their indices."""
-    yield from folder.glob(f"pack-*{REPLACED}")
-
-
 def remove_replaced(folder: Path, now: float) -> int:
     """Remove packs replaced long enough ago; the caller holds the module's lock.
 
     Returns their number.
     """
     removed = 0
-    for path in replaced_packs(folder):
+    for path in folder.glob(f"pack-*{REPLACED}"):
         if path.stat().st_mtime + KEPT > now:
             continue
         # A commit may have made the same pack again: its name is a hash of its objects.

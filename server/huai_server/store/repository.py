@@ -38,7 +38,8 @@ _DROPPED = "refs/huai/dropped"
 """The ref of one that waits no more: it may have been signed, so its serial is used."""
 _KEPT_BYTES = 4 << 20
 """Bytes of cached objects: a commit reads few of them twice, so more would not help."""
-_HEAD = f"ref: {BRANCH}\n".encode()
+HEAD = f"ref: {BRANCH}\n".encode()
+"""The file in which a repository names the branch where a clone begins."""
 _CONFIG = b"""\
 [core]
 \trepositoryformatversion = 0
@@ -153,14 +154,6 @@ class Repository:
         if object_id(kind, read_object[1]) != oid:
             raise FormatError("the object cannot be read: its id is wrong", oid.hex())
         return read_object[1]
-
-    def names_branch(self) -> bool:
-        """True if HEAD, where a clone begins, names the branch."""
-        try:
-            content = (self.path / "HEAD").read_bytes()
-        except OSError:
-            return False
-        return content == _HEAD
 
     def head(self) -> Head | None:
         """Return the newest commit, or None before the first one."""
@@ -322,10 +315,6 @@ class Repository:
         """Return the content of a commit and the id of its tree, for `Packs.send`."""
         return self.read(bytes.fromhex(head.commit), "commit"), bytes.fromhex(head.tree)
 
-    def tree_of(self, commit: str) -> bytes:
-        """Return the id of a commit's tree."""
-        return bytes.fromhex(self.head_of(commit).tree)
-
     def _has(self, commit: str) -> bool:
         oid = bytes.fromhex(commit)
         return oid in self.packs or read_loose(self.path, oid) is not None
@@ -379,7 +368,7 @@ def _initialize(path: Path) -> None:
     shutil.rmtree(unfinished, ignore_errors=True)
     for folder in _FOLDERS:
         (unfinished / folder).mkdir(parents=True)
-    for name, content in (("config", _CONFIG), ("HEAD", _HEAD)):
+    for name, content in (("config", _CONFIG), ("HEAD", HEAD)):
         replace_file(unfinished / name, content, unfinished / f"{name}.lock")
     unfinished.rename(path)
     sync_folder(path.parent)

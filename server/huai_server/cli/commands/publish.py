@@ -38,7 +38,9 @@ def command(root: Path, name: str, to: str | None, wait: float, console: Console
     places of its own table, or with --to, and with a warning.
     """
     config, places = load(root), module_places(root, name)
-    copies = (_place(to),) if to else config.static_places(name)
+    copies = config.static_places(name)
+    if to:
+        copies = (to if is_bucket(to) else str(Path(to).absolute()),)
     if copies and config.module(name).is_private:
         console.warning(
             f"{name} is private, and no token protects these files: their readers see it"
@@ -54,7 +56,3 @@ def command(root: Path, name: str, to: str | None, wait: float, console: Console
         return ExitCode.OK
 
     return notifying(console, root, name, "publish", run, str)
-
-
-def _place(to: str) -> str:
-    return to if is_bucket(to) else str(Path(to).absolute())

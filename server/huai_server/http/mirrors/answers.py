@@ -113,18 +113,17 @@ def offered_urls(standings: Iterable[Standing]) -> list[str]:
 
 
 def mirmon(standings: Iterable[Standing]) -> str:
-    """Return lines of URL, tree time, status, last good probe, probes, states, last probe."""
+    """Return lines of URL, tree time, status, last good probe, probes, states, last probe.
+
+    The state of a fresh mirror is "s", of an old one "f".
+    """
     return "".join(
-        f"{url} {one.complete_at} ok {one.attestation.time} s {one.attestation.time}-{_state(one)} "
+        f"{url} {one.complete_at} ok {one.attestation.time} s {one.attestation.time}-"
+        f"{'s' if one.offered else 'f'} "
         f"{one.attestation.time}\n"
         for one in standings
         for url in one.attestation.urls
     )
-
-
-def _state(one: Standing) -> str:
-    """Return "s" for a fresh mirror and "f" for an old one."""
-    return "s" if one.offered else "f"
 
 
 class HeldModule(NamedTuple):

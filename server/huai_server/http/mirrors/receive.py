@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fastapi import APIRouter, Request, Response
 from starlette.requests import ClientDisconnect
 
+from huai_program.durations import seconds
 from huai_schema.codec.attestation import BYTES_MAX, SIGNED_PATTERN, SignedAttestation
 from huai_schema.errors import FormatError
 from huai_server.http.access import Access
@@ -110,9 +111,8 @@ def _store(
 ) -> None:
     committed, now = commits.read(repository), int(time.time())
     allowed = mirrors.allowed[received.downstream]
-    check_attestation(
-        received.signed, received.module, allowed, committed, now, mirrors.settings.tolerance
-    )
+    tolerance = seconds(mirrors.settings.clock_tolerance)
+    check_attestation(received.signed, received.module, allowed, committed, now, tolerance)
     place = holding_place(mirrors.folder, received.module, received.downstream)
     before = read_holding(place, allowed.key)
     write_holding(place, next_holding(before, received.signed, received.text, committed, now))

@@ -20,7 +20,6 @@ from huai_server.http.pages.reading import (
     ROWS,
     Opened,
     differences,
-    entry_at,
     open_commit,
     read_directory,
     search,
@@ -90,7 +89,7 @@ class Location(NamedTuple):
 
 
 def _directory_or_file(opened: Opened, path: RelPath, start: int) -> dict[str, object]:
-    entry = entry_at(opened, path)
+    entry = opened.snapshot.leaf(path) if path else None
     if entry is not None:
         return {"entry": entry}
     directory = read_directory(opened, path, start)

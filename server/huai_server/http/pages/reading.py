@@ -14,7 +14,7 @@ from huai_schema.codec.escaping import escape, unescape
 from huai_schema.codec.listing import Listing
 from huai_schema.diff.changes import Change, is_touched_directory
 from huai_schema.diff.diff import Difference, diff
-from huai_schema.entries import Entry, File, Symlink
+from huai_schema.entries import File, Symlink
 from huai_schema.layout.snapshot import EntryLimit, Snapshot, leaves_from
 from huai_schema.paths import RelPath, basename, join, parent
 from huai_server.http.asgi.errors import HttpError
@@ -167,8 +167,3 @@ def differences(old: Opened, new: Opened, start: int) -> Differences:
         else:
             rows.append(step)
     return Differences(rows, touched, None)
-
-
-def entry_at(opened: Opened, path: RelPath) -> Entry | None:
-    """Return the file or symlink at `path`, if there is one."""
-    return opened.snapshot.leaf(path) if path else None

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from huai_program import durations
 from huai_program.durations import Duration
 from huai_schema.codec.attestation import Attestation, SignedAttestation
 from huai_server.config.mirrors import AllowedDownstream, Mirrors, MirrorSettings
@@ -22,7 +23,7 @@ ALLOWED = AllowedDownstream(key(1).public, ("mirror.example",))
 
 @pytest.mark.parametrize("tolerance", ["5m", "2h"])
 def test_a_clock_may_differ_by_clock_tolerance(tolerance: str) -> None:
-    seconds = MirrorSettings(clock_tolerance=Duration(tolerance)).tolerance
+    seconds = durations.seconds(MirrorSettings(clock_tolerance=Duration(tolerance)).clock_tolerance)
     signed = SignedAttestation.decode(SIGNED)
     for now in (TIME - seconds, TIME + seconds):
         check_attestation(signed, "m", ALLOWED, COMMITS, now, seconds)

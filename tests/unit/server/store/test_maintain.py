@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,16 @@ from huai_server.store.git_program import GitMissingError
 from huai_server.store.maintain import Maintained, foresee, maintain
 from huai_server.store.pack_files import PackIndexError, list_packs
 from huai_server.store.repack import Repack
-from huai_server.store.replaced import KEPT, replaced_packs
+from huai_server.store.replaced import KEPT
 from tests.support.committing import Upstream
 
 COMMITS = 12
+
+
+def replaced_packs(folder: Path) -> Iterator[Path]:
+    return folder.glob("pack-*.replaced")
+
+
 NOW = 1_900_000_000
 
 
