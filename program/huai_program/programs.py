@@ -40,7 +40,6 @@ class PrintedLines:
     """The output of a program as lines for people."""
 
     def __init__(self, on_line: Callable[[str], None]) -> None:
-        """Call `on_line` with each line."""
         self._on_line = on_line
         self._begun = b""
         self._passed = 0

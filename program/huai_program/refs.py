@@ -27,7 +27,6 @@ class DamagedRefError(ValueError):
     """An error for a ref without a commit; its arguments are the ref and the reason."""
 
     def __str__(self) -> str:
-        """Return both arguments for people."""
         return " ".join(map(str, self.args))
 
 
@@ -133,7 +132,6 @@ def _unlock(path: Path) -> None:
 
 
 def _commit(name: str, content: bytes) -> str:
-    """Return the commit in a ref's file."""
     commit = content.decode("ascii", "replace").removesuffix("\n")
     if not _COMMIT.fullmatch(commit):
         raise DamagedRefError(name, "is not the name of a commit")

@@ -78,7 +78,6 @@ def read_notify(place: str, table: object) -> Notify:
 
 
 def _faults(notify: Notify) -> list[tuple[str, str]]:
-    """Return keys with the faults of their values."""
     faults: list[tuple[str, str]] = []
     if not (notify.mail or notify.web or notify.words):
         faults.append(("mail", "is missing, and so are web and command: no message would be sent"))

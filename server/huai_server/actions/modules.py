@@ -267,7 +267,6 @@ def _publish(root: Path, config: ServerConfig, name: str) -> StaticUpdate:
 
 
 def _keys(root: Path, config: ServerConfig) -> "ServerKeys | None":
-    """Return the keys that sign commits, if any."""
     if not config.signing:
         return None
     from huai_server.signing.keys import open_keys

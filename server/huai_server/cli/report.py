@@ -176,7 +176,6 @@ def list_lines(name: str, result: "CommitResult") -> Iterator[str]:
 
 
 def _list_values(result: "CommitResult") -> dict[str, object] | None:
-    """Return the result for lists, for JSON."""
     listed = result.listed
     if listed is None:
         return None

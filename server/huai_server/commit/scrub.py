@@ -115,8 +115,6 @@ def _check_root(root: Path) -> None:
 
 
 class _Run:
-    """A run: its progress, and the record to write next."""
-
     def __init__(
         self, name: str, module: Module, places: ModulePlaces, head: Head, past: Snapshot
     ) -> None:

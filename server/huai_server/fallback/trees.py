@@ -127,7 +127,6 @@ class Trees:
         return clashing_names(self.config.fallback_modules)
 
     def _attr_trees(self) -> list[AttrTree]:
-        """Return the attr trees of the modules that list from one."""
         names = self.config.attr_modules.keys() - self._clashes.keys()
         trees = (attr_tree(self.root, self.config, name) for name in self.config.attr_modules)
         return [tree for tree in trees if tree.name in names]

@@ -71,7 +71,6 @@ class Access:
     """A judge of the requests of one server."""
 
     def __init__(self, settings: ServeSettings, registry: Registry) -> None:
-        """Modules and tokens come from `registry`, which may change at any time."""
         self._registry = registry
         self._address_of = address_of(settings.proxies)
         self._failures = Limiter(_FAILURES, 0, 0, per_address=_FAILURES_EACH)

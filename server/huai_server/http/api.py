@@ -31,7 +31,6 @@ class Heads:
     """The newest commits, cached for as long as the state of each branch is unchanged."""
 
     def __init__(self, registry: Registry) -> None:
-        """Names and repositories come from `registry`, which may change at any time."""
         self._registry = registry
         self._heads: dict[Path, tuple[str, Head]] = {}
         self._damage = FileCache[Path, int]()

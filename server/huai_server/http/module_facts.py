@@ -17,7 +17,6 @@ class ModuleFacts:
     """The facts about all modules of one server."""
 
     def __init__(self, registry: Registry) -> None:
-        """Modules come from `registry`, which may change at any time."""
         self._registry = registry
         self._counts: dict[Path, tuple[str, int | None]] = {}
         self._turn = asyncio.Lock()

@@ -50,7 +50,6 @@ class ListenError(HuaiError):
     exit_code: ClassVar[ExitCode] = ExitCode.CONFIG
 
     def __init__(self, address: str, reason: str) -> None:
-        """`address` is for people."""
         super().__init__(
             f"cannot listen on {address}: {reason}",
             hint="name another address, or end the program that listens there",
@@ -149,7 +148,6 @@ def _log_requests() -> None:
 
 
 def _hide_tokens(record: logging.LogRecord) -> bool:
-    """Mask tokens in a logged address."""
     if isinstance(record.args, tuple):
         record.args = tuple(
             without_tokens(each) if isinstance(each, str) else each for each in record.args

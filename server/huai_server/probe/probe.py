@@ -77,8 +77,6 @@ def probe_mirrors(root: Path, config: ServerConfig, name: str) -> Iterator[Probe
 
 
 class _Run:
-    """One run for one module."""
-
     def __init__(self, config: ServerConfig, name: str, repository: Repository) -> None:
         self._settings = config.mirrors
         self._program = config.fallback.rsync

@@ -25,8 +25,6 @@ _log = logging.getLogger(__name__)
 
 
 class _Attempt(NamedTuple):
-    """The last attempt to relay a module."""
-
     stamp: FileStamp
     failure: str = ""
     pause: float = 0.0

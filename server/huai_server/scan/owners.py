@@ -39,7 +39,6 @@ def _name(number: int, look_up: Callable[..., int]) -> bytes:
 
 
 def _look_up(number: int, function: Callable[..., int]) -> bytes:
-    """Return the name of an id; empty if it has none."""
     record = ctypes.create_string_buffer(_RECORD_BYTES)
     result = ctypes.c_void_p()
     size, error = _BUFFER_BYTES, errno.ERANGE

@@ -14,14 +14,12 @@ class PeriodicThread(AbstractContextManager["PeriodicThread"]):
     """A thread that calls `look` at once and then after each pause, and logs its errors."""
 
     def __init__(self, name: str, pause: float) -> None:
-        """Name the thread, and set the pause in seconds."""
         self._pause = pause
         self._stopping = threading.Event()
         # A daemon thread: the next start finishes interrupted work.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def __enter__(self) -> Self:
-        """Start the thread."""
         self._thread.start()
         return self
 

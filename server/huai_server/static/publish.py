@@ -217,7 +217,6 @@ class _Publication:
             self._target.remove(name)
 
     def _list(self, content: Static) -> StaticFile:
-        """Write a list."""
         with drafted(self._target.drafts) as draft:
             draft.write(content.encode())
             file = draft.finish()

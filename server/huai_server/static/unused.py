@@ -35,7 +35,6 @@ def remove_unused(target: Target, head: Static, now: float) -> int:
 
 
 def _named_files(target: Target, head: Static) -> set[str]:
-    """Return all files that the head and its lists name."""
     names: set[str] = set()
     left = [head]
     while left:

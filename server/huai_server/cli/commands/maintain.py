@@ -68,7 +68,6 @@ def _use_values(use: DiskUse) -> dict[str, object]:
 
 
 def _line(plan: Plan, before: DiskUse, after: DiskUse | None) -> str:
-    """Describe what was done, or would be, and the disk use."""
     now = after or before
     done = "would become one" if after is None else "became one"
     dropped = "would go" if after is None else "went"

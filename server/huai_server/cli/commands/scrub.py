@@ -113,7 +113,6 @@ def _scrub(
 
 
 def _failure_text(result: ScrubResult) -> str:
-    """Return why a scrub failed, as one line."""
     damage = result.record.damage
     if damage:
         example = f"{show(damage[0].path)}: {damage[0].reason}"

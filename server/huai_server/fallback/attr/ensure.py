@@ -181,7 +181,6 @@ class _Ensure:
         return self._result("built", totals.entries, unowned)
 
     def _save(self, generation: str, spans: tuple[tuple[int, int], ...]) -> None:
-        """Record that the attr tree lists the newest commit."""
         head, info, kind = self._head, self._head.info, self._tree.module.fallback.kind
         numbers = info.serial, info.totals.entries
         state = AttrState(kind, head.commit, head.tree, *numbers, generation, spans=spans)

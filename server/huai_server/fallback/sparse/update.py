@@ -69,7 +69,6 @@ def _run(
 def _record(
     records: Records, changes: "Sequence[Change]", moves: Sequence[Moved], new: Snapshot
 ) -> None:
-    """Add the records of all changes, in order."""
     # The deepest ones first.
     directories = [each.new for each in reversed(changes) if isinstance(each.new, Directory)]
     old_directories = {each.path for each in changes if isinstance(each.old, Directory)}

@@ -66,7 +66,6 @@ class ConnectionLimit:
     """A limit for connections, in all and for each address."""
 
     def __init__(self, limit: int, per_address: int, address_of: AddressOf) -> None:
-        """`limit` is for all, `per_address` for one address."""
         self._limit = limit
         self._per_address = per_address
         self._address_of = address_of

@@ -26,7 +26,6 @@ class HttpError(HuaiError):
         hint: str = "",
         headers: Mapping[str, str] = _NO_HEADERS,
     ) -> None:
-        """`headers` are sent with the response."""
         super().__init__(message, hint=hint)
         self.status = status
         self.headers = headers

@@ -37,7 +37,6 @@ class TlsListener:
     def __init__(
         self, tls: TlsContext, listener: socket.socket, make: Callable[[], Connection]
     ) -> None:
-        """`make` returns a connection for each client."""
         listener.settimeout(0)
         self._tls = tls
         self._listener = listener

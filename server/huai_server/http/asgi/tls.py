@@ -31,7 +31,6 @@ class TlsContext:
     """The TLS context for the next connection."""
 
     def __init__(self, files: Tls) -> None:
-        """Raises `TlsError`."""
         self._files = files
         self._stamps = _stamps(files)
         self.context = _context(files)

@@ -42,7 +42,6 @@ class ContentApp:
     """The application that serves the files of modules."""
 
     def __init__(self, settings: ServeSettings, registry: Registry, access: Access) -> None:
-        """Modules come from `registry`, which may change at any time."""
         self._access = access
         self._registry = registry
         self._files_by_module: dict[str, tuple[Content, CommittedFiles]] = {}

@@ -51,7 +51,6 @@ class EventsApp:
     """The application that notifies subscribers of new commits."""
 
     def __init__(self, settings: ServeSettings, news: News, access: Access) -> None:
-        """`news` is shared with other listeners."""
         self._news = news
         self._access = access
         self._timeout = settings.timeout

@@ -78,7 +78,6 @@ class ServerCollector(Collector):
     """A collector of the numbers of one moment."""
 
     def __init__(self, sources: Sources, modules: Mapping[str, Module]) -> None:
-        """`modules` has all modules by name."""
         self._sources = sources
         self._modules = modules
 

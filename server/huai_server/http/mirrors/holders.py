@@ -68,7 +68,6 @@ class Holders:
     """The mirrors of all modules."""
 
     def __init__(self, registry: Registry) -> None:
-        """Mirrors come from `registry`, which may change at any time."""
         self._registry = registry
         self._standings = Standings()
         self.commits = KnownCommits()

@@ -98,8 +98,6 @@ def router(registry: Registry, access: Access, commits: KnownCommits) -> APIRout
 
 
 class _Received(NamedTuple):
-    """An attestation of an allowed downstream."""
-
     module: str
     downstream: str
     signed: SignedAttestation

@@ -171,7 +171,6 @@ def preferred(header: str | None) -> str:
 
 
 def _stamp(seconds: int) -> str:
-    """Format a date and time, UTC."""
     when = datetime.fromtimestamp(max(0, min(seconds, _LAST_SECOND)), UTC)
     return f"{when:%Y-%m-%d %H:%M}"
 

@@ -42,7 +42,6 @@ class WebHooks:
     """The hooks of one server."""
 
     def __init__(self, registry: Registry, news: News) -> None:
-        """Hooks come from `registry`, which may change at any time."""
         self._registry = registry
         self._news = news
         self._tasks: dict[tuple[str, str], tuple[WebHook, asyncio.Task[None]]] = {}
