@@ -68,7 +68,7 @@ def show_live(title: str, table: Callable[[], Table]) -> None:
             sys.stdout.write(_TOP + "\r\n".join(line + _REST_OF_LINE for line in lines))
             sys.stdout.write(_REST_OF_SCREEN)
             sys.stdout.flush()
-            if _is_over(_SECONDS):
+            if _is_over():
                 return
 
 
@@ -93,9 +93,9 @@ def _lines(table: Callable[[], Table], room: int) -> Iterator[str]:
         yield f"and {len(current.rows) - fit:,} more"
 
 
-def _is_over(seconds: float) -> bool:
+def _is_over() -> bool:
     """Wait, and return True if the user ended the view or the terminal is closed."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + _SECONDS
     while (left := end - time.monotonic()) > 0:
         if not select.select([0], [], [], left)[0]:
             return False

@@ -42,26 +42,6 @@ def check_name(name: bytes) -> bytes:
     """Return `name` if it is a valid path component; else `FormatError`."""
     if name.lower() == RESERVED:
         raise FormatError(f"the name {name.decode()!r} is reserved, in every directory")
-    return _check_component(name)
-
-
-def rel_path(raw: bytes, *, staging: bool = False) -> RelPath:
-    """Check a path and return it as a `RelPath`; `FormatError`.
-
-    With `staging` it may have reserved components: for staged files, never for entries.
-    """
-    if len(raw) > PATH_BYTES:
-        raise FormatError(f"a path of {len(raw)} bytes exceeds {PATH_BYTES}")
-    if raw:
-        for name in raw.split(b"/"):
-            if staging:
-                _check_component(name)
-            else:
-                check_name(name)
-    return RelPath(raw)
-
-
-def _check_component(name: bytes) -> bytes:
     if not name or name in (b".", b".."):
         raise FormatError(f"{name.decode() or 'an empty name'!r} cannot name an entry")
     if len(name) > NAME_BYTES:
@@ -69,6 +49,16 @@ def _check_component(name: bytes) -> bytes:
     if b"\0" in name or b"/" in name:
         raise FormatError(f"a name holds NUL or '/': {show(name[:80])}")
     return name
+
+
+def rel_path(raw: bytes) -> RelPath:
+    """Check a path and return it as a `RelPath`; `FormatError`."""
+    if len(raw) > PATH_BYTES:
+        raise FormatError(f"a path of {len(raw)} bytes exceeds {PATH_BYTES}")
+    if raw:
+        for name in raw.split(b"/"):
+            check_name(name)
+    return RelPath(raw)
 
 
 def join(directory: bytes, name: bytes) -> RelPath:

@@ -5,6 +5,11 @@ same size and mtime but other content, or that the disk cannot read, is damaged.
 commits are never changed here; a commit that finds content recorded as damage keeps the old entry
 (`ReadingPolicy.is_damage`).
 
+A round reads all files in tree order, spread over nine tenths of the period in which each must be
+read again, so runs may be as far apart as the last tenth.  The progress of a round is a path and
+some numbers, whatever the number of files.  A new file in the part already read was read since, for
+its digest.
+
 Order of writes: the record, after each batch, with the findings of the batch.  A killed run loses
 one batch, which the next run reads again.  Takes a lock of its own, not the module's.
 """
@@ -27,7 +32,6 @@ from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import RelPath, tree_order
 from huai_server.commit.newest import newest_commit
 from huai_server.commit.read_limits import TOO_LARGE, ReadLimits
-from huai_server.commit.scrub_schedule import EVERYTHING, FILE_COST, cost, due, following
 from huai_server.commit.tree_reader import require_digests
 from huai_server.config.tables import Module
 from huai_server.config.volatile import Volatile
@@ -47,6 +51,9 @@ from huai_server.store.scrub_record import (
 
 OTHER_CONTENT = "its content does not match its digest, under the same size and time"
 UNREAD = "it is not compared with its digest"
+FILE_COST = 64 << 10
+"""The bytes that can be read in the time that finding one file takes."""
+EVERYTHING = 1 << 62
 
 _Finding: TypeAlias = tuple[bytes, int, int, bytes, tuple[bytes, int, int] | None, int]
 """A finding, as `_native.pyi` lists it."""
@@ -73,7 +80,7 @@ class ScrubResult(NamedTuple):
     record: ScrubRecord
     """The progress of the round, and all known damage."""
     due: int
-    """Bytes that are still due, as `schedule.due` counts them."""
+    """Bytes that are still due, as `due` counts them."""
     problems: tuple[Problem, ...]
     """Files that this user may not read."""
 
@@ -257,3 +264,28 @@ class _Run:
                 hint="check the disk, its cables and the memory of this machine first; "
                 "huai-server status shows the number",
             )
+
+
+def due(current: Round, files: int, size: int, span: int, now: int) -> int:
+    """Return the bytes to read now, of `size` bytes in `files`; each file has a fixed cost."""
+    length, elapsed = _length(span), now - current.begun
+    if elapsed >= length:
+        return EVERYTHING
+    share = cost(files, size) * max(0, elapsed) // length
+    return max(0, share - cost(current.files, current.size))
+
+
+def cost(files: int, size: int) -> int:
+    """Return the cost of reading files, in bytes."""
+    return size + FILE_COST * files
+
+
+def following(current: Round, span: int | None, now: int) -> Round:
+    """Return the round after a finished one; it begins when that one was planned to end."""
+    length = _length(span) if span else 0
+    planned = current.begun + length
+    return Round(planned if planned > now - length else now)
+
+
+def _length(span: int) -> int:
+    return max(1, span * 9 // 10)

@@ -6,7 +6,7 @@ in the order of their times, this mirror's last.
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from email.utils import format_datetime
 
 from huai_schema import __version__
@@ -18,12 +18,6 @@ from huai_server.export.source import ExportRequest, Source
 _FOLDER = RelPath(b"project/trace")
 _LIST = join(_FOLDER, b"_traces")
 _DISTS = RelPath(b"dists")
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = (
-    *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
-    *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
-)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def paths(request: ExportRequest) -> tuple[RelPath, ...]:
@@ -42,11 +36,11 @@ def _trace(request: ExportRequest) -> RelPath:
 
 
 def _content(source: Source, request: ExportRequest) -> Iterator[bytes]:
-    when = _EPOCH + timedelta(seconds=source.stamp(request.heartbeat))
-    started = _EPOCH + timedelta(seconds=source.time)
-    month, day = _MONTHS[when.month - 1], _DAYS[when.weekday()]
+    when = datetime.fromtimestamp(source.stamp(request.heartbeat), UTC)
+    started = datetime.fromtimestamp(source.time, UTC)
+    moment, _, year = when.ctime().rpartition(" ")
     lines = [
-        f"{day} {month} {when.day:2} {when:%H:%M:%S} UTC {when.year}",
+        f"{moment} UTC {year}",
         f"Date: {format_datetime(when)}",
         f"Date-Started: {format_datetime(started)}",
         f"Creator: huai-server {__version__}",

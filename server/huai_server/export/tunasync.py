@@ -6,13 +6,12 @@ as there.  The size is in rsync's notation, with units of a thousand.
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from huai_schema.paths import RelPath
 from huai_server.export.source import ExportRequest, Source
 
 _PATH = RelPath(b"tunasync.json")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER = -62_135_596_800
 """The first second of the year 1."""
 _UNITS = ("", "K", "M", "G", "T", "P")
@@ -50,7 +49,7 @@ def job(
 
 
 def _format_time(seconds: int) -> str:
-    when = _EPOCH + timedelta(seconds=seconds)
+    when = datetime.fromtimestamp(seconds, UTC)
     return f"{when.year:04}-{when:%m-%d %H:%M:%S} +0000"
 
 

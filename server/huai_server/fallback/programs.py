@@ -27,6 +27,7 @@ from huai_server.fallback import libc
 _START_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 _KILL_SECONDS = 2.0
+_TRANSFER_SECONDS = 30
 _SERVED = (0, 23, 24)
 """The exit codes of rsync after a daemon has answered: all files arrived, or only some."""
 _LIST_REQUEST = b"@RSYNCD: 29.0\n#list\n"
@@ -193,17 +194,21 @@ def daemon(
         running.stop()
 
 
-def fetch_all(program: Path, url: str, folder: Path, *, seconds: float) -> int:
+def fetch_all(program: Path, url: str, folder: Path) -> int:
     """Fetch all below `url` into `folder` with rsync; returns its exit code."""
     command = [str(program), "-r", "--times", "--links", "--timeout=10", url, f"{folder}/"]
     with _start_errors(program):
         try:
             done = subprocess.run(
-                command, capture_output=True, timeout=seconds, check=False, env=_environment(None)
+                command,
+                capture_output=True,
+                timeout=_TRANSFER_SECONDS,
+                check=False,
+                env=_environment(None),
             )
         except subprocess.TimeoutExpired as error:
             raise ProgramError(
-                f"{program}: a small transfer took more than {seconds:.0f} seconds",
+                f"{program}: a small transfer took more than {_TRANSFER_SECONDS} seconds",
                 hint="check the load of this machine, and try again",
             ) from error
     return done.returncode

@@ -23,7 +23,6 @@ from huai_server.state.paths import FallbackPlaces
 _NAME = "probe"
 _SIZE = 70_000
 _GOOD, _SHORT, _OTHER, _LINKED = "good", "shortened", "replaced", "behind-a-symlink"
-_SECONDS = 30.0
 _VANISHED = (23, 24)
 _PROGRAM_INTERPRETER = 3
 
@@ -114,7 +113,7 @@ class _SelfTest:
         port = programs.free_port("127.0.0.1")
         with programs.daemon(self._program, config, ("127.0.0.1", port), library) as output:
             url = f"rsync://127.0.0.1:{port}/{_NAME}/"
-            code = programs.fetch_all(self._program, url, self._copy, seconds=_SECONDS)
+            code = programs.fetch_all(self._program, url, self._copy)
         return code, output
 
     def _error(self, reason: str, output: list[str]) -> SelfTestError:

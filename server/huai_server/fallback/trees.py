@@ -127,9 +127,8 @@ class Trees:
         return clashing_names(self.config.fallback_modules)
 
     def _attr_trees(self) -> list[AttrTree]:
-        names = self.config.attr_modules.keys() - self._clashes.keys()
-        trees = (attr_tree(self.root, self.config, name) for name in self.config.attr_modules)
-        return [tree for tree in trees if tree.name in names]
+        names = (each for each in self.config.attr_modules if each not in self._clashes)
+        return [attr_tree(self.root, self.config, name) for name in names]
 
     @staticmethod
     def _is_served(tree: AttrTree) -> bool:

@@ -27,8 +27,7 @@ from huai_server.http.content import app as content
 from huai_server.http.events import app as events
 from huai_server.http.events.news import News
 from huai_server.http.git import app as git
-from huai_server.http.metrics import app as metrics
-from huai_server.http.metrics.collector import Sources
+from huai_server.http.metrics import collector as metrics
 from huai_server.http.metrics.traffic import Traffic
 from huai_server.http.mirrors import receive, routes
 from huai_server.http.mirrors.holders import Holders
@@ -89,7 +88,7 @@ class Application:
         self.api.include_router(routes.router(heads, access, holders))
         now = Now(heads, facts, self._traffic, holders)
         self.api.include_router(pages.router(registry, access, now))
-        sources = Sources(self._traffic, self.git, self.connections)
+        sources = metrics.Sources(self._traffic, self.git, self.connections)
         self.api.include_router(metrics.router(heads, facts, sources, access))
         self._add_health(registry)
         self.api.add_exception_handler(HuaiError, _expected)

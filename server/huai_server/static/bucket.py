@@ -9,7 +9,9 @@ loads obstore.  A separate thread waits for each response, so that a signal ends
 (Asynchronous calls of the library may abort a program that ends.)
 """
 
+import html
 import os
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -24,8 +26,8 @@ from obstore.store import S3Store
 
 from huai_program.packs import TEMPORARY
 from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.paths import show
 from huai_server.config.place import BucketPlace, NoBucketError
-from huai_server.static.s3_answers import describe_failure, is_refused, is_upload_gone
 
 if TYPE_CHECKING:
     from obstore.store import S3Config
@@ -41,6 +43,13 @@ _REQUEST = 300
 """Seconds for a request, enough for a part on a slow line."""
 _RETRIES = 5
 _RETRY = timedelta(seconds=60)
+_READ = 4096
+"""Characters; a response may have any length."""
+_STATUS = re.compile(r"status code: (\d{3}[^:\n]*)")
+_CODE = re.compile(r"<Code>([^<]*)</Code>")
+_MESSAGE = re.compile(r"<Message>([^<]*)</Message>")
+_LOGIN = re.compile(r"//[^/@\s]*@")
+_SHOWN = 300
 _Result = TypeVar("_Result")
 
 
@@ -152,7 +161,7 @@ class Bucket:
         try:
             yield
         except FileNotFoundError as error:
-            if is_upload_gone(error):
+            if _is_upload_gone(error):
                 raise self._down(error) from error
             raise NoBucketError(
                 f"{self}: the bucket does not exist", hint="create it, or name another one"
@@ -165,13 +174,13 @@ class Bucket:
         except (PermissionDeniedError, UnauthenticatedError) as error:
             raise self._refused(error) from error
         except (BaseError, ValueError) as error:
-            if is_refused(error):
+            if _is_refused(error):
                 raise self._refused(error) from error
             raise self._down(error) from error
 
     def _refused(self, error: Exception) -> BucketRefusedError:
         return BucketRefusedError(
-            f"{self}: {describe_failure(error)}",
+            f"{self}: {_describe_failure(error)}",
             hint="check the credentials in the environment (AWS_ACCESS_KEY_ID, "
             "AWS_SECRET_ACCESS_KEY), which must be allowed to read, write, list and delete, and "
             "the quota of the bucket",
@@ -179,7 +188,7 @@ class Bucket:
 
     def _down(self, error: Exception) -> BucketDownError:
         return BucketDownError(
-            f"{self}: {describe_failure(error)}",
+            f"{self}: {_describe_failure(error)}",
             hint="what was published before is still there; check endpoint in server.toml "
             "and AWS_REGION, or try again later",
         )
@@ -193,3 +202,30 @@ def _fulfil(result: Future[_Result], call: Callable[[], _Result]) -> None:
         result.set_result(call())
     except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
         result.set_exception(error)
+
+
+def _is_refused(error: Exception) -> bool:
+    """True if the credentials are refused; obstore has no own error for that in listings."""
+    return _find(_STATUS, error).startswith(("401", "403"))
+
+
+def _is_upload_gone(error: Exception) -> bool:
+    """True if the service has discarded the parts of an upload."""
+    return _find(_CODE, error) == "NoSuchUpload"
+
+
+def _describe_failure(error: Exception) -> str:
+    """Return status, code and message, or else the first line: as one line, without any login."""
+    parts = [_find(each, error) for each in (_STATUS, _CODE, _MESSAGE)]
+    text = ": ".join(filter(None, parts)) if parts[1] else _start(error).partition("\n")[0]
+    line = " ".join(html.unescape(text).split())
+    return show(_LOGIN.sub("//", line).encode())[:_SHOWN]
+
+
+def _find(pattern: re.Pattern[str], error: Exception) -> str:
+    match = pattern.search(_start(error))
+    return match[1].strip() if match else ""
+
+
+def _start(error: Exception) -> str:
+    return str(error)[:_READ]

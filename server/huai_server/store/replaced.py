@@ -37,12 +37,8 @@ def retire(folder: Path, packs: Sequence[PackFile], now: float) -> None:
     sync_folder(folder)
 
 
-def remove_replaced(folder: Path, now: float) -> int:
-    """Remove packs replaced long enough ago; the caller holds the module's lock.
-
-    Returns their number.
-    """
-    removed = 0
+def remove_replaced(folder: Path, now: float) -> None:
+    """Remove packs replaced long enough ago; the caller holds the module's lock."""
     for path in folder.glob(f"pack-*{REPLACED}"):
         if path.stat().st_mtime + KEPT > now:
             continue
@@ -52,5 +48,3 @@ def remove_replaced(folder: Path, now: float) -> int:
                 if file != path:
                     file.unlink(missing_ok=True)
         path.unlink(missing_ok=True)  # last: until then the pack counts as replaced
-        removed += 1
-    return removed

@@ -1,4 +1,4 @@
-"""The metrics of a server: their names, meanings and sources.
+"""`/metrics`, the metrics of a server: their names, meanings and sources.
 
 `docs/MONITORING.md` lists them; a test compares.
 """
@@ -6,13 +6,20 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from huai_schema import __version__
+from huai_schema.errors import HuaiError
+from huai_server.http.access import Access
+from huai_server.http.api import Heads
 from huai_server.http.asgi.connections import ConnectionLimit
 from huai_server.http.git.app import GitApp
 from huai_server.http.metrics.traffic import Traffic
+from huai_server.http.module_facts import ModuleFacts
 from huai_server.store.repository import Head
 
 
@@ -129,3 +136,38 @@ def _counter(name: str, meaning: str, label: str, values: Mapping[str, int]) -> 
     for key, number in sorted(values.items()):
         family.add_metric([key], number)
     return family
+
+
+def router(heads: Heads, facts: ModuleFacts, sources: Sources, access: Access) -> APIRouter:
+    """Return the route."""
+    routes = APIRouter(tags=["health"])
+
+    @routes.get("/metrics", response_class=Response, responses={200: {"content": _TEXT}})
+    async def metrics(request: Request) -> Response:
+        """Metrics for Prometheus: as its text, or as OpenMetrics."""
+        modules = {
+            name: await _module(heads, facts, name)
+            for name in sorted(access.modules(request.scope, "metrics"))
+        }
+        registry = CollectorRegistry()
+        registry.register(ServerCollector(sources, modules))
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        encode, media_type = choose_encoder(request.headers.get("accept", ""))
+        headers = {"Content-Type": media_type, "Cache-Control": "no-store", "Vary": "Accept"}
+        return Response(encode(registry), headers=headers)
+
+    return routes
+
+
+_TEXT = {"text/plain": {"schema": {"type": "string"}}}
+
+
+async def _module(heads: Heads, facts: ModuleFacts, name: str) -> Module:
+    damaged, clients = heads.damaged(name), facts.fallback_clients(name)
+    try:
+        head = await heads.read(name)
+    except HuaiError:
+        return Module(None, readable=False, damaged=damaged, fallback_clients=clients)
+    undigested = await facts.undigested(name, head) if head else None
+    return Module(head, True, damaged, undigested, clients)  # noqa: FBT003

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_server.commit.scrub_schedule import EVERYTHING, cost, due, following
+from huai_server.commit.scrub import EVERYTHING, cost, due, following
 from huai_server.store.scrub_record import Round
 
 DAY = 86400
