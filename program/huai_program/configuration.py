@@ -148,6 +148,18 @@ def rewrite(path: Path, change: Callable[[str], str], *, mode: int) -> None:
         raise ConfigError(f"{path}: {error}", hint="write the file in UTF-8") from error
 
 
+def edit_modules(path: Path, change: Callable[[Any], object], *, mode: int) -> None:
+    """Let `change` edit the table of all modules in a configuration file, as `rewrite` does."""
+    import tomlkit  # loads slowly, and few commands write configuration
+
+    def edit(text: str) -> str:
+        document = tomlkit.parse(text)
+        change(document.setdefault("modules", tomlkit.table(is_super_table=True)))
+        return tomlkit.dumps(document)
+
+    rewrite(path, edit, mode=mode)
+
+
 def _rewrite(path: Path, change: Callable[[str], str], mode: int) -> None:
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

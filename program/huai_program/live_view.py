@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from click import UsageError
+
 from huai_program.humanize import short_span
 from huai_schema.errors import HuaiError
 
@@ -50,16 +52,13 @@ def ago(moment: float) -> str:
     return short_span(max(0, int(time.time() - moment))) if moment else "-"
 
 
-def is_terminal() -> bool:
-    """Return True if standard input and output are a terminal."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
-
-
 def show_live(title: str, table: Callable[[], Table]) -> None:
     """Draw the result of `table` until `q` is pressed, or the terminal is closed.
 
     A `HuaiError` that it raises is shown instead: the configuration may be edited meanwhile.
     """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("--watch needs a terminal; without it the modules are shown once")
     with _screen():
         while True:
             size = shutil.get_terminal_size()

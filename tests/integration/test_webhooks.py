@@ -14,7 +14,8 @@ import pytest
 from huai_server.config import load as config
 from huai_server.config import tables as config_tables
 from huai_server.config.tables import WebHook
-from huai_server.http.webhooks.delivery import DeliveryError, deliver, origin_of
+from huai_server.http.addresses import UnreachableError
+from huai_server.http.webhooks.delivery import deliver, origin_of
 from tests.support.committing import NAME, Upstream
 from tests.support.hook_receiver import Receiver, receiver, status
 from tests.support.processes import until
@@ -105,7 +106,7 @@ def test_all_spellings_of_such_an_address_are_refused(up: Upstream) -> None:
     internal = ("127.1", "0x7f.0.0.1", "[::1]", "[::ffff:10.0.0.1]", "169.254.169.254")
     for host in (*internal, "100.64.0.1"):
         hook = WebHook(f"http://{host}:9/", str(up.tree.parent / "secret"), internal=False)
-        with pytest.raises(DeliveryError, match="of this network") as refused:
+        with pytest.raises(UnreachableError, match="of this network") as refused:
             deliver(hook, {}, "1", lambda: False)
         assert not refused.value.may_pass, host
 
@@ -114,7 +115,7 @@ def test_all_spellings_of_such_an_address_are_refused(up: Upstream) -> None:
 def test_without_a_secret_nothing_is_sent(up: Upstream, name: str, reason: str) -> None:
     folder = up.tree.parent
     (folder / "empty").write_bytes(b"\n")
-    with receiver() as hook, pytest.raises(DeliveryError, match=reason):
+    with receiver() as hook, pytest.raises(UnreachableError, match=reason):
         deliver(WebHook(hook.url, str(folder / name), internal=True), {}, "1", lambda: False)
     assert hook.got == []
 
@@ -148,7 +149,7 @@ def test_an_answer_has_a_bound(up: Upstream) -> None:
 
     with receiver(endless) as target:
         hook = WebHook(target.url, str(up.tree.parent / "secret"), internal=True)
-        with pytest.raises(DeliveryError):
+        with pytest.raises(UnreachableError):
             deliver(hook, {}, "1", lambda: False)
 
 

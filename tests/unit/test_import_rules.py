@@ -29,7 +29,7 @@ BREAKING = {
         "client/huai_client/planted.py",
         "from subprocess import run",
     ),
-    "What both programs share needs click, msgspec and pycurl at most": (
+    "What both programs share needs click, msgspec, pycurl and tomlkit at most": (
         "program/huai_program/locking.py",
         "import rich",
     ),

@@ -13,7 +13,7 @@ from huai_client.config.hooks import NO_HOOKS, Hooks
 from huai_client.config.modes import Modes
 from huai_client.config.proofs import Proof, convert_proofs
 from huai_client.config.tls import Tls, convert_tls
-from huai_program.configuration import ConfigError, find_module, read_toml, rewrite
+from huai_program.configuration import ConfigError, edit_modules, find_module, read_toml
 from huai_program.durations import Duration
 from huai_program.sizes import SomeBytes
 from huai_program.tables import PATH, Example, check_keys, convert, example, to_toml
@@ -290,8 +290,6 @@ def make_root(root: Path) -> None:
 
 def add_module(root: Path, name: str, module: Module) -> None:
     """Write a new module into the configuration; raises `ConfigError` if the name exists."""
-    import tomlkit  # loads slowly, and a sync never writes configuration
-
     check_config_name(name)
     if name in load(root).modules:
         raise ConfigError(
@@ -303,25 +301,10 @@ def add_module(root: Path, name: str, module: Module) -> None:
     changed = {
         key: value for key, value in values.items() if value != defaults[key] or key in needed
     }
-
-    def insert(text: str) -> str:
-        document = tomlkit.parse(text)
-        document.setdefault("modules", tomlkit.table(is_super_table=True))[name] = changed
-        return tomlkit.dumps(document)
-
-    rewrite(config_path(root), insert, mode=0o600)
+    edit_modules(config_path(root), lambda modules: modules.update({name: changed}), mode=0o600)
 
 
 def remove_module(root: Path, name: str) -> None:
     """Remove a module from the configuration."""
-    import tomlkit  # as above
-
     load(root).module(name)
-
-    def drop(text: str) -> str:
-        document = tomlkit.parse(text)
-        modules: Any = document["modules"]
-        del modules[name]
-        return tomlkit.dumps(document)
-
-    rewrite(config_path(root), drop, mode=0o600)
+    edit_modules(config_path(root), lambda modules: modules.pop(name), mode=0o600)

@@ -5,7 +5,6 @@ itself may not.  A missing DEST is not created: it is more often an unmounted di
 """
 
 import os
-import pwd
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import ClassVar
 
 from huai_client.tree.errors import at
 from huai_client.tree.handles import DIRECTORY, HANDLES
+from huai_program.configuration import user_name
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import RelPath
 
@@ -46,8 +46,8 @@ def open_destination(dest: Path, *, write: bool) -> int:
         handle = os.open(dest, DIRECTORY)
     except PermissionError:
         raise DestinationError(
-            f"{dest} cannot be read by {_user(os.geteuid())}",
-            hint=f"give it to that user: chown -R {_user(os.geteuid())} {dest}",
+            f"{dest} cannot be read by {user_name(os.geteuid())}",
+            hint=f"give it to that user: chown -R {user_name(os.geteuid())} {dest}",
         ) from None
     except OSError as error:
         raise DestinationError(
@@ -98,8 +98,8 @@ def _check_writable(dest: Path, handle: int) -> None:
     me = os.geteuid()
     if me not in (0, status.st_uid):
         raise DestinationError(
-            f"{dest} belongs to {_user(status.st_uid)}, and huai runs as {_user(me)}",
-            hint=f"run as {_user(status.st_uid)}, or: chown -R {_user(me)} {dest}",
+            f"{dest} belongs to {user_name(status.st_uid)}, and huai runs as {user_name(me)}",
+            hint=f"run as {user_name(status.st_uid)}, or: chown -R {user_name(me)} {dest}",
         )
     with at(RelPath(os.fsencode(dest))):
         flags = os.fstatvfs(handle).f_flag
@@ -113,13 +113,6 @@ def _check_writable(dest: Path, handle: int) -> None:
 def _mount_point(dest: Path) -> Path:
     real = dest.resolve()
     return next(place for place in (real, *real.parents) if place.is_mount())
-
-
-def _user(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"user {uid}"
 
 
 class NoSpaceError(HuaiError):

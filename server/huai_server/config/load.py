@@ -8,9 +8,9 @@ import msgspec
 
 from huai_program.configuration import (
     ConfigError,
+    edit_modules,
     find_module,
     read_toml,
-    rewrite,
 )
 from huai_program.tables import check_keys, to_toml
 from huai_schema.errors import ExitCode, HuaiError
@@ -174,39 +174,24 @@ def _fallback_folder(root: Path) -> str:
 
 def add_module(root: Path, name: str, module: Module) -> None:
     """Add a module to the configuration; raises `ConfigError` if the name is taken."""
-    import tomlkit  # loads slowly, and nothing else writes configuration
-
     path = config_path(root)
     defaults, values = to_toml(Module(path="")), to_toml(module)
     changed = {key: value for key, value in values.items() if value != defaults[key]}
     convert_module(path, name, {**changed, "path": module.path})
     load(root)
 
-    def insert_module(text: str) -> str:
-        document = tomlkit.parse(text)
-        modules = document.setdefault("modules", tomlkit.table(is_super_table=True))
+    def insert_module(modules: Any) -> None:
         if name in modules:
             raise ConfigError(
                 f"module {name!r} exists already",
                 hint=f"change it in {path}, or choose another name",
             )
         modules[name] = changed
-        return tomlkit.dumps(document)
 
-    rewrite(path, insert_module, mode=_MODE)
+    edit_modules(path, insert_module, mode=_MODE)
 
 
 def remove_module(root: Path, name: str) -> None:
     """Remove a module from the configuration, if it is there."""
-    import tomlkit  # as above
-
     load(root).module(name)
-
-    def drop_module(text: str) -> str:
-        document = tomlkit.parse(text)
-        modules: Any = document["modules"]
-        if name in modules:
-            del modules[name]
-        return tomlkit.dumps(document)
-
-    rewrite(config_path(root), drop_module, mode=_MODE)
+    edit_modules(config_path(root), lambda modules: modules.pop(name, None), mode=_MODE)

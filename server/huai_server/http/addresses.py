@@ -15,8 +15,8 @@ PORTS = {"http": 80, "https": 443, "rsync": 873}
 _MOST = 8
 
 
-class NoAddressError(HuaiError):
-    """A host cannot be connected to."""
+class UnreachableError(HuaiError):
+    """A host cannot be connected to, or refuses what it is asked."""
 
     exit_code = ExitCode.NETWORK
 
@@ -27,7 +27,7 @@ class NoAddressError(HuaiError):
 
 
 def resolve(url: str, *, internal: bool) -> list[IPv4Address | IPv6Address]:
-    """Return the addresses of the host of `url`; `NoAddressError` for a forbidden internal one.
+    """Return the addresses of the host of `url`; `UnreachableError` for a forbidden internal one.
 
     `internal` allows internal addresses.
     """
@@ -36,11 +36,11 @@ def resolve(url: str, *, internal: bool) -> list[IPv4Address | IPv6Address]:
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[:_MOST]
     except OSError as error:
-        raise NoAddressError(f"{host}: {error.strerror}", may_pass=True) from error
+        raise UnreachableError(f"{host}: {error.strerror}", may_pass=True) from error
     addresses = [ip_address(str(each[4][0]).partition("%")[0]) for each in infos]
     refused = [each for each in addresses if is_internal(each)]
     if refused and not internal:
-        raise NoAddressError(
+        raise UnreachableError(
             f"{host} is {refused[0]}, an address of this network",
             may_pass=False,
             hint="to allow it, set internal = true",

@@ -21,7 +21,7 @@ from huai_program.authorities import trust_authorities
 from huai_schema import __version__
 from huai_schema.entries import File
 from huai_server.fallback.programs import fetch_files
-from huai_server.http.addresses import NoAddressError, for_libcurl, in_url, resolve
+from huai_server.http.addresses import UnreachableError, for_libcurl, in_url, resolve
 
 _CONNECT_SECONDS, _SLOW_SECONDS, _SECONDS = 10, 30, 300
 _SLOW_RATE = 1024
@@ -50,7 +50,7 @@ def compare(url: str, files: Sequence[File], program: Path, *, internal: bool) -
         addresses = for_libcurl(url, internal=internal)
         for file in files:
             yield _by_http(url, addresses, file)
-    except NoAddressError as error:
+    except UnreachableError as error:
         yield Finding("failed", b"", error.message)
 
 

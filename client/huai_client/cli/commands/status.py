@@ -122,10 +122,8 @@ def _show_failing(root: Path, *, as_json: bool) -> None:
 
 def _watch(root: Path, names: tuple[str, ...]) -> int:
     from huai_client.cli.live_status import status_table
-    from huai_program.live_view import is_terminal, show_live
+    from huai_program.live_view import show_live
 
-    if not is_terminal():
-        raise click.UsageError("--watch needs a terminal; without it the modules are shown once")
     show_live(f"huai-client: {root}", partial(status_table, root, names))
     return ExitCode.OK
 

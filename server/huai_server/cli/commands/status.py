@@ -73,10 +73,8 @@ def command(root: Path, names: tuple[str, ...], watch: bool, console: Console) -
 
 
 def _watch(root: Path, names: tuple[str, ...]) -> int:
-    from huai_program.live_view import is_terminal, show_live
+    from huai_program.live_view import show_live
     from huai_server.cli.live_status import status_table
 
-    if not is_terminal():
-        raise click.UsageError("--watch needs a terminal; without it the modules are shown once")
     show_live(f"huai-server: {root}", partial(status_table, root, names))
     return ExitCode.OK

@@ -11,26 +11,14 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from huai_program.post import Hook, PostError, post
-from huai_schema.errors import ExitCode, HuaiError
 from huai_server.config.tables import WebHook
-from huai_server.http.addresses import NoAddressError, for_libcurl
+from huai_server.http.addresses import UnreachableError, for_libcurl
 
 _SECONDS = 30
 _GOOD = range(200, 300)
 _PASSING = {408, 425, 429}
 _OF_THE_SERVER = 500
 """From this status on another attempt may help."""
-
-
-class DeliveryError(HuaiError):
-    """A web hook was not notified."""
-
-    exit_code = ExitCode.NETWORK
-
-    def __init__(self, message: str, *, may_pass: bool, hint: str = "") -> None:
-        """`may_pass`: another attempt may help."""
-        super().__init__(message, hint=hint)
-        self.may_pass = may_pass
 
 
 def origin_of(url: str) -> str:
@@ -44,33 +32,29 @@ def deliver(
 ) -> None:
     """Send `data` to `hook` once; `is_over` is polled for a reason to stop.
 
-    `identity` names the delivery in all its attempts.  Every failure is a `DeliveryError`.
+    `identity` names the delivery in all its attempts.  Every failure is an `UnreachableError`.
     """
     try:
+        addresses = for_libcurl(hook.url, internal=hook.internal)
         status = post(
-            Hook(hook.url, "huai-server", _SECONDS, hook.secret_file, _addresses(hook)),
+            Hook(hook.url, "huai-server", _SECONDS, hook.secret_file, addresses),
             {**data, "delivery": identity, "sent": int(time.time())},
             {"X-Huai-Event": "commit", "X-Huai-Delivery": identity},
             is_over,
         )
     except PostError as error:
-        raise DeliveryError(str(error), may_pass=True) from error
+        raise UnreachableError(str(error), may_pass=True) from error
     except OSError as error:
-        raise DeliveryError(
+        raise UnreachableError(
             f"{hook.secret_file}: {error.strerror}",
             may_pass=False,
             hint="make it readable for the user who runs serve",
         ) from error
     except ValueError as error:
-        raise DeliveryError(str(error), may_pass=False, hint="write the secret into it") from None
+        raise UnreachableError(
+            str(error), may_pass=False, hint="write the secret into it"
+        ) from None
     if status not in _GOOD:
-        raise DeliveryError(
+        raise UnreachableError(
             f"HTTP {status}", may_pass=status in _PASSING or status >= _OF_THE_SERVER
         )
-
-
-def _addresses(hook: WebHook) -> list[str]:
-    try:
-        return for_libcurl(hook.url, internal=hook.internal)
-    except NoAddressError as error:
-        raise DeliveryError(error.message, may_pass=error.may_pass, hint=error.hint) from error

@@ -23,10 +23,11 @@ import tenacity
 
 from huai_program.quoting import quoted
 from huai_server.config.tables import WebHook
+from huai_server.http.addresses import UnreachableError
 from huai_server.http.asgi.threads import in_thread
 from huai_server.http.events.news import Event, News
 from huai_server.http.settings import Registry
-from huai_server.http.webhooks.delivery import DeliveryError, deliver, origin_of
+from huai_server.http.webhooks.delivery import deliver, origin_of
 
 _THREADS = 8
 _ATTEMPTS = 8
@@ -102,7 +103,7 @@ class WebHooks:
                 wait=tenacity.wait_exponential_jitter(_FIRST_PAUSE, _LONGEST_PAUSE, jitter=2),
                 retry=tenacity.retry_if_exception(
                     lambda error: (
-                        isinstance(error, DeliveryError) and error.may_pass and not is_no_use()
+                        isinstance(error, UnreachableError) and error.may_pass and not is_no_use()
                     )
                 ),
                 sleep=pause,
@@ -110,7 +111,7 @@ class WebHooks:
             ):
                 with retry:
                     await in_thread(attempt, self._pool)
-        except DeliveryError as error:
+        except UnreachableError as error:
             hint = f" ({error.hint})" if error.hint else ""
             _log.warning(
                 "%s: %s was not notified of serial %s: %s%s",
