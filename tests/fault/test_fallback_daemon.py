@@ -12,7 +12,7 @@ from tests.fault.killing import Ground
 from tests.fault.scenarios import fallback
 from tests.support.committing import SECONDS, run_server
 from tests.support.fallback_service import Service, configure, service, upstream
-from tests.support.processes import until
+from tests.support.processes import is_running, until
 from tests.support.redirecting import contents
 from tests.support.rsyncd import rsync_daemon
 from tests.support.system_calls import CHANGING, Call, supervise
@@ -38,21 +38,13 @@ def slow_client(running: Service, place: Path) -> subprocess.Popen[bytes]:
     return client
 
 
-def runs(process: int) -> bool:
-    """Return true if the process is running, and not a zombie."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def test_no_listener_outlives_its_service(root: Path) -> None:
     with service(root) as first:
         configure(root, root.parent / "tree", port=first.port)
         (listener,) = first.children()
         first.process.kill()
         first.process.wait(SECONDS)
-        until(lambda: not runs(listener))
+        until(lambda: not is_running(listener))
     with service(root) as second:
         assert second.port == first.port
         (listener,) = second.children()

@@ -12,7 +12,7 @@ from huai_client.config.hooks import Hooks
 from tests.fault.sampling import ALL
 from tests.fault.scenarios.sync import hooked
 from tests.fault.story import Story, finish
-from tests.support.processes import descendants, until
+from tests.support.processes import descendants, is_running, until
 from tests.support.rsyncd import rsync_daemon
 from tests.support.staged import bytes_in
 from tests.support.system_calls import CHANGING, Cut, supervise
@@ -82,7 +82,7 @@ def test_a_signal(large: tuple[Upstream, Downstream], number: int, code: int) ->
     done = ended(process)
     assert done.code == code
     assert "the next run continues from here" in done.err
-    until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+    until(lambda: not any(map(is_running, children)))
     assert not down.state_file.exists()
     down.configure(bwlimit=0)
     assert down.synced()["received"] < 2_600_000

@@ -12,7 +12,7 @@ import pytest
 
 from huai_client.config import load as client_config
 from huai_client.config.hooks import Hooks
-from tests.support.processes import until
+from tests.support.processes import is_running, until
 from tests.support.upstream import CLIENT, Downstream, Ended, Site, Upstream, ended
 from tests.unit.test_readme import rows, section
 
@@ -318,7 +318,7 @@ def test_a_signal_ends_the_hook_and_runs_no_other(
     until(pid.exists)
     process.send_signal(number)
     assert ended(process).code == 128 + number
-    until(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())
+    until(lambda: not is_running(int(pid.read_text())))
     assert recorder.names() == ["before"]
     assert down.state.applied is not None
     down.configure(hooks=recorder.hooks())

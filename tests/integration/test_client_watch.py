@@ -15,7 +15,7 @@ from huai_client.state.paths import module_places
 from huai_client.state.state import load
 from tests.support.client_watch import QUICK, Watching, configure, watching
 from tests.support.nginx import nginx
-from tests.support.processes import children, descendants, until
+from tests.support.processes import children, descendants, is_running, until
 from tests.support.upstream import SECONDS, Downstream, Site, Upstream, assert_equal, serving, site
 
 
@@ -43,7 +43,7 @@ def is_applied(up: Upstream, down: Downstream) -> Callable[[], bool]:
 
 
 def ended(processes: Iterable[int]) -> Callable[[], bool]:
-    return lambda: not any(Path(f"/proc/{process}").exists() for process in processes)
+    return lambda: not any(map(is_running, processes))
 
 
 def change(up: Upstream, down: Downstream, text: bytes) -> None:

@@ -22,7 +22,7 @@ from tests.support.http_fixtures import (
     slow_client,
     status,
 )
-from tests.support.processes import until
+from tests.support.processes import is_running, until
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def test_termination_waits_only_so_long(large: Repository) -> None:
         children = server.children()
         assert children
         assert server.stop() == 0
-        until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+        until(lambda: not any(map(is_running, children)))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -181,4 +181,4 @@ def test_a_second_interrupt_ends_at_once(large: Repository) -> None:
         until(lambda: refuses_connections(server))
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(60) == 0
-        until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+        until(lambda: not any(map(is_running, children)))

@@ -12,7 +12,7 @@ import pytest
 from huai_client.config.proofs import Proof
 from huai_program.durations import TimeLimit
 from tests.support.archive import BINARY, DISTS, UNPROVED, Archive, Signer
-from tests.support.processes import until
+from tests.support.processes import is_running, until
 from tests.support.upstream import Downstream, Ended, Site, Upstream, assert_equal
 
 
@@ -409,7 +409,7 @@ def test_a_run_that_is_ended_ends_what_proves(
     process.terminate()
     process.communicate()
     assert process.returncode == 143
-    assert not Path(f"/proc/{proving}").exists()
+    assert not is_running(proving)
     assert text(down, "InRelease") == before
     assert not (down.root / "modules" / down.name / "proving").exists()
 

@@ -15,7 +15,7 @@ import pytest
 from huai_client.config import load as client_config
 from huai_client.state.paths import module_places
 from huai_client.state.state import load
-from tests.support.processes import children, run_program, until
+from tests.support.processes import children, is_running, run_program, until
 from tests.support.upstream import ENVIRONMENT, SECONDS, Ended, Site, Upstream, assert_equal, ended
 
 
@@ -143,10 +143,6 @@ def holder(mirror: Mirror, name: str) -> int:
     return int(lock.read_bytes() or b"0") if lock.exists() else 0
 
 
-def alive(process: int) -> bool:
-    return Path(f"/proc/{process}").exists()
-
-
 @contextmanager
 def stuck(mirror: Mirror, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     """A run of all modules, of which two wait for an answer; and their processes."""
@@ -223,7 +219,7 @@ def test_a_signal_ends_all(mirror: Mirror, number: signal.Signals, code: int) ->
         process.send_signal(number)
         done = ended(process)
     assert done.code == code
-    assert not any(alive(each) for each in two)
+    assert not any(map(is_running, two))
     assert [event["code"] for event in done.events("ended")] == [143, 143]
     errors = [(event.get("module"), event["code"]) for event in done.events("error")]
     assert sorted(errors[:2]) == [(name, 143) for name in mirror.names[:2]]
@@ -235,7 +231,7 @@ def test_children_end_with_their_parent(mirror: Mirror) -> None:
     with stuck(mirror) as (process, two):
         process.kill()
         process.communicate()
-        until(lambda: not any(alive(each) for each in two))
+        until(lambda: not any(map(is_running, two)))
 
 
 def test_a_reader_that_goes_away_ends_no_sync(mirror: Mirror) -> None:
@@ -244,8 +240,8 @@ def test_a_reader_that_goes_away_ends_no_sync(mirror: Mirror) -> None:
         assert json.loads(process.stdout.readline())["v"] == 1
         process.stdout.close()
         os.kill(two[0], signal.SIGKILL)  # which is reported, and not read
-        until(lambda: not alive(two[0]))
-        assert alive(two[1])
+        until(lambda: not is_running(two[0]))
+        assert is_running(two[1])
         assert process.poll() is None
         os.kill(two[1], signal.SIGKILL)
         assert process.wait(SECONDS) == 128 + signal.SIGKILL

@@ -52,6 +52,15 @@ def end_process(process: subprocess.Popen[Any], grace: float) -> None:
         process.wait()
 
 
+def is_running(process: int) -> bool:
+    """Return False for a zombie, too: an orphan may never be reaped."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # the second: it ended while it was read
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
 def children(process: int) -> list[int]:
     """The processes that have it for a parent: ended ones stay until they are waited for."""
     processes: list[int] = []

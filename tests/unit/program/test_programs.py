@@ -9,7 +9,7 @@ import pytest
 from huai_program import programs
 from huai_program.locking import locked
 from huai_program.programs import run_program
-from tests.support.processes import until
+from tests.support.processes import is_running, until
 
 LONG = 60.0
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -24,15 +24,6 @@ def run(*command: str, seconds: float = LONG) -> tuple[str, list[str]]:
 
 def shell(text: str, seconds: float = LONG) -> tuple[str, list[str]]:
     return run("/bin/sh", "-c", text, seconds=seconds)
-
-
-def is_alive(process: int) -> bool:
-    """Return False for a zombie, too: an orphan may never be reaped."""
-    try:
-        stat = Path(f"/proc/{process}/stat").read_text()
-    except FileNotFoundError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_both_streams_are_heard_line_by_line() -> None:
@@ -90,7 +81,7 @@ def test_a_hanging_program_is_ended_with_all_that_it_started(tmp_path: Path) -> 
     assert failure == "it was ended after its time-out of 1 s"
     started = [int(line) for line in pids.read_text().split()]
     assert len(started) == 2
-    until(lambda: not any(is_alive(each) for each in started))
+    until(lambda: not any(map(is_running, started)))
 
 
 def test_one_that_heeds_no_signal_is_killed(
@@ -100,7 +91,7 @@ def test_one_that_heeds_no_signal_is_killed(
     pid = tmp_path / "pid"
     failure, _ = shell(f"trap '' TERM INT; echo $$ >{pid}; while :; do sleep 0.1; done", 1)
     assert "time-out" in failure
-    assert not is_alive(int(pid.read_text()))
+    assert not is_running(int(pid.read_text()))
 
 
 def test_one_that_hangs_without_its_streams_is_ended() -> None:
@@ -117,7 +108,7 @@ def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path: Path) -> N
     pid = tmp_path / "pid"
     assert shell(f"sleep 1000 & echo $! >{pid}; echo done") == ("", ["done"])
     left = int(pid.read_text())
-    assert is_alive(left)
+    assert is_running(left)
     os.kill(left, signal.SIGKILL)
 
 
@@ -167,4 +158,4 @@ def test_an_exception_ends_it(tmp_path: Path) -> None:
     command = ("/bin/sh", "-c", f"echo $$ >{pid}; echo now; sleep 1000")
     with pytest.raises(KeyboardInterrupt):
         run_program(command, ENVIRONMENT, seconds=LONG, on_line=stop)
-    assert not is_alive(int(pid.read_text()))
+    assert not is_running(int(pid.read_text()))
