@@ -14,9 +14,13 @@ _ROOM = 1 << 30
 
 
 def memory_folder() -> Path:
-    """The parent of temporary folders."""
-    if os.access(_MEMORY, os.W_OK):
+    """The parent of temporary folders: TMPDIR if it is in memory, so that it goes with all in it.
+
+    A worker of pytest that is killed, because it ends too slowly, removes nothing.
+    """
+    folder = Path(tempfile.gettempdir())
+    if not folder.is_relative_to(_MEMORY) and os.access(_MEMORY, os.W_OK):
         room = os.statvfs(_MEMORY)
         if room.f_bavail * room.f_frsize >= _ROOM:
             return Path(_MEMORY)
-    return Path(tempfile.gettempdir())
+    return folder
