@@ -16,6 +16,8 @@ TREE = tree_of(
     *(b"UPPER/Lower", b"un/tab\t", b"..b/...", b".hidden/.x", b"deep/1/2/3/4/5", b"deep/1/x/3/x/5"),
 )
 
+CLASSES = "alnum alpha blank cntrl digit graph lower print punct space upper xdigit".split()
+
 TABLE = {
     "a slash in the middle does not anchor": b"- foo.d/x.c",
     "two stars match nothing too": b"- /deep/**5",
@@ -33,8 +35,8 @@ TABLE = {
     "escaped range end": b"- odd/[[-\\]]",
     "range after a class": b"- odd/a[[:punct:]-z]c",
     "named classes": b"- [[:upper:]][[:upper:][:digit:]]*",
-    "named class, space": b"- un/*[[:space:]]*",
-    "named class, control": b"- un/*[[:cntrl:]]*",
+    **{f"named class, {name}": b"- [[:%b:]]*" % name.encode() for name in CLASSES},
+    **{f"named class at an end, {name}": b"- un/*[[:%b:]]" % name.encode() for name in CLASSES},
     "unknown class": b"- odd/[[:nope:]]",
     "class without an end": b"- odd/[x",
     "named class without an end": b"- odd/[[:x",

@@ -68,6 +68,21 @@ def test_a_directory_of_a_lower_layer_is_moved_entry_by_entry(
     assert down.sync().code == 0
 
 
+def test_so_is_one_whose_old_path_stays_for_a_while(
+    overlay: tuple[Upstream, Downstream],
+) -> None:
+    up, down = overlay
+    down.configure(delete_after="1h")
+    up.at(b"old").rename(up.at(b"new"))
+    up.commit()
+    down.synced()
+    assert (down.dest / "old").readlink() == Path("new")
+    assert down.verify("--content").code == 0
+    down.configure(delete_after="0")
+    down.synced()
+    assert_equal(up, down)
+
+
 def test_so_is_one_that_leaves_a_symlink_behind(overlay: tuple[Upstream, Downstream]) -> None:
     up, down = overlay
     up.at(b"old").rename(up.at(b"new"))

@@ -52,6 +52,25 @@ def test_a_base_that_is_here_is_read_once() -> None:
     assert set(places) == ids(TEXT + b"%d" % number for number in range(5))
 
 
+def test_a_base_that_is_here_is_read_again_without_room() -> None:
+    local = PackObjects()
+    local.blob(TEXT)
+    second = TEXT + b"2"
+    records = [
+        on_name(NAME, appended(TEXT, b"1")),
+        on_name(NAME, appended(TEXT, b"2")),
+        on_name(NAME, appended(TEXT, b"3")),
+        on_name(object_id("blob", second), appended(second, b"4")),
+        on_name(object_id("blob", second), appended(second, b"5")),
+    ]
+    places, bases = resolve(pack(records), local, room=0)
+    assert bases == [NAME, NAME]
+    assert set(places) == ids(TEXT + end for end in (b"1", b"2", b"3", b"24", b"25"))
+    reads = iter([GitObject("blob", TEXT)])
+    with pytest.raises(FormatError, match="can no longer be read"):
+        resolved(pack(records), lambda _: next(reads, None), room=0)
+
+
 def test_bases_that_are_nowhere() -> None:
     lost = pack([on_name(NAME, appended(TEXT, b"x"))])
     with pytest.raises(MissingObjectError, match="not here"):

@@ -127,6 +127,8 @@ def test_columns_belong_to_pieces() -> None:
     forge.refused(forge.tree({b"m": text}, unsuffixed), "unknown piece")
     empty = forge.blob(b"")
     forge.refused(forge.tree({b"m": text, b"d": empty}), "empty digest column")
+    long = forge.blob(bytes((512 << 10) + 1))
+    forge.refused(forge.tree({b"m": text, b"d": long}), "digest column of more than")
 
 
 def test_pieces_hang_in_the_one_possible_tree() -> None:

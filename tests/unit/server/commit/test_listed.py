@@ -80,6 +80,19 @@ def test_many_lists_before_a_scan(upstream: Upstream) -> None:
     assert (scanned.changed, scanned.hashed_files) == (False, 0)
 
 
+def test_a_list_names_a_directory_of_many_files(upstream: Upstream) -> None:
+    """The engine passes its entries on in parts of 4,096."""
+    for number in range(10_000):
+        upstream.tree.joinpath("b", f"{number:05}").symlink_to("two")
+    (upstream.tree / "b/deep").mkdir()
+    result = upstream.commit_listed("b/**")
+    assert listed(result).scanned == ""
+    assert len(upstream.paths()) == 10_000 + 5
+    (upstream.tree / "b/08000").unlink()
+    assert upstream.commit_listed("b/**").changed
+    assert not upstream.commit().changed
+
+
 def test_a_list_of_another_tree_commits_nothing(upstream: Upstream) -> None:
     before = upstream.head
     (upstream.tree / "a").touch()  # even the time of a directory stays
