@@ -50,6 +50,17 @@ def test_no_addresses(subtests: pytest.Subtests) -> None:
                 Announcement.of(url, "m")
 
 
+def test_no_announcements(subtests: pytest.Subtests) -> None:
+    for text, reason in [
+        (b"", "does not begin with"),
+        (TEXT.replace(b"module ", b"moodule "), "the line 'module' is missing"),
+        (TEXT + b"x" * BYTES_MAX, f"more than {BYTES_MAX} bytes"),
+    ]:
+        with subtests.test(reason=reason):
+            with pytest.raises(FormatError, match=reason):
+                Announcement.parse(text)
+
+
 @given(st.binary(max_size=200) | st.binary(max_size=100).map(lambda tail: TEXT + tail))
 def test_any_bytes_give_a_value_or_our_error(text: bytes) -> None:
     try:

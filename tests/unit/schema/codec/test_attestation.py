@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_schema.codec.attestation import Attestation, SignedAttestation, is_served_url
+from huai_schema.codec.attestation import BYTES_MAX, Attestation, SignedAttestation, is_served_url
 from huai_schema.errors import FormatError
 from tests.support.keys import key
 
@@ -43,6 +43,12 @@ def test_what_is_spelt_otherwise_is_refused(subtests: pytest.Subtests) -> None:
         with subtests.test(old=old, new=new):
             with pytest.raises(FormatError):
                 Attestation.decode(SAID.encode().replace(old, new))
+
+
+def test_one_that_is_too_long_is_refused() -> None:
+    long = SAID.signed(key(1).sign) + b"\n" * BYTES_MAX
+    with pytest.raises(FormatError, match=f"more than {BYTES_MAX} bytes"):
+        SignedAttestation.decode(long)
 
 
 @given(st.binary(max_size=300), st.integers(0, 400))

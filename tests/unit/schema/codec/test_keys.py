@@ -64,6 +64,7 @@ def test_a_wrong_chain_is_refused(subtests: pytest.Subtests) -> None:
         (FIRST + signed(1, (2,), (1, 2)), "does not follow the version before"),
         (signed(1, (1, 1), (1,)), "twice"),
         (signed(1, tuple(range(1, KEYS_MAX + 2)), (1,)), f"more than {KEYS_MAX}"),
+        (signed(1, (1,), (1,) * (2 * KEYS_MAX + 1)), "too many signatures"),
         (FIRST.replace(b"ssh-ed25519 ", b"ssh-ed25519  "), "not of these bytes|OpenSSH"),
         (FIRST.replace(b"\n-----BEGIN", b" comment\n-----BEGIN", 1), "canonical spelling"),
     ]:

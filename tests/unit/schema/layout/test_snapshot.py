@@ -131,6 +131,30 @@ def test_columns_belong_to_pieces() -> None:
     forge.refused(forge.tree({b"m": text, b"d": long}), "digest column of more than")
 
 
+def test_a_comparison_refuses_what_is_wrong_between_pieces() -> None:
+    forge = Forge()
+    calm = forge.pieces(OWN + b"a\t1\t0\n", b"b\t1\t0\n", b"c\t1\t0\n")
+    twice = forge.pieces(OWN + b"a\t1\t0\n", b"b\t1\t0\nd/\t0\n", b"d/\t0\n")
+    stray = forge.tree({piece_key(b"x") + b".d": forge.blob(b"d" * 32)})
+    text, pieces = OWN + b"a\t1\t0\n", {piece_key(b"b"): forge.blob(b"b\t1\t0\n")}
+    column = forge.tree({b"m": forge.blob(text)}, {b"p": forge.tree(pieces), b"q": stray})
+    for tree, reason in ((twice, "listed twice"), (column, "column without its manifest")):
+        for trees in ((calm, tree), (tree, calm)):
+            old, new = (Snapshot(forge.objects, root, 10_000) for root in trees)
+            with pytest.raises(FormatError, match=reason):
+                list(diff(old, new))
+
+
+def test_one_piece_takes_the_place_of_another() -> None:
+    forge = Forge()
+    roots = [forge.pieces(OWN + b"a\t1\t0\n", name + b"\t1\t0\n") for name in (b"b", b"c")]
+    old, new = (Snapshot(forge.objects, root, 10_000) for root in roots)
+    assert {(each.old, each.new) for each in diff(old, new)} == {
+        (file(b"b", 1), None),
+        (None, file(b"c", 1)),
+    }
+
+
 def test_pieces_hang_in_the_one_possible_tree() -> None:
     forge = Forge()
     own = forge.blob(OWN)
