@@ -160,6 +160,27 @@ def test_a_file_that_is_gone_is_left_alone(
         assert up.at(NAME).read_bytes() == NEW
 
 
+def test_a_file_that_another_program_changed_meanwhile_is_left_alone(
+    pair: tuple[Upstream, Downstream],
+) -> None:
+    up, down = pair
+    patch = down.dest / os.fsdecode(b".~tmp~/huai/patches/" + hashed(NAME))
+    theirs: list[bytes] = []
+
+    def decide(_call: Call) -> int | None:
+        if patch.exists() and not theirs:
+            theirs.append(b"theirs")
+            (down.dest / os.fsdecode(NAME)).write_bytes(theirs[0])
+        return None
+
+    ended = supervise(CHANGING, lambda: down.sync().code, decide)
+    assert ended.result == (ExitCode.PARTIAL if theirs else ExitCode.OK)
+    assert theirs or shares_blocks(down.dest)
+    assert image(down.dest) == (theirs[0] if theirs else NEW)
+    finish(down, up)
+    assert image(down.dest) == NEW
+
+
 def kill_in_the_middle(down: Downstream) -> bool:
     """Kill a sync that has changed a part of the file; False: it is changed in no such way."""
     written: list[Call] = []

@@ -16,7 +16,10 @@ TREE = tree_of(
     *(b"UPPER/Lower", b"un/tab\t", b"..b/...", b".hidden/.x", b"deep/1/2/3/4/5", b"deep/1/x/3/x/5"),
 )
 
-CLASSES = "alnum alpha blank cntrl digit graph lower print punct space upper xdigit".split()
+CLASSES = (
+    *("alnum", "alpha", "blank", "cntrl", "digit", "graph"),
+    *("lower", "print", "punct", "space", "upper", "xdigit"),
+)
 
 TABLE = {
     "a slash in the middle does not anchor": b"- foo.d/x.c",

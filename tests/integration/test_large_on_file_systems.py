@@ -39,16 +39,8 @@ SECONDS = 60
 HOLES = blocks(0, 1) + bytes(15 * BLOCK) + blocks(16)
 
 
-def mount(kind: str, point: Path) -> None:
-    """Mount a new file system."""
-    image = Path(f"{point}.image")
-    image.touch()
-    os.truncate(image, 512 << 20)
-    for command in (
-        [f"mkfs.{kind}", "-q", image],
-        ["mount", "-t", kind, "-o", "loop", image, point],
-    ):
-        subprocess.run(command, check=True, timeout=SECONDS)
+def run(*command: str | Path) -> None:
+    subprocess.run(command, check=True, timeout=SECONDS)
 
 
 @pytest.fixture(params=["xfs", "ext2"])
@@ -58,15 +50,18 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def disk(kind: str, short_path: Path) -> Iterator[Path]:
-    point = short_path / kind
+    """Mount a new file system."""
+    point, image = short_path / kind, short_path / "image"
     point.mkdir()
     if kind == "tmpfs":
-        command = ["mount", "-t", kind, "-o", "size=64k", kind, point]
-        subprocess.run(command, check=True, timeout=SECONDS)
+        run("mount", "-t", kind, "-o", "size=64k", kind, point)
     else:
-        mount(kind, point)
+        image.touch()
+        os.truncate(image, 512 << 20)
+        run(f"mkfs.{kind}", "-q", image)
+        run("mount", "-t", kind, "-o", "loop", image, point)
     yield point
-    subprocess.run(["umount", "--lazy", point], check=True, timeout=SECONDS)
+    run("umount", "--lazy", point)
 
 
 @pytest.fixture

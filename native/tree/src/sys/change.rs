@@ -354,6 +354,18 @@ mod tests {
     }
 
     #[test]
+    fn zeros_are_written_where_no_hole_can_be_made() {
+        const RANGE: Range<usize> = 100..(150 << 10);
+        let folder = Folder::new();
+        let mut content = vec![1; 200 << 10];
+        folder.write("target", &content);
+        let target = open_file(&[folder.path(), b"/target"].concat()).unwrap();
+        write_zeros(target.as_fd(), RANGE.start as u64..RANGE.end as u64).unwrap();
+        content[RANGE].fill(0);
+        assert!(folder.read("target") == content);
+    }
+
+    #[test]
     fn a_range_is_copied_where_the_kernel_copies_nothing() {
         // Files of procfs have size 0, for which copy_file_range(2) copies nothing.
         let folder = Folder::new();

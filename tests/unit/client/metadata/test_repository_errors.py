@@ -1,12 +1,14 @@
-"""Errors of a metadata repository that cannot be written."""
+"""Errors of a metadata repository that cannot be written, or is damaged."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from huai_client.metadata.repository import Repository, StoreError
+from huai_client.metadata.repository import DamagedRepositoryError, Repository, StoreError
 from huai_program.disk_hints import DISK_HINTS
+from huai_schema.errors import FormatError
+from tests.support.committing import Upstream, git
 
 
 @pytest.mark.parametrize("code", DISK_HINTS)
@@ -20,3 +22,29 @@ def test_the_hint_of_a_disk_follows_its_error(
     with pytest.raises(StoreError, match=os.strerror(code)) as refused:
         Repository(tmp_path / "metadata.git")
     assert refused.value.hint == DISK_HINTS[code]
+
+
+def test_damaged_objects_are_not_missing_ones(tmp_path: Path) -> None:
+    upstream = Upstream(tmp_path / "up")
+    upstream.write("f", "1")
+    upstream.commit()
+    git(upstream.places.repository, "repack", "-adq")
+    repository = Repository(upstream.places.repository)
+    commit, absent = bytes.fromhex(upstream.head.commit), bytes(20)
+    assert commit in repository
+    assert absent not in repository
+    assert repository.record(absent) is None
+    assert repository.chain(absent) == []
+    with pytest.raises(DamagedRepositoryError, match="the object is missing"):
+        repository.read(absent, "blob")
+    with pytest.raises(FormatError, match="a blob was expected"):
+        repository.read(commit, "blob")
+    for ending in ("pack", "idx"):
+        for file in upstream.places.repository.glob(f"objects/pack/*.{ending}"):
+            file.chmod(0o644)
+            os.truncate(file, 20)
+        damaged = Repository(upstream.places.repository)
+        reads = [damaged.find, damaged.record, damaged.chain]
+        for read in (*reads, damaged.__contains__) if ending == "idx" else reads:
+            with pytest.raises(DamagedRepositoryError):
+                read(commit)
