@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.candidate import Remove
-from huai_client.diff.findings import Difference, Kind
+from huai_client.diff.candidate import Difference, Kind, Remove
 from huai_client.plan.operations import Plan, Stage
 from huai_client.publish.executor import execute
 from huai_client.tree import DestinationError, StorageError, Tree

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.transfer import DiskFullError
+from huai_client.transfer.errors import DiskFullError
 from huai_schema.errors import HuaiError
 from tests.fault.killing import Fault, Ground, Hit
 from tests.fault.scenarios import commit, export, maintain

@@ -15,8 +15,7 @@ import pytest
 
 from huai_client.config import load as client_config
 from huai_client.staging import Journals, finish_patches
-from huai_client.staging.journals import PatchState
-from huai_client.staging.names import hashed
+from huai_client.staging.journals import PatchState, hashed
 from huai_schema.errors import ExitCode
 from tests.fault.sampling import LONG, spread
 from tests.fault.scenarios.patch import (

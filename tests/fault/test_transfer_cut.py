@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.transfer import ConnectionBrokenError
+from huai_client.transfer.errors import ConnectionBrokenError
 from huai_schema.entries import File
 from tests.support.processes import descendants, until
 from tests.support.rsyncd import rsync_daemon

@@ -1,7 +1,6 @@
 """Fuzzed HTTP responses of a web server, redirects, and the client's own headers."""
 
-from huai_client.metadata.curl.head import read_head
-from huai_client.metadata.curl.redirection import RedirectionError, redirect_target
+from huai_client.metadata.curl.head import RedirectionError, read_head, redirect_target
 from huai_client.transfer.http.login import read_headers
 from huai_client.transfer.http.verdict import Meaning, RequestedRange, judge
 from huai_client.transfer.options import TransferOptionsError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.config.content_place import ContentPlace
+from huai_client.config.load import ContentPlace
 from tests.support.nginx import Nginx, nginx
 from tests.support.upstream import Site, Upstream, assert_equal
 

@@ -15,9 +15,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from huai_client.state.lock import module_lock
 from huai_client.state.paths import ModulePlaces, module_places
-from huai_client.state.state import save
+from huai_client.state.state import module_lock, save
 from huai_schema.errors import ExitCode
 from tests.support.answering import QuietHandler, answering
 from tests.support.mounting import needs_mounts

@@ -12,9 +12,8 @@ from huai_client.config.load import Module
 from huai_client.config.mirror import Mirror
 from huai_client.config.modes import Modes
 from huai_client.inspect.doctor import destination, features, machine
-from huai_client.inspect.doctor.finding import Finding, Result
-from huai_client.inspect.doctor.run_checks import Check, run_checks
-from huai_client.transfer.rsync.landlock import version
+from huai_client.inspect.doctor.finding import Check, Finding, Result, run_checks
+from huai_client.transfer.rsync.confinement import version
 from huai_schema.errors import ExitCode
 from tests.support.mounting import needs_mounts
 from tests.support.system_calls import Call, supervise

@@ -2,7 +2,7 @@
 
 import pytest
 
-from huai_client.transfer.rsync.landlock import version
+from huai_client.transfer.rsync.confinement import version
 from huai_server.config.tables import Fallback
 from huai_server.fallback.redirect import preload_library
 from huai_server.fallback.service import ConfinementError, check_confinement

@@ -12,9 +12,9 @@ from huai_client.metadata.http import MetadataUrl, UpstreamError
 from huai_client.metadata.newest import find_newest
 from huai_client.run.deadline import Deadline
 from huai_client.staging import Staging
-from huai_client.staging.names import hashed
+from huai_client.staging.journals import hashed
 from huai_client.state.hosts import Hosts
-from huai_client.transfer import ConnectionBrokenError, TransferError, UpstreamRefusedError
+from huai_client.transfer.errors import ConnectionBrokenError, TransferError, UpstreamRefusedError
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 from tests.support.certificate import make_certificate

@@ -11,16 +11,16 @@ import pytest
 
 from huai_client.run.deadline import Deadline
 from huai_client.staging import Staging
-from huai_client.transfer import (
+from huai_client.transfer.errors import (
     ConnectionBrokenError,
-    ContentUrl,
     TransferError,
+    UnansweredError,
     UpstreamFullError,
     UpstreamRefusedError,
     UpstreamSilentError,
-    fetch,
 )
-from huai_client.transfer.errors import UnansweredError
+from huai_client.transfer.fetch import fetch
+from huai_client.transfer.urls import ContentUrl
 from huai_schema.entries import File
 from tests.support.certificate import make_certificate
 from tests.support.listening import listening

@@ -13,8 +13,7 @@ from typing import Any
 import click
 
 from docs.man.pages import command_line
-from huai_client.config.hooks import Hooks
-from huai_client.config.proofs import Proof
+from huai_client.config.hooks import Hooks, Proof
 from tests.support import json_events
 from tests.support.attesting import attesting
 from tests.support.rsyncd import rsync_daemon

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from blake3 import blake3
 
-from huai_client.config.content_place import ContentPlace
+from huai_client.config.load import ContentPlace
 from huai_native._native import BlockIndex
 from huai_server.config.load import add_module
 from huai_server.config.tables import Module

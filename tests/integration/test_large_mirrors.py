@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from huai_client.state.upstream_health import UpstreamHealth
-from huai_client.transfer import ContentUrl, TransferOptions
-from huai_client.transfer.large.arriving import NewFile
 from huai_client.transfer.large.pieces import Pieces
+from huai_client.transfer.large.range_source import NewFile
+from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.sources import Sources
+from huai_client.transfer.urls import ContentUrl
 from huai_native._native import BlockIndex
 from huai_schema.entries import File
 from tests.support.certificate import make_certificate

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from huai_client.state import history
-from huai_client.state.lock import module_lock
 from huai_client.state.paths import ModulePlaces, module_places
+from huai_client.state.state import module_lock
 from tests.support.processes import children, until
 from tests.support.rewriting import Rewriting
 from tests.support.upstream import T0, Downstream, Site, Upstream

@@ -7,7 +7,7 @@ import pytest
 
 from huai_client.run.deadline import Deadline
 from huai_client.state.hosts import Hosts
-from huai_client.transfer import ConnectionBrokenError
+from huai_client.transfer.errors import ConnectionBrokenError
 from tests.support.transfers import TEST_OPTIONS, Downstream, put_many
 from tests.support.upstream import Site, Upstream, assert_equal
 from tests.support.weak_network import trickling, unused_port

@@ -12,7 +12,7 @@ import pytest
 
 from huai_client.config.reach import Reach
 from huai_client.state.hosts import Hosts
-from huai_client.transfer import TransferError, UpstreamRefusedError, UpstreamSilentError
+from huai_client.transfer.errors import TransferError, UpstreamRefusedError, UpstreamSilentError
 from tests.support.listening import listening
 from tests.support.nginx import nginx
 from tests.support.rsyncd import rsync_daemon

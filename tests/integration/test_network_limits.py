@@ -16,7 +16,9 @@ import pytest
 
 from huai_client.config import load as client_config
 from huai_client.state.hosts import Hosts
-from huai_client.transfer import Outcome, TransferOptions, UpstreamFullError
+from huai_client.transfer.errors import UpstreamFullError
+from huai_client.transfer.fetch import Outcome
+from huai_client.transfer.options import TransferOptions
 from huai_schema.entries import File
 from tests.support.processes import until
 from tests.support.rsyncd import rsync_daemon

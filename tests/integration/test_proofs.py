@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.config.proofs import Proof
+from huai_client.config.hooks import Proof
 from huai_program.durations import TimeLimit
 from tests.support.archive import BINARY, DISTS, UNPROVED, Archive, Signer
 from tests.support.processes import is_running, until

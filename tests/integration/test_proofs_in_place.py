@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from huai_client.config.proofs import Proof
+from huai_client.config.hooks import Proof
 from huai_schema.limits import BLOCK_INDEX_MIN
 from tests.support.archive import BINARY, DISTS, UNPROVED, Archive, Signer
 from tests.support.nginx import nginx

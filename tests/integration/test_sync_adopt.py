@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from huai_client.staging import boot_id, key_of
-from huai_client.staging.names import hashed
+from huai_client.staging.journals import hashed
 from huai_client.staging.ready_store import BOOT_ID
 from huai_client.state import state as states
 from huai_native._native import Blake3

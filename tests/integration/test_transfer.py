@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from huai_client.staging import Arrival, Staging
-from huai_client.transfer import TransferOptions
 from huai_client.transfer.fetch import Refused
+from huai_client.transfer.options import TransferOptions
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.rsyncd import CHROOTS, IS_ROOT, rsync_daemon

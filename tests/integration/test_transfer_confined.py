@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.transfer import ContentUrl
 from huai_client.transfer.errors import UpstreamRefusedError
 from huai_client.transfer.limits import StallDetector
-from huai_client.transfer.rsync.confinement import domain
+from huai_client.transfer.rsync.confinement import Domain, domain, run_in, version
 from huai_client.transfer.rsync.exit_status import classify_exit
-from huai_client.transfer.rsync.landlock import Domain, run_in, version
 from huai_client.transfer.rsync.run import Bounds, RsyncProcess
+from huai_client.transfer.urls import ContentUrl
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.processes import run_program

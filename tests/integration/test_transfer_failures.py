@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from huai_client.state.hosts import Hosts
-from huai_client.transfer import (
+from huai_client.transfer.errors import (
     ConnectionBrokenError,
     DiskFullError,
     RsyncRequirementError,
     TransferError,
-    TransferOptions,
     UpstreamFullError,
     UpstreamRefusedError,
     UpstreamSilentError,
 )
+from huai_client.transfer.options import TransferOptions
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
 from tests.support.listening import listening

@@ -11,7 +11,8 @@ import pytest
 
 from huai_client.config.modes import DefaultMode
 from huai_client.run.deadline import Deadline
-from huai_client.transfer import RsyncRequirementError, TransferOptions, UpstreamRefusedError
+from huai_client.transfer.errors import RsyncRequirementError, UpstreamRefusedError
+from huai_client.transfer.options import TransferOptions
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.reflinks import is_shared, shares_blocks

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.findings import Difference, Kind
+from huai_client.diff.candidate import Difference, Kind
 from huai_client.verify.recheck import Recheck
 from huai_schema.paths import ROOT, RelPath
 from tests.support.failing_reads import unreadable

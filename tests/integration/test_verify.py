@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from huai_client.diff.candidate import Difference, Kind
 from huai_client.diff.candidates import diff_damage
-from huai_client.diff.findings import Difference, Kind
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import applied_selection
 from huai_client.state.paths import module_places

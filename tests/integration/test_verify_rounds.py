@@ -17,7 +17,7 @@ from huai_client.diff.compare import Compared
 from huai_client.run.deadline import Deadline
 from huai_client.state.paths import module_places
 from huai_client.verify.jobs import PartJob, StartedJob
-from huai_client.verify.request import VerifyRequest
+from huai_client.verify.queue import VerifyRequest
 from huai_program.locking import holder, locked
 from tests.support.processes import until
 from tests.support.upstream import Downstream, Site, Upstream, ended

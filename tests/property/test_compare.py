@@ -9,14 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_client.config.modes import Modes
-from huai_client.diff.compare import Extraneous, Finding, Match, Missing, Part, TreeComparison
+from huai_client.diff.compare import (
+    Extraneous,
+    Finding,
+    Match,
+    Missing,
+    Part,
+    Scope,
+    TreeComparison,
+)
 from huai_client.diff.selection import Selection
 from huai_client.diff.table import CandidateTable
 from huai_client.filters import Rules
 from huai_client.publish.executor import execute
 from huai_client.tree import Tree, View
-from huai_client.tree.local_entry import Unreadable, stat_entry
-from huai_client.tree.scope import Scope
+from huai_client.tree.view import Unreadable, stat_entry
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import ROOT, RelPath, join, tree_order
 from tests.property.test_apply import trees

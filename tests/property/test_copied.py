@@ -8,7 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_client.transfer import Outcome, TransferOptions
+from huai_client.transfer.fetch import Outcome
+from huai_client.transfer.options import TransferOptions
 from huai_schema.paths import RelPath
 from tests.support.transfers import BY_RSYNC, Downstream, described, write_file
 

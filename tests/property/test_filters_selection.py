@@ -5,8 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_client.diff.selection import Extent, Selection
-from huai_client.diff.selections import diff_selections
+from huai_client.diff.selection import Extent, Selection, diff_selections
 from huai_client.filters import Rules
 from huai_schema.entries import Directory, File
 from huai_schema.paths import RelPath, ancestors

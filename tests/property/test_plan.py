@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from huai_client.diff.candidate import Candidate, Move
 from huai_client.diff.table import CandidateTable
 from huai_client.plan.operations import Plan, Stage
-from huai_client.plan.order.order import PublishOrder
+from huai_client.plan.order import PublishOrder
 from huai_client.plan.pending import DelayPolicy, delay_deletions, read_reappeared
 from huai_client.plan.planner import changed_directories, make_plan, with_directories
 from huai_client.plan.prepared import summarize

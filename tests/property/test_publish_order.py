@@ -6,14 +6,8 @@ from typing import TypeVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_client.plan.order.order import GENERIC, PublishOrder
-from huai_client.plan.profiles.profile import Profile
-from huai_schema.codec.publish_rules import (
-    StageRule,
-    VolatileRule,
-    own_rules,
-    parse_rule,
-)
+from huai_client.plan.order import GENERIC, Profile, PublishOrder
+from huai_schema.codec.publish_rules import StageRule, VolatileRule, own_rules, parse_rule
 from huai_schema.entries import Directory
 from huai_schema.paths import ROOT, RelPath, ancestors, join, parent
 from tests.property.test_publish_patterns import matches, name_fits

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_client.plan.order.patterns import Matcher
+from huai_client.plan.order import Matcher
 from huai_schema.codec.publish_rules import Pattern
 from huai_schema.paths import RelPath
 

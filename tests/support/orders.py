@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from huai_client.plan.order.order import PublishOrder
-from huai_client.plan.profiles.load import known_volatile, profiles
+from huai_client.plan.order import PublishOrder
+from huai_client.plan.profiles import known_volatile, profiles
 from huai_schema.codec.publish_rules import own_rules
 from huai_schema.paths import RelPath, ancestors
 from tests.support.local_trees import at

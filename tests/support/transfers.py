@@ -7,7 +7,9 @@ from pathlib import Path
 from blake3 import blake3
 
 from huai_client.staging import Arrival, Staging
-from huai_client.transfer import ContentUrl, Outcome, TransferOptions, fetch
+from huai_client.transfer.fetch import Outcome, fetch
+from huai_client.transfer.options import TransferOptions
+from huai_client.transfer.urls import ContentUrl
 from huai_client.tree import Finish
 from huai_schema.entries import File
 from huai_schema.paths import rel_path

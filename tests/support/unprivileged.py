@@ -99,7 +99,7 @@ def load(package: str) -> None:
     for name in _LATE.get(package, ()):
         importlib.import_module(name)
     if package == "huai_client":
-        profiles = importlib.import_module("huai_client.plan.profiles.load")
+        profiles = importlib.import_module("huai_client.plan.profiles")
         profiles.profiles()
         profiles.known_volatile()
 

@@ -11,7 +11,6 @@ from docs.man.pages import PROGRAMS, command_line
 from huai_client.config import attest as attest_table
 from huai_client.config import hooks as hook_table
 from huai_client.config import load as client
-from huai_client.config import proofs as proof_table
 from huai_program.notify.settings import Mail, Notify, Web
 from huai_schema.errors import ExitCode
 from huai_server.config import mirrors as tables
@@ -97,7 +96,7 @@ def test_every_key_of_hooks_and_proofs_is_described_with_its_default() -> None:
     assert described("client.toml", HOOKS) == real(
         {
             "modules.NAME.hooks": hook_table.Hooks,
-            "modules.NAME.proofs.PROFILE": proof_table.Proof,
+            "modules.NAME.proofs.PROFILE": hook_table.Proof,
         }
     )
 

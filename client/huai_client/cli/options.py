@@ -1,19 +1,54 @@
-"""Options that several commands of `huai-client` share."""
+"""Arguments and options that several commands of `huai-client` share."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
+from huai_client.cli.console import Console
 from huai_client.cli.logfile import LogFile
-from huai_client.config.load import FOR_ONE_RUN, Module, default_root, load
+from huai_client.config.load import (
+    FOR_ONE_RUN,
+    ClientConfig,
+    Module,
+    default_root,
+    load,
+    no_modules,
+)
 from huai_client.run.options import SyncOptions
 from huai_program.cli import options as base
 from huai_program.cli.options import F, names_of_modules, parse_duration, with_options
 from huai_program.configuration import ConfigError
 from huai_program.tables import convert
+from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.paths import RelPath, rel_path
+
+
+class PathArgumentError(HuaiError):
+    """The argument is not a path of a module."""
+
+    exit_code = ExitCode.USAGE
+
+
+def parse_path_argument(text: str, dest: str) -> RelPath:
+    """Parse a path of the module: relative to its top, or below DEST as the shell completes it.
+
+    A path with a leading slash begins at the top of the module, as in patterns.
+    """
+    raw, top = os.fsencode(text), os.fsencode(dest).rstrip(b"/")
+    if raw == top or raw.startswith(top + b"/"):
+        raw = raw[len(top) :]
+    names = [name for name in raw.split(b"/") if name not in (b"", b".")]
+    try:
+        return rel_path(b"/".join(names))
+    except FormatError as error:
+        raise PathArgumentError(
+            f"{text}: {error.reason}", hint="give a path relative to the top of the module"
+        ) from None
+
 
 _names = names_of_modules(default_root, lambda root: load(root).modules)
 module_argument, modules_argument = base.module_argument(_names), base.modules_argument(_names)
@@ -187,3 +222,31 @@ def transfer_options(function: F) -> F:
         ),
     )
     return with_options(options, function)
+
+
+def choose_modules(
+    config: ClientConfig, names: Sequence[str], root: Path, *, every: bool, verb: str
+) -> tuple[str, ...]:
+    """Return the modules in `names` without repetitions, or with `every` all of client.toml.
+
+    `verb` is for the error if neither or both are given.
+    """
+    if every == bool(names):
+        raise click.UsageError(f"name the modules to {verb}, or say --all for all of client.toml")
+    if every and not config.modules:
+        raise no_modules(root)
+    chosen = tuple(sorted(config.modules)) if every else tuple(dict.fromkeys(names))
+    for name in chosen:
+        config.module(name)  # raises for an unknown one before anything is done
+    return chosen
+
+
+def do_each(
+    one: Callable[[str], int], names: Sequence[str], *, every: bool, parallel: int, console: Console
+) -> int:
+    """Call `one` for each module, each in a process if several; return the worst exit code."""
+    if len(names) == 1 and not every:
+        return one(names[0])
+    from huai_client.cli.parallel.run_all import run_all  # not loaded for a single module
+
+    return run_all(one, names, parallel=parallel, console=console)

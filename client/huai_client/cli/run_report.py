@@ -15,13 +15,13 @@ from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.paths import exact, show
 
 if TYPE_CHECKING:
-    from huai_client.diff.findings import Difference
+    from huai_client.diff.candidate import Difference
     from huai_client.hooks.hooks import HookRun
     from huai_client.plan.prepared import PreparedPlan
     from huai_client.proofs.proved import Proved
     from huai_client.sync.attest import AttestOutcome
     from huai_client.sync.result import Observer, SyncResult
-    from huai_client.verify.request import VerifyRequest
+    from huai_client.verify.queue import VerifyRequest
     from huai_client.verify.run import VerifyRun
 
 _OPERATIONS = 20
@@ -155,7 +155,7 @@ class ConsoleReport:
     def concluded(self, result: "SyncResult", stale: str) -> None:
         """Print what was done, what failed, and the totals of a good run."""
         from huai_client.cli.report import published_line, result_values, reused_line, volatile_line
-        from huai_client.sync.failures import failures
+        from huai_client.sync.result import failures
 
         self._console.ended(result)
         if result.reused and result.reused.files:
@@ -180,19 +180,19 @@ class ConsoleReport:
 
     def difference(self, difference: "Difference") -> None:
         """Print the difference as a result."""
-        from huai_client.cli.verify_report import show_difference
+        from huai_client.cli.report import show_difference
 
         show_difference(self._console, difference)
 
     def verified(self, run: "VerifyRun", request: "VerifyRequest", differences: int) -> None:
         """Print the number of compared entries, and the verdict."""
-        from huai_client.cli.verify_report import show_end
+        from huai_client.cli.report import show_end
 
         show_end(self._console, run, request, differences)
 
     def unreadable(self, paths: "list[Difference]") -> None:
         """Warn about the paths, and name one."""
-        from huai_client.cli.verify_report import unreadable_line
+        from huai_client.cli.report import unreadable_line
 
         self._console.warning(unreadable_line(paths))
 
@@ -224,7 +224,7 @@ class ConsoleReport:
 
     def _operations(self, prepared: "PreparedPlan", most: int) -> None:
         """Print at most `most` operations for people, and all of them for programs."""
-        from huai_client.inspect.plan_lines import delayed_lines, plan_lines
+        from huai_client.inspect.plan_totals import delayed_lines, plan_lines
 
         count = 0
         for operation, path, detail, volatile in plan_lines(prepared):

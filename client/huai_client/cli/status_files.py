@@ -6,7 +6,7 @@ Rule: if one cannot be written, the other one still is.
 from pathlib import Path
 
 from huai_client.config.load import ClientConfig, StatusFiles
-from huai_client.inspect.status_file import StatusFileError
+from huai_client.inspect.prometheus import StatusFileError
 
 
 def write_status_files(

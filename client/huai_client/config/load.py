@@ -8,10 +8,8 @@ import msgspec
 from msgspec import Meta
 
 from huai_client.config.attest import NO_ATTEST, Attest, convert_attest
-from huai_client.config.content_place import ContentPlace
-from huai_client.config.hooks import NO_HOOKS, Hooks
+from huai_client.config.hooks import NO_HOOKS, Hooks, Proof, convert_proofs
 from huai_client.config.modes import Modes
-from huai_client.config.proofs import Proof, convert_proofs
 from huai_client.config.tls import Tls, convert_tls
 from huai_program.configuration import ConfigError, edit_modules, find_module, read_toml
 from huai_program.durations import Duration
@@ -23,6 +21,22 @@ from huai_schema.errors import FormatError
 
 if TYPE_CHECKING:
     from huai_program.notify.settings import Notify
+
+
+class ContentPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An element of `content_urls`; a plain text is its URL."""
+
+    url: str
+    priority: Annotated[int, Meta(ge=1, le=999_999)] = 1
+    """The rank: the lowest numbers are used first, the others for what is missing then."""
+    share: Annotated[int, Meta(ge=0, le=65_535)] = 0
+    """The weight among URLs of equal priority; 0 for files that the others do not deliver."""
+
+    @classmethod
+    def of(cls, element: "str | ContentPlace") -> "ContentPlace":
+        """Convert an element of `content_urls`."""
+        return cls(element) if isinstance(element, str) else element
+
 
 _NAME = "client.toml"
 

@@ -1,6 +1,7 @@
-"""A path that may have to change, with its local and its expected entry.  Pure."""
+"""The values of a comparison: candidates, differences, and sources of content.  Pure."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 from huai_schema.entries import Entry
@@ -60,3 +61,46 @@ class TreeDiff(NamedTuple):
     moves: list[Move]
     extraneous: list[RelPath]
     """Paths in no snapshot that are kept; filled only when the whole tree was compared."""
+
+
+class Kind(StrEnum):
+    """The kind of a difference."""
+
+    MISSING = "missing"
+    EXTRANEOUS = "extraneous"
+    DIFFERS = "differs"
+    UNREADABLE = "unreadable"
+
+
+class Difference(NamedTuple):
+    """A path that differs from the snapshot."""
+
+    path: RelPath
+    kind: Kind
+    attributes: tuple[str, ...] = ()
+    """For `DIFFERS`, sorted: the names of `Candidate.differing`, and "digest"."""
+    reason: str = ""
+    """The reason for `UNREADABLE`."""
+
+
+class FoundDifference(NamedTuple):
+    """A difference, and the expected entry unless the path is extraneous."""
+
+    difference: Difference
+    expected: Entry | None = None
+
+
+class Reuse(NamedTuple):
+    """A local file with the content of a file to fetch."""
+
+    source: RelPath
+    mtime: int
+    """The time of the source in ns; its size is that of the file to fetch."""
+    names: int = 0
+    """The highest link count at which the file may take over the inode."""
+    sure: bool = True
+    """True if size and time of the source are enough; otherwise its digest is compared."""
+    tree: str = ""
+    """The top of the tree that holds it; empty for the module's own tree."""
+    twin: bool = False
+    """True if the plan fetches `source` itself, so that one transfer serves both."""

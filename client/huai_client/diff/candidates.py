@@ -8,20 +8,19 @@ compared as a whole.
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from huai_client.diff.candidate import TreeDiff
+from huai_client.diff.candidate import Difference, Kind, TreeDiff
 from huai_client.diff.compare import TreeComparison
-from huai_client.diff.findings import Difference, Kind
-from huai_client.diff.hardlinks import check_hardlinks
 from huai_client.diff.moves import ChangedPaths, anywhere, paths_removed, same_stat_changes
 from huai_client.diff.renames import RenamedView
 from huai_client.diff.selection import Selection
 from huai_client.diff.symlinks import is_unsafe
 from huai_client.diff.table import CandidateTable
+from huai_client.filters import Rules
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import digest_of
-from huai_client.tree.local_entry import Unreadable, stat_entry
+from huai_client.tree.view import Unreadable, stat_entry
 from huai_schema.entries import Directory, Entry, File
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.paths import ROOT, RelPath, ancestors, path_order, show
 
 
@@ -266,3 +265,34 @@ def _unreadable(finding: Unreadable) -> UnreadableTreeError:
         f"{show(finding.path)}: {finding.reason}",
         hint="repair the path or its permissions by hand, then run again",
     )
+
+
+_STEP = 10_000
+
+
+def check_hardlinks(table: CandidateTable, target: Selection) -> None:
+    """Raise `FormatError` for an expected hardlink without a leader, or unlike its leader."""
+    linked = [RelPath(path) for path in table.engine.linked()]
+    unfiltered = Selection(target.snapshot, Rules())
+    for begin in range(0, len(linked), _STEP):
+        _check(unfiltered.entries_at(linked[begin : begin + _STEP]).values(), unfiltered)
+
+
+def _check(entries: Iterable[Entry], unfiltered: Selection) -> None:
+    links = {entry: entry.link for entry in entries if isinstance(entry, File) and entry.link}
+    leaders = unfiltered.entries_at(links.values())
+    for member, path in links.items():
+        leader = leaders.get(path)
+        if not isinstance(leader, File) or leader.link is not None:
+            rule = "a hardlink to what is not the first file of a group"
+        elif not _equal(member, leader):
+            rule = "a hardlink differs from its group"
+        else:
+            continue
+        raise FormatError(f"{rule}: {show(path)}", show(member.path))
+
+
+def _equal(member: File, leader: File) -> bool:
+    """Return True if all attributes are equal; a digest may be absent on one side."""
+    digest = leader.digest if member.digest and leader.digest else member.digest
+    return member._replace(link=None) == leader._replace(path=member.path, digest=digest)

@@ -11,20 +11,39 @@ from errno import EACCES
 from functools import cache, partial
 from itertools import islice
 from struct import Struct
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 from huai_client.diff.selection import Selection
 from huai_client.diff.table import CandidateTable
 from huai_client.filters.rules import Rules
 from huai_client.tree import PathError, View
 from huai_client.tree.errors import path_error
-from huai_client.tree.local_entry import Unreadable
-from huai_client.tree.scope import WHOLE, Scope
+from huai_client.tree.view import Unreadable
 from huai_native import _native
 from huai_schema.codec import columns
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Entry
-from huai_schema.paths import ROOT, RelPath
+from huai_schema.paths import ROOT, RelPath, tree_order
+
+
+class Scope(NamedTuple):
+    """A path with everything below it, without some subdirectories."""
+
+    top: RelPath = ROOT
+    apart: frozenset[RelPath] = frozenset()
+    """Paths to leave out, with everything below them."""
+    after: bytes = b""
+    """A key of `tree_order`: only paths after it are in the scope."""
+
+    @classmethod
+    def inside(cls, top: RelPath) -> Self:
+        """Return the scope of everything below the directory `top`, without `top` itself."""
+        # The keys of a directory's content begin with its own key, and are greater than this one.
+        return cls(top, after=tree_order(top, directory=True) + b"\0")
+
+
+WHOLE = Scope()
+
 
 _RECORD = Struct("<BBxxIiQ")
 """The fields of a `_Record`."""

@@ -17,11 +17,10 @@ from itertools import chain, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 from huai_client.diff.candidate import Move
-from huai_client.diff.selection import Selection
-from huai_client.diff.selections import diff_selections
+from huai_client.diff.selection import Selection, diff_selections
 from huai_client.diff.table import CandidateTable
 from huai_client.tree import View
-from huai_client.tree.local_entry import stat_entry
+from huai_client.tree.view import stat_entry
 from huai_schema.diff.changes import Change
 from huai_schema.diff.diff import Difference
 from huai_schema.entries import Directory, Entry, File

@@ -12,7 +12,7 @@ from itertools import islice
 from huai_client.diff.selection import Selection
 from huai_client.diff.table import compare_path
 from huai_client.tree import DestinationError, PathError, View
-from huai_client.tree.local_entry import stat_entry
+from huai_client.tree.view import stat_entry
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry
 from huai_schema.layout.snapshot import EntryLimit, decode_listing

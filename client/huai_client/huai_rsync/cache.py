@@ -7,15 +7,20 @@ file is lost.
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from huai_client.huai_rsync.stats import Kinds
 from huai_client.state import state as states
-from huai_client.state.lock import module_lock
 from huai_client.state.paths import ModulePlaces
 from huai_client.state.run_record import Number
+from huai_client.state.state import module_lock
 from huai_program.record_file import RecordFile
+
+if TYPE_CHECKING:
+    from huai_client.filters import Rules
+    from huai_client.plan.prepared import PreparedPlan
 
 _NAME = "rsync.json"
 
@@ -73,3 +78,34 @@ def force_full_compare(places: ModulePlaces, *, wait: float) -> None:
 
 def _path(places: ModulePlaces) -> Path:
     return places.folder / _NAME
+
+
+def entries_of(prepared: "PreparedPlan", places: ModulePlaces, *, count: bool) -> Kinds:
+    """Return the entries of the planned commit; those of a filter only with `count`, or zeros."""
+    from huai_client.filters import Rules  # not needed by a poll
+
+    rules = Rules.from_key(prepared.filter)
+    if not rules:
+        totals = prepared.commit.info.totals
+        return Kinds(totals.files, totals.directories, totals.symlinks)
+    return _selected(prepared, places, rules) if count else Kinds()
+
+
+def _selected(prepared: "PreparedPlan", places: ModulePlaces, rules: "Rules") -> Kinds:
+    from huai_client.diff.selection import Selection, diff_selections
+    from huai_client.metadata.repository import Repository
+    from huai_client.state.state import load
+    from huai_schema.diff.changes import Change
+
+    now = Selection(prepared.commit.snapshot, rules)
+    state, repository = load(places.state), Repository(places.repository)
+    memory = recall(places, state.applied)
+    if not memory or not memory.kinds or state.filter != prepared.filter:
+        return Kinds.of(now.entries())
+    if state.applied is None or not repository.has(state.applied):
+        return Kinds.of(now.entries())
+    past = Selection(repository.commit(state.applied).snapshot, rules)
+    changes = [step for step in diff_selections(past, now) if isinstance(step, Change)]
+    added, removed = Kinds.of(step.new for step in changes), Kinds.of(step.old for step in changes)
+    counts = zip(memory.entries, added, removed, strict=True)
+    return Kinds(*(before + more - fewer for before, more, fewer in counts))

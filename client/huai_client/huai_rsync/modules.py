@@ -11,8 +11,7 @@ from pathlib import Path
 
 from huai_client.config.load import ClientConfig, Module
 from huai_client.huai_rsync.cache import recall
-from huai_client.huai_rsync.request import Passthrough, RsyncRequest
-from huai_client.huai_rsync.source import Source
+from huai_client.huai_rsync.request import Passthrough, RsyncRequest, Source
 from huai_client.state.paths import ModulePlaces
 from huai_client.state.state import State
 
@@ -67,9 +66,7 @@ def known_urls(module: Module, places: ModulePlaces, state: State) -> tuple[str,
 
 
 def _recorded(repository: Path, commit: str) -> tuple[str, ...] | None:
-    from huai_client.metadata.repository import (
-        Repository,  # not loaded by a poll
-    )
+    from huai_client.metadata.repository import Repository  # not loaded by a poll
 
     opened = Repository(repository)
     return opened.commit(commit).descriptor.content_urls if opened.has(commit) else None

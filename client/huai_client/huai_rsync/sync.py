@@ -20,7 +20,7 @@ from huai_client.config.hooks import NO_HOOKS
 from huai_client.config.load import Module, load
 from huai_client.config.mirror import Mirror
 from huai_client.huai_rsync import exec_rsync as handover
-from huai_client.huai_rsync.cache import Memory, recall, remember, remembered
+from huai_client.huai_rsync.cache import Memory, entries_of, recall, remember, remembered
 from huai_client.huai_rsync.console import RsyncConsole
 from huai_client.huai_rsync.eligibility import (
     check_in_part,
@@ -29,7 +29,6 @@ from huai_client.huai_rsync.eligibility import (
     modes_of,
     why_not,
 )
-from huai_client.huai_rsync.entry_count import entries_of
 from huai_client.huai_rsync.environment import COMPARE, COMPARE_USUAL, FALLBACK
 from huai_client.huai_rsync.exec_rsync import RsyncNeededError
 from huai_client.huai_rsync.exit_codes import ENDINGS

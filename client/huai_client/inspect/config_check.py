@@ -12,15 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from huai_client.config.hooks import HOOK_NAMES, NO_HOOKS, Hooks
-from huai_client.config.load import (
-    ClientConfig,
-    Module,
-    check_config_name,
-    config_path,
-)
+from huai_client.config.hooks import HOOK_NAMES, NO_HOOKS, Hooks, Proof
+from huai_client.config.load import ClientConfig, Module, check_config_name, config_path
 from huai_client.config.mirror import Mirror
-from huai_client.config.proofs import Proof
 from huai_client.config.reach import check_networks
 from huai_client.config.tls import TlsError, TlsFiles, client_context
 from huai_client.state.paths import module_places
@@ -80,7 +74,7 @@ def check_config(config: ClientConfig, name: str, root: Path) -> None:
     if module.proofs:
         _check_proofs(f"{config_path(root)}: [modules.{name}.proofs", module.proofs)
     if module.attest.on:
-        from huai_client.metadata.attest_key import read_key
+        from huai_client.metadata.signers import read_key
 
         with _key(f"{config_path(root)}: [modules.{name}.attest]", "key"):
             read_key(Path(module.attest.key))
@@ -214,7 +208,7 @@ def _check_neighbours(config: ClientConfig, name: str) -> None:
 
 
 def _check_protected(inside: Path, outer: Path, keeper: Module, other: str) -> None:
-    from huai_client.plan.protect.protection import Protection
+    from huai_client.plan.protect import Protection
     from huai_schema.paths import rel_path
 
     path = rel_path(os.fsencode(inside.relative_to(outer)))
@@ -241,7 +235,7 @@ def _check_patterns(place: str, mirror: Mirror) -> None:
     for key, patterns in (("protect", module.protect), ("in_place", module.in_place)):
         if not patterns:
             continue
-        from huai_client.plan.protect.protection import Protection
+        from huai_client.plan.protect import Protection
 
         with _key(place, key):
             for pattern in _hopeless(patterns):
@@ -281,7 +275,7 @@ def _check_transfer(place: str, module: Module) -> None:
         with _key(place, "http_headers"):
             read_headers(Path(module.http_headers))
     if module.rsync_options:
-        from huai_client.transfer import TransferOptions
+        from huai_client.transfer.options import TransferOptions
         from huai_client.transfer.rsync.run import check_options
 
         with _key(place, "rsync_options"):
@@ -327,7 +321,7 @@ def _check_program(command: tuple[str, ...]) -> None:
 
 
 def _check_proofs(place: str, proofs: dict[str, Proof]) -> None:
-    from huai_client.plan.profiles.load import profiles
+    from huai_client.plan.profiles import profiles
 
     kinds = {name: profile for name, profile in profiles().items() if profile.tops}
     for name, proof in proofs.items():

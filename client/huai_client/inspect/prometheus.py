@@ -4,18 +4,20 @@ Written by hand: a line is a name, a label and a number, and Prometheus's client
 one more to install and to load with each sync.
 """
 
+import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from huai_client.config.load import Module
 from huai_client.inspect.staleness import staleness
-from huai_client.inspect.status_file import replace_status_file
 from huai_client.state import history
 from huai_client.state import state as states
 from huai_client.state.last_run import load as load_last
 from huai_client.state.paths import module_places
-from huai_schema.errors import HuaiError
+from huai_program.durable import replace_file
+from huai_schema.errors import ExitCode, HuaiError
 
 MEANINGS = {
     "last_success_timestamp_seconds": "When the tree was last in step with its upstream; 0: never.",
@@ -69,3 +71,30 @@ def _lines(modules: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
         yield f"# HELP {_PREFIX}{metric} {meaning}\n# TYPE {_PREFIX}{metric} gauge\n"
         for name, values in modules.items():
             yield f'{_PREFIX}{metric}{{module="{name}"}} {values[metric]}\n'
+
+
+_PERMISSIONS = 0o644
+"""Readable for the user of a collector or web server."""
+
+
+class StatusFileError(HuaiError):
+    """The file cannot be written."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        """Make an error from that of the file system."""
+        super().__init__(
+            f"{path} cannot be written: {error.strerror or error}",
+            hint=f"create {path.parent}, or give this user the right to write there",
+        )
+
+
+def replace_status_file(path: Path, text: str) -> None:
+    """Replace the file at once; raises `StatusFileError` and keeps the old one if that fails."""
+    # A hidden name, which a collector or web server does not show.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        replace_file(path, text.encode(), temporary, permissions=_PERMISSIONS, durable=False)
+    except OSError as error:
+        raise StatusFileError(path, error) from error

@@ -13,8 +13,7 @@ from pathlib import Path
 from string import Template
 
 from huai_client.config.load import Module
-from huai_client.inspect.prometheus import module_values
-from huai_client.inspect.status_file import replace_status_file
+from huai_client.inspect.prometheus import module_values, replace_status_file
 from huai_client.state import history
 from huai_client.state.paths import module_places
 from huai_client.state.run_record import RunRecord

@@ -1,30 +1,153 @@
-"""The facts about a path of a module: commit, filter, stage, deletion, the tree.
+"""The facts about a path of a module: commit, filter, stage, deletion, the tree, the next sync.
 
-Only composes; changes nothing.
+Only composes; reads attributes and no content, and changes nothing.
 """
 
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.config.load import Module
 from huai_client.config.mirror import Mirror
-from huai_client.diff.active_filter import rules_of
+from huai_client.diff.active_filter import has_same_settings, rules_of
+from huai_client.diff.table import compare_path
 from huai_client.filters import Decision
 from huai_client.inspect.commits import Commits
-from huai_client.inspect.local_status import LocalStatus, PathStatus, local_status
-from huai_client.inspect.next_sync import Preview, preview
 from huai_client.inspect.path_log import Event, path_events
+from huai_client.inspect.plan_totals import delayed_lines, plan_lines
 from huai_client.metadata.commit import Commit
-from huai_client.plan.build import applied_selection, publish_order
-from huai_client.plan.order.order import GENERIC, Placement, PublishOrder
-from huai_client.plan.protect.protection import Protection
+from huai_client.plan.build import PlanBuilder, applied_selection, publish_order
+from huai_client.plan.operations import Plan
+from huai_client.plan.order import GENERIC, Placement, PublishOrder
+from huai_client.plan.prepared import PreparedPlan
+from huai_client.plan.protect import Protection
 from huai_client.run.options import SyncOptions
 from huai_client.state import delayed_record
 from huai_client.state.delayed_deletion import DelayedDeletion
+from huai_client.state.state import HELD
+from huai_client.tree import PathError, View
 from huai_client.verify.summary import Times, times_of
 from huai_program.durations import seconds
 from huai_schema.codec.publish_rules import volatile_rules
 from huai_schema.entries import Directory, Entry, File, Symlink
-from huai_schema.paths import RelPath
+from huai_schema.errors import HuaiError
+from huai_schema.paths import RelPath, ancestors, show
+
+
+class Preview(NamedTuple):
+    """The effects of the next sync on one path."""
+
+    commit: Commit
+    """The commit that the tree would be brought to."""
+    operations: tuple[tuple[str, str], ...] = ()
+    """The operations on the path or on a directory above it, each with a detail."""
+    below: int = 0
+    """The number of operations below the path."""
+    refusal: str = ""
+    """The reason why the sync would do nothing at all, or empty."""
+    compares_tree: bool = False
+    """True if the sync would compare the whole tree first, which a preview does not."""
+
+
+def preview(path: RelPath, mirror: Mirror, commits: Commits) -> Preview:
+    """Make a plan and search it for `path`; a failure becomes a `refusal`."""
+    newest = commits.newest
+    if commits.state.held:
+        return Preview(newest, refusal=HELD)
+    builder = PlanBuilder(mirror, SyncOptions(), commits.repository)
+    if builder.walks(commits.state):
+        return Preview(newest, compares_tree=True)
+    same = newest.id == commits.applied.id and has_same_settings(mirror, commits.state)
+    if same and not commits.state.attempted:
+        return Preview(newest)
+    try:
+        with View(mirror.dest, owners=mirror.config.owners) as view:
+            prepared = builder.update(view, newest, commits.state)
+    except HuaiError as error:
+        return Preview(newest, refusal=error.message)
+    return _of_path(path, prepared, seconds(mirror.config.delete_after))
+
+
+def _after(path: RelPath, plan: Plan) -> Iterator[RelPath]:
+    """Yield the path after the plan has moved a directory above it."""
+    for move in plan.moves:
+        if move.old in ancestors(path):
+            yield RelPath(move.new + path[len(move.old) :])
+
+
+def _of_path(path: RelPath, prepared: PreparedPlan, patience: int) -> Preview:
+    below = 0
+    inside = path + b"/"
+    around = {path, *ancestors(path)}
+    places = {path, *_after(path, prepared.plan)}
+    concerned = [
+        ("move", f"{show(move.old)} to {show(move.new)}")
+        for move in prepared.plan.moves
+        if move.old in around
+    ]
+    for operation, changed, detail, _ in plan_lines(prepared):
+        if changed in places or (operation == "move" and changed in around):
+            concerned.append((operation, detail))
+        elif changed.startswith(inside):
+            below += 1
+    for delayed, when in delayed_lines(prepared, patience):
+        if delayed == path:
+            concerned.append(("delayed", when))
+        elif delayed.startswith(inside):
+            below += 1
+    return Preview(prepared.commit, tuple(concerned), below)
+
+
+class PathStatus(StrEnum):
+    """The status of a path in the tree."""
+
+    AS_APPLIED = "as applied"
+    DIFFERS = "differs"
+    MISSING = "missing"
+    EXTRANEOUS = "extraneous"
+    """In the tree, and not in the applied commit."""
+    NOTHING = "nothing"
+    """In neither of them."""
+    UNREADABLE = "unreadable"
+
+
+class LocalStatus(NamedTuple):
+    """The status of one path, with details."""
+
+    status: PathStatus
+    attributes: tuple[str, ...] = ()
+    """The names of the attributes for `DIFFERS`, sorted."""
+    entry: Entry | None = None
+    """The local entry; None also for a device, socket or fifo."""
+    reason: str = ""
+    """The reason for `UNREADABLE`."""
+
+
+def local_status(
+    dest: Path, path: RelPath, expected: Entry | None, *, owners: bool = True
+) -> LocalStatus:
+    """Compare the local entry at `path` with `expected`; a failure becomes `UNREADABLE`.
+
+    Without `owners`, owner and group are not compared.
+    """
+    try:
+        with View(dest, owners=owners) as view:
+            return _compare(view, path, expected)
+    except PathError as error:
+        return LocalStatus(PathStatus.UNREADABLE, reason=error.reason)
+    except HuaiError as error:
+        return LocalStatus(PathStatus.UNREADABLE, reason=error.message)
+
+
+def _compare(view: View, path: RelPath, expected: Entry | None) -> LocalStatus:
+    candidate = compare_path(view, path, expected)
+    if not candidate.present:
+        return LocalStatus(PathStatus.NOTHING if expected is None else PathStatus.MISSING)
+    if expected is None:
+        return LocalStatus(PathStatus.EXTRANEOUS, entry=candidate.have)
+    status = PathStatus.DIFFERS if candidate.differing else PathStatus.AS_APPLIED
+    return LocalStatus(status, tuple(sorted(candidate.differing)), candidate.have)
 
 
 class Filtered(NamedTuple):

@@ -14,22 +14,17 @@ from huai_client.config.reach import Reach
 from huai_client.config.tls import SYSTEM_TLS, TLS_HINT, TlsError, TlsFiles, certificate_hint
 from huai_client.metadata.curl import errors
 from huai_client.metadata.curl.errors import printable
-from huai_client.metadata.curl.head import Head, parse_http_date, retry_after
-from huai_client.metadata.curl.redirection import (
+from huai_client.metadata.curl.head import (
     REDIRECT_STATUSES,
     REDIRECTIONS_MOST,
+    Head,
     RedirectionError,
+    parse_http_date,
     redirect_target,
+    retry_after,
 )
 from huai_client.run.deadline import NEVER, Deadline
-from huai_program.urls import (
-    login_of,
-    masked,
-    same_service,
-    service_of,
-    split_url,
-    without_login,
-)
+from huai_program.urls import login_of, masked, same_service, service_of, split_url, without_login
 from huai_schema.errors import ExitCode, HuaiError
 
 if TYPE_CHECKING:

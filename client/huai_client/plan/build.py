@@ -12,29 +12,23 @@ from huai_client.config.load import Module
 from huai_client.config.mirror import Mirror
 from huai_client.config.tree_settings import changed_keys, record_settings
 from huai_client.diff.active_filter import rules_of
-from huai_client.diff.candidate import TreeDiff
+from huai_client.diff.candidate import Difference, TreeDiff
 from huai_client.diff.candidates import diff_changes, diff_damage, diff_whole, digest_here
 from huai_client.diff.files import paths
-from huai_client.diff.findings import Difference
 from huai_client.diff.moves import nowhere
 from huai_client.diff.remains import check_destination
 from huai_client.diff.renames import RenamedView
-from huai_client.diff.reuse.sources import PlannedFetches, ReuseSources
-from huai_client.diff.selection import Extent, Selection
-from huai_client.diff.selections import diff_selections
+from huai_client.diff.reuse import PlannedFetches, ReuseSources
+from huai_client.diff.selection import Extent, Selection, diff_selections
 from huai_client.diff.symlinks import without_unsafe
 from huai_client.diff.table import CandidateTable
 from huai_client.filters import Rules
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
-from huai_client.plan.deletions import (
-    DeletionLimits,
-    TooManyDeletionsError,
-    parse_exceptions,
-)
+from huai_client.plan.deletions import DeletionLimits, TooManyDeletionsError, parse_exceptions
 from huai_client.plan.inodes import accept_shared_inodes, split_shared_inodes
 from huai_client.plan.operations import Plan
-from huai_client.plan.order.order import PublishOrder
+from huai_client.plan.order import PublishOrder
 from huai_client.plan.pending import (
     DelayPolicy,
     delay_deletions,
@@ -47,14 +41,12 @@ from huai_client.plan.pending import (
 from huai_client.plan.planner import (
     changed_directories,
     make_plan,
+    volatile_fetches,
     with_directories,
 )
-from huai_client.plan.prepared import PreparedPlan, summarize
-from huai_client.plan.profiles.load import profiles, volatile_files
-from huai_client.plan.protect.protection import Protection, Undeletable
-from huai_client.plan.protect.shield import drop_protected, may_move
-from huai_client.plan.restrict import restrict
-from huai_client.plan.volatile import volatile_fetches
+from huai_client.plan.prepared import PreparedPlan, restrict, summarize
+from huai_client.plan.profiles import profiles, volatile_files
+from huai_client.plan.protect import Protection, Undeletable, drop_protected, may_move
 from huai_client.run.options import SyncOptions
 from huai_client.state import delayed_record
 from huai_client.state.delayed_deletion import DelayedDeletion

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from huai_client.diff.candidate import Move, Remove
+from huai_client.diff.candidate import Move, Remove, Reuse
 from huai_client.diff.files import joined
-from huai_client.diff.reuse.value import Reuse
 from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath

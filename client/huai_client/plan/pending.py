@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from huai_client.diff.candidate import Candidate, Move, Remove, TreeDiff
 from huai_client.plan.operations import Plan
-from huai_client.plan.reader import TreeReader, is_directory
+from huai_client.plan.protect import TreeReader, is_directory
 from huai_client.state.delayed_deletion import DelayedDeletion
 from huai_schema.entries import File, Symlink
 from huai_schema.paths import RelPath, ancestors, parent, path_order

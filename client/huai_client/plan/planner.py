@@ -1,14 +1,16 @@
 """Turns the differences between a tree and a snapshot into an ordered list of operations.
 
 Pure.  The input is one `Candidate` for each path that may differ; the engine does the work for each
-of them.
+of them.  Volatile files (heartbeats, trace files) come last in their stage, and are published as
+they arrive.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from huai_client.diff.candidate import Candidate, Move, Remove
+from huai_client.diff.files import joined, paths, within, without
 from huai_client.diff.table import CandidateTable
 from huai_client.plan.operations import Plan, Stage
 from huai_native import _native
@@ -68,3 +70,31 @@ def with_directories(plan: Plan, directories: Sequence[Directory]) -> Plan:
     final = {directory.path: directory for directory in (*directories, *plan.directories)}
     ordered = sorted(final.values(), key=lambda entry: path_order(entry.path), reverse=True)
     return replace(plan, directories=ordered)
+
+
+def volatile_fetches(
+    plan: Plan, find_volatile: Callable[[Sequence[File]], Sequence[File]]
+) -> frozenset[RelPath]:
+    """Return the volatile files that `plan` fetches, without those that have hardlinks."""
+    led = {file.link for stage in plan.stages for file in stage.links}
+    return frozenset(paths(find_volatile(plan.fetches))) - led
+
+
+def replace_volatile(
+    plan: Plan,
+    volatile: Collection[RelPath],
+    newer: Mapping[RelPath, File],
+    unchanged: Collection[RelPath],
+) -> Plan:
+    """Return the plan with the arrived files (`newer`), and without the `unchanged` ones."""
+    if not volatile:
+        return plan
+
+    def stage_as_arrived(stage: Stage) -> Stage:
+        ordinary = without(stage.fetches, volatile)
+        last = without(within(stage.fetches, volatile), unchanged)
+        return replace(
+            stage, fetches=joined(ordinary, [newer.get(each.path, each) for each in last])
+        )
+
+    return replace(plan, stages=[stage_as_arrived(stage) for stage in plan.stages])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from huai_client.diff.files import paths
 from huai_client.plan.operations import PAYLOAD, POINTERS, Plan
-from huai_client.plan.order.order import PackageRepository, PublishOrder
+from huai_client.plan.order import PackageRepository, PublishOrder
 from huai_schema.entries import Entry, File, Symlink
 from huai_schema.paths import RelPath, parent
 

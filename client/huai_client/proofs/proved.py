@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from huai_client.plan.order.order import PackageRepository
+from huai_client.plan.order import PackageRepository
 from huai_schema.paths import RelPath, show
 
 

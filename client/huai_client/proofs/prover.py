@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from huai_client.config.hooks import Proof
 from huai_client.config.mirror import Mirror
-from huai_client.config.proofs import Proof
 from huai_client.metadata.commit import Commit
 from huai_client.plan.build import order_without_upstream
 from huai_client.plan.operations import Plan
-from huai_client.plan.profiles.load import profiles
+from huai_client.plan.profiles import profiles
 from huai_client.proofs.changed import Changed, find_changed
 from huai_client.proofs.gpgv import refusal
 from huai_client.proofs.proved import Proved

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from huai_client.diff.files import within
 from huai_client.plan.operations import POINTERS, Plan
-from huai_client.plan.order.order import PublishOrder
+from huai_client.plan.order import PublishOrder
 from huai_client.proofs.changed import Changed
 from huai_client.tree import PathError, View
 from huai_schema.entries import File, Symlink

@@ -11,7 +11,7 @@ from functools import partial
 from huai_client.config.mirror import Mirror
 from huai_client.config.modes import Modes
 from huai_client.metadata.commit import Commit
-from huai_client.publish.trash.trash import Trash
+from huai_client.publish.trash import Trash
 from huai_client.staging import Journals, boot_id
 from huai_client.state.state import State
 from huai_client.tree import Tree

@@ -5,6 +5,7 @@ May be used by several threads as long as each run of rsync is used by one at a 
 """
 
 import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -17,7 +18,6 @@ from huai_client.staging.partials import Partials
 from huai_client.staging.patches import Patch, Patches
 from huai_client.staging.ready_store import ReadyStore, boot_id, key_of
 from huai_client.staging.root import locked_file, open_root, opened_tree, unusable
-from huai_client.staging.write_back import WriteBack
 from huai_client.tree import Finish, Places, handles
 from huai_native import _native
 from huai_schema.entries import File
@@ -235,3 +235,54 @@ class Staging:
         """Drop the partials and patches of earlier runs, except those of `files`."""
         self._partials.prune(paths(files))
         self._patches.prune(paths(files))
+
+
+_WORTH = 16 << 20
+_BLOCK = 4096
+"""Bytes of a file besides its content: its inode, its name, the end of its last block."""
+
+
+class WriteBack:
+    """A thread that runs from the first time that enough files arrived until `close`."""
+
+    def __init__(self, folder: int) -> None:
+        """`folder` is an open directory of the file system, until `close`."""
+        self._folder = folder
+        self._wake = threading.Event()
+        self._closed = False
+        self._left = 0
+        self._guard = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def arrived(self, files: int, size: int) -> None:
+        """Count files and their bytes, and begin to write them once there are enough.
+
+        Does not wait.  A write in progress is finished first.
+        """
+        with self._guard:
+            self._left += files * _BLOCK + size
+            if self._closed or self._left < _WORTH:
+                return
+            self._left = 0
+            self._wake.set()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="huai-write-back")
+                self._thread.start()
+
+    def close(self) -> None:
+        """End the thread, after the write in progress."""
+        with self._guard:
+            self._closed = True
+            self._wake.set()
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            if self._closed:
+                return
+            with suppress(OSError):
+                _native.write_back(self._folder)

@@ -16,10 +16,15 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from huai_client.staging.names import hashed
 from huai_program.durable import replace_file, sync_folder
 from huai_schema.errors import FormatError
 from huai_schema.paths import RelPath, rel_path
+
+
+def hashed(path: bytes) -> bytes:
+    """Return a name for `path` in a flat folder, independent of the shape of the tree."""
+    return blake2b(path, digest_size=20).hexdigest().encode()
+
 
 _VERSION = 1
 _CHECKSUM = 16

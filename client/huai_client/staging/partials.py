@@ -10,7 +10,7 @@ import re
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
-from huai_client.staging.names import hashed
+from huai_client.staging.journals import hashed
 from huai_client.tree import handles
 from huai_native import _native
 from huai_schema.paths import basename, join, parent

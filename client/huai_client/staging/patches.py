@@ -15,8 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.staging.journals import Journal, Journals, PatchState
-from huai_client.staging.names import hashed
+from huai_client.staging.journals import Journal, Journals, PatchState, hashed
 from huai_client.staging.root import opened_tree
 from huai_client.tree import STAGING, PathError, handles
 from huai_client.tree.errors import at

@@ -1,17 +1,23 @@
-"""The state of a downstream tree: the commits that it was brought to.
+"""The state of a downstream tree: the commits that it was brought to; its lock.
 
 Written as a whole, durably, before the first change to the tree and after the last one.  Private:
 other programs read the file `applied`.
 """
 
+import errno
 import json
+import os
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+from huai_client.state.paths import ModulePlaces
 from huai_program.disk_hints import DISK_HINTS
 from huai_program.durable import replace_file
+from huai_program.locking import locked
 from huai_schema.errors import ExitCode, HuaiError
 
 _VERSION = 1
@@ -190,3 +196,30 @@ def replace_durably(path: Path, data: bytes) -> None:
             f"{path}: {error.strerror}",
             hint=DISK_HINTS.get(error.errno or 0, "check the owner of the folder; then run again"),
         ) from error
+
+
+def _hint(error: OSError) -> str:
+    if hint := DISK_HINTS.get(error.errno or 0):
+        return hint
+    if error.errno in (errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EEXIST):
+        return "move away what is in the place of huai's state, or give another --root"
+    return "run as the user that the state belongs to, or give another --root"
+
+
+@contextmanager
+def module_lock(places: ModulePlaces, *, wait: float, verifying: bool = False) -> Iterator[None]:
+    """Hold the lock of a module; makes its folder if it is missing.
+
+    With `verifying` it is the separate lock of `verify`, with which the tree may still be changed.
+    """
+    lock = locked(places.verifying if verifying else places.lock, wait=wait)
+    try:
+        places.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        places.folder.mkdir(mode=0o700, exist_ok=True)
+        lock.__enter__()
+    except OSError as error:
+        where = os.fsdecode(error.filename or places.folder)
+        raise StateError(f"{where}: {error.strerror}", hint=_hint(error)) from error
+    with ExitStack() as stack:
+        stack.push(lock.__exit__)
+        yield

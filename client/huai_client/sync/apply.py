@@ -13,8 +13,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from huai_client.plan.operations import Plan
+from huai_client.plan.planner import replace_volatile
 from huai_client.plan.prepared import PreparedPlan
-from huai_client.plan.volatile import replace_volatile
 from huai_client.plan.withhold import Withholding, withhold
 from huai_client.proofs.proved import Proved
 from huai_client.publish.destination import Destination

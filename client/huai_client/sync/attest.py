@@ -14,8 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 from huai_client.config.mirror import Mirror
-from huai_client.metadata.attest_key import AttestError, read_key
 from huai_client.metadata.http import MetadataUrl, Request, is_http, send, server_and_module
+from huai_client.metadata.signers import AttestError, read_key
 from huai_client.run.deadline import Deadline
 from huai_client.state.state import State, replace_durably
 from huai_client.tree import STAGING, STAGING_NAME

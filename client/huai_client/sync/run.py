@@ -20,13 +20,13 @@ from huai_client.run.ages import expired, overdue, too_old
 from huai_client.run.options import SyncOptions
 from huai_client.state import delayed_record
 from huai_client.state import state as states
-from huai_client.state.lock import module_lock
+from huai_client.state.state import module_lock
 from huai_client.sync.run_log import RunLog
 from huai_program.durations import seconds
 from huai_schema.errors import ExitCode, HuaiError
 
 if TYPE_CHECKING:
-    from huai_client.diff.findings import Difference
+    from huai_client.diff.candidate import Difference
     from huai_client.hooks.changes import Changes
     from huai_client.hooks.hooks import HookRun
     from huai_client.plan.prepared import PreparedPlan
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from huai_client.sync.result import Observer, SyncResult
     from huai_client.sync.sync import Sync
     from huai_client.sync.undo import Undo
-    from huai_client.verify.request import VerifyRequest
+    from huai_client.verify.queue import VerifyRequest
     from huai_client.verify.run import VerifyRun
 
 Guard = Callable[[Callable[[], ExitCode]], ExitCode]
@@ -327,7 +327,7 @@ class Run:
         )
 
     def _conclude(self, result: "SyncResult", run_log: RunLog) -> ExitCode:
-        from huai_client.sync.failures import failures
+        from huai_client.sync.result import failures
 
         run_log.ended(result, failures(result))
         stale = self._why_stale(result.committed, result.first_seen, result.valid_until)
@@ -347,8 +347,8 @@ def _approve_all(_prepared: "PreparedPlan") -> None:
 
 def _unreadable(damage: "list[Difference]", prepared: "PreparedPlan") -> "list[Difference]":
     """Return the unreadable paths that the plan does not replace."""
+    from huai_client.diff.candidate import Kind
     from huai_client.diff.files import paths
-    from huai_client.diff.findings import Kind
 
     plan = prepared.plan
     replaced = {*paths(plan.fetches)}

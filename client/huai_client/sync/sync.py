@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 from huai_client.config.mirror import Mirror
-from huai_client.diff.findings import Difference
+from huai_client.diff.candidate import Difference
 from huai_client.metadata.checks import (
     RolledBackError,
     TooLargeError,

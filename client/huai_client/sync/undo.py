@@ -16,17 +16,18 @@ from huai_client.metadata.repository import Repository
 from huai_client.plan.build import PlanBuilder
 from huai_client.plan.prepared import PreparedPlan, summarize
 from huai_client.publish.destination import Destination
-from huai_client.publish.trash.restore import restore
-from huai_client.publish.trash.trash import TRASH
+from huai_client.publish.trash import TRASH, restore
 from huai_client.run.options import SyncOptions
 from huai_client.staging import Staging
 from huai_client.state.state import State, load
 from huai_client.sync.apply import PlanRunner
 from huai_client.sync.record import Accepted, ModuleRecord, state_after
 from huai_client.sync.result import Observer, SyncResult
-from huai_client.transfer import ContentUrl, Listener, Outcome
 from huai_client.transfer.content import StagedContent
+from huai_client.transfer.fetch import Outcome
+from huai_client.transfer.listener import Listener
 from huai_client.transfer.local import LocalContent, ReusePolicy
+from huai_client.transfer.urls import ContentUrl
 from huai_client.tree import Tree, View
 from huai_program.humanize import counted
 from huai_schema.entries import File

@@ -22,13 +22,12 @@ from huai_client.transfer.errors import (
 )
 from huai_client.transfer.limits import Grant, StallDetector
 from huai_client.transfer.options import TransferOptions
-from huai_client.transfer.pace import Pace
-from huai_client.transfer.ranking import note_speed
 from huai_client.transfer.rsync import arguments as command
 from huai_client.transfer.rsync.confinement import domain
 from huai_client.transfer.rsync.exit_status import classify_exit
 from huai_client.transfer.rsync.run import Bounds, RsyncProcess, require_rsync
 from huai_client.transfer.shared import NOT_READABLE, Shared
+from huai_client.transfer.sources import Pace, note_speed
 from huai_client.transfer.urls import ContentUrl, Transport
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File

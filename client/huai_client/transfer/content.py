@@ -20,12 +20,14 @@ from huai_client.metadata.commit import Commit
 from huai_client.metadata.upstream import Upstream
 from huai_client.plan.operations import PAYLOAD, Plan
 from huai_client.plan.prepared import PreparedPlan
-from huai_client.plan.protect.protection import Protection
+from huai_client.plan.protect import Protection
 from huai_client.staging import Staging
-from huai_client.transfer import ContentUrl, Listener, Outcome, TransferOptions, fetch
+from huai_client.transfer.fetch import Outcome, fetch
+from huai_client.transfer.listener import Listener
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
-from huai_client.transfer.ranking import fastest, to_sample
-from huai_client.transfer.urls import mirror_urls, own_urls, upstream_urls
+from huai_client.transfer.options import TransferOptions
+from huai_client.transfer.sources import fastest, to_sample
+from huai_client.transfer.urls import ContentUrl, mirror_urls, own_urls, upstream_urls
 from huai_client.tree import STAGING, Tree
 from huai_client.tree.destination import DIRECTORY_BYTES, NoSpaceError, bytes_on_disk, check_space
 from huai_program.durations import seconds
@@ -132,7 +134,7 @@ class UpstreamContent:
             large = staging.absent(_large(local_files.absent, prepared))
             reused, received = Reused(), 0
             if large:
-                from huai_client.transfer.large.update import Means, update
+                from huai_client.transfer.large.files import Means, update
 
                 urls = self._urls_of_blocks(prepared.commit)
                 means = Means(self._upstream, urls, options, policy, former, self._may_patch(plan))
@@ -177,7 +179,7 @@ class UpstreamContent:
         """Measure the speed of those of `mirrors` that were never used."""
         unknown = to_sample(mirrors, self._upstream.hosts)
         if unknown and files:
-            from huai_client.transfer.http.sample import sample  # loads libcurl
+            from huai_client.transfer.http.probe import sample  # loads libcurl
 
             sample(unknown, max(files[:_SAMPLED], key=lambda file: file.size), self._options)
 

@@ -12,13 +12,12 @@ from huai_client.diff.files import joined, sizes, within, without
 from huai_client.staging import Arrival, Staging
 from huai_client.transfer.attempt import needs_rsync
 from huai_client.transfer.errors import DiskFullError, LocalWriteError
-from huai_client.transfer.listener import Listener
+from huai_client.transfer.listener import Listener, Tally
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.rsync.run import require_rsync
 from huai_client.transfer.shared import Shared
 from huai_client.transfer.sources import Sources
 from huai_client.transfer.streams import Failed, Streams
-from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl
 from huai_program.disk_hints import DISK_HINTS
 from huai_schema.entries import File

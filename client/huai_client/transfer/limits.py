@@ -28,8 +28,8 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import NamedTuple
 
+from huai_client.transfer.listener import Tally
 from huai_client.transfer.options import TransferOptions
-from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl, Transport
 
 _PAUSE_MAX = 30.0

@@ -10,12 +10,11 @@ from dataclasses import InitVar, dataclass, field
 from huai_client.staging import Staging
 from huai_client.transfer.batch import ENOUGH_FILES, MAX_FILES_COMPARED, Batch, batches
 from huai_client.transfer.limits import Admission, BusyBackoff
+from huai_client.transfer.listener import Tally
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.rsync.arguments import trusts_sender
-from huai_client.transfer.rsync.process_group import ProcessGroup
-from huai_client.transfer.rsync.run import require_rsync
+from huai_client.transfer.rsync.run import ProcessGroup, require_rsync
 from huai_client.transfer.sources import Sources
-from huai_client.transfer.tally import Tally
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 

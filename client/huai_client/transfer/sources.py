@@ -1,4 +1,4 @@
-"""The content URLs of one transfer, in the order in which they are worth trying.
+"""The content URLs of one transfer, in the order in which they are worth trying, and their pace.
 
 Shared by all streams: the experience of one with a URL saves the others the attempt.  URLs that
 failed recently, in this run or another, are tried last.  URLs of the lowest priority number come
@@ -10,10 +10,12 @@ does not switch forever.
 """
 
 import threading
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 
+from huai_client.state.hosts import Hosts
 from huai_client.state.upstream_health import UpstreamHealth
 from huai_client.transfer.errors import (
     TransferError,
@@ -21,7 +23,7 @@ from huai_client.transfer.errors import (
     UpstreamRefusedError,
     WrongContentError,
 )
-from huai_client.transfer.urls import ContentUrl
+from huai_client.transfer.urls import ContentUrl, Transport
 
 _DRIP = 32 << 10
 """Bytes a second: a slower URL is left for one of unknown speed."""
@@ -120,3 +122,85 @@ class Sources:
             if isinstance(failure, UpstreamRefusedError):
                 self._refusal = failure
             return bool(self._urls) and not full
+
+
+_WINDOW = 30.0
+"""Seconds over which the rate is measured, or the timeout if that is less."""
+_LEFT_SECONDS = 60.0
+"""Seconds: an attempt that ends sooner at its rate is not interrupted."""
+_FREE_SHARE = 4
+"""A rate above a fourth of the bandwidth limit is due to the limit, not to the URL."""
+_KIBIBYTE = 1024
+
+
+class Pace:
+    """The rate of one attempt."""
+
+    def __init__(
+        self,
+        sources: Sources,
+        url: ContentUrl,
+        size: int,
+        timeout: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`size`: bytes of the requested files; `timeout` in seconds."""
+        self._sources = sources
+        self._url = url
+        self._size = size
+        self._window = min(timeout, _WINDOW)
+        self._clock = clock
+        self._began = clock()
+        self._before = 0
+
+    def is_too_slow(self, done: int, moved: Callable[[], int | None], bwlimit: int) -> bool:
+        """Return True if another URL should be tried; called now and then.
+
+        `done`: bytes of the files so far.  `moved` returns all bytes that were read, from network
+        and disk, None if unknown: rsync may be busy with a large basis.  `bwlimit`: KiB/s of this
+        attempt, 0 for no limit.
+        """
+        now = self._clock()
+        if now - self._began < self._window:
+            return False
+        total = moved()
+        if total is None:
+            return False
+        rate = max(0, total - self._before) / (now - self._began)
+        self._before, self._began = total, now
+        ends_soon = self._size - done <= rate * _LEFT_SECONDS
+        limited = bwlimit and rate * _FREE_SHARE > bwlimit * _KIBIBYTE
+        return not ends_soon and not limited and self._sources.leave(self._url, rate)
+
+
+_RANKED = 3
+_FEW = 6
+
+
+def fastest(urls: Sequence[ContentUrl], hosts: Hosts) -> list[ContentUrl]:
+    """Return a few of `urls`, the fastest first, then one that is not measured.
+
+    So each of the hundreds that an upstream may name gets its trial in time.
+    """
+    measured = [
+        (speed.expected, url) for url in urls if (speed := hosts.speed.of_service(url.service))
+    ]
+    ranked = [url for _, url in sorted(measured, key=lambda each: each[0])]
+    unknown = [url for url in urls if url not in ranked]
+    return [*ranked[:_RANKED], *unknown[:1], *ranked[_RANKED:], *unknown[1:]][:_FEW]
+
+
+def to_sample(urls: Sequence[ContentUrl], hosts: Hosts) -> list[ContentUrl]:
+    """Return the `urls` whose speed is not known, for a small sample; a few at a time."""
+    if len(urls) < 2:  # nothing to choose from
+        return []
+    http = (url for url in urls if url.transport is Transport.HTTP)
+    return [url for url in http if hosts.speed.of_service(url.service) is None][:_RANKED]
+
+
+def note_speed(
+    url: ContentUrl, hosts: Hosts, size: int, seconds: float, first_byte: float = 0
+) -> None:
+    """Record the speed of `url`, if the upstream named it: our own have a configured order."""
+    if not url.own:
+        hosts.speed.observe(url.service, size, seconds, first_byte)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import NamedTuple
 
-from huai_client.config.content_place import ContentPlace
+from huai_client.config.load import ContentPlace
 from huai_program.urls import masked, service_of
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.web_folder import HOST, is_web_folder

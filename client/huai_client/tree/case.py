@@ -6,14 +6,44 @@ case as well, so each directory is checked before something in it is deleted.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
 from typing import Protocol
 
 from huai_client.tree.destination import DestinationError
 from huai_client.tree.errors import PathError, StorageError, at
-from huai_client.tree.probing import probe_folder
+from huai_client.tree.handles import handle_path
+from huai_client.tree.reserved import STAGING_NAME, open_own
 from huai_schema.paths import ROOT, RelPath, basename, join, parent, show
+
+_PROBES = RelPath(STAGING_NAME + b"/huai-probe")
+
+
+@contextmanager
+def probe_folder(handle: int, dest: Path) -> Iterator[Path]:
+    """Make a folder next to the staging area, and remove it afterwards.
+
+    `handle` is that of `dest`, whose times are restored.  The caller holds the module's lock.
+
+    Raises:
+        NotOursError: another user can write to the folder, or it is not a directory.
+        OSError: the folder cannot be made.
+    """
+    before = os.fstat(handle)
+    try:
+        folder = open_own(handle, dest, _PROBES)
+        try:
+            yield handle_path(folder)
+        finally:
+            os.close(folder)
+    finally:
+        rmtree(dest / os.fsdecode(_PROBES), ignore_errors=True)
+        with suppress(OSError):  # it is not empty
+            os.rmdir(STAGING_NAME, dir_fd=handle)
+        os.utime(handle, ns=(before.st_atime_ns, before.st_mtime_ns))
+
 
 _HINT = "keep the mirror on a file system that distinguishes case, such as ext4, xfs, btrfs or ZFS"
 

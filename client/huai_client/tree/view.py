@@ -5,7 +5,7 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Self, TypeAlias, TypeVar
+from typing import NamedTuple, Self, TypeAlias, TypeVar
 
 from huai_client.tree.destination import open_destination
 from huai_client.tree.errors import PathError, at, moving, path_error
@@ -13,7 +13,7 @@ from huai_client.tree.handles import listing
 from huai_client.tree.hashing import WORKERS
 from huai_client.tree.owners import Names, Owners
 from huai_native import _native
-from huai_schema.entries import File
+from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import ROOT, RelPath, basename, parent
 
 _CONTENT = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -192,3 +192,51 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
+
+
+class LocalEntry(NamedTuple):
+    """A path of the local tree."""
+
+    path: RelPath
+    entry: Entry | None
+    """The entry without `link` and `digest`; None for a device, socket or fifo."""
+    device: int
+    inode: int
+    uid: int
+    gid: int
+
+
+class Unreadable(NamedTuple):
+    """A path that cannot be read, so that it and the paths below it are unknown."""
+
+    path: RelPath
+    reason: str
+    directory: bool = False
+
+
+def stat_entry(view: View, path: RelPath) -> LocalEntry | None:
+    """Return the entry at `path`; None if it does not exist.
+
+    Raises:
+        PathError: `path` cannot be read.
+    """
+    status = view.stat(path)
+    return None if status is None else _observed(view, path, status)
+
+
+def _observed(view: View, path: RelPath, status: os.stat_result) -> LocalEntry:
+    entry = _entry(view, path, status)
+    numbers = (status.st_dev, status.st_ino, status.st_uid, status.st_gid)
+    return LocalEntry(path, entry, *numbers)
+
+
+def _entry(view: View, path: RelPath, status: os.stat_result) -> Entry | None:
+    mode, mtime = stat.S_IMODE(status.st_mode), status.st_mtime_ns
+    owner, group = view.names.user(status.st_uid), view.names.group(status.st_gid)
+    if stat.S_ISREG(status.st_mode):
+        return File(path, status.st_size, mtime, mode, owner, group)
+    if stat.S_ISDIR(status.st_mode):
+        return Directory(path, mtime, mode, owner, group)
+    if stat.S_ISLNK(status.st_mode):
+        return Symlink(path, view.target(path), mtime, mode, owner, group)
+    return None

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from huai_client.diff.candidate import Difference, FoundDifference, Kind
 from huai_client.diff.compare import Compared, Finding, Match, Missing
-from huai_client.diff.findings import Difference, FoundDifference, Kind
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import Hashed, Hashing
-from huai_client.tree.local_entry import Unreadable
+from huai_client.tree.view import Unreadable
 from huai_schema.entries import Directory, Entry, File
 
 _READ, _LOOK = 0o400, 0o500

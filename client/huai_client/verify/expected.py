@@ -11,15 +11,14 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from huai_client.config.mirror import Mirror
-from huai_client.diff.findings import Difference, FoundDifference, Kind
+from huai_client.diff.candidate import Difference, FoundDifference, Kind
 from huai_client.diff.symlinks import is_unsafe
 from huai_client.filters.rules import Rules
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import applied_selection
-from huai_client.plan.order.patterns import Matcher
-from huai_client.plan.profiles.load import volatile_files
-from huai_client.plan.protect.protection import Protection
-from huai_client.plan.protect.shield import without_expected
+from huai_client.plan.order import Matcher
+from huai_client.plan.profiles import volatile_files
+from huai_client.plan.protect import Protection, without_expected
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces

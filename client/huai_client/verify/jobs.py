@@ -5,12 +5,19 @@ from random import Random
 from typing import NamedTuple, Protocol
 
 from huai_client.diff import compare
-from huai_client.diff.compare import Compared, Extraneous, Finding, Match, Missing, TreeComparison
+from huai_client.diff.compare import (
+    Compared,
+    Extraneous,
+    Finding,
+    Match,
+    Missing,
+    Scope,
+    TreeComparison,
+)
 from huai_client.diff.selection import Selection
 from huai_client.diff.table import compare_path
 from huai_client.tree import STAGING_NAME, PathError, View
-from huai_client.tree.local_entry import Unreadable
-from huai_client.tree.scope import Scope
+from huai_client.tree.view import Unreadable
 from huai_client.verify.expected import ExpectedTree
 from huai_client.verify.parts import part_at
 from huai_schema.codec.lines import count_files

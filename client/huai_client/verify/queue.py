@@ -1,4 +1,4 @@
-"""The order of the jobs, and the record of the verified parts.
+"""The options of a run, the order of its jobs, and the record of the verified parts.
 
 The record is written every few seconds.  Parts that were verified since are verified again after a
 power failure.
@@ -6,13 +6,37 @@ power failure.
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from huai_client.diff.selection import Selection
+from huai_client.run.deadline import NEVER, Deadline
 from huai_client.state.verification import Unfinished, VerificationRecord
 from huai_client.verify.jobs import Job, PartJob, PathJob, SampleJob
 from huai_client.verify.parts import part_at
-from huai_client.verify.request import VerifyRequest
-from huai_schema.paths import RelPath, ancestors
+from huai_schema.paths import ROOT, RelPath, ancestors
+
+
+class VerifyRequest(NamedTuple):
+    """The scope and the method of a run."""
+
+    content: bool = False
+    """Read files too."""
+    path: RelPath = ROOT
+    """The path to verify, with everything below it."""
+    sample: float | None = None
+    """The share of the files to verify, from 0 to 1, picked at random."""
+    seed: int = 0
+    """The seed of `sample`, which picks the same files again."""
+    deadline: Deadline = NEVER
+    """The time to stop; a run with a deadline continues the part that an earlier one began."""
+    repair: bool = False
+    """Begin with the parts in which something differed."""
+
+    @property
+    def limited(self) -> bool:
+        """True if the run may stop before all is verified."""
+        return self.deadline != NEVER
+
 
 _NOTE_SECONDS = 2.0
 _BATCH = 500

@@ -12,10 +12,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.diff.findings import Difference, FoundDifference, Kind
+from huai_client.diff.candidate import Difference, FoundDifference, Kind
 from huai_client.diff.table import compare_path
 from huai_client.tree import PathError, View
-from huai_client.tree.local_entry import stat_entry
+from huai_client.tree.view import stat_entry
 from huai_client.verify.expected import ExpectedTree
 from huai_program.locking import LockedError, locked
 from huai_schema.entries import Entry

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from huai_client.config.mirror import Mirror
-from huai_client.diff.findings import Difference, FoundDifference, Kind
+from huai_client.diff.candidate import Difference, FoundDifference, Kind
 from huai_client.diff.remains import check_destination
 from huai_client.state.verification import VerificationRecord
 from huai_client.tree import View
@@ -19,9 +19,8 @@ from huai_client.verify.check import VerifyTotals, check_steps
 from huai_client.verify.expected import ExpectedTree
 from huai_client.verify.jobs import Job
 from huai_client.verify.parts import follow_selection
-from huai_client.verify.queue import Queue
+from huai_client.verify.queue import Queue, VerifyRequest
 from huai_client.verify.recheck import Recheck
-from huai_client.verify.request import VerifyRequest
 from huai_program.priority import idle_disk
 from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath, ancestors

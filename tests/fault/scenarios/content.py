@@ -8,10 +8,11 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from huai_client.diff.reuse.value import Reuse
+from huai_client.diff.candidate import Reuse
 from huai_client.staging import Arrival, Staging
-from huai_client.transfer import Outcome, TransferOptions
+from huai_client.transfer.fetch import Outcome
 from huai_client.transfer.local import LocalContent, ReusePolicy
+from huai_client.transfer.options import TransferOptions
 from huai_client.tree import Tree
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError

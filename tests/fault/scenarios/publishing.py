@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from huai_client.diff.candidate import Move
-from huai_client.diff.findings import Kind
+from huai_client.diff.candidate import Kind, Move
 from huai_client.plan.operations import Plan
 from huai_client.publish.executor import execute
 from huai_client.publish.report import Report

@@ -6,8 +6,7 @@ from itertools import pairwise
 import pytest
 
 from huai_client.sync.result import SyncResult
-from huai_client.transfer import Outcome
-from huai_client.transfer.fetch import Refused
+from huai_client.transfer.fetch import Outcome, Refused
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode
 from huai_schema.paths import RelPath

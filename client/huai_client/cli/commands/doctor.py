@@ -9,8 +9,7 @@ from huai_client.cli.options import modules_argument
 from huai_client.config.load import config_path, load
 from huai_client.config.mirror import Mirror
 from huai_client.inspect.doctor.checks import CONFIG, MACHINE, MODULE
-from huai_client.inspect.doctor.finding import failed_by
-from huai_client.inspect.doctor.run_checks import Examined, FindingTotals, run_checks
+from huai_client.inspect.doctor.finding import Examined, FindingTotals, failed_by, run_checks
 from huai_program.cli.options import json_option
 from huai_program.ending import print_json
 from huai_schema.errors import HuaiError

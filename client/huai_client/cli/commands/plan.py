@@ -5,9 +5,14 @@ from pathlib import Path
 import click
 import msgspec
 
-from huai_client.cli.choice import choose_modules, do_each
 from huai_client.cli.console import Console
-from huai_client.cli.options import many_options, modules_argument, sync_options
+from huai_client.cli.options import (
+    choose_modules,
+    do_each,
+    many_options,
+    modules_argument,
+    sync_options,
+)
 from huai_client.cli.run_report import ConsoleReport
 from huai_client.config.load import load
 from huai_client.config.mirror import Mirror

@@ -7,8 +7,8 @@ import click
 
 from huai_client.cli.options import module_argument
 from huai_client.config.load import load, remove_module
-from huai_client.state.lock import module_lock
 from huai_client.state.paths import module_places
+from huai_client.state.state import module_lock
 from huai_program.cli.options import json_option
 from huai_program.ending import print_json
 

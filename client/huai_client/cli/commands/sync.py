@@ -6,10 +6,11 @@ from pathlib import Path
 import click
 import msgspec
 
-from huai_client.cli.choice import choose_modules, do_each
 from huai_client.cli.console import Console
 from huai_client.cli.logfile import LogFile, log_failures
 from huai_client.cli.options import (
+    choose_modules,
+    do_each,
     log_option,
     many_options,
     max_time_option,

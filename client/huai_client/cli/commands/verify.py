@@ -6,19 +6,25 @@ from pathlib import Path
 
 import click
 
-from huai_client.cli.choice import choose_modules, do_each
 from huai_client.cli.console import Console
 from huai_client.cli.logfile import LogFile, log_failures
-from huai_client.cli.options import log_option, many_options, modules_argument, wait_option
+from huai_client.cli.options import (
+    choose_modules,
+    do_each,
+    log_option,
+    many_options,
+    modules_argument,
+    parse_path_argument,
+    wait_option,
+)
 from huai_client.cli.run_report import ConsoleReport
 from huai_client.config.load import load
 from huai_client.config.mirror import Mirror
 from huai_client.inspect.config_check import check_config
-from huai_client.inspect.path_argument import parse_path_argument
 from huai_client.run.deadline import Deadline
 from huai_client.run.options import SyncOptions
 from huai_client.sync.run import Run
-from huai_client.verify.request import VerifyRequest
+from huai_client.verify.queue import VerifyRequest
 from huai_program.cli.options import json_option, parse_duration
 from huai_schema.errors import ExitCode
 

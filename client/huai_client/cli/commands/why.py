@@ -4,11 +4,10 @@ from pathlib import Path
 
 import click
 
-from huai_client.cli.options import module_argument
+from huai_client.cli.options import module_argument, parse_path_argument
 from huai_client.config.load import load
 from huai_client.config.mirror import Mirror
 from huai_client.inspect.commits import Commits
-from huai_client.inspect.path_argument import parse_path_argument
 from huai_client.inspect.why import reasons
 from huai_client.inspect.why_report import reason_lines, reason_values
 from huai_program.cli.options import json_option

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from huai_client.cli.parallel.child import forget_handlers
+from huai_client.cli.parallel.children import forget_handlers
 from huai_client.config.mirror import Mirror
 from huai_client.config.tls import TlsError, TlsFiles
 from huai_client.metadata.events import CommitEvent, NoEventsError, listen

@@ -25,10 +25,8 @@ from pathlib import Path
 from typing import Any, Never
 
 from huai_client.cli.console import Console
-from huai_client.cli.parallel.child import forget_handlers
-from huai_client.cli.parallel.children import Children
-from huai_client.cli.parallel.pool import Lines
-from huai_client.cli.parallel.run_all import meaning, name_of
+from huai_client.cli.parallel.children import Children, forget_handlers
+from huai_client.cli.parallel.run_all import Lines, meaning, name_of
 from huai_client.cli.watch.listener import Source, listen_alone, sources
 from huai_client.cli.watch.schedule import Rhythm, Schedule
 from huai_client.config.load import ClientConfig, load, no_modules

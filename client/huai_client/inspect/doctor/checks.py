@@ -7,10 +7,9 @@ from pathlib import Path
 
 from huai_client.config.load import ClientConfig
 from huai_client.config.mirror import Mirror
-from huai_client.inspect.doctor import destination, features, machine, settings, state, upstreams
-from huai_client.inspect.doctor.agreement import agreement
+from huai_client.inspect.doctor import destination, features, machine, state, upstreams
 from huai_client.inspect.doctor.destination import feature
-from huai_client.inspect.doctor.run_checks import Check
+from huai_client.inspect.doctor.finding import Check
 
 _TREE = ("destination",)
 
@@ -23,12 +22,12 @@ MACHINE: tuple[Check[Path], ...] = (
 """The checks of the machine and the state root; each gets the state root."""
 
 CONFIG: tuple[Check[tuple[Path, ClientConfig]], ...] = (
-    Check("config", "client.toml", settings.config),
+    Check("config", "client.toml", state.config),
 )
 """The checks of the configuration; each gets the path of client.toml and its content."""
 
 MODULE: tuple[Check[Mirror], ...] = (
-    Check("settings", "the table of client.toml", settings.settings),
+    Check("settings", "the table of client.toml", state.settings),
     Check("lock", "one run at a time", state.lock),
     Check("state", "the recorded state of the tree", state.state),
     Check("history", "the result of the last run", state.history),
@@ -46,7 +45,9 @@ MODULE: tuple[Check[Mirror], ...] = (
     Check("modes", "permission bits", feature(features.modes), _TREE),
     Check("names", "names of any bytes and case", feature(features.any_names), _TREE),
     Check("metadata", "the upstream's metadata", upstreams.metadata),
-    Check("agreement", "one commit for each serial", agreement, ("metadata", "repository")),
+    Check(
+        "agreement", "one commit for each serial", upstreams.agreement, ("metadata", "repository")
+    ),
     Check("clock", "the time of day", upstreams.clock, needs=("metadata",)),
     Check("content", "the upstream's content", upstreams.content, needs=("settings", "repository")),
 )

@@ -12,8 +12,8 @@ from huai_client.inspect.doctor.finding import Finding, ok, warn
 from huai_client.inspect.doctor.machine import Needed, room_findings
 from huai_client.inspect.doctor.sample import newest_local
 from huai_client.state.state import load
+from huai_client.tree.case import probe_folder
 from huai_client.tree.destination import open_destination
-from huai_client.tree.probing import probe_folder
 from huai_program.locking import locked
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from huai_client.config.load import config_path
 from huai_client.inspect.doctor.finding import Finding, fail, ok, warn
-from huai_client.transfer.rsync.landlock import version
+from huai_client.transfer.rsync.confinement import version
 from huai_client.transfer.rsync.run import require_rsync
 from huai_program.humanize import human
 from huai_schema.errors import ExitCode

@@ -29,8 +29,10 @@ from huai_client.run.deadline import Deadline
 from huai_client.run.options import SyncOptions
 from huai_client.staging import Staging
 from huai_client.state import state as states
-from huai_client.transfer import ContentUrl, TransferOptions, fetch
+from huai_client.transfer.fetch import fetch
 from huai_client.transfer.listener import SilentProgress
+from huai_client.transfer.options import TransferOptions
+from huai_client.transfer.urls import ContentUrl
 from huai_client.tree import STAGING
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.entries import File

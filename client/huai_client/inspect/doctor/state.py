@@ -1,16 +1,20 @@
-"""Checks of a module's files: lock, state, history and repository."""
+"""Checks of client.toml and of a module's files: lock, state, history and repository."""
 
 import os
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
+from huai_client.config.load import ClientConfig, load
 from huai_client.config.mirror import Mirror
+from huai_client.diff.active_filter import rules_of
 from huai_client.diff.remains import check_destination
+from huai_client.inspect.config_check import check_config
 from huai_client.inspect.doctor.finding import Finding, fail, ok, skipped, warn
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import applied_selection
+from huai_client.run.options import SyncOptions
 from huai_client.state import delayed_record, handovers
 from huai_client.state import history as runs
 from huai_client.state import state as states
@@ -132,3 +136,25 @@ def tree(mirror: Mirror) -> Iterator[Finding]:
     with View(mirror.dest) as view:
         check_destination(view, [applied_selection(opened.commit(applied), recorded)])
     yield ok(f"{mirror.dest} has synced content")
+
+
+def settings(mirror: Mirror) -> Iterator[Finding]:
+    """Check URLs, limits, filter and rsync's options."""
+    root = mirror.root
+    check_config(load(root), mirror.name, root)
+    rules = rules_of(mirror, SyncOptions())
+    yield ok(f"valid; {len(rules.rules):,} filter rules")
+
+
+def config(file: tuple[Path, ClientConfig]) -> Iterator[Finding]:
+    """Check that no two modules are mirrored into one tree."""
+    path, content = file
+    trees = sorted((os.path.realpath(each.dest), name) for name, each in content.modules.items())
+    clear = True
+    for (outer, one), (inner, other) in pairwise(trees):
+        if Path(inner).is_relative_to(outer):
+            clear = False
+            message = f"{other} is mirrored to {inner}, which is in the tree of {one}"
+            yield warn(message, f"give {other} another dest, or let {one} protect it")
+    if clear:
+        yield ok(f"{path}: {counted(len(trees), 'module')}")

@@ -1,6 +1,5 @@
 """Content over HTTP: whole files and pieces of files, many requests at a time, by libcurl.
 
-    address     a path as a URL (pure)
     verdict     the meaning of a response for the requested bytes (pure)
     failure     the meaning of libcurl's errors (pure)
     login       headers for the administrator's own URLs
@@ -10,7 +9,7 @@
     targets     the files that are written, below the folder of a run
     attempt     one attempt at a batch
     ranges      pieces of one file
-    probe       a test whether a server responds
+    probe       a test whether a server responds, and a measurement of its speed
 
 Rules.  No byte is accepted that was not requested.  Nothing here decides that a file is right:
 the staging area does, by its digest.  Import this only for a URL of HTTP, as loading libcurl takes

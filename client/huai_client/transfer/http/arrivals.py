@@ -15,8 +15,7 @@ from huai_client.transfer.errors import (
     UpstreamRefusedError,
     WrongContentError,
 )
-from huai_client.transfer.http.address import address_of
-from huai_client.transfer.http.job import Job
+from huai_client.transfer.http.job import Job, address_of
 from huai_client.transfer.http.login import LOGIN_HINT
 from huai_client.transfer.http.targets import Folders, Target
 from huai_client.transfer.http.verdict import Meaning, RequestedRange, Verdict

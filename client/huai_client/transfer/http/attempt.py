@@ -20,12 +20,11 @@ from huai_client.transfer.errors import (
     UpstreamSilentError,
 )
 from huai_client.transfer.http.arrivals import Arrivals
-from huai_client.transfer.http.connect import connections_to
+from huai_client.transfer.http.connections import connections_to
 from huai_client.transfer.http.targets import Folders
 from huai_client.transfer.limits import Grant, StallDetector, answer_seconds
-from huai_client.transfer.pace import Pace
-from huai_client.transfer.ranking import note_speed
 from huai_client.transfer.shared import Shared
+from huai_client.transfer.sources import Pace, note_speed
 from huai_client.transfer.urls import ContentUrl
 
 _RETRY_HINT = "sync again: files that have arrived are kept"

@@ -11,6 +11,8 @@ else is decided by the `Work`.  Rule: nothing waits for longer than a tick witho
 may end the run by raising.
 """
 
+import os
+import resource
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,19 +22,18 @@ import pycurl
 
 from huai_client.config.proxies import Proxy, proxy_for
 from huai_client.config.reach import HINT, Reach
-from huai_client.config.tls import Tls
+from huai_client.config.tls import Tls, check_key
 from huai_client.metadata.curl.errors import CurlError
+from huai_client.metadata.curl.head import REDIRECTIONS_MOST, RedirectionError, redirect_target
 from huai_client.metadata.curl.loop import Loop
-from huai_client.metadata.curl.redirection import (
-    REDIRECTIONS_MOST,
-    RedirectionError,
-    redirect_target,
-)
 from huai_client.transfer.errors import TransferError, UpstreamFullError, UpstreamRefusedError
 from huai_client.transfer.http.failure import failure_of, is_permanent
 from huai_client.transfer.http.job import Job
+from huai_client.transfer.http.login import headers_for
 from huai_client.transfer.http.requests import Circumstances, Request, Traffic
 from huai_client.transfer.http.verdict import Meaning, Verdict
+from huai_client.transfer.limits import Grant
+from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.urls import ContentUrl
 from huai_program.urls import same_service, split_url
 
@@ -258,3 +259,28 @@ def _proxy_for(address: str) -> Proxy | None:
         return proxy_for(split_url(address))
     except ValueError:
         return None
+
+
+_SHARE = 4
+"""A request may hold a file open: all streams together use a quarter of the free handles."""
+
+
+def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> Connections:
+    """Return connections within `grant`; none is opened before the first request.
+
+    Raises what `headers_for` raises, and `TlsError`.
+    """
+    check_key(options.tls.files)
+    return Connections(
+        url,
+        Circumstances(options.tls, options.contimeout, grant.bwlimit, options.reach),
+        Limits(grant.connections, min(options.hosts.requests(url.service), _files_open(options))),
+        headers_for(url, options.http_headers),
+    )
+
+
+def _files_open(options: TransferOptions) -> int:
+    """Return the number of files that a stream may have open."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = most - len(os.listdir("/proc/self/fd"))
+    return max(1, free // _SHARE // options.streams)

@@ -4,8 +4,10 @@ Reads no disk: a `Sink` receives the bytes.
 """
 
 from typing import Protocol
+from urllib.parse import quote
 
 from huai_client.transfer.http.verdict import RequestedRange, Verdict
+from huai_schema.paths import RelPath
 
 
 class Sink(Protocol):
@@ -70,3 +72,12 @@ class Job:
         if not self._requested.proved:
             self.start_over()  # nothing would prove that both parts belong to one file
         return self._breaks
+
+
+_SAFE = "!$&'()*+,;=:@/"
+"""Besides letters, digits and `-._~`: characters that stay unescaped (RFC 3986, `pchar`)."""
+
+
+def address_of(base: str, path: RelPath) -> str:
+    """Return the URL of `path` below `base`, which ends with a slash."""
+    return base + quote(path, safe=_SAFE)

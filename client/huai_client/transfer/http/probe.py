@@ -1,8 +1,14 @@
-"""Tests a content URL of HTTP by one request, for the folder itself.
+"""Tests a content URL of HTTP by a request for the folder itself, and measures web servers.
 
 A server that shows no folders may have the files in them: any response is good except those about
 logins, and the server's own failures.
 """
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import NamedTuple
 
 from huai_client.run.deadline import Deadline
 from huai_client.transfer.errors import (
@@ -12,13 +18,16 @@ from huai_client.transfer.errors import (
     UpstreamRefusedError,
     UpstreamSilentError,
 )
-from huai_client.transfer.http.connect import connections_to
+from huai_client.transfer.http.connections import connections_to
 from huai_client.transfer.http.job import Job
 from huai_client.transfer.http.login import LOGIN_HINT
+from huai_client.transfer.http.ranges import Span, fetch_ranges
 from huai_client.transfer.http.verdict import Meaning, RequestedRange, Verdict
 from huai_client.transfer.limits import Grant
 from huai_client.transfer.options import TransferOptions
+from huai_client.transfer.sources import note_speed
 from huai_client.transfer.urls import ContentUrl
+from huai_schema.entries import File
 
 _FIRST_BYTE = RequestedRange(0, 1, 1, proved=False, changes=True)
 
@@ -65,3 +74,58 @@ class _ProbeWork:
 
     def write(self, position: int, data: bytes) -> None:
         """Discard `data`."""
+
+
+_BYTES = 256 << 10
+_SECONDS = 5.0
+
+
+class Measured(NamedTuple):
+    """The result of a sample."""
+
+    failure: TransferError | None
+    size: int
+    """Bytes received."""
+    seconds: float
+    first_byte: float
+    """Seconds."""
+
+
+def sample(urls: Sequence[ContentUrl], file: File, options: TransferOptions) -> None:
+    """Request the beginning of `file` from each of `urls`, all of HTTP, and record the speeds."""
+    with ThreadPoolExecutor(len(urls), thread_name_prefix="huai-sample") as pool:
+        futures = [pool.submit(measure, url, file, options) for url in urls]
+        for url, future in zip(urls, futures, strict=True):
+            _, size, seconds, first_byte = future.result()
+            note_speed(url, options.hosts, size, seconds, first_byte)
+
+
+def measure(url: ContentUrl, file: File, options: TransferOptions) -> Measured:
+    """Request the beginning of `file` from `url`, of HTTP; silence just counts as slow."""
+    until = Deadline.after(min(_SECONDS, options.deadline.left))
+
+    def watch(_: int) -> None:
+        if until.over:
+            raise OutOfTimeError
+
+    pieces = iter([_DiscardedPiece(Span(0, min(file.size, _BYTES)))])
+    with connections_to(url, options, Grant((), 0)) as connections:
+        began, failure = time.monotonic(), None
+        with suppress(OutOfTimeError):
+            failure = fetch_ranges(connections, url, file, lambda: next(pieces, None), watch)
+        took = time.monotonic() - began
+        # A server that has sent nothing will send its first byte later than this.
+        return Measured(failure, connections.received, took, connections.first_byte or took)
+
+
+class _DiscardedPiece:
+    """A `Piece` that discards the data."""
+
+    def __init__(self, span: Span) -> None:
+        self.span = span
+
+    def write(self, position: int, data: bytes) -> None:
+        """Discard `data`."""
+
+    def complete(self) -> None:
+        """Do nothing."""

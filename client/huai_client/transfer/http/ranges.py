@@ -13,9 +13,8 @@ from huai_client.transfer.errors import (
     UpstreamRefusedError,
     WrongContentError,
 )
-from huai_client.transfer.http.address import address_of
 from huai_client.transfer.http.connections import Connections
-from huai_client.transfer.http.job import Job
+from huai_client.transfer.http.job import Job, address_of
 from huai_client.transfer.http.verdict import Meaning, RequestedRange, Verdict
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.entries import File

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import NamedTuple
 
-from huai_client.metadata.curl.head import Head, parse_http_date, retry_after
-from huai_client.metadata.curl.redirection import REDIRECT_STATUSES
+from huai_client.metadata.curl.head import REDIRECT_STATUSES, Head, parse_http_date, retry_after
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
 
 _RANGE = re.compile(r"bytes ([0-9]{1,19})-([0-9]{1,19})/([0-9]{1,19}|\*)")

@@ -2,8 +2,7 @@
 
 - `older`: the version in the tree, and its known blocks
 - `shared_ranges`: the missing ranges, shared by concurrent mirrors
-- `arriving`: one range, written and proved
-- `range_source`: one web server
+- `range_source`: one web server; a range from it, written and proved
 - `pieces`: blocks, from several servers
 - `files`: composes
 """

@@ -17,15 +17,13 @@ from typing import Self, TypeAlias
 
 from huai_client.transfer.errors import NoRangesError, WrongContentError
 from huai_client.transfer.http.ranges import Span
-from huai_client.transfer.large.arriving import NewFile, WrongBlockError
-from huai_client.transfer.large.range_source import RangeSource, Terms
+from huai_client.transfer.large.range_source import NewFile, RangeSource, Terms, WrongBlockError
 from huai_client.transfer.large.shared_ranges import SharedRanges
 from huai_client.transfer.limits import Admission, BusyBackoff
-from huai_client.transfer.listener import Listener
+from huai_client.transfer.listener import Listener, Tally
 from huai_client.transfer.options import TransferOptions
-from huai_client.transfer.rsync.process_group import ProcessGroup
+from huai_client.transfer.rsync.run import ProcessGroup
 from huai_client.transfer.sources import Sources
-from huai_client.transfer.tally import Tally
 from huai_client.transfer.urls import ContentUrl, Transport
 
 Ranges: TypeAlias = Sequence[tuple[int, int]]

@@ -10,16 +10,18 @@ import resource
 import selectors
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from huai_client.transfer.errors import RsyncRequirementError
+from huai_client.run.deadline import Deadline
+from huai_client.transfer.errors import OutOfTimeError, RsyncRequirementError
 from huai_client.transfer.limits import StallDetector, bytes_read
 from huai_client.transfer.options import TransferOptionsError
-from huai_client.transfer.rsync.landlock import Domain, run_in
+from huai_client.transfer.rsync.confinement import Domain, run_in
 from huai_client.transfer.rsync.output import RsyncOutput
 
 _OLDEST = (3, 1)
@@ -225,3 +227,64 @@ def check_options(program: str, options: Sequence[str]) -> None:
     if done.returncode == _SYNTAX:
         message = done.stderr.decode(errors="replace").strip().partition("\n")[0]
         raise TransferOptionsError(message, hint="see rsync(1) for its options")
+
+
+class StoppedError(Exception):
+    """Another thread ends the transfer; never leaves the package."""
+
+
+class ProcessGroup:
+    """The runs of a transfer, shared by all its streams."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        """No run begins after the `deadline`."""
+        self._deadline = deadline
+        self._over = threading.Event()
+        self._guard = threading.Lock()
+        self._running: set[RsyncProcess] = set()
+
+    @property
+    def over(self) -> bool:
+        """True if `stop` was called."""
+        return self._over.is_set()
+
+    @property
+    def late(self) -> bool:
+        """True if the deadline has passed."""
+        return self._deadline.over
+
+    def check(self) -> None:
+        """Raise `StoppedError` after `stop`."""
+        if self.over:
+            raise StoppedError
+
+    def begin(self) -> None:
+        """Raise `StoppedError` after `stop`, `OutOfTimeError` after the deadline."""
+        self.check()
+        if self.late:
+            raise OutOfTimeError
+
+    def stop(self) -> None:
+        """End all runs, and let no other begin."""
+        self._over.set()
+        with self._guard:
+            for run in self._running:
+                run.stop()
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, unless `stop` is called or the deadline comes; then raise as `begin` does."""
+        self._over.wait(max(0.0, min(seconds, self._deadline.left)))
+        self.begin()
+
+    @contextmanager
+    def running(self, run: RsyncProcess) -> Iterator[RsyncProcess]:
+        """Let `stop` end `run` within the block; at once if it was called already."""
+        with self._guard:
+            self._running.add(run)
+        try:
+            if self.over:
+                run.stop()
+            yield run
+        finally:
+            with self._guard:
+                self._running.discard(run)

@@ -15,8 +15,7 @@ from huai_client.cli.progress import (
     work,
 )
 from huai_client.staging import Arrival
-from huai_client.transfer import Listener
-from huai_client.transfer.listener import SilentProgress
+from huai_client.transfer.listener import Listener, SilentProgress
 from huai_program.humanize import human
 from huai_schema.entries import File
 from huai_schema.paths import rel_path

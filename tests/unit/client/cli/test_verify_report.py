@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from huai_client.cli.console import Console
-from huai_client.cli.verify_report import show_end
+from huai_client.cli.report import show_end
 from huai_client.verify.check import VerifyTotals
-from huai_client.verify.request import VerifyRequest
+from huai_client.verify.queue import VerifyRequest
 
 if TYPE_CHECKING:
     from huai_client.verify.run import VerifyRun

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.config import load as config
-from huai_client.config.proofs import Proof
+from huai_client.config.hooks import Proof
 from huai_client.inspect.config_check import check_config
 from huai_program.configuration import ConfigError
 from huai_program.durations import TimeLimit

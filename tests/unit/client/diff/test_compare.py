@@ -6,7 +6,7 @@ import pytest
 
 from huai_client.diff.compare import Extraneous, Match, Missing
 from huai_client.tree import StorageError, View
-from huai_client.tree.local_entry import Unreadable
+from huai_client.tree.view import Unreadable
 from huai_schema.entries import Directory, Entry
 from huai_schema.paths import ROOT
 from tests.support.comparing import compared

@@ -6,16 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from huai_client.diff.candidate import Candidate
-from huai_client.diff.files import (
-    chosen,
-    digests,
-    joined,
-    paths,
-    sizes,
-    within,
-    without,
-)
-from huai_client.diff.reuse.matching import twins
+from huai_client.diff.files import chosen, digests, joined, paths, sizes, within, without
+from huai_client.diff.reuse import twins
 from huai_client.diff.table import CandidateTable
 from huai_native import _native
 from huai_schema.entries import File

@@ -2,8 +2,7 @@
 
 import pytest
 
-from huai_client.diff.selection import Extent, Selection
-from huai_client.diff.selections import diff_selections
+from huai_client.diff.selection import Extent, Selection, diff_selections
 from huai_client.filters import EVERYTHING, Rules
 from huai_schema.diff.changes import Change, Moved
 from huai_schema.entries import File

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from huai_client.inspect.path_argument import PathArgumentError, parse_path_argument
+from huai_client.cli.options import PathArgumentError, parse_path_argument
 
 
 def test_a_path_as_the_module_names_it(subtests: pytest.Subtests) -> None:

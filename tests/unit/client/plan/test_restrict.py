@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from huai_client.diff.candidate import Move, Remove
-from huai_client.diff.reuse.value import Reuse
+from huai_client.diff.candidate import Move, Remove, Reuse
 from huai_client.filters import Rules
 from huai_client.plan.operations import Plan, Stage
-from huai_client.plan.restrict import NotInPartError, restricted
+from huai_client.plan.prepared import NotInPartError, restricted
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import RelPath
 

@@ -6,7 +6,7 @@ import pytest
 
 from huai_client.diff.candidate import Move, Remove
 from huai_client.plan.operations import Plan, Stage
-from huai_client.plan.order.order import PublishOrder
+from huai_client.plan.order import PublishOrder
 from huai_client.plan.withhold import Withholding, withhold
 from huai_schema.codec.publish_rules import STAGES
 from huai_schema.entries import Directory, File, Symlink

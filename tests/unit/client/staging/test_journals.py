@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from huai_client.staging import Journals, finish_patches
-from huai_client.staging.journals import Journal, PatchState
-from huai_client.staging.names import hashed
+from huai_client.staging.journals import Journal, PatchState, hashed
 from huai_schema.paths import RelPath
 
 PATH = RelPath(b"images/disk.img")

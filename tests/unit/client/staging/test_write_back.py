@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.staging.write_back import WriteBack
+from huai_client.staging.area import WriteBack
 from tests.support.system_calls import Call, supervise
 
 _ENOUGH = 16 << 20

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.state import lock
-from huai_client.state.lock import module_lock
+from huai_client.state import state
 from huai_client.state.paths import module_places
-from huai_client.state.state import StateError
+from huai_client.state.state import StateError, module_lock
 
 
 @pytest.mark.parametrize(
@@ -31,7 +30,7 @@ def test_the_hint_follows_the_error(
         def __enter__(self) -> None:
             raise OSError(code, os.strerror(code), str(places.lock))
 
-    monkeypatch.setattr(lock, "locked", lambda *_, **__: Failing())
+    monkeypatch.setattr(state, "locked", lambda *_, **__: Failing())
     with pytest.raises(StateError) as raised, module_lock(places, wait=0):
         pass
     assert raised.value.message == f"{places.lock}: {os.strerror(code)}"

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from huai_client.transfer import TransferOptions, TransferOptionsError
+from huai_client.transfer.options import TransferOptions, TransferOptionsError
 
 
 @pytest.mark.parametrize(

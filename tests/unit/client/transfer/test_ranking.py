@@ -1,7 +1,7 @@
 """The choice of mirrors, and their order."""
 
 from huai_client.state.hosts import Hosts
-from huai_client.transfer.ranking import fastest, note_speed, to_sample
+from huai_client.transfer.sources import fastest, note_speed, to_sample
 from huai_client.transfer.urls import ContentUrl
 
 URLS = [ContentUrl.parse(f"https://{name}.example/m") for name in "abcdefgh"]

@@ -10,8 +10,7 @@ from huai_client.transfer.errors import (
     UpstreamRefusedError,
     WrongContentError,
 )
-from huai_client.transfer.pace import Pace
-from huai_client.transfer.sources import Sources
+from huai_client.transfer.sources import Pace, Sources
 from huai_client.transfer.urls import ContentUrl
 
 A, B, C, D = (ContentUrl.parse(f"https://{name}/m") for name in "abcd")

@@ -1,6 +1,6 @@
 """The sums that a listener gets while content arrives."""
 
-from huai_client.transfer.tally import Tally
+from huai_client.transfer.listener import Tally
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
 from tests.support.transfers import Recorder

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from huai_client.tree import View
-from huai_client.tree.local_entry import LocalEntry, stat_entry
 from huai_client.tree.owners import Names, Owners
+from huai_client.tree.view import LocalEntry, stat_entry
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.paths import ROOT
 from tests.support.local_trees import T0, at

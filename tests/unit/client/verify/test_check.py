@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.findings import Difference, Kind
+from huai_client.diff.candidate import Difference, Kind
 from huai_client.publish.executor import execute
 from huai_client.tree import View
 from huai_schema.entries import Entry, File

@@ -1,6 +1,6 @@
 import io
 
-from huai_client.cli.parallel.pool import Lines, with_name
+from huai_client.cli.parallel.run_all import Lines, with_name
 
 
 def written(*pieces: bytes, as_json: bool = False) -> bytes:

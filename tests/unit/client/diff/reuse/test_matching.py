@@ -1,8 +1,7 @@
 """The files of a plan whose content is at a path that was surveyed."""
 
-from huai_client.diff.candidate import Candidate
-from huai_client.diff.reuse.matching import ANY_NUMBER, Matching, twins
-from huai_client.diff.reuse.value import Reuse
+from huai_client.diff.candidate import Candidate, Reuse
+from huai_client.diff.reuse import ANY_NUMBER, Matching, twins
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
 from tests.support.local_trees import T0, at, file, linked

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from huai_client.diff.reuse.sources import BYTES_AN_ENTRY, FEW_ENTRIES, files_with, worth_looking
+from huai_client.diff.reuse import BYTES_AN_ENTRY, FEW_ENTRIES, files_with, worth_looking
 from huai_schema.entries import File
 from tests.support.schema.trees import directory, file, random_tree, snapshot, tree_of
 

@@ -7,8 +7,17 @@ from pathlib import Path
 import pytest
 
 from huai_client.inspect.doctor.checks import CONFIG, MACHINE, MODULE
-from huai_client.inspect.doctor.finding import Finding, Result, fail, ok, skipped, warn
-from huai_client.inspect.doctor.run_checks import Check, FindingTotals, run_checks
+from huai_client.inspect.doctor.finding import (
+    Check,
+    Finding,
+    FindingTotals,
+    Result,
+    fail,
+    ok,
+    run_checks,
+    skipped,
+    warn,
+)
 from huai_program.disk_hints import DISK_HINTS
 from huai_program.locking import LockedError
 from huai_schema.errors import ExitCode, FormatError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from huai_client.metadata.curl.redirection import RedirectionError, redirect_target
+from huai_client.metadata.curl.head import RedirectionError, redirect_target
 
 
 def test_redirections_that_are_followed(subtests: pytest.Subtests) -> None:

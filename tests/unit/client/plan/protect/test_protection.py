@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.candidate import Candidate, TreeDiff
-from huai_client.diff.findings import Difference, Kind
+from huai_client.diff.candidate import Candidate, Difference, Kind, TreeDiff
 from huai_client.filters import FilterError
-from huai_client.plan.protect.protection import Holding, Protection
-from huai_client.plan.protect.shield import drop_protected, without_expected
+from huai_client.plan.protect import Holding, Protection, drop_protected, without_expected
 from huai_client.tree import View
 from tests.support.local_trees import at, directory, file, linked, symlink
 

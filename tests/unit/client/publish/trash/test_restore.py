@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.reuse.value import Reuse
+from huai_client.diff.candidate import Reuse
 from huai_client.plan.operations import Plan, Stage
-from huai_client.publish.trash.restore import restore
-from huai_client.publish.trash.trash import Trash, TrashBatch
+from huai_client.publish.trash import Trash, TrashBatch, restore
 from huai_client.tree import View
 from huai_schema.entries import File
 from tests.support.local_trees import T0, at, content, file

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.publish.executor import execute
-from huai_client.publish.trash.trash import Trash, TrashBatch, parse_name
+from huai_client.publish.trash import Trash, TrashBatch, parse_name
 from huai_client.tree import PathError
 from huai_client.tree.destination import NoSpaceError
 from tests.support.local_trees import (

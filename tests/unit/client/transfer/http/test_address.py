@@ -5,7 +5,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from huai_client.transfer.http.address import address_of
+from huai_client.transfer.http.job import address_of
 from huai_schema.paths import RelPath
 
 _NAME = st.binary(min_size=1, max_size=20).map(

@@ -15,18 +15,57 @@ Elsewhere a repository is where the markers of a profile are.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from huai_client.diff.candidate import Remove
 from huai_client.diff.files import chosen
 from huai_client.plan.operations import PAYLOAD, POINTERS
-from huai_client.plan.order.patterns import Matcher, row
-from huai_client.plan.profiles.profile import Profile
 from huai_native import _native
 from huai_schema.codec.publish_rules import Pattern, ProfileRule, Rule, StageRule, VolatileRule
 from huai_schema.entries import File
 from huai_schema.layout.snapshot import Snapshot
 from huai_schema.paths import ROOT, RelPath, ancestors, parent, path_order
+
+T = TypeVar("T")
+
+
+class Matcher(Generic[T]):
+    """Finds the first matching pattern of several."""
+
+    def __init__(self, pairs: Iterable[tuple[Pattern, T]]) -> None:
+        """`pairs`: patterns, each with the value that `find` returns for it."""
+        pairs = list(pairs)
+        self._values = [value for _, value in pairs]
+        self._engine = _native.PublishPatterns([row(pattern) for pattern, _ in pairs])
+
+    def find(self, path: RelPath, *, symlink: bool) -> T | None:
+        """Return the value of the first matching pattern, if there is one."""
+        (first,) = self._engine.first([path], symlink=symlink)
+        return None if first is None else self._values[first]
+
+    def places(self, files: Sequence[File]) -> list[int]:
+        """Return the indices of the `files` that any pattern matches."""
+        matches = self._engine.first(files, symlink=False)
+        return [place for place, first in enumerate(matches) if first is not None]
+
+
+def row(pattern: Pattern) -> tuple[list[bytes], bool]:
+    """Return a pattern in the engine's form."""
+    return [name.encode() for name in pattern.components], pattern.symlinks
+
+
+class Profile(NamedTuple):
+    """The layout of one kind of repository."""
+
+    name: str
+    tops: tuple[tuple[str, ...], ...]
+    """Lists of markers; a directory with all markers of one list is the top of a repository."""
+    rules: tuple[StageRule, ...]
+    """Rules relative to the top; the common ones come last."""
+    signed: tuple[tuple[str, str], ...] = ()
+    """Names of files that readers trust by a signature, and the suffix of the signature's name;
+    an empty suffix: the signature is in the file."""
+
 
 Rules = Iterable[Rule]
 

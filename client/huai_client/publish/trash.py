@@ -1,23 +1,30 @@
-"""The trash: keeping files in batches, and purging them.
+"""The trash: deleted and replaced files, kept in batches for a while, purged or restored.
 
-Rule: only folders with the name of a batch are removed, the oldest first.  The cost of a purge is
-that of its deletions.
+A run that deletes or replaces files makes a batch, a folder below DEST/.~tmp~/huai-trash with the
+paths of the tree.  Rule: only folders with the name of a
+batch are removed, the oldest first.  The cost of a purge is that of its deletions.
 """
 
 import os
 import re
 import time
 from calendar import timegm
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from stat import S_ISREG
 from typing import NamedTuple, TypeVar
 
+from huai_client.diff.candidate import Reuse
+from huai_client.diff.candidates import digest_here
+from huai_client.diff.renames import Renames
+from huai_client.plan.operations import Plan
 from huai_client.run.ages import overdue
-from huai_client.tree import STAGING_NAME, handles
+from huai_client.tree import STAGING_NAME, View, handles
 from huai_client.tree.destination import NoSpaceError, bytes_on_disk
 from huai_client.tree.errors import at
 from huai_native import _native
+from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename, join, parent
 
 _NAME = re.compile(rb"([0-9]{1,19})-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(?:-([0-9]{1,9}))?")
@@ -177,3 +184,65 @@ def _alone(handle: int | None, batch: TrashBatch) -> Iterator[os.stat_result]:
 def _batches(handle: int | None) -> list[TrashBatch]:
     names = [] if handle is None else handles.list_names(handle)
     return sorted(batch for batch in map(parse_name, names) if batch is not None)
+
+
+_NAMES = 1
+"""A file with no other name than in the trash is moved back; any other one is copied."""
+
+
+def restore(plan: Plan, batches: Sequence[TrashBatch], view: View) -> tuple[Plan, list[File]]:
+    """Return the plan with the sources of its files, and the files that have none.
+
+    The trash has the files of a moved directory under the path that it had at the time.
+    """
+    reuses: dict[RelPath, Reuse] = {}
+    missing: list[File] = []
+    renames = Renames(plan.moves)
+    for file in (file for stage in plan.stages for file in stage.fetches):
+        source = _find_kept(file, batches, view)
+        former_path = renames.before(file.path)
+        if source is None and former_path is not None and former_path != file.path:
+            source = _find_kept(file._replace(path=former_path), batches, view)
+        source = source or _find_elsewhere(file, plan)
+        if source is None:
+            missing.append(file)
+        else:
+            reuses[file.path] = source
+    return plan.with_reuses(reuses), missing
+
+
+def _find_elsewhere(file: File, plan: Plan) -> Reuse | None:
+    """Return another path of the tree or of the plan that has this content by its digest."""
+    reuse = plan.reuses.get(file.path)
+    if reuse is None or reuse.twin:
+        return reuse
+    return None if file.digest is None else reuse._replace(sure=False)
+
+
+def _find_kept(file: File, batches: Sequence[TrashBatch], view: View) -> Reuse | None:
+    """Return the kept file of this path that may have the wanted content.
+
+    There may be several of the same size, because an interrupted undo keeps files as well.  Only
+    then they are read.
+    """
+    candidates = list(_of_this_size(file, reversed(batches), view))
+    if file.digest is None:
+        return next((each for each in candidates if each.mtime == file.mtime), None)
+    if len(candidates) < 2:
+        return candidates[0] if candidates else None
+    candidates.sort(key=lambda each: each.mtime != file.mtime)
+    return next(
+        (each for each in candidates if digest_here(view, each.source) == file.digest), None
+    )
+
+
+def _of_this_size(file: File, batches: Iterable[TrashBatch], view: View) -> Iterator[Reuse]:
+    inodes: set[tuple[int, int]] = set()
+    for batch in batches:
+        path = RelPath(join(TRASH, batch.name) + b"/" + file.path)
+        status = view.stat(path)
+        if status is None or not S_ISREG(status.st_mode) or status.st_size != file.size:
+            continue
+        if (status.st_dev, status.st_ino) not in inodes:
+            inodes.add((status.st_dev, status.st_ino))
+            yield Reuse(path, status.st_mtime_ns, names=_NAMES, sure=file.digest is None)

@@ -3,8 +3,8 @@
 import pytest
 
 from huai_client.plan.operations import PAYLOAD, POINTERS
-from huai_client.plan.order.order import PublishOrder
-from huai_client.plan.profiles.load import profiles
+from huai_client.plan.order import PublishOrder
+from huai_client.plan.profiles import profiles
 from huai_schema.codec.publish_rules import own_rules
 from huai_schema.entries import Symlink
 from huai_schema.paths import ROOT, RelPath, ancestors

@@ -1,34 +1,171 @@
-"""The search for local files with the content of files to fetch.
+"""The search for local files with the content of files to fetch, by the rules of docs/REUSE.md.
 
 Reads metadata and the status of single paths; reads no content, and changes nothing.  Searches in
 this order: candidate paths, files of this tree that stay, the trees of `reuse_from`, other files
-to fetch.
+to fetch.  Files match by digest; without a digest by name, size and time, if only one file has
+these.  Empty files are left out.  The cost grows with the change.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from huai_client.config import load as config
 from huai_client.config.mirror import Mirror
-from huai_client.diff.candidate import Candidate, Move
-from huai_client.diff.files import paths, sizes, within, without
+from huai_client.diff.candidate import Candidate, Move, Reuse
+from huai_client.diff.files import digests, paths, sizes, within, without
 from huai_client.diff.renames import Renames
-from huai_client.diff.reuse.matching import ANY_NUMBER, Matching, twins
-from huai_client.diff.reuse.value import Reuse
+from huai_client.diff.table import CandidateTable, Source
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
 from huai_client.state import state
 from huai_client.state.paths import module_places
 from huai_client.tree import PathError, View
-from huai_client.tree.local_entry import stat_entry
+from huai_client.tree.view import stat_entry
+from huai_native import _native
 from huai_schema.codec.listing import Listing
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
 from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_schema.limits import DIGEST_BYTES
-from huai_schema.paths import RelPath
+from huai_schema.paths import RelPath, basename
+
+_Name: TypeAlias = tuple[bytes, int, int]
+"""The last component, size and time of a file."""
+
+
+ANY_NUMBER = 1 << 32
+"""A link count above that of any inode."""
+
+
+class _LocalFile(NamedTuple):
+    """A local file at a candidate path."""
+
+    path: RelPath
+    file: File
+    source: Source
+    goes: bool
+    """True if the plan removes its name, or gives it new content."""
+
+
+class Matching:
+    """A search among the files at candidate paths."""
+
+    def __init__(
+        self, fetches: Sequence[File], candidates: Iterable[Candidate], *, may_share: bool
+    ) -> None:
+        """Search for the content of `fetches`; with `may_share` equal files may share an inode."""
+        self._fetches = fetches
+        self._may_share = may_share
+        # In a large change most candidates are not sources: only those of equal size are listed.
+        needed_sizes = {size for size in sizes(fetches) if size}
+        present = CandidateTable.of(candidates).sources(needed_sizes) if needed_sizes else []
+        replaced = {*paths(fetches)} if present else set()
+        self._local = [
+            _LocalFile(candidate.path, candidate.have, source, _goes(candidate, replaced))
+            for source in present
+            if isinstance((candidate := source.candidate).have, File)
+        ]
+        self._names = Counter([local.source.candidate.inode for local in self._local if local.goes])
+        self._changing = {
+            local.source.candidate.inode
+            for local in self._local
+            if not local.goes and local.source.candidate.differing
+        }
+        """Inodes whose attributes change: a file that shares one would change too."""
+        self._claimed: set[tuple[int, int]] = set()
+
+    def find_sources(self) -> dict[RelPath, Reuse]:
+        """Return the sources, by the path of the file to fetch."""
+        if not self._local:
+            return {}
+        sources = dict(self._by_digest())
+        sources.update(self._by_name(without(self._fetches, sources)))
+        return sources
+
+    def _by_digest(self) -> Iterator[tuple[RelPath, Reuse]]:
+        needed = {*digests(self._fetches)}
+        removed: dict[bytes, list[_LocalFile]] = defaultdict(list)
+        by_digest: dict[bytes, _LocalFile] = {}
+        for local in reversed(self._local):
+            digest = local.source.digest
+            if digest is not None and digest in needed:
+                by_digest[digest] = local
+                if local.goes:
+                    removed[digest].append(local)
+        own = {local.path: local for local in self._local}
+        for path, digest in zip(paths(self._fetches), digests(self._fetches), strict=True):
+            mine = own.get(path)
+            if mine is not None and digest and mine.source.right:
+                # The file needs a separate inode.
+                yield path, Reuse(path, mine.file.mtime, sure=False)
+            elif digest in by_digest:
+                yield path, self._reuse(self._next(removed[digest]) or by_digest[digest])
+
+    def _next(self, removed: list[_LocalFile]) -> _LocalFile | None:
+        while removed:
+            local = removed.pop()
+            if local.source.candidate.inode not in self._claimed:
+                return local
+        return None
+
+    def _by_name(self, fetches: Sequence[File]) -> Iterator[tuple[RelPath, Reuse]]:
+        """Find moves: a file that is removed, and added elsewhere under the same name."""
+        removed: dict[_Name, list[_LocalFile]] = defaultdict(list)
+        for local in self._local:
+            if local.source.candidate.expected is None:
+                removed[_name(local.file)].append(local)
+        if not removed:
+            return
+        added: dict[_Name, list[File]] = defaultdict(list)
+        for file in fetches:
+            if file.size and _name(file) in removed:
+                added[_name(file)].append(file)
+        for name, files in added.items():
+            if len(files) == len(removed[name]) == 1 and _may_be(removed[name][0], files[0]):
+                reuse = self._reuse(removed[name][0])
+                yield files[0].path, reuse._replace(sure=files[0].digest is None)
+
+    def _reuse(self, local: _LocalFile) -> Reuse:
+        """Return a source; the first user of one that goes may take over its inode."""
+        inode = local.source.candidate.inode
+        names = self._names[inode] if local.goes and inode not in self._claimed else 0
+        self._claimed.add(inode)
+        if self._may_share:
+            names = 0 if inode in self._changing else ANY_NUMBER
+        return Reuse(local.path, local.file.mtime, names=names)
+
+
+def twins(fetches: Sequence[File]) -> Iterator[tuple[RelPath, Reuse]]:
+    """Yield files to fetch that have the content of another one, which is their source."""
+    for place, first in _native.find_twins(fetches):
+        source = fetches[first]
+        yield fetches[place].path, Reuse(source.path, source.mtime, twin=True)
+
+
+def _goes(candidate: Candidate, replaced: Container[RelPath]) -> bool:
+    """Return True if a name is removed, or gets new content directly or by a hardlink."""
+    expected = candidate.expected
+    if expected is None or candidate.path in replaced:
+        return True
+    return isinstance(expected, File) and expected.link in replaced
+
+
+def _name(file: File) -> _Name:
+    return basename(file.path), file.size, file.mtime
+
+
+def _may_be(local: _LocalFile, fetched: File) -> bool:
+    """Return True if nothing excludes that the local file has the content of `fetched`."""
+    if fetched.digest is not None:
+        return local.source.digest is None
+    return any(
+        isinstance(entry, File) and (entry.size, entry.mtime) == (local.file.size, local.file.mtime)
+        for entry in local.source.candidate.past
+    )
+
 
 BYTES_AN_ENTRY = 1000
 """The bytes to fetch, for each entry of the tree, from which a search is worth its time.
