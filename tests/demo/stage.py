@@ -17,13 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.demo import meter
-from tests.demo.processes import (
-    Argument,
-    Processes,
-    cpu_seconds,
-    first_line,
-    wait_until_greeted,
-)
+from tests.demo.processes import Argument, Processes, cpu_seconds, first_line, wait_until_greeted
 
 MODULE = "demo"
 PROGRAMS = Path(sys.executable).parent

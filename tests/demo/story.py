@@ -17,11 +17,7 @@ from typing import NoReturn
 
 from tests.demo.churn import churn
 from tests.demo.processes import DemoError, Processes, end_kept
-from tests.demo.proofs import (
-    git_ids_are_equal,
-    rsync_finds_no_difference,
-    serve_hands_out_files,
-)
+from tests.demo.proofs import git_ids_are_equal, rsync_finds_no_difference, serve_hands_out_files
 from tests.demo.stage import HOOK, MODULE, PROGRAMS, RSYNC, Stage, environment
 from tests.demo.table import Row, reading, table
 from tests.demo.tree import base_folders, make_tree, working_folder

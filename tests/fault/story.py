@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.rewriting import Rewriting
-from tests.support.upstream import (
-    SECONDS,
-    Downstream,
-    Site,
-    Upstream,
-    rsync_differences,
-)
+from tests.support.upstream import SECONDS, Downstream, Site, Upstream, rsync_differences
 
 
 @dataclass

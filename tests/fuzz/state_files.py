@@ -23,10 +23,9 @@ from huai_client.inspect.format import run_values, run_words
 from huai_client.state import delayed_record, history
 from huai_client.state import last_run as last
 from huai_client.state import state as states
+from huai_client.state.history import RunRecord as Run
 from huai_client.state.paths import ModulePlaces, module_places
-from huai_client.state.run_record import RunRecord as Run
-from huai_client.state.upstream_health import UpstreamHealth
-from huai_client.state.upstream_speed import UpstreamSpeed
+from huai_client.state.upstreams import UpstreamHealth, UpstreamSpeed
 from huai_client.state.verification import KnownPart, Unfinished, VerificationRecord
 from huai_client.verify.summary import times_of
 from huai_program.durations import Duration

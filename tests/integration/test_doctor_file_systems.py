@@ -11,7 +11,7 @@ import pytest
 from huai_client.config.load import Module
 from huai_client.config.mirror import Mirror
 from huai_client.config.modes import Modes
-from huai_client.inspect.doctor import destination, features, machine
+from huai_client.inspect.doctor import destination, machine
 from huai_client.inspect.doctor.finding import Check, Finding, Result, run_checks
 from huai_client.transfer.rsync.confinement import version
 from huai_schema.errors import ExitCode
@@ -134,10 +134,10 @@ def test_a_root_of_another_user(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("probe", "call", "answer", "result"),
     [
-        (features.hardlinks, "link", errno.EPERM, Result.FAIL),
-        (features.modes, "chmod", errno.EPERM, Result.FAIL),
-        (features.noreplace, "rename", errno.EINVAL, Result.WARN),
-        (features.noreplace, "rename", errno.ENOSYS, Result.WARN),
+        (destination.hardlinks, "link", errno.EPERM, Result.FAIL),
+        (destination.modes, "chmod", errno.EPERM, Result.FAIL),
+        (destination.noreplace, "rename", errno.EINVAL, Result.WARN),
+        (destination.noreplace, "rename", errno.ENOSYS, Result.WARN),
     ],
 )
 def test_a_call_that_the_kernel_refuses(
@@ -165,38 +165,38 @@ def test_times_that_are_kept_to_the_second(disk: Path, short_path: Path) -> None
     make = ["mke2fs", "-q", "-F", "-t", "ext2", "-I", "128", str(image)]
     subprocess.run(make, check=True, timeout=30, capture_output=True)
     mount(disk, "-o", "loop", str(image))
-    assert_fails([features.times(disk)], ExitCode.DESTINATION, "123,456,789 ns off")
+    assert_fails([destination.times(disk)], ExitCode.DESTINATION, "123,456,789 ns off")
     # And the check says the same, and tidies up.
-    assert_fails(run_check(destination.feature(features.times), disk), ExitCode.DESTINATION)
+    assert_fails(run_check(destination.feature(destination.times), disk), ExitCode.DESTINATION)
     assert sorted(os.listdir(disk)) == ["lost+found", "timed", "timed-folder", "timed-link"]
 
 
 def test_names_that_are_the_same_in_upper_and_lower_case(tmp_path: Path) -> None:
     (tmp_path / "case").symlink_to("Case")  # one name leads to the other's file
-    assert_fails([features.any_names(tmp_path)], ExitCode.DESTINATION)
+    assert_fails([destination.any_names(tmp_path)], ExitCode.DESTINATION)
 
 
 def test_a_file_system_that_wants_utf_8(tmp_path: Path) -> None:
     def decide(call: Call) -> int | None:
         return errno.EILSEQ if call.step > 1 else None
 
-    outcome = supervise(("open",), lambda: str(features.any_names(tmp_path).result), decide)
+    outcome = supervise(("open",), lambda: str(destination.any_names(tmp_path).result), decide)
     assert outcome.result == "warn"
 
 
 def test_missing_reflinks_are_not_a_failure(tmp_path: Path) -> None:
-    finding = features.reflinks(tmp_path)
+    finding = destination.reflinks(tmp_path)
     assert finding.result is Result.OK
     assert finding.message.startswith(("supported", "not supported"))
 
 
 def test_this_machines_file_system_can_do_all_that_is_needed(tmp_path: Path) -> None:
     for probe in (
-        features.hardlinks,
-        features.noreplace,
-        features.times,
-        features.modes,
-        features.any_names,
+        destination.hardlinks,
+        destination.noreplace,
+        destination.times,
+        destination.modes,
+        destination.any_names,
     ):
         finding = probe(tmp_path)
         assert finding.result is Result.OK, finding

@@ -24,7 +24,7 @@ from huai_client.metadata.http import (
 )
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import RefusedBeforeError, Repository
-from huai_client.run.deadline import Deadline, TimeUpError
+from huai_client.run.options import Deadline, TimeUpError
 from huai_schema.errors import ExitCode, FormatError
 from tests.support.committing import Upstream, git
 from tests.support.git_backend import git_backend

@@ -10,7 +10,7 @@ import pytest
 
 from huai_client.metadata.http import MetadataUrl, UpstreamError
 from huai_client.metadata.newest import find_newest
-from huai_client.run.deadline import Deadline
+from huai_client.run.options import Deadline
 from huai_client.staging import Staging
 from huai_client.staging.journals import hashed
 from huai_client.state.hosts import Hosts

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.run.deadline import Deadline
+from huai_client.run.options import Deadline
 from huai_client.staging import Staging
 from huai_client.transfer.errors import (
     ConnectionBrokenError,

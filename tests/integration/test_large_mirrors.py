@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.state.upstream_health import UpstreamHealth
+from huai_client.state.upstreams import UpstreamHealth
 from huai_client.transfer.large.pieces import Pieces
 from huai_client.transfer.large.range_source import NewFile
 from huai_client.transfer.options import TransferOptions

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.run.deadline import Deadline
+from huai_client.run.options import Deadline
 from huai_client.state.hosts import Hosts
 from huai_client.transfer.errors import ConnectionBrokenError
 from tests.support.transfers import TEST_OPTIONS, Downstream, put_many

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from huai_client.metadata import http
-from huai_client.metadata.files import Files
 from huai_client.metadata.http import MetadataUrl, UpstreamError, send
 from huai_client.metadata.newest import find_newest
-from huai_client.run.deadline import NEVER
+from huai_client.metadata.static_fetch import Files
+from huai_client.run.options import NEVER
 from huai_schema.codec.static_files import NOTHING, Static, StaticFile, Step
 from tests.support.scripted_http import Reply, Request, Scripted, scripted
 

@@ -12,7 +12,7 @@ import pytest
 from huai_client.metadata.failover import Failover
 from huai_client.metadata.http import IncompleteCopyError, MetadataUrl
 from huai_client.metadata.repository import Repository
-from huai_client.state.upstream_health import UpstreamHealth
+from huai_client.state.upstreams import UpstreamHealth
 from huai_schema.errors import ExitCode, HuaiError
 from tests.support.committing import NAME
 from tests.support.nginx import nginx

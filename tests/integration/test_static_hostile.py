@@ -24,7 +24,7 @@ from huai_client.metadata.http import (
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.static_fetch import StaticFetch
-from huai_client.run.deadline import Deadline, TimeUpError
+from huai_client.run.options import Deadline, TimeUpError
 from huai_schema.errors import FormatError, HuaiError
 from tests.support.packs import PackObjects, appended, full_record, on_name, pack
 from tests.support.scripted_upstream import HEAD, SECONDS, Reply, Script, scripted

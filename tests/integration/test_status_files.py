@@ -12,7 +12,7 @@ from huai_client.config.hooks import Hooks
 from huai_client.inspect import status_page
 from huai_client.inspect.prometheus import MEANINGS
 from huai_client.state import state as states
-from huai_client.state.run_record import Kind
+from huai_client.state.history import Kind
 from huai_program.words import load_words
 from huai_schema.errors import ExitCode
 from tests.support.html import parse

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from huai_client.state.trusted_keys import load_trusted
+from huai_client.metadata.signatures import load_trusted
 from huai_schema.codec.keys import Keys
 from huai_schema.codec.signing import COSIGNED, join_commit, split_commit, split_cosigned
 from huai_server.config.tables import Cosigner

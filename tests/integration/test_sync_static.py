@@ -12,7 +12,7 @@ from huai_client.metadata.block_indices import BlockIndices
 from huai_client.metadata.failover import Failover
 from huai_client.metadata.http import MetadataUrl, UpstreamError
 from huai_client.metadata.repository import Repository
-from huai_client.run.deadline import NEVER
+from huai_client.run.options import NEVER
 from huai_client.state.hosts import Hosts
 from huai_native._native import Blake3
 from huai_schema.codec.static_files import NOTHING, Static, StaticFile, Step

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.config.modes import DefaultMode
-from huai_client.run.deadline import Deadline
+from huai_client.run.options import Deadline
 from huai_client.transfer.errors import RsyncRequirementError, UpstreamRefusedError
 from huai_client.transfer.options import TransferOptions
 from huai_schema.entries import File

@@ -14,7 +14,7 @@ import pytest
 
 from huai_client.diff import compare
 from huai_client.diff.compare import Compared
-from huai_client.run.deadline import Deadline
+from huai_client.run.options import Deadline
 from huai_client.state.paths import module_places
 from huai_client.verify.jobs import PartJob, StartedJob
 from huai_client.verify.queue import VerifyRequest

@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 from huai_client.diff.candidate import TreeDiff
 from huai_client.diff.candidates import diff_changes
 from huai_client.diff.selection import Selection
-from huai_client.plan.inodes import split_shared_inodes
 from huai_client.plan.operations import Plan
-from huai_client.plan.planner import changed_directories, make_plan, with_directories
+from huai_client.plan.planner import (
+    changed_directories,
+    make_plan,
+    split_shared_inodes,
+    with_directories,
+)
 from huai_client.publish.executor import execute
 from huai_client.tree import Tree as LocalTree
 from huai_schema.entries import Directory, File, Symlink

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from huai_client.config.attest import convert_attest
+from huai_client.config.load import convert_attest
 from huai_client.inspect.config_check import check_url
 from huai_client.metadata import http
 from huai_client.metadata.http import MetadataUrl

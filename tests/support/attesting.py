@@ -9,7 +9,7 @@ from typing import Any
 
 import tomlkit
 
-from huai_client.config.attest import Attest
+from huai_client.config.load import Attest
 from huai_native._native import PrivateKey
 from huai_schema.codec.attestation import FILE_NAME, SignedAttestation
 from tests.support.keys import key, write_key

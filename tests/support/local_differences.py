@@ -32,8 +32,8 @@ def differences(
         "mode": entry.mode != expected.mode
         and not isinstance(expected, Symlink)
         and not isinstance(expected.mode, DefaultMode),
-        "owner": owners is not None and owners.uid(expected.owner, observed.uid) != observed.uid,
-        "group": owners is not None and owners.gid(expected.group, observed.gid) != observed.gid,
+        "owner": owners is not None and owners.user(expected.owner) not in {None, observed.uid},
+        "group": owners is not None and owners.group(expected.group) not in {None, observed.gid},
     }
     if isinstance(entry, File) and isinstance(expected, File):
         unequal["size"] = entry.size != expected.size

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from huai_client.diff.candidate import Candidate, Move, Remove
-from huai_client.diff.renames import Renames
 from huai_client.diff.table import CandidateTable
 from huai_client.plan.operations import Plan, Stage
+from huai_native import _native
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import ROOT, RelPath, parent
 
@@ -85,7 +85,7 @@ class MemoryTree:
 
     def execute(self, plan: Plan, contents: dict[RelPath, bytes]) -> None:
         """Carry out a plan; an `AssertionError` where a file system would refuse."""
-        arrives = Renames(plan.moves).arrives
+        arrives = _native.Renames(plan.moves).arrives
         self._make_room(plan, lambda path: not arrives(path))
         for move in plan.moves:
             self._move(move)

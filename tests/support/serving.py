@@ -12,13 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.committing import (
-    ENVIRONMENT,
-    NAME,
-    SECONDS,
-    git,
-    server_environment,
-)
+from tests.support.committing import ENVIRONMENT, NAME, SECONDS, git, server_environment
 from tests.support.prepared import SERVER, Started
 
 

@@ -22,7 +22,8 @@ def ready(staging: Staging, file: File) -> Path:
 
 def incoming(staging: Staging, run: int) -> Path:
     """The folder that the rsync of `run` writes to, made if absent."""
-    os.close(staging.incoming.open(run))
+    with staging.incoming.opened(run):
+        pass
     return staging.root / "incoming" / str(run)
 
 

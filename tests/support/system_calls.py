@@ -20,14 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from tests.support.call_table import (
-    CHANGING,
-    ESCAPES,
-    ESCAPING_REQUESTS,
-    GROUPS,
-    IOCTL,
-    REQUESTS,
-)
+from tests.support.call_table import CHANGING, ESCAPES, ESCAPING_REQUESTS, GROUPS, IOCTL, REQUESTS
 
 __all__ = [
     "CHANGING",

@@ -8,6 +8,7 @@ from blake3 import blake3
 
 from huai_client.staging import Arrival, Staging
 from huai_client.transfer.fetch import Outcome, fetch
+from huai_client.transfer.listener import Listener
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.urls import ContentUrl
 from huai_client.tree import Finish
@@ -49,7 +50,7 @@ def put_many(root: Path, number: int, size: int, folder: bytes = b"f") -> list[F
     return [write_file(root, path, os.urandom(size)) for path in paths]
 
 
-class Recorder:
+class Recorder(Listener):
     """A listener that records its events."""
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ from huai_client.state.paths import module_places as client_places
 from huai_client.state.state import State, load
 from huai_client.sync.result import Observer, SyncResult
 from huai_client.sync.sync import Sync
-from huai_client.transfer.listener import SilentProgress
+from huai_client.transfer.listener import Listener
 from huai_program.ending import conclude
 from huai_server.actions.publish import publish_after_commit
 from huai_server.commit.commit import commit_tree
@@ -209,7 +209,7 @@ class Downstream:
         module = client_config.load(self.root).module(self.name)
         mirror = Mirror.of(self.root, self.name, module)
         sync = Sync(mirror, SyncOptions(), metadata.Upstream.of(mirror))
-        return sync.run(Observer(SilentProgress(), planned, lambda *_: None), lambda _: None)
+        return sync.run(Observer(Listener(), planned, lambda *_: None), lambda _: None)
 
     @property
     def state_file(self) -> Path:

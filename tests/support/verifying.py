@@ -7,7 +7,7 @@ from typing import Any, Self
 from huai_client.config.load import load
 from huai_client.config.mirror import Mirror
 from huai_client.diff.candidate import Difference
-from huai_client.run.deadline import Deadline
+from huai_client.run.options import Deadline
 from huai_client.verify.queue import VerifyRequest
 from huai_client.verify.run import VerifyRun
 from tests.support.upstream import Downstream, Ended

@@ -8,7 +8,6 @@ import msgspec
 
 from docs import picture
 from docs.man.pages import PROGRAMS, command_line
-from huai_client.config import attest as attest_table
 from huai_client.config import hooks as hook_table
 from huai_client.config import load as client
 from huai_program.notify.settings import Mail, Notify, Web
@@ -121,7 +120,7 @@ def test_every_key_of_the_notifications_is_described_with_its_default() -> None:
 
 
 def test_every_key_of_mirrors_is_described_with_its_default() -> None:
-    assert described("client.toml", MIRRORS) == real({"attest": attest_table.Attest})
+    assert described("client.toml", MIRRORS) == real({"attest": client.Attest})
     assert described("server.toml", MIRRORS) == real(
         {"mirrors": tables.MirrorSettings, "allowed_downstreams.NAME": tables.AllowedDownstream}
     )

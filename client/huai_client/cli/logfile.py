@@ -7,15 +7,12 @@ several processes can write to it and logrotate has to notify none of them.
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from huai_client.tree.handles import held
 from huai_schema.errors import ExitCode, HuaiError
-
-if TYPE_CHECKING:
-    from huai_client.transfer.listener import Listener
 
 
 class LogFileError(HuaiError):
@@ -50,11 +47,8 @@ class LogFile:
 def append(path: Path, line: bytes, mode: int) -> None:
     """Append `line` to a file, which is created with `mode` if it is missing."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-    handle = os.open(path, flags, mode)
-    try:
+    with held(os.open(path, flags, mode)) as handle:
         os.write(handle, line)
-    finally:
-        os.close(handle)
 
 
 @contextmanager
@@ -76,27 +70,3 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, Exception):
         return f"crashed: {error!r}"
     return ExitCode.TERMINATED.meaning
-
-
-class LoggedProgress:
-    """A listener that logs retries and waits, and passes all calls on to another one."""
-
-    def __init__(self, listener: "Listener", note: Callable[[str], None]) -> None:
-        """Pass calls on to `listener`, and log by `note`."""
-        self._listener = listener
-        self._note = note
-        self.started = listener.started
-        self.progressed = listener.progressed
-        self.finished = listener.finished
-        self.refused = listener.refused
-        self.ended = listener.ended
-
-    def retried(self, reason: str) -> None:
-        """Log the reason of a retry."""
-        self._note(f"trying again: {reason}")
-        self._listener.retried(reason)
-
-    def waiting(self, reason: str) -> None:
-        """Log the reason of a wait."""
-        self._note(f"waiting: {reason}")
-        self._listener.waiting(reason)

@@ -35,10 +35,7 @@ def main() -> None:
 
 
 @click.group(
-    cls=LazyGroup,
-    package="huai_client.cli.commands",
-    names=COMMANDS,
-    context_settings=SETTINGS,
+    cls=LazyGroup, package="huai_client.cli.commands", names=COMMANDS, context_settings=SETTINGS
 )
 @click.version_option(package_name="huai")
 @click.option(

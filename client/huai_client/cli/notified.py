@@ -42,10 +42,7 @@ def _notifier(notify: Notify, mirror: Mirror, console: Console, work: Work, path
         host=this_host(),
         module=name,
         work=work,
-        facts=(
-            ("tree", mirror.config.dest),
-            ("upstream", str(MetadataUrl(mirror.config.urls[0]))),
-        ),
+        facts=(("tree", mirror.config.dest), ("upstream", str(MetadataUrl(mirror.config.urls[0])))),
         advice=f"`huai-client log {name}` and `huai-client doctor {name}` show more.",
     )
 

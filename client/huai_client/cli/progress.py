@@ -9,18 +9,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from huai_client.cli.console import Console
-from huai_client.cli.logfile import LoggedProgress
 from huai_client.staging import Arrival
 from huai_client.transfer.listener import Listener
 from huai_program.ending import json_line
-from huai_program.humanize import counted
+from huai_program.humanize import counted, human
 from huai_schema.entries import File
 from huai_schema.paths import exact
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
-from huai_client.transfer.listener import SilentProgress
-from huai_program.humanize import human
 
 Clock = Callable[[], float]
 
@@ -32,16 +29,12 @@ _JSON_INTERVAL = 1.0
 
 def choose(console: Console, *, out: TextIO, err: TextIO) -> Listener:
     """Return the listener for a command: JSON goes to `out`, text for people to `err`."""
-    listener = _listener(console, out, err)
-    return LoggedProgress(listener, console.log) if console.log_file else listener
-
-
-def _listener(console: Console, out: TextIO, err: TextIO) -> Listener:
     if console.as_json:
-        return JsonProgress(out, console.module)
+        return JsonProgress(out, console.module, log=console.log)
     if console.quiet:
-        return SilentProgress()
-    return TerminalProgress(err) if err.isatty() else PlainProgress(err)
+        return LoggedProgress(console.log)
+    kind = TerminalProgress if err.isatty() else PlainProgress
+    return kind(err, log=console.log)
 
 
 def work(files: int, size: int) -> int:
@@ -54,13 +47,45 @@ def time_left(elapsed: float, *, done: int, total: int) -> float | None:
     return elapsed * (total - done) / done if done > 0 else None
 
 
-class PlainProgress:
+def _ignore(_text: str) -> None:
+    pass
+
+
+class LoggedProgress(Listener):
+    """A listener that logs retries and waits."""
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        self._log = log
+
+    def retried(self, reason: str) -> None:
+        """Log the reason of a retry, and print it."""
+        self._report(f"trying again: {reason}")
+
+    def waiting(self, reason: str) -> None:
+        """Log the reason of a wait, and print it."""
+        self._report(f"waiting: {reason}")
+
+    def _report(self, text: str) -> None:
+        self._log(text)
+        self._write(text)
+
+    def _write(self, text: str) -> None:
+        """Print nothing."""
+
+
+class PlainProgress(LoggedProgress):
     """A listener that prints a line every 30 seconds, and one for each problem."""
 
     def __init__(
-        self, err: TextIO, *, clock: Clock = time.monotonic, interval: float = _PLAIN_INTERVAL
+        self,
+        err: TextIO,
+        *,
+        log: Callable[[str], None] = _ignore,
+        clock: Clock = time.monotonic,
+        interval: float = _PLAIN_INTERVAL,
     ) -> None:
         """Write to `err`; `clock` returns seconds."""
+        super().__init__(log)
         self._err = err
         self._clock = clock
         self._interval = interval
@@ -83,8 +108,7 @@ class PlainProgress:
         self._next = now + self._interval
         rate = size / max(now - self._begin, 0.001)
         total = work(self._files if files else 0, self._size)
-        done = work(files, size)
-        seconds = time_left(now - self._begin, done=done, total=total)
+        seconds = time_left(now - self._begin, done=work(files, size), total=total)
         left = "" if seconds is None else f", {seconds:.0f} s left"
         self._write(
             f"{files:,}/{counted(self._files, 'file')}, "
@@ -94,17 +118,6 @@ class PlainProgress:
     def finished(self, files: Sequence[File]) -> None:
         """Count the files; a line for each would be too much."""
         self._arrived_files += len(files)
-
-    def refused(self, file: File, verdict: Arrival) -> None:
-        """Do nothing: the end of the run reports it with the reason."""
-
-    def retried(self, reason: str) -> None:
-        """Print the reason."""
-        self._write(f"trying again: {reason}")
-
-    def waiting(self, reason: str) -> None:
-        """Print the reason."""
-        self._write(f"waiting: {reason}")
 
     def ended(self) -> None:
         """Print the number of files and bytes that arrived."""
@@ -116,11 +129,12 @@ class PlainProgress:
         self._err.flush()
 
 
-class TerminalProgress:
+class TerminalProgress(LoggedProgress):
     """A listener that draws a bar with files, bytes, rate and time left."""
 
-    def __init__(self, err: TextIO) -> None:
+    def __init__(self, err: TextIO, *, log: Callable[[str], None] = _ignore) -> None:
         """Draw on `err`, from `started` to `ended`."""
+        super().__init__(log)
         self._err = err
         self._bar: Progress | None = None
         self._task: TaskID | None = None
@@ -153,20 +167,6 @@ class TerminalProgress:
             title = self._title()
             self._bar.update(self._task, completed=size, rate=rate, description=title)
 
-    def finished(self, files: Sequence[File]) -> None:
-        """Do nothing: `progressed` has counted the files."""
-
-    def refused(self, file: File, verdict: Arrival) -> None:
-        """Do nothing: the end of the run reports it with the reason."""
-
-    def retried(self, reason: str) -> None:
-        """Print the reason above the bar."""
-        self._write(f"trying again: {reason}")
-
-    def waiting(self, reason: str) -> None:
-        """Print the reason above the bar."""
-        self._write(f"waiting: {reason}")
-
     def ended(self) -> None:
         """Stop the bar, and leave it on the screen."""
         if self._bar:
@@ -181,7 +181,7 @@ class TerminalProgress:
             self._bar.console.print(text, markup=False, highlight=False)
 
 
-class JsonProgress:
+class JsonProgress(LoggedProgress):
     """A listener that prints JSON lines: `v`, `type`, `module` and the values of the type."""
 
     def __init__(
@@ -189,10 +189,12 @@ class JsonProgress:
         out: TextIO,
         module: str,
         *,
+        log: Callable[[str], None] = _ignore,
         clock: Clock = time.monotonic,
         interval: float = _JSON_INTERVAL,
     ) -> None:
         """Write to `out`; `clock` returns seconds."""
+        super().__init__(log)
         self._out = out
         self._module = module
         self._clock = clock
@@ -202,36 +204,38 @@ class JsonProgress:
     def started(self, files: int, size: int) -> None:
         """Print `transfer-started`: files, bytes."""
         self._next = self._clock()
-        self._write("transfer-started", files=files, bytes=size)
+        self._print("transfer-started", files=files, bytes=size)
 
     def progressed(self, size: int, files: int) -> None:  # noqa: ARG002
         """Print `transfer-progress`: bytes; at most once a second."""
         now = self._clock()
         if now >= self._next:
             self._next = now + self._interval
-            self._write("transfer-progress", bytes=size)
+            self._print("transfer-progress", bytes=size)
 
     def finished(self, files: Sequence[File]) -> None:
         """Print `file-arrived`: path, bytes."""
         for file in files:
-            self._write("file-arrived", path=exact(file.path), bytes=file.size)
+            self._print("file-arrived", path=exact(file.path), bytes=file.size)
 
     def refused(self, file: File, verdict: Arrival) -> None:
         """Print `file-missing` or `file-mismatch`: path, bytes."""
-        self._write(f"file-{verdict.value}", path=exact(file.path), bytes=file.size)
+        self._print(f"file-{verdict.value}", path=exact(file.path), bytes=file.size)
 
     def retried(self, reason: str) -> None:
         """Print `transfer-retried`: reason."""
-        self._write("transfer-retried", reason=reason)
+        super().retried(reason)
+        self._print("transfer-retried", reason=reason)
 
     def waiting(self, reason: str) -> None:
         """Print `transfer-waiting`: reason."""
-        self._write("transfer-waiting", reason=reason)
+        super().waiting(reason)
+        self._print("transfer-waiting", reason=reason)
 
     def ended(self) -> None:
         """Print `transfer-ended`."""
-        self._write("transfer-ended")
+        self._print("transfer-ended")
 
-    def _write(self, kind: str, **fields: str | int) -> None:
+    def _print(self, kind: str, **fields: str | int) -> None:
         self._out.write(json_line(kind, module=self._module, **fields))
         self._out.flush()

@@ -121,10 +121,7 @@ def client_context(files: Tls) -> "ssl.SSLContext":
             # OpenSSL would ask for a passphrase at the terminal.
             context.load_cert_chain(files.certificate, files.key, password=lambda: "")
     except ssl.SSLError as error:
-        raise TlsError(
-            f"{place}: {error.reason or 'cannot be read'}",
-            hint=TLS_HINT,
-        ) from error
+        raise TlsError(f"{place}: {error.reason or 'cannot be read'}", hint=TLS_HINT) from error
     except OSError as error:
         raise TlsError(
             f"{place}: {error.strerror}", hint="let the user who runs huai-client read it"

@@ -13,23 +13,6 @@ from huai_native import _native
 from huai_schema.paths import RelPath
 
 
-class Renames:
-    """A map from paths after some moves to paths before them."""
-
-    def __init__(self, moves: Sequence[Move]) -> None:
-        """Map `moves`, which are made all at once."""
-        self.engine = _native.Renames(moves)
-
-    def before(self, path: RelPath) -> RelPath | None:
-        """Return the current path of the entry that will be at `path`, or None."""
-        before = self.engine.before(path)
-        return None if before is None else RelPath(before)
-
-    def arrives(self, path: RelPath) -> bool:
-        """Return True if `path` will be in a directory that moves."""
-        return self.engine.arrives(path)
-
-
 class RenamedView(View):
     """Another view after some moves, which stays open as long.
 
@@ -39,18 +22,18 @@ class RenamedView(View):
     def __init__(self, view: View, moves: Sequence[Move]) -> None:
         """Share the handles of `view`."""
         vars(self).update(vars(view))
-        self._renames = Renames(moves)
+        self._renames = _native.Renames(moves)
 
     def stat(self, path: RelPath) -> os.stat_result | None:
         """Return the status of `path`, as `View.stat` does."""
         before = self._renames.before(path)
-        return None if before is None else super().stat(before)
+        return None if before is None else super().stat(RelPath(before))
 
     def survey(
         self, candidates: _native.Candidates, renames: _native.Renames | None = None
     ) -> None:
         """Survey `candidates` where they are before the moves."""
-        super().survey(candidates, renames or self._renames.engine)
+        super().survey(candidates, renames or self._renames)
 
     def hash_candidates(
         self,
@@ -60,7 +43,7 @@ class RenamedView(View):
         renames: _native.Renames | None = None,
     ) -> None:
         """Read the files of `candidates` where they are before the moves."""
-        super().hash_candidates(candidates, damaged, tick, renames or self._renames.engine)
+        super().hash_candidates(candidates, damaged, tick, renames or self._renames)
 
     def target(self, path: RelPath) -> bytes:
         """Return the target of a symlink."""
@@ -78,4 +61,4 @@ class RenamedView(View):
         before = self._renames.before(path)
         if before is None:
             raise moving(path)
-        return before
+        return RelPath(before)

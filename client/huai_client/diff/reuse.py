@@ -16,7 +16,6 @@ from huai_client.config import load as config
 from huai_client.config.mirror import Mirror
 from huai_client.diff.candidate import Candidate, Move, Reuse
 from huai_client.diff.files import digests, paths, sizes, within, without
-from huai_client.diff.renames import Renames
 from huai_client.diff.table import CandidateTable, Source
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
@@ -283,8 +282,8 @@ def _digests_only(
 
 
 def _paths_before(moves: list[Move]) -> Callable[[RelPath], RelPath]:
-    renames = Renames(moves)
-    return lambda path: renames.before(path) or path
+    renames = _native.Renames(moves)
+    return lambda path: RelPath(renames.before(path) or path)
 
 
 def _has_same_stat(view: View, path: RelPath, file: File) -> bool:

@@ -75,12 +75,8 @@ class Selection:
 
     def filter_entry(self, entry: Entry | None) -> Entry | None:
         """Return an entry of the snapshot as the selection has it; None if it is excluded."""
-        reaches = self.rules.reaches
-        if entry is None or not reaches(entry.path, directory=isinstance(entry, Directory)):
-            return None
-        if isinstance(entry, File) and entry.link and not reaches(entry.link, directory=False):
-            entry = entry._replace(link=None)
-        return self.rules.modes.of(entry)
+        selected = self.rules.select(entry)
+        return None if selected is None else self.rules.modes.of(selected)
 
     def listings(self, below: RelPath = ROOT) -> Iterator[Listing]:
         """Yield the included directories, each with all leaves of the snapshot."""

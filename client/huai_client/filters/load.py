@@ -37,11 +37,7 @@ def read_from(folder: Path) -> ReadFile:
 
 
 def load_rules(
-    lines: Iterable[str],
-    folder: Path,
-    *,
-    place: str = "filter rule",
-    modes: Modes = Modes.EXACT,
+    lines: Iterable[str], folder: Path, *, place: str = "filter rule", modes: Modes = Modes.EXACT
 ) -> Rules:
     """Return the filter of a module; relative names of merged files start at `folder`.
 

@@ -17,6 +17,7 @@ from huai_client.filters.parser import Parser, ReadFile, no_files
 from huai_client.filters.rule import Rule
 from huai_native import _native
 from huai_schema.codec.escaping import escape, unescape
+from huai_schema.entries import Directory, Entry, File
 from huai_schema.paths import RelPath
 
 _HIGH_BYTE = re.compile(rb"\\x([89a-f][0-9a-f])")
@@ -87,6 +88,21 @@ class Rules:
     def reaches(self, path: RelPath, *, directory: bool) -> bool:
         """Return True if `path` and all directories above it are included."""
         return self.table.reaches(path, directory=directory)
+
+    def includes(self, entry: Entry) -> bool:
+        """Return True if `entry` and all directories above it are included."""
+        return self.table.reaches(entry.path, directory=isinstance(entry, Directory))
+
+    def select(self, entry: Entry | None) -> Entry | None:
+        """Return `entry`, detached; None if it is excluded."""
+        return self.detach(entry) if entry is not None and self.includes(entry) else None
+
+    def detach(self, entry: Entry) -> Entry:
+        """Return `entry`; a hardlink whose leader is excluded becomes a file of its own."""
+        if not isinstance(entry, File) or entry.link is None:
+            return entry
+        included = self.table.reaches(entry.link, directory=False)
+        return entry if included else entry._replace(link=None)
 
     def protected(self, path: bytes, *, directory: bool) -> bool:
         """Return True if a rule protects the extraneous `path` from deletion."""

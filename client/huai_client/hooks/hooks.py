@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from huai_client.config.mirror import Mirror
 from huai_client.hooks.changes import Changes, Kind
-from huai_client.state.run_record import RunRecord
+from huai_client.state.history import RunRecord
 from huai_program.durations import seconds
 from huai_program.programs import environment, run_program
 from huai_program.quoting import quoted

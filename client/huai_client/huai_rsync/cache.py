@@ -13,8 +13,8 @@ import msgspec
 
 from huai_client.huai_rsync.stats import Kinds
 from huai_client.state import state as states
+from huai_client.state.history import Number
 from huai_client.state.paths import ModulePlaces
-from huai_client.state.run_record import Number
 from huai_client.state.state import module_lock
 from huai_program.record_file import RecordFile
 

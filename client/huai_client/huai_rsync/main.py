@@ -40,7 +40,7 @@ def main() -> None:
     )
     code = output.code(code)
     if code:
-        from huai_client.huai_rsync.exit_codes import ENDINGS
+        from huai_client.huai_rsync.environment import ENDINGS
 
         ending = next(ending for kind, ending in ENDINGS.items() if kind == code)
         code = ending.code
@@ -99,7 +99,7 @@ def _before_exec(request: RsyncRequest | Passthrough, root: Path, real: RsyncNee
         return
     from huai_client.config.load import load
     from huai_client.huai_rsync.cache import force_full_compare
-    from huai_client.huai_rsync.modules import replaces_one_file, touched
+    from huai_client.huai_rsync.eligibility import replaces_one_file, touched
     from huai_client.state import handovers
     from huai_client.state.paths import module_places
     from huai_program.configuration import ConfigError

@@ -64,16 +64,9 @@ GROUPS: Final = (
         valued="filter include exclude include-from exclude-from",
     ),
     Group(
-        Use.MEANT,
-        "instead of what client.toml says",
-        "no-timeout no-bwlimit",
-        "timeout bwlimit",
+        Use.MEANT, "instead of what client.toml says", "no-timeout no-bwlimit", "timeout bwlimit"
     ),
-    Group(
-        Use.MEANT,
-        "`D755,F644`, and no other modes",
-        valued="chmod",
-    ),
+    Group(Use.MEANT, "`D755,F644`, and no other modes", valued="chmod"),
     Group(
         Use.PASSED,
         "given to the rsyncs that fetch content",
@@ -118,11 +111,7 @@ GROUPS: Final = (
         "protect-args no-protect-args old-args trust-sender no-contimeout",
         "max-alloc outbuf stderr debug contimeout",
     ),
-    Group(
-        Use.HARMLESS,
-        "only shows something",
-        "list-only version help sender",
-    ),
+    Group(Use.HARMLESS, "only shows something", "list-only version help sender"),
     Group(
         Use.REFUSED,
         "asks for another result",

@@ -26,15 +26,16 @@ from huai_client.huai_rsync.eligibility import (
     check_in_part,
     check_numbers,
     check_owners,
+    is_content,
+    known_urls,
     modes_of,
+    module_at,
     why_not,
 )
-from huai_client.huai_rsync.environment import COMPARE, COMPARE_USUAL, FALLBACK
+from huai_client.huai_rsync.environment import COMPARE, COMPARE_USUAL, ENDINGS, FALLBACK
 from huai_client.huai_rsync.exec_rsync import RsyncNeededError
-from huai_client.huai_rsync.exit_codes import ENDINGS
 from huai_client.huai_rsync.filters import as_filter, rules, undeletable
 from huai_client.huai_rsync.log import RsyncLog
-from huai_client.huai_rsync.modules import is_content, known_urls, module_at
 from huai_client.huai_rsync.request import RsyncRequest
 from huai_client.run.ages import too_old
 from huai_client.run.options import SyncOptions

@@ -310,8 +310,7 @@ def _check_program(command: tuple[str, ...]) -> None:
     program = command[0]
     if not os.path.isabs(program):
         raise ConfigError(
-            f"{program!r} is not an absolute path",
-            hint="no PATH is searched: write /usr/bin/...",
+            f"{program!r} is not an absolute path", hint="no PATH is searched: write /usr/bin/..."
         )
     if not os.path.isfile(program) or not os.access(program, os.X_OK):
         raise ConfigError(

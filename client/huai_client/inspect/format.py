@@ -6,7 +6,7 @@ Pure, except that times are shown in the local time zone.
 from collections.abc import Mapping
 
 from huai_client.inspect.comparison import Sign, SnapshotChange
-from huai_client.state.run_record import RunRecord
+from huai_client.state.history import RunRecord
 from huai_program.humanize import counted, human, moment
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import exact, show

@@ -15,7 +15,7 @@ from huai_client.diff.candidate import Remove
 from huai_client.plan.operations import Plan, Stage
 from huai_client.plan.prepared import PreparedPlan
 from huai_client.state import history
-from huai_client.state.run_record import RunRecord
+from huai_client.state.history import RunRecord
 from huai_program.humanize import counted, format_span, moment
 from huai_schema.paths import RelPath, join, show
 

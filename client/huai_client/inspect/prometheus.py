@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from huai_client.config.load import Module
-from huai_client.inspect.staleness import staleness
+from huai_client.run.ages import out_of_date
 from huai_client.state import history
 from huai_client.state import state as states
 from huai_client.state.last_run import load as load_last
@@ -53,6 +53,8 @@ def module_values(root: Path, name: str, module: Module) -> dict[str, float]:
         state = states.load(places.state)
     except HuaiError:  # every run reports it, and its exit code is a metric too
         state = states.State()
+    seen = state.seen or state.time
+    stale = out_of_date(module, time.time(), state.committed, seen, state.valid_until)
     return {
         "last_success_timestamp_seconds": last.in_step if last else 0,
         "last_run_timestamp_seconds": last.ended if last else 0,
@@ -62,7 +64,7 @@ def module_values(root: Path, name: str, module: Module) -> dict[str, float]:
         "serial": state.applied_serial,
         "commit_timestamp_seconds": state.committed,
         "bytes": state.total_bytes,
-        "stale": int(bool(staleness(state, module, time.time()))),
+        "stale": int(bool(stale)),
     }
 
 

@@ -14,7 +14,7 @@ from huai_client.diff.active_filter import has_same_settings, rules_of
 from huai_client.diff.table import compare_path
 from huai_client.filters import Decision
 from huai_client.inspect.commits import Commits
-from huai_client.inspect.path_log import Event, path_events
+from huai_client.inspect.comparison import Event, path_events
 from huai_client.inspect.plan_totals import delayed_lines, plan_lines
 from huai_client.metadata.commit import Commit
 from huai_client.plan.build import PlanBuilder, applied_selection, publish_order

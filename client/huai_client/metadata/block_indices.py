@@ -9,9 +9,9 @@ import os
 from collections.abc import Callable
 
 from huai_client.metadata.failover import Failover
-from huai_client.metadata.files import Files
 from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamError, is_http
-from huai_client.run.deadline import Deadline
+from huai_client.metadata.static_fetch import Files
+from huai_client.run.options import Deadline
 from huai_native._native import BlockIndex
 from huai_schema.errors import FormatError
 

@@ -12,13 +12,7 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Meta
 
-from huai_client.metadata.http import (
-    MetadataUrl,
-    NotServedError,
-    Request,
-    UpstreamError,
-    send,
-)
+from huai_client.metadata.http import MetadataUrl, NotServedError, Request, UpstreamError, send
 
 SILENCE_SECONDS = 40.0
 """Two and a half heartbeats of a server."""

@@ -28,9 +28,9 @@ from huai_client.metadata.http import (
     UpstreamError,
 )
 from huai_client.metadata.newest import Newest
-from huai_client.run.deadline import NEVER, Deadline
+from huai_client.run.options import NEVER, Deadline
 from huai_client.run.retry import Backoff, retry
-from huai_client.state.upstream_health import UpstreamHealth
+from huai_client.state.upstreams import UpstreamHealth
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 
 _BACKOFF = Backoff(retries=2, first=0.5, longest=60.0)
@@ -108,9 +108,7 @@ class Failover:
         return newest
 
     def first_answer(
-        self,
-        fetch: Callable[[MetadataUrl], T],
-        is_behind: Callable[[T], bool] = lambda _: False,
+        self, fetch: Callable[[MetadataUrl], T], is_behind: Callable[[T], bool] = lambda _: False
     ) -> T:
         """Return the first response that is not behind, else that of the first URL.
 

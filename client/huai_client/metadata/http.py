@@ -23,7 +23,7 @@ from huai_client.metadata.curl.head import (
     redirect_target,
     retry_after,
 )
-from huai_client.run.deadline import NEVER, Deadline
+from huai_client.run.options import NEVER, Deadline
 from huai_program.urls import login_of, masked, same_service, service_of, split_url, without_login
 from huai_schema.errors import ExitCode, HuaiError
 

@@ -17,7 +17,7 @@ from huai_client.metadata.http import (
     send,
 )
 from huai_client.metadata.known_heads import KnownHead, KnownHeads
-from huai_client.run.deadline import NEVER, Deadline
+from huai_client.run.options import NEVER, Deadline
 
 if TYPE_CHECKING:
     from huai_schema.codec.static_files import Static

@@ -34,7 +34,7 @@ from huai_client.metadata.packs import (
     remove_packs,
 )
 from huai_client.metadata.static_fetch import StaticFetch
-from huai_client.run.deadline import NEVER, Deadline
+from huai_client.run.options import NEVER, Deadline
 from huai_native._native import Packs
 from huai_program.disk_hints import DISK_HINTS
 from huai_program.refs import DamagedRefError, Refs

@@ -8,13 +8,15 @@ that did not pass both `judge` and `prove`.
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
 
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.signers import configured_keys
 from huai_client.run.ages import expired
-from huai_client.state.trusted_keys import TrustedKeys, load_trusted, save_trusted
+from huai_client.state.state import StateError, read_file, replace_durably
 from huai_program.humanize import moment
 from huai_program.listing_hashes import prove_listing
 from huai_schema.codec.commits import decode_commit
@@ -24,6 +26,45 @@ from huai_schema.codec.signing import Promise, signers_of, split_commit
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.git.objects import ObjectReader
 from huai_schema.limits import CLOCK_SKEW
+
+
+class TrustedKeys(NamedTuple):
+    """The accepted keys, and the keys that they were accepted by."""
+
+    keys: Keys
+    anchors: tuple[str, ...] = ()
+    """The keys of client.toml from which they followed; empty for those of the first commit."""
+
+
+class _Record(msgspec.Struct, frozen=True):
+    version: Literal[1]
+    keys_version: int
+    keys: tuple[str, ...]
+    anchors: tuple[str, ...]
+    threshold: Annotated[int, msgspec.Meta(ge=1)] = 1
+
+
+def load_trusted(path: Path) -> TrustedKeys | None:
+    """Return the keys, or None if no keys are accepted yet."""
+    data = read_file(path)
+    if data is None:
+        return None
+    try:
+        record = msgspec.json.decode(data, type=_Record)
+    except (ValueError, RecursionError) as error:
+        # Without it a stranger's key might be accepted as the first one.
+        raise StateError(
+            f"{path}: not a file of trusted keys ({error})",
+            hint="name the upstream's keys in client.toml, then move the file away",
+        ) from error
+    return TrustedKeys(Keys(record.keys_version, record.keys, record.threshold), record.anchors)
+
+
+def save_trusted(path: Path, trusted: TrustedKeys) -> None:
+    """Replace the keys in one durable step."""
+    number, keys, threshold = trusted.keys
+    replace_durably(path, msgspec.json.encode(_Record(1, number, keys, trusted.anchors, threshold)))
+
 
 _NEW_KEYS = (
     "if the upstream has new keys, and you received them by another way than this: "

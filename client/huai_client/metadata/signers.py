@@ -51,8 +51,7 @@ def _read(path: Path) -> list[tuple[str, str]]:
         options = line[: key.start()]
         if _UNKNOWN.search(options):
             raise ConfigError(
-                f"{place}: an unknown option",
-                hint='only namespaces="git" is allowed before a key',
+                f"{place}: an unknown option", hint='only namespaces="git" is allowed before a key'
             )
         namespaces = _NAMESPACES.search(options)
         if namespaces is None or "git" in namespaces[1].split(","):

@@ -8,23 +8,28 @@ refused.  After each step all of its tree is here.  If the steps from a known co
 from nothing are tried, and then an error is raised.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.metadata.files import Files
 from huai_client.metadata.git.connectivity import CommitHead
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import REPLY_BYTES, Work
 from huai_client.metadata.git.local import LocalRepository, shallow_of
 from huai_client.metadata.http import (
     IncompleteCopyError,
+    MetadataUrl,
     NotServedError,
+    Request,
+    Response,
     UpstreamDownError,
     UpstreamError,
+    send,
 )
 from huai_client.metadata.newest import Newest
+from huai_client.run.options import Deadline
 from huai_native._native import Blake3
 from huai_program.shallow import write_shallow
 from huai_schema.codec.commits import decode_commit
@@ -37,6 +42,45 @@ from huai_schema.codec.static_files import (
     cheapest,
 )
 from huai_schema.errors import FormatError
+
+
+class Files:
+    """Requests one file after the other."""
+
+    def __init__(self, *, timeout: float, deadline: Deadline) -> None:
+        """`timeout` (s): see `send`."""
+        self._timeout = timeout
+        self._deadline = deadline
+        self._targets: dict[MetadataUrl, MetadataUrl] = {}
+
+    @contextmanager
+    def get(self, url: MetadataUrl, path: str) -> Iterator[Response]:
+        """Open the file at `path` below `url`; `NotServedError` if it is missing."""
+        with ExitStack() as stack:
+            yield self._response(url, path, stack)
+
+    def _response(self, url: MetadataUrl, path: str, stack: ExitStack) -> Response:
+        target = self._targets.pop(url, None)
+        if target is not None:
+            try:
+                response = self._send(target, path, stack)
+            except NotServedError:
+                raise
+            except UpstreamError:  # another file may have another target
+                pass
+            else:
+                self._targets[url] = target
+                return response
+        response = self._send(url, path, stack)
+        target = url.redirected(response.url.removesuffix(f"/{path}"))
+        if target != url:
+            self._targets[url] = target
+        return response
+
+    def _send(self, url: MetadataUrl, path: str, stack: ExitStack) -> Response:
+        exchange = send(url, Request(path), timeout=self._timeout, deadline=self._deadline)
+        return stack.enter_context(exchange)
+
 
 _READ = 1 << 18
 _REQUEST = 16_384

@@ -13,7 +13,7 @@ from huai_client.metadata.failover import Failover
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.newest import find_newest
-from huai_client.run.deadline import NEVER, Deadline
+from huai_client.run.options import NEVER, Deadline
 from huai_client.state.hosts import Hosts
 from huai_client.state.state import State
 

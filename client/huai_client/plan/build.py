@@ -26,7 +26,6 @@ from huai_client.filters import Rules
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.repository import Repository
 from huai_client.plan.deletions import DeletionLimits, TooManyDeletionsError, parse_exceptions
-from huai_client.plan.inodes import accept_shared_inodes, split_shared_inodes
 from huai_client.plan.operations import Plan
 from huai_client.plan.order import PublishOrder
 from huai_client.plan.pending import (
@@ -39,12 +38,14 @@ from huai_client.plan.pending import (
     with_reappeared,
 )
 from huai_client.plan.planner import (
+    accept_shared_inodes,
     changed_directories,
     make_plan,
+    split_shared_inodes,
     volatile_fetches,
     with_directories,
 )
-from huai_client.plan.prepared import PreparedPlan, restrict, summarize
+from huai_client.plan.prepared import PreparedPlan, restricted, summarize
 from huai_client.plan.profiles import profiles, volatile_files
 from huai_client.plan.protect import Protection, Undeletable, drop_protected, may_move
 from huai_client.run.options import SyncOptions
@@ -187,7 +188,10 @@ class PlanBuilder:
             unsafe=unsafe,
             unlimited=tuple(self._limits.missing(goal.former, goal.selection)),
         )
-        return restrict(prepared, self._options.only)
+        if self._options.only is None:
+            return prepared
+        part = restricted(plan, self._options.only)
+        return prepared._replace(plan=part, summary=summarize(part))
 
     def _compare(
         self, view: View, past: list[Selection], selection: Selection, *, whole_tree: bool

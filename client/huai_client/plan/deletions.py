@@ -193,7 +193,6 @@ def _directory(text: str) -> RelPath:
         ) from error
     if path == ROOT:
         raise DeleteLimitError(
-            f"max_delete_in: {text!r} is the whole tree",
-            hint="set max_delete for the whole tree",
+            f"max_delete_in: {text!r} is the whole tree", hint="set max_delete for the whole tree"
         )
     return path

@@ -8,14 +8,14 @@ names a file that is still missing, and a pointer never names such an index.  `p
 the stage of a path.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from huai_client.diff.candidate import Move, Remove, Reuse
 from huai_client.diff.files import joined
 from huai_schema.codec.publish_rules import STAGES
-from huai_schema.entries import Directory, File, Symlink
+from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath
 
 PAYLOAD, _, POINTERS = range(len(STAGES))
@@ -47,6 +47,18 @@ class Stage:
     symlinks: list[Symlink] = field(default_factory=list)
     attributes: Sequence[File | Symlink] = ()
     """Present files and symlinks: only mode, owner and times are set."""
+
+    def restricted(
+        self, may: Callable[[Entry], bool], settles: Callable[[Entry], bool] | None = None
+    ) -> "Stage":
+        """Return the part that `may` allows; `settles` decides about `attributes`, if given."""
+        return replace(
+            self,
+            fetches=[each for each in self.fetches if may(each)],
+            links=[each for each in self.links if may(each)],
+            symlinks=[each for each in self.symlinks if may(each)],
+            attributes=[each for each in self.attributes if (settles or may)(each)],
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,17 @@
 """A plan with the facts about it, its totals, and its restriction to a first stage.  Pure."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from huai_client.config.modes import Modes, Reduced
 from huai_client.config.settings_record import TreeSettings
-from huai_client.diff.candidate import Reuse, TreeDiff
+from huai_client.diff.candidate import TreeDiff
 from huai_client.diff.files import paths, sizes
 from huai_client.diff.selection import Extent, Selection
 from huai_client.filters.rules import Rules
 from huai_client.metadata.commit import Commit
-from huai_client.plan.operations import Plan, Stage
+from huai_client.plan.operations import Plan
 from huai_client.plan.order import PackageRepository
 from huai_client.plan.withhold import ONE_REPOSITORY, Territory
 from huai_client.state.delayed_deletion import DelayedDeletion
@@ -127,17 +127,6 @@ class NotInPartError(HuaiError):
     exit_code = ExitCode.USAGE
 
 
-def restrict(prepared: PreparedPlan, rules: Rules | None) -> PreparedPlan:
-    """Return `prepared` without the paths that `rules` exclude; without rules all of it.
-
-    Raises `NotInPartError`.
-    """
-    if rules is None:
-        return prepared
-    plan = restricted(prepared.plan, rules)
-    return prepared._replace(plan=plan, summary=summarize(plan))
-
-
 def restricted(plan: Plan, rules: Rules) -> Plan:
     """Return the part of `plan` that adds and changes paths which `rules` include.
 
@@ -145,44 +134,23 @@ def restricted(plan: Plan, rules: Rules) -> Plan:
     type, or if a hardlink is included and its leader is not.  Excluded paths stay unchanged until a
     whole run, so the commit is an attempted one afterwards.
     """
-    links = [file for stage in plan.stages for file in stage.links if _is_included(file, rules)]
-    is_split = any(
-        file.link is not None and not rules.reaches(file.link, directory=False) for file in links
-    )
+    stages = [stage.restricted(rules.includes) for stage in plan.stages]
+    is_split = any(rules.detach(link) != link for stage in stages for link in stage.links)
     if plan.clear or plan.moves or is_split:
         raise NotInPartError(
             "the changes cannot be published without deleting or moving anything",
             hint="run a whole sync, without a first stage",
         )
-    stages = [_stage(stage, rules) for stage in plan.stages]
+    brought = {file.path for stage in stages for file in stage.fetches}
     return replace(
         plan,
         make=[path for path in plan.make if rules.reaches(path, directory=True)],
         stages=stages,
         removals=[],
-        directories=[each for each in plan.directories if _is_included(each, rules)],
-        reuses=_reuses(plan.reuses, {file.path for stage in stages for file in stage.fetches}),
+        directories=[each for each in plan.directories if rules.includes(each)],
+        reuses={
+            path: reuse._replace(names=0)  # none takes over an inode: its old name stays
+            for path, reuse in plan.reuses.items()
+            if path in brought and (not reuse.twin or reuse.source in brought)
+        },
     )
-
-
-def _reuses(reuses: dict[RelPath, Reuse], brought: Collection[RelPath]) -> dict[RelPath, Reuse]:
-    """Return the reuses of files in `brought`; none takes over an inode: its old name stays."""
-    return {
-        path: reuse._replace(names=0)
-        for path, reuse in reuses.items()
-        if path in brought and (not reuse.twin or reuse.source in brought)
-    }
-
-
-def _stage(stage: Stage, rules: Rules) -> Stage:
-    return replace(
-        stage,
-        fetches=[each for each in stage.fetches if _is_included(each, rules)],
-        links=[each for each in stage.links if _is_included(each, rules)],
-        symlinks=[each for each in stage.symlinks if _is_included(each, rules)],
-        attributes=[each for each in stage.attributes if _is_included(each, rules)],
-    )
-
-
-def _is_included(entry: Entry, rules: Rules) -> bool:
-    return rules.reaches(entry.path, directory=isinstance(entry, Directory))

@@ -22,7 +22,7 @@ from typing import Protocol
 from huai_client.diff.candidate import Candidate, Difference, Kind, TreeDiff
 from huai_client.filters.rules import EVERYTHING, Rules
 from huai_client.tree.errors import PathError
-from huai_schema.entries import Directory, Entry, File
+from huai_schema.entries import Directory, File
 from huai_schema.paths import RESERVED, ROOT, RelPath, ancestors, join, path_order
 
 
@@ -50,35 +50,42 @@ def is_directory(tree: TreeReader, path: RelPath) -> bool:
     return status is not None and S_ISDIR(status.st_mode)
 
 
-class Protection:
-    """The patterns of one module."""
+_TIMES = ("mtime",)
 
-    def __init__(self, patterns: Iterable[str]) -> None:
-        """Parse the patterns; `FilterError` for a malformed one."""
-        self.rules = Rules.parse(
-            [b"- " + each.encode("utf-8", "surrogateescape") for each in patterns], place="protect"
-        )
-        """Rules that exclude the protected paths."""
+
+class Keeper:
+    """Rules by which paths of the tree stay as they are."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
 
     def __bool__(self) -> bool:
-        """True if there is any pattern."""
+        """True if there is any rule."""
         return bool(self.rules)
 
     def covers(self, path: RelPath, *, directory: bool) -> bool:
-        """Return True if the present or wanted entry at `path` is protected."""
-        return bool(path) and not self.rules.reaches(path, directory=directory)
+        """Return True if `path` stays."""
+        return not self.rules.reaches(path, directory=directory)
 
     def may_cover(self, path: RelPath) -> bool:
-        """Return True if `path` is protected as a directory or as any other entry."""
+        """Return True if `path` stays as a directory or as any other entry."""
         return self.covers(path, directory=False) or self.covers(path, directory=True)
+
+
+class Protection(Keeper):
+    """The patterns of one module, as rules that exclude the protected paths."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        """Parse the patterns; `FilterError` for a malformed one."""
+        lines = [b"- " + each.encode("utf-8", "surrogateescape") for each in patterns]
+        super().__init__(Rules.parse(lines, place="protect"))
 
     def covers_candidate(self, candidate: Candidate) -> bool:
         """Return True if the present entry or the wanted one is protected."""
-        path = candidate.path
         entries = [each for each in (candidate.have, candidate.expected) if each is not None]
-        if any(self.covers(path, directory=isinstance(each, Directory)) for each in entries):
-            return True
-        return candidate.special and self.covers(path, directory=False)
+        kinds = {isinstance(each, Directory) for each in entries}
+        kinds |= {False} if candidate.special else set()
+        return any(self.covers(candidate.path, directory=kind) for kind in kinds)
 
     def same_protection(self, old: RelPath, new: RelPath) -> bool:
         """Return True if a move from `old` to `new` changes no protection by a pattern with a path.
@@ -89,88 +96,17 @@ class Protection:
         covered = self.covers(old, directory=True) or self.covers(new, directory=True)
         return not covered and self.rules.alike_below(old, new)
 
-    def entries(self, entries: Iterable[Entry]) -> Iterator[Entry]:
-        """Yield the `entries` that are not protected, hardlinks detached."""
-        for entry in entries:
-            if not self.covers(entry.path, directory=isinstance(entry, Directory)):
-                yield self.detach(entry)
 
-    def detach(self, entry: Entry) -> Entry:
-        """Return the entry; a hardlink whose leader is protected becomes a file of its own."""
-        if not isinstance(entry, File) or entry.link is None:
-            return entry
-        return entry._replace(link=None) if self.covers(entry.link, directory=False) else entry
-
-
-class Covering(Protocol):
-    """`Protection` or `Undeletable`."""
-
-    def covers(self, path: RelPath, *, directory: bool) -> bool:
-        """Return True if the present or wanted entry at `path` is protected."""
-
-
-class Holding:
-    """The directories of one tree that hold a protected path, as first read."""
-
-    def __init__(self, tree: TreeReader, protection: Covering) -> None:
-        self._tree = tree
-        self._protection = protection
-        self._walked: set[RelPath] = set()
-        self._holders: set[RelPath] = set()
-
-    def contains_protected(self, path: RelPath) -> bool:
-        """Return True if anything below the directory `path` is protected, or cannot be read."""
-        if self._walked.isdisjoint((path, *ancestors(path))):
-            self._walk(path)
-            self._walked.add(path)
-        return path in self._holders
-
-    def contains_directly(self, path: RelPath) -> bool:
-        """Return True if the directory `path` itself contains a protected name."""
-        return bool(self._look(path)[0])
-
-    def _walk(self, top: RelPath) -> None:
-        pending = [top]
-        while pending:
-            path = pending.pop()
-            protected, folders = self._look(path)
-            if protected:
-                self._holders.update((path, *ancestors(path)))
-            pending += folders
-
-    def _look(self, path: RelPath) -> tuple[list[RelPath], list[RelPath]]:
-        """Return the protected paths in a directory, and its unprotected subdirectories."""
-        try:
-            leaves, folders = self._tree.listing(path)
-        except PathError:
-            return [path], []
-        covers = self._protection.covers
-        inside = [join(path, name) for name in folders if path != ROOT or name != RESERVED]
-        protected = [each for each in inside if covers(each, directory=True)]
-        protected += [
-            each for each in (join(path, name) for name in leaves) if covers(each, directory=False)
-        ]
-        return protected, [each for each in inside if not covers(each, directory=True)]
-
-
-class Undeletable:
+class Undeletable(Keeper):
     """The rules of one run that keep paths from deletion."""
 
     def __init__(self, rules: Rules | None) -> None:
         """Without `rules` everything may be deleted."""
-        self._rules = rules or EVERYTHING
-
-    def __bool__(self) -> bool:
-        """True if there is any rule."""
-        return bool(self._rules)
+        super().__init__(rules or EVERYTHING)
 
     def covers(self, path: RelPath, *, directory: bool) -> bool:
         """Return True if `path` stays if the upstream does not have it."""
-        return self._rules.protected(path, directory=directory)
-
-    def may_cover(self, path: RelPath) -> bool:
-        """Return True if `path` stays as a directory or as any other entry."""
-        return self.covers(path, directory=False) or self.covers(path, directory=True)
+        return self.rules.protected(path, directory=directory)
 
     def drop_kept(self, diff: TreeDiff, tree: TreeReader) -> TreeDiff:
         """Return the comparison without deletions of paths that stay and of those above."""
@@ -192,7 +128,45 @@ class Undeletable:
         return diff._replace(candidates=candidates)
 
 
-_TIMES = ("mtime",)
+class Holding:
+    """The directories of one tree that hold a protected path, as first read."""
+
+    def __init__(self, tree: TreeReader, protection: Keeper) -> None:
+        self._tree = tree
+        self._protection = protection
+        self._walked: set[RelPath] = set()
+        self._holders: set[RelPath] = set()
+
+    def contains_protected(self, path: RelPath) -> bool:
+        """Return True if anything below the directory `path` is protected, or cannot be read."""
+        if self._walked.isdisjoint((path, *ancestors(path))):
+            pending = [path]
+            while pending:
+                folder = pending.pop()
+                protected, folders = self._look(folder)
+                if protected:
+                    self._holders.update((folder, *ancestors(folder)))
+                pending += folders
+            self._walked.add(path)
+        return path in self._holders
+
+    def contains_directly(self, path: RelPath) -> bool:
+        """Return True if the directory `path` itself contains a protected name."""
+        return bool(self._look(path)[0])
+
+    def _look(self, path: RelPath) -> tuple[set[RelPath], set[RelPath]]:
+        """Return the protected paths in a directory, and its unprotected subdirectories."""
+        try:
+            leaves, folders = self._tree.listing(path)
+        except PathError:
+            return {path}, set()
+        covers = self._protection.covers
+        inside = {join(path, name) for name in folders if path != ROOT or name != RESERVED}
+        protected = {each for each in inside if covers(each, directory=True)}
+        below = (join(path, name) for name in leaves)
+        return protected | {
+            each for each in below if covers(each, directory=False)
+        }, inside - protected
 
 
 def drop_protected(diff: TreeDiff, protection: Protection, tree: TreeReader) -> TreeDiff:
@@ -207,7 +181,10 @@ def drop_protected(diff: TreeDiff, protection: Protection, tree: TreeReader) -> 
     left_out: set[RelPath] = set()
     candidates: list[Candidate] = []
     for candidate in sorted(diff.candidates, key=lambda each: path_order(each.path)):
-        if protection.covers_candidate(candidate) or _removes_protected(candidate, holding):
+        goes = isinstance(candidate.have, Directory)
+        goes = goes and not isinstance(candidate.expected, Directory)
+        holds = goes and holding.contains_protected(candidate.path)
+        if holds or protection.covers_candidate(candidate):
             left_out.add(candidate.path)
         else:
             candidates.append(candidate)
@@ -216,8 +193,8 @@ def drop_protected(diff: TreeDiff, protection: Protection, tree: TreeReader) -> 
         for path in diff.extraneous
         if not protection.may_cover(path) and not _holds_protected(path, tree, holding)
     ]
-    detach = [_detach(each, protection, left_out) for each in candidates]
-    return diff._replace(candidates=detach, extraneous=extraneous)
+    detached = [_detach(each, protection, left_out) for each in candidates]
+    return diff._replace(candidates=detached, extraneous=extraneous)
 
 
 def may_move(
@@ -245,22 +222,17 @@ def without_expected(
     directories that directly contain one: they change whenever the administrator writes it.
     """
     holding = Holding(tree, protection)
-    for difference in differences:
-        if protection and _is_expected(difference, protection, tree, holding):
-            continue
-        yield difference
 
+    def is_explained(difference: Difference) -> bool:
+        path = difference.path
+        if protection.may_cover(path):
+            return True
+        if difference.kind is Kind.EXTRANEOUS:
+            return _holds_protected(path, tree, holding)
+        only_times = difference.kind is Kind.DIFFERS and difference.attributes == _TIMES
+        return only_times and is_directory(tree, path) and holding.contains_directly(path)
 
-def _is_expected(
-    difference: Difference, protection: Protection, tree: TreeReader, holding: Holding
-) -> bool:
-    if protection.may_cover(difference.path):
-        return True
-    if difference.kind is Kind.EXTRANEOUS:
-        return _holds_protected(difference.path, tree, holding)
-    if difference.kind is Kind.DIFFERS and difference.attributes == _TIMES:
-        return is_directory(tree, difference.path) and holding.contains_directly(difference.path)
-    return False
+    return (each for each in differences if not protection or not is_explained(each))
 
 
 def _holds_protected(path: RelPath, tree: TreeReader, holding: Holding) -> bool:
@@ -268,17 +240,11 @@ def _holds_protected(path: RelPath, tree: TreeReader, holding: Holding) -> bool:
     return is_directory(tree, path) and holding.contains_protected(path)
 
 
-def _removes_protected(candidate: Candidate, holding: Holding) -> bool:
-    """Return True if `candidate` would remove a directory that holds a protected path."""
-    goes = isinstance(candidate.have, Directory) and not isinstance(candidate.expected, Directory)
-    return goes and holding.contains_protected(candidate.path)
-
-
 def _detach(candidate: Candidate, protection: Protection, left_out: set[RelPath]) -> Candidate:
     target = candidate.expected
     if not isinstance(target, File) or target.link is None:
         return candidate
-    alone = protection.detach(target)
+    alone = protection.rules.detach(target)
     if target.link in left_out:
         alone = target._replace(link=None)
     if alone is target:

@@ -22,10 +22,11 @@ Pure: a `Territory` knows the repositories.
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from huai_client.diff.candidate import Move, Remove
-from huai_client.plan.operations import PAYLOAD, Plan, Stage
+from huai_client.plan.operations import PAYLOAD, Plan
 from huai_schema.entries import Entry, File, Symlink
 from huai_schema.paths import ROOT, RelPath, ancestors, parent
 
@@ -238,24 +239,14 @@ def withhold(plan: Plan, withholding: Withholding) -> Plan:
         clear=clear,
         make=[path for path in plan.make if withholding.makes(path)],
         moves=moves,
-        stages=[_stage(stage, number, withholding) for number, stage in enumerate(plan.stages)],
+        stages=[
+            stage.restricted(partial(withholding.publishes, stage=number), withholding.settles)
+            for number, stage in enumerate(plan.stages)
+        ],
         removals=[item for item in plan.removals if withholding.removes(item)],
         directories=[
             directory
             for directory in plan.directories
             if blocked.isdisjoint((directory.path, *ancestors(directory.path)))
         ],
-    )
-
-
-def _stage(stage: Stage, number: int, withholding: Withholding) -> Stage:
-    def may_publish(entry: Entry) -> bool:
-        return withholding.publishes(entry, number)
-
-    return replace(
-        stage,
-        fetches=[each for each in stage.fetches if may_publish(each)],
-        links=[each for each in stage.links if may_publish(each)],
-        symlinks=[each for each in stage.symlinks if may_publish(each)],
-        attributes=[each for each in stage.attributes if withholding.settles(each)],
     )

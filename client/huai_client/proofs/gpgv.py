@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from huai_client.proofs.changed import Changed
-from huai_client.proofs.shown import RepositoryView
+from huai_client.proofs.shown import Changed, RepositoryView
 from huai_schema.entries import Symlink
 from huai_schema.paths import RelPath, basename, show
 

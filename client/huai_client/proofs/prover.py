@@ -17,10 +17,9 @@ from huai_client.metadata.commit import Commit
 from huai_client.plan.build import order_without_upstream
 from huai_client.plan.operations import Plan
 from huai_client.plan.profiles import profiles
-from huai_client.proofs.changed import Changed, find_changed
 from huai_client.proofs.gpgv import refusal
 from huai_client.proofs.proved import Proved
-from huai_client.proofs.shown import RepositoryView, build_view, lay_out
+from huai_client.proofs.shown import Changed, RepositoryView, build_view, find_changed, lay_out
 from huai_client.tree import PathError, View
 from huai_program.durations import seconds
 from huai_program.programs import environment, run_program

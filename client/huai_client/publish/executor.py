@@ -19,7 +19,6 @@ from typing import NamedTuple, TypeVar
 
 from huai_client.diff.candidate import Move, Remove
 from huai_client.diff.files import chosen, paths
-from huai_client.diff.renames import Renames
 from huai_client.plan.operations import Plan, Stage, StepKind
 from huai_client.plan.withhold import Withholding, by_site
 from huai_client.publish.report import FailedPath, Published, Report, StepCounts
@@ -34,6 +33,7 @@ from huai_client.tree import (
     Tree,
     is_other_file_system,
 )
+from huai_native import _native
 from huai_schema.entries import Directory, Entry, File, Symlink
 from huai_schema.paths import RelPath, join, parent, show
 
@@ -154,7 +154,7 @@ class _Run:
     def prepare(self, plan: Plan) -> None:
         """Clear the way, make and move directories; then do the same below moved directories."""
         tree, waiting, forwards = self._tree, self._withholding, plan.forwards
-        arrives = Renames(plan.moves).arrives
+        arrives = _native.Renames(plan.moves).arrives
         self._make_room(plan, lambda path: not arrives(path))
         self._do_each(
             StepKind.MOVE,
@@ -346,8 +346,7 @@ class _Run:
             StepCounts(*(self._done[step] for step in StepKind)),
             problems=tuple(self.problems),
             extraneous=tuple(self._extraneous),
-            unknown_users=owners.unknown_users if owners else frozenset(),
-            unknown_groups=owners.unknown_groups if owners else frozenset(),
+            unknown_owners=frozenset(owners.unknown if owners else ()),
             published=tuple(self._published),
             withheld=len(self._withholding.withheld),
             unmoved=self._unmoved,

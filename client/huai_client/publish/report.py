@@ -43,9 +43,8 @@ class Report(NamedTuple):
     problems: tuple[FailedPath, ...]
     extraneous: tuple[RelPath, ...]
     """Directories that were not deleted, because they hold extraneous files."""
-    unknown_users: frozenset[bytes]
-    """Names that are not known on this machine; the entries kept their owner."""
-    unknown_groups: frozenset[bytes]
+    unknown_owners: frozenset[bytes]
+    """Users and groups that are not known on this machine; the entries kept their owner."""
     published: tuple[Published, ...] = ()
     """The stages with changes, in their order."""
     withheld: int = 0

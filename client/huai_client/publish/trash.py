@@ -10,19 +10,19 @@ import re
 import time
 from calendar import timegm
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple, TypeVar
 
 from huai_client.diff.candidate import Reuse
 from huai_client.diff.candidates import digest_here
-from huai_client.diff.renames import Renames
 from huai_client.plan.operations import Plan
 from huai_client.run.ages import overdue
 from huai_client.tree import STAGING_NAME, View, handles
 from huai_client.tree.destination import NoSpaceError, bytes_on_disk
 from huai_client.tree.errors import at
+from huai_client.tree.handles import held
 from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename, join, parent
@@ -160,13 +160,8 @@ class Trash:
             else:
                 yield handle
 
-    @contextmanager
-    def _dest_opened(self) -> Iterator[int]:
-        dest = os.open(self._dest, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            yield dest
-        finally:
-            os.close(dest)
+    def _dest_opened(self) -> AbstractContextManager[int]:
+        return held(os.open(self._dest, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
 
 def _alone(handle: int | None, batch: TrashBatch) -> Iterator[os.stat_result]:
@@ -197,12 +192,12 @@ def restore(plan: Plan, batches: Sequence[TrashBatch], view: View) -> tuple[Plan
     """
     reuses: dict[RelPath, Reuse] = {}
     missing: list[File] = []
-    renames = Renames(plan.moves)
+    renames = _native.Renames(plan.moves)
     for file in (file for stage in plan.stages for file in stage.fetches):
         source = _find_kept(file, batches, view)
         former_path = renames.before(file.path)
         if source is None and former_path is not None and former_path != file.path:
-            source = _find_kept(file._replace(path=former_path), batches, view)
+            source = _find_kept(file._replace(path=RelPath(former_path)), batches, view)
         source = source or _find_elsewhere(file, plan)
         if source is None:
             missing.append(file)

@@ -3,9 +3,14 @@
 Pure, and imports very little: each poll calls it.
 """
 
+from typing import TYPE_CHECKING
+
 from huai_program.durations import seconds
 from huai_program.humanize import long_span
 from huai_schema.limits import CLOCK_SKEW
+
+if TYPE_CHECKING:
+    from huai_client.config.load import Module
 
 
 def overdue(since: int, span: str, now: int) -> bool:
@@ -44,6 +49,14 @@ def expired(valid_until: int, now: float) -> str:
         f"the signature of the newest commit was valid until {long_span(over)} ago: newer ones are "
         "held back, the upstream does not commit, or this machine's clock is wrong"
     )
+
+
+def out_of_date(
+    module: "Module", now: float, committed: int, first_seen: int, valid_until: int
+) -> str:
+    """Return why a commit with these times is out of date, by age or signature, or nothing."""
+    reason = "" if module.verify == "off" else expired(valid_until, now)
+    return reason or too_old(committed, module.max_age, now, first_seen=first_seen)
 
 
 def dated_ahead(committed: int, now: float) -> str:

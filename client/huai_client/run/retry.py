@@ -1,7 +1,4 @@
-"""Retries after transient errors, with pauses that double, and jitter.
-
-Imports tenacity only after a failure: nearly every request succeeds at once.
-"""
+"""Retries after transient errors, with pauses that double, and jitter."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -32,29 +29,14 @@ def retry(
     is added to it, so that clients do not return together.  `sleep` waits for so many seconds, and
     may raise to end the wait.
     """
-    try:
-        return action()
-    except passing as error:
-        failed = [error]
-    import tenacity  # see above
+    for count in range(backoff.retries):
+        try:
+            return action()
+        except passing as error:
+            import random  # takes long to load, and nearly every request succeeds at once
 
-    def attempt() -> T:
-        if failed:
-            raise failed.pop()
-        return action()
-
-    usual = tenacity.wait_exponential(backoff.first, max=backoff.longest) + tenacity.wait_random(
-        0, backoff.first
-    )
-
-    def pause(state: tenacity.RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        return usual(state) + float(getattr(error, "retry_after", 0.0))
-
-    return tenacity.Retrying(
-        stop=tenacity.stop_after_attempt(backoff.retries + 1),
-        wait=pause,
-        retry=tenacity.retry_if_exception_type(passing),
-        sleep=sleep,
-        reraise=True,
-    )(attempt)
+            usual = min(backoff.longest, backoff.first * 2**count)
+            jitter = random.uniform(0, backoff.first)  # noqa: S311 - spreads load, hides nothing
+            pause = usual + jitter + float(getattr(error, "retry_after", 0.0))
+        sleep(pause)
+    return action()

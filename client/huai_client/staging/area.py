@@ -77,8 +77,6 @@ class Staging:
             root, self._root = self._root, -1
             os.close(root)
 
-    # ------------------------------------------------------------ verified content
-
     def ready(self, file: File) -> bool:
         """Return True if the content of `file` is here, verified by this run or an earlier one."""
         return not self.absent([file])
@@ -134,11 +132,8 @@ class Staging:
     @contextmanager
     def folders(self, run: int) -> Iterator[tuple[int, int]]:
         """Yield handles of the folder for the copies of `run`, and of that for links by key."""
-        folder = self.incoming.open(run)
-        try:
+        with self.incoming.opened(run) as folder:
             yield folder, self._ready.handle
-        finally:
-            os.close(folder)
 
     def keep(
         self,
@@ -157,11 +152,8 @@ class Staging:
 
     def keep_patch(self, patch: Patch, run: int) -> None:
         """Take over the patch for a file of the tree from the folder of `run`."""
-        folder = self.incoming.open(run)
-        try:
+        with self.incoming.opened(run) as folder:
             self._patches.keep(patch, folder)
-        finally:
-            os.close(folder)
 
     @contextmanager
     def left_of(self, file: File) -> Iterator[int | None]:
@@ -215,8 +207,6 @@ class Staging:
         with suppress(OSError):  # there are other files in it: not ours to remove
             self.root.rmdir()
             self.root.parent.rmdir()
-
-    # ------------------------------------------------------------ runs of rsync
 
     def exclusive(self, patience: float = LOCK_PATIENCE) -> AbstractContextManager[int]:
         """Hold the area; rsync inherits the handle, so that an orphan holds it too."""

@@ -10,17 +10,11 @@ import re
 import stat
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 
 from huai_client.diff.files import chosen, paths, within, without
-from huai_client.staging.content import (
-    Arrival,
-    by_arrival,
-    may_stand_for,
-    no_check,
-    verify,
-)
+from huai_client.staging.content import Arrival, by_arrival, may_stand_for, no_check, verify
 from huai_client.staging.partials import Partials, append_rest, intended_path
 from huai_client.staging.ready_store import ReadyStore, key_of
 from huai_client.staging.root import opened_tree
@@ -68,8 +62,6 @@ class Incoming:
         """True if there may be other files than verified ones."""
         return bool(self._unsettled)
 
-    # ------------------------------------------------------------ verified content
-
     def absent(self, files: Sequence[File]) -> Sequence[File]:
         """Return the `files` that were not verified here."""
         return chosen(files, self._unverified(files)) if self._arrived else files
@@ -92,8 +84,6 @@ class Incoming:
         with handles.opened(self._handle, b"%d" % run) as folder:
             self._record(files, run, folder)
         self._arrived.finish(finished)
-
-    # ------------------------------------------------------------ one run of rsync
 
     def begin(self, files: Iterable[File]) -> int:
         """Start a run, with the partials of `files` where rsync uses them as bases."""
@@ -118,10 +108,8 @@ class Incoming:
             handles.opened(top, parent(file.path), make=True) as folder,
         ):
             handle = os.open(basename(file.path), flags, _OURS, dir_fd=folder)
-        try:
+        with handles.held(handle):
             yield run, handle
-        finally:
-            os.close(handle)
 
     def resume(self, files: Iterable[File]) -> tuple[int, dict[RelPath, int]]:
         """Start a run of a writer that appends to partial files.
@@ -139,12 +127,9 @@ class Incoming:
             partials = self._place(top, files)
             return run, {file.path: status.st_size for file, _, status in partials}
 
-    def open(self, run: int) -> int:
-        """Return a handle of the folder that the rsync of `run` writes to, made if absent.
-
-        The caller closes it.
-        """
-        return handles.own_directory(self._handle, b"%d" % run)
+    def opened(self, run: int) -> AbstractContextManager[int]:
+        """Hold a handle of the folder that the rsync of `run` writes to, made if absent."""
+        return handles.held(handles.own_directory(self._handle, b"%d" % run))
 
     def has_basis(self, run: int) -> bool:
         """Return True if the folder of `run` has a partial of an earlier run."""
@@ -164,16 +149,13 @@ class Incoming:
         `cut`: the run was interrupted.  Without `ended`, a process of it may still write to its
         folder, and verified files are moved away.  An exception of `check` aborts it.
         """
-        folder = self.open(run)
-        try:
+        with self.opened(run) as folder:
             placed, finish = self._placed.get(run, {}), self._finish if ended else None
             verdicts = verify(folder, files, placed, cut=cut, finish=finish, check=check)
             arrivals = verdicts.arrivals
             verified, rest = by_arrival(files, arrivals)
             self._record(verified, run, folder, ended=ended)
             self._arrived.finish(verdicts.finished)
-        finally:
-            os.close(folder)
         if not rest:
             self._unsettled.discard(b"%d" % run)
         return arrivals
@@ -184,23 +166,20 @@ class Incoming:
         None if it is not a regular file, larger than `VOLATILE_BYTES`, older than `file`, or
         missing.  Only after an rsync that ended normally: nothing else proves that it is complete.
         """
-        top = self.open(run)
         try:
-            with handles.opened(top, parent(file.path)) as folder:
-                status = os.stat(basename(file.path), dir_fd=folder, follow_symlinks=False)
-            if status.st_ino == self._placed.get(run, {}).get(file.path):
-                return None
-            if not may_stand_for(status, file):
-                return None
-            arrived = file._replace(size=status.st_size, mtime=status.st_mtime_ns, digest=None)
-            self._record([arrived], run, top, ended=ended)
+            with self.opened(run) as top:
+                with handles.opened(top, parent(file.path)) as folder:
+                    status = os.stat(basename(file.path), dir_fd=folder, follow_symlinks=False)
+                is_placed = status.st_ino == self._placed.get(run, {}).get(file.path)
+                if is_placed or not may_stand_for(status, file):
+                    return None
+                arrived = file._replace(size=status.st_size, mtime=status.st_mtime_ns, digest=None)
+                self._record([arrived], run, top, ended=ended)
+                return arrived
         except OSError as error:
             if error.errno in _ABSENT:
                 return None
             raise
-        finally:
-            os.close(top)
-        return arrived
 
     def salvage(self, run: int, files: Mapping[RelPath, File]) -> None:
         """Empty the folder of `run`, except for verified files.
@@ -225,8 +204,6 @@ class Incoming:
         self._placed.pop(run, None)
         self._unsettled.discard(top)
 
-    # ------------------------------------------------------------ what an interrupted run left
-
     def recover(self, files: Iterable[File]) -> None:
         """Take over what interrupted runs left: complete files become ready, others partials.
 
@@ -241,14 +218,13 @@ class Incoming:
                 self._unsettled.discard(name)
                 continue
             run = int(name)
-            os.close(self.open(run))  # which replaces anything else of this name
+            with self.opened(run):  # which replaces anything else of this name
+                pass
             self._accept_left(run, by_path)
             self.salvage(run, by_path)
         for file in by_path.values():
             if unverified := self._ready.take_unverified(file):
                 self._partials.keep(file.path, *unverified)
-
-    # ------------------------------------------------------------ inside
 
     def _place(self, top: int, files: Iterable[File]) -> Iterator[tuple[File, int, os.stat_result]]:
         """Put the partials of `files` into `top`: each with its directory, open until the next."""

@@ -11,7 +11,7 @@ is dropped: the time of the file is not that of any commit, so it is compared.
 import errno
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from huai_client.staging.journals import Journal, Journals, PatchState, hashed
 from huai_client.staging.root import opened_tree
 from huai_client.tree import STAGING, PathError, handles
 from huai_client.tree.errors import at
+from huai_client.tree.handles import held
 from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.errors import ExitCode, HuaiError
@@ -141,19 +142,14 @@ class Patches:
         os.fsync(content)
         # The directories above may be new, too.
         for above in (FOLDER, b".", b"..", b"../.."):
-            with _opened(self._root, above) as handle:
+            with held(handles.open_directory(self._root, above)) as handle:
                 os.fsync(handle)
         state = PatchState.of(os.fstat(content))
         path, ranges = patch.file.path, patch.ranges
         journals.write(Journal(journals.dest, path, target.st_ino, target.st_size, state, ranges))
 
-    @contextmanager
-    def _opened(self) -> Iterator[int]:
-        handle = handles.own_directory(self._root, FOLDER)
-        try:
-            yield handle
-        finally:
-            os.close(handle)
+    def _opened(self) -> AbstractContextManager[int]:
+        return held(handles.own_directory(self._root, FOLDER))
 
 
 def finish_patches(journals: Journals) -> list[str]:
@@ -184,7 +180,7 @@ def _finish(journal: Journal, name: bytes, path: RelPath) -> bool:
     dest = Path(os.fsdecode(journal.dest))
     with (
         _ignore_foreign_errors(),
-        _opened_path(dest) as top,
+        held(os.open(dest, handles.DIRECTORY)) as top,
         handles.opened(top, join(STAGING, FOLDER)) as patches,
         handles.opened_file(patches, name) as content,
         handles.opened(top, parent(path)) as above,
@@ -209,7 +205,7 @@ def _ignore_foreign_errors() -> Iterator[None]:
 def _without_journal(root: int, journals: Journals | None) -> set[bytes]:
     """Return the names of patches that are not being applied."""
     try:
-        with _opened(root, FOLDER) as patches:
+        with held(handles.open_directory(root, FOLDER)) as patches:
             names = handles.own_files(patches)
     except (FileNotFoundError, NotADirectoryError):
         return set()
@@ -226,21 +222,3 @@ def _change(target: int, content: int, ranges: list[tuple[int, int]]) -> None:
 def file_state(status: os.stat_result) -> tuple[int, int, int]:
     """Return the values that change with the content of a file."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-@contextmanager
-def _opened(folder: int, name: bytes) -> Iterator[int]:
-    handle = os.open(name, handles.DIRECTORY, dir_fd=folder)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-@contextmanager
-def _opened_path(path: Path) -> Iterator[int]:
-    handle = os.open(path, handles.DIRECTORY)
-    try:
-        yield handle
-    finally:
-        os.close(handle)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from huai_client.staging.content import Arrival, verify
 from huai_client.tree import handles
+from huai_client.tree.handles import held
 from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
@@ -108,10 +109,7 @@ class ReadyStore:
         if not self:
             return
         keep = {os.fsencode(key_of(file)) for file in files}
-        for handle, keys in (
-            (self.handle, self._keys),
-            (self._unverified, self._unverified_keys),
-        ):
+        for handle, keys in ((self.handle, self._keys), (self._unverified, self._unverified_keys)):
             for name in list(keys):
                 shared = os.stat(name, dir_fd=handle, follow_symlinks=False).st_nlink > 1
                 if shared or name not in keep:
@@ -135,8 +133,5 @@ def _read(handle: int, name: bytes) -> bytes:
 def _write(handle: int, name: bytes, content: bytes) -> None:
     _native.remove_all(handle, name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    target = os.open(name, flags, 0o600, dir_fd=handle)
-    try:
+    with held(os.open(name, flags, 0o600, dir_fd=handle)) as target:
         os.write(target, content)
-    finally:
-        os.close(target)

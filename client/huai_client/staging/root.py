@@ -4,11 +4,11 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from huai_client.tree.errors import StorageError, is_storage
-from huai_client.tree.handles import DIRECTORY
+from huai_client.tree.handles import DIRECTORY, held
 from huai_client.tree.reserved import open_own
 from huai_native import _native
 from huai_program.locking import open_lock, take_within, try_lock
@@ -35,8 +35,7 @@ def open_root(root: Path) -> int:
     write to either of the two.
     """
     try:
-        dest = os.open(root.parent.parent, DIRECTORY)
-        try:
+        with held(os.open(root.parent.parent, DIRECTORY)) as dest:
             path = join(os.fsencode(root.parent.name), os.fsencode(root.name))
             handle = open_own(dest, root.parent.parent, path)
             try:
@@ -48,8 +47,6 @@ def open_root(root: Path) -> int:
             except BaseException:
                 os.close(handle)
                 raise
-        finally:
-            os.close(dest)
     except OSError as error:
         raise unusable(root, error) from error
     return handle
@@ -64,14 +61,9 @@ def unusable(root: Path, error: OSError) -> HuaiError:
     return StagingError(f"{root}: {error.strerror}", hint=hint)
 
 
-@contextmanager
-def opened_tree(root: int) -> Iterator[int]:
-    """Yield a handle of the tree that contains the staging area."""
-    handle = os.open("../..", DIRECTORY, dir_fd=root)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
+def opened_tree(root: int) -> AbstractContextManager[int]:
+    """Hold a handle of the tree that contains the staging area."""
+    return held(os.open("../..", DIRECTORY, dir_fd=root))
 
 
 @contextmanager
@@ -83,13 +75,10 @@ def locked_file(handle: int, name: bytes, patience: float) -> Iterator[int]:
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
             _native.remove_all(handle, name)
-    lock = open_lock(name, folder=handle)
-    try:
+    with held(open_lock(name, folder=handle)) as lock:
         if take_within(lambda: try_lock(lock) or None, patience) is None:
             raise StagingBusyError(
                 f"the staging area is in use (lock file {show(name)})",
                 hint="wait for the other run or for its last rsync to end",
             )
         yield lock
-    finally:
-        os.close(lock)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huai_client.state.delayed_deletion import DelayedDeletion
-from huai_client.state.state import StateError, replace_durably
+from huai_client.state.state import StateError, read_file, replace_durably
 from huai_schema.codec.escaping import escape, unescape
 from huai_schema.errors import FormatError
 from huai_schema.paths import rel_path
@@ -34,28 +34,17 @@ class DelayedHeader(NamedTuple):
         return self.paths > 0 and self.since + patience <= now
 
 
-NOTHING = DelayedHeader(0, 0)
-
-
 def head(path: Path) -> DelayedHeader:
     """Read the first line only; a missing file has no delayed deletions."""
-    try:
-        with path.open("rb") as file:
-            return _head(path, file.read(_FIRST_BYTES))
-    except FileNotFoundError:
-        return NOTHING
-    except OSError as error:
-        raise _unreadable(path, error) from error
+    data = read_file(path, _FIRST_BYTES)
+    return DelayedHeader(0, 0) if data is None else _head(path, data)
 
 
 def load(path: Path) -> list[DelayedDeletion]:
     """Read the delayed deletions."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+    data = read_file(path)
+    if data is None:
         return []
-    except OSError as error:
-        raise _unreadable(path, error) from error
     count = _head(path, data).paths
     lines = data.split(b"\n")[1:-1]
     try:
@@ -92,10 +81,6 @@ def _decode(line: bytes) -> DelayedDeletion:
         raise FormatError("a line is malformed")
     since, kind, text = match.groups()
     return DelayedDeletion(rel_path(unescape(text)), kind == b"d", int(since))
-
-
-def _unreadable(path: Path, error: OSError) -> StateError:
-    return StateError(f"{path}: {error.strerror}", hint="run as the user that the state belongs to")
 
 
 def _damaged(path: Path, reason: str) -> StateError:

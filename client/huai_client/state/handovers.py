@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from huai_client.state.run_record import REASON_MOST, Number
+from huai_client.state.history import REASON_MOST, Number
 from huai_program.humanize import counted, moment
 from huai_program.record_file import RecordFile
 

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from huai_client.state.upstream_health import UpstreamHealth
-from huai_client.state.upstream_speed import UpstreamSpeed
+from huai_client.state.upstreams import UpstreamHealth, UpstreamSpeed
 from huai_program.locking import open_lock, try_lock
 from huai_schema.errors import ExitCode, HuaiError
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from huai_client.state import history
-from huai_client.state.run_record import REASON_MOST, Number, RunRecord
+from huai_client.state.history import REASON_MOST, Number, RunRecord
 from huai_program.record_file import RecordFile
 from huai_schema.errors import ExitCode
 

@@ -7,12 +7,14 @@ other programs read the file `applied`.
 import errno
 import json
 import os
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
 
 from huai_client.state.paths import ModulePlaces
 from huai_program.disk_hints import DISK_HINTS
@@ -21,9 +23,9 @@ from huai_program.locking import locked
 from huai_schema.errors import ExitCode, HuaiError
 
 _VERSION = 1
-_COMMIT = re.compile("[0-9a-f]{40}")
-_IDENTITY = re.compile("([0-9a-f]{32})?")
-_NUMBERS = range(1 << 63)
+_Commit = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{40}$")]
+_CommitOrNone = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{40})?$")]
+_Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 HELD = "held since an undo: `huai-client sync --unhold` goes on to the newest commit"
 
@@ -44,40 +46,40 @@ class NotSyncedError(HuaiError):
 class State:
     """The state of one module; the names of the values are keys of the file."""
 
-    applied: str | None = None
+    applied: _Commit | None = None
     """The hex id of the applied commit; None before the end of the first sync."""
-    serial: int = 0
+    serial: _Number = 0
     """The highest serial that was accepted."""
-    attempted: tuple[str, ...] = ()
+    attempted: tuple[_Commit, ...] = ()
     """The commits that runs interrupted since were bringing the tree to."""
-    time: int = 0
+    time: _Number = 0
     """The end of the last successful sync, seconds since the epoch."""
-    total_bytes: int = 0
+    total_bytes: _Number = 0
     """The bytes of all files of the applied commit that its filter includes."""
-    committed: int = 0
+    committed: _Number = 0
     """The time of the applied commit, seconds since the epoch; 0 if unknown."""
-    entries: int = 0
+    entries: _Number = 0
     """The number of entries of the applied commit that its filter includes."""
     filter: str = ""
     """The settings with which the commit was applied (`tree_settings`)."""
-    before: str = ""
+    before: _CommitOrNone = ""
     """The commit applied before, if the trash since was kept; empty without an undo."""
     before_filter: str = ""
     """The settings with which that one was applied."""
-    held: str = ""  # prose: a key of the file
+    held: _CommitOrNone = ""  # prose: a key of the file
     """The undone commit, which stops syncs until `sync --unhold`, or empty."""
-    trash: int = 0
+    trash: _Number = 0
     """The time of the oldest batch of the trash, seconds since the epoch; 0 if it is empty."""
     attempted_filters: tuple[str, ...] = ()
     """The settings of `attempted`, in the same order; unknown for the rest if it is shorter."""
-    identity: str = ""
+    identity: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{32})?$")] = ""
     """The identity of the upstream's module (FORMAT.md, "Descriptor"), or empty."""
-    seen: int = 0  # prose: a key of the file
+    seen: _Number = 0  # prose: a key of the file
     """The time at which the applied commit was first applied, seconds since the epoch, or 0."""
     marks: tuple[str, ...] = ()
     """Names at the top of the applied tree (`marks`)."""
 
-    valid_until: int = 0
+    valid_until: _Number = 0
     """The end of the applied commit's signature, seconds since the epoch; 0 without one."""
 
     relay_urls: tuple[str, ...] = ()
@@ -85,7 +87,7 @@ class State:
     partial: str | None = None
     """The part left out of the applied commit, in words, or empty; None if unknown."""
 
-    device: int = 0
+    device: _Number = 0
     """The device of DEST, on which names that differ by case are different; 0 if unknown."""
 
     def first_seen(self, commit: str, now: float) -> int:
@@ -107,42 +109,6 @@ class State:
         """The settings of the applied commit, and those of each attempted one."""
         return (self.filter, *(settings for _, settings in self.attempts))
 
-    def __post_init__(self) -> None:
-        """Raise `ValueError` for values that huai does not write."""
-        numbers: tuple[object, ...] = (
-            self.serial,
-            self.time,
-            self.total_bytes,
-            self.committed,
-            self.entries,
-            self.trash,
-            self.seen,
-            self.valid_until,
-            self.device,
-        )
-        if not all(isinstance(number, int) and number in _NUMBERS for number in numbers):
-            raise ValueError("not a number, or out of range")
-        identity: object = self.identity
-        partial: object = self.partial
-        if not (partial is None or isinstance(partial, str)):
-            raise ValueError("partial is not a text")
-        if not isinstance(identity, str) or not _IDENTITY.fullmatch(identity):
-            raise ValueError("identity is malformed")
-        filters: tuple[object, ...] = (
-            self.filter,
-            self.before_filter,
-            *self.attempted_filters,
-            *self.marks,
-            *self.relay_urls,
-        )
-        if not all(isinstance(text, str) for text in filters):
-            raise ValueError("not a text")
-        commits: list[object] = [] if self.applied is None else [self.applied]
-        commits += [each for each in (self.before, self.held) if each]
-        for commit in (*self.attempted, *commits):
-            if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
-                raise ValueError(f"{str(commit)[:60]!r} is not a commit id")
-
 
 def applied_id(state: State, name: str) -> str:
     """Return the applied commit; raises `NotSyncedError` without one."""
@@ -153,29 +119,30 @@ def applied_id(state: State, name: str) -> str:
     return state.applied
 
 
-def load(path: Path) -> State:
-    """Read the state; a missing file is the state before the first sync."""
+def read_file(path: Path, most: int = -1) -> bytes | None:
+    """Return the content of a file, or its first bytes; None if it is missing."""
     try:
-        values = json.loads(path.read_bytes())
-        if values.pop("version") != _VERSION:
-            raise ValueError("another version")
-        filters = tuple(values.get("attempted_filters", ()))
-        attempted = tuple(values["attempted"])
-        marks = tuple(values.get("marks", ()))
-        lists = {
-            "attempted": attempted,
-            "attempted_filters": filters,
-            "marks": marks,
-            "relay_urls": tuple(values.get("relay_urls", ())),
-        }
-        return State(**{**values, **lists})
+        with path.open("rb") as file:
+            return file.read(most)
     except FileNotFoundError:
-        return State()
+        return None
     except OSError as error:
         raise StateError(
             f"{path}: {error.strerror}", hint="run as the user that the state belongs to"
         ) from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+
+
+def load(path: Path) -> State:
+    """Read the state; a missing file is the state before the first sync."""
+    data = read_file(path)
+    if data is None:
+        return State()
+    try:
+        values = msgspec.json.decode(data, type=dict[str, object])
+        if values.pop("version", None) != _VERSION or values.keys() - set(State.__slots__):
+            raise ValueError("another version")
+        return msgspec.convert(values, State)
+    except (ValueError, RecursionError) as error:
         raise StateError(
             f"{path}: not a state file of this program ({error})",
             hint="move it away: the next sync then compares the whole tree with the metadata",

@@ -131,8 +131,6 @@ class VerificationRecord:
                     raise sqlite3.DataError("a value of another type")
         return rows
 
-    # ------------------------------------------------------------ the parts
-
     def applied(self, commit: str, key: str) -> bool:
         """Record that the parts are those of this commit, with the filter `key`.
 
@@ -190,8 +188,6 @@ class VerificationRecord:
         where = "key = ? OR (key >= ? AND key < ?)"
         self._db.execute(f"DELETE FROM parts WHERE {where}", bounds)  # noqa: S608 - no input
         self._db.execute(f"DELETE FROM unfinished WHERE {where}", bounds)  # noqa: S608 - no input
-
-    # ------------------------------------------------------------ their verification
 
     def begin_run(self) -> None:
         """Begin a run, in which no part is verified yet."""

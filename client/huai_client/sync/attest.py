@@ -16,9 +16,10 @@ import msgspec
 from huai_client.config.mirror import Mirror
 from huai_client.metadata.http import MetadataUrl, Request, is_http, send, server_and_module
 from huai_client.metadata.signers import AttestError, read_key
-from huai_client.run.deadline import Deadline
+from huai_client.run.options import Deadline
 from huai_client.state.state import State, replace_durably
 from huai_client.tree import STAGING, STAGING_NAME
+from huai_client.tree.handles import held
 from huai_client.tree.reserved import open_own
 from huai_program.durations import seconds
 from huai_program.record_file import RecordFile
@@ -99,11 +100,8 @@ def _upstream_name(mirror: Mirror) -> str:
 def _write(top: Path, data: bytes) -> None:
     """Write the file at the top of the tree."""
     try:
-        dest = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with held(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as dest:
             _replace(dest, top, data)
-        finally:
-            os.close(dest)
     except OSError as error:
         raise AttestError(
             f"{top / FILE_NAME}: {error.strerror}", hint="remove whatever else has this name"

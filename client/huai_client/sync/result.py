@@ -121,7 +121,7 @@ def _failed_changes(report: Report, most: int) -> Iterator[str]:
         )
     kept_reason = "kept, because it contains files that are in no snapshot"
     yield from _capped([(path, kept_reason) for path in report.extraneous], most)
-    for name in sorted(report.unknown_users | report.unknown_groups):
+    for name in sorted(report.unknown_owners):
         yield f"owner {show(name)} is unknown on this machine; those entries keep their owner"
 
 

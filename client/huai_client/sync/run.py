@@ -16,7 +16,7 @@ from huai_client.diff.active_filter import has_same_settings
 from huai_client.diff.marks import stand
 from huai_client.metadata.known_heads import KnownHeads
 from huai_client.metadata.upstream import Upstream, is_up_to_date
-from huai_client.run.ages import expired, overdue, too_old
+from huai_client.run.ages import expired, out_of_date, overdue
 from huai_client.run.options import SyncOptions
 from huai_client.state import delayed_record
 from huai_client.state import state as states
@@ -319,7 +319,9 @@ class Run:
         return due or overdue(state.trash, self._module.trash, now)
 
     def _up_to_date(self, state: states.State) -> ExitCode:
-        stale = self._why_stale(state.committed, state.seen or state.time, state.valid_until)
+        stale = out_of_date(
+            self._module, time.time(), state.committed, state.seen or state.time, state.valid_until
+        )
         self._report.up_to_date(state, stale)
         unproved = state.valid_until and not state.held and self._module.verify == "require"
         return (
@@ -330,15 +332,11 @@ class Run:
         from huai_client.sync.result import failures
 
         run_log.ended(result, failures(result))
-        stale = self._why_stale(result.committed, result.first_seen, result.valid_until)
+        stale = out_of_date(
+            self._module, time.time(), result.committed, result.first_seen, result.valid_until
+        )
         self._report.concluded(result, stale)
         return result.exit_code
-
-    def _why_stale(self, committed: int, first_seen: int, valid_until: int) -> str:
-        """Return why a commit with these times is too old; empty if it is not."""
-        if self._module.verify != "off" and (over := expired(valid_until, time.time())):
-            return over
-        return too_old(committed, self._module.max_age, time.time(), first_seen=first_seen)
 
 
 def _approve_all(_prepared: "PreparedPlan") -> None:

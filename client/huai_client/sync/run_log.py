@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
-from huai_client.state.history import append, last
+from huai_client.state.history import Kind, RunRecord, append, last
 from huai_client.state.last_run import save
 from huai_client.state.paths import ModulePlaces
-from huai_client.state.run_record import Kind, RunRecord
 from huai_program.humanize import counted
 from huai_schema.errors import ExitCode, HuaiError
 
@@ -96,11 +95,7 @@ class RunLog:
         code = ExitCode.DIFFERS if differences else ExitCode.OK
         reason = counted(differences, "path differs", "paths differ") if differences else ""
         self._note(
-            code=int(code),
-            reason=reason,
-            differences=differences,
-            content=content,
-            changed=False,
+            code=int(code), reason=reason, differences=differences, content=content, changed=False
         )
 
     def unrepaired(self, count: int) -> ExitCode:

@@ -30,8 +30,7 @@ from huai_client.plan.build import PlanBuilder
 from huai_client.plan.prepared import PreparedPlan
 from huai_client.publish.destination import Destination
 from huai_client.publish.executor import execute
-from huai_client.run.deadline import NEVER, Deadline
-from huai_client.run.options import SyncOptions
+from huai_client.run.options import NEVER, Deadline, SyncOptions
 from huai_client.state.state import applied_id, load
 from huai_client.sync.apply import PlanRunner, result_of
 from huai_client.sync.follow import Following
@@ -60,12 +59,7 @@ _PASSING = WrongModuleError, RolledBackError, ExpiredError
 class Sync:
     """A run for one module; the caller holds the module's lock."""
 
-    def __init__(
-        self,
-        mirror: Mirror,
-        options: SyncOptions,
-        upstream: Upstream,
-    ) -> None:
+    def __init__(self, mirror: Mirror, options: SyncOptions, upstream: Upstream) -> None:
         """Read the state, and not the tree."""
         self._mirror = mirror
         self._options = options

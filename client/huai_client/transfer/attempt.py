@@ -3,7 +3,6 @@
 A local path needs no rsync (`copy`), nor does a web server (`http`).
 """
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 
@@ -130,11 +129,7 @@ def _run_rsync(
 
 
 def _start(
-    shared: Shared,
-    batch: Batch,
-    url: ContentUrl,
-    number: int,
-    terms: tuple[Grant, frozenset[str]],
+    shared: Shared, batch: Batch, url: ContentUrl, number: int, terms: tuple[Grant, frozenset[str]]
 ) -> RsyncProcess:
     """Start rsync in the folder of run `number` in the staging area.
 
@@ -142,8 +137,7 @@ def _start(
     """
     grant, refused = terms
     staging, options = shared.staging, shared.options
-    folder = staging.incoming.open(number)
-    try:
+    with staging.incoming.opened(number) as folder:
         # rsync follows symlinks of the local tree on the path to its basis.
         tree = shared.compare_dest if staging.may_compare(batch.open) else b""
         basis = command.Basis(tree, staging.incoming.has_basis(number))
@@ -158,8 +152,6 @@ def _start(
             stall=StallDetector(options.timeout),
             bounds=Bounds(largest, total, confined, url.own),
         )
-    finally:
-        os.close(folder)
 
 
 def _size_limits(shared: Shared, files: Sequence[File]) -> Iterator[int]:
@@ -177,11 +169,7 @@ def _verify(
     """Accept the arrived files that match their metadata; the others stay open."""
     is_complete = failure is None and not run.output.unverified
     verdicts = shared.staging.incoming.accept(
-        batch.open,
-        number,
-        cut=failure is not None,
-        ended=run.ended,
-        check=shared.processes.check,
+        batch.open, number, cut=failure is not None, ended=run.ended, check=shared.processes.check
     )
     verified, rest = by_arrival(batch.open, verdicts)
     newer: list[File] = []

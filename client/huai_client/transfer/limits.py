@@ -149,12 +149,7 @@ class Admission:
     """The admission of runs, shared by all streams of a transfer."""
 
     def __init__(
-        self,
-        options: TransferOptions,
-        width: int,
-        busy: BusyBackoff,
-        tally: Tally,
-        queue: Sized,
+        self, options: TransferOptions, width: int, busy: BusyBackoff, tally: Tally, queue: Sized
     ) -> None:
         """At most `width` runs at a time; `queue` has the batches that no stream has taken yet."""
         self._options = options

@@ -5,15 +5,15 @@ Calls come one at a time, from any thread, and must return soon.
 
 import threading
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from huai_client.diff.files import sizes
 from huai_client.staging import Arrival
 from huai_schema.entries import File
 
 
-class Listener(Protocol):
-    """Receives the events of one `fetch`, from `started` to `ended`."""
+class Listener:
+    """Receives the events of one `fetch`, from `started` to `ended`; this one ignores them."""
 
     def started(self, files: int, size: int) -> None:
         """Begin a transfer of `files` files of `size` bytes in all."""
@@ -35,31 +35,6 @@ class Listener(Protocol):
 
     def ended(self) -> None:
         """End the transfer, with or without success."""
-
-
-class SilentProgress:
-    """A listener that shows nothing."""
-
-    def started(self, files: int, size: int) -> None:
-        """Show nothing."""
-
-    def progressed(self, size: int, files: int) -> None:
-        """Show nothing."""
-
-    def finished(self, files: Sequence[File]) -> None:
-        """Show nothing."""
-
-    def refused(self, file: File, verdict: Arrival) -> None:
-        """Show nothing."""
-
-    def retried(self, reason: str) -> None:
-        """Show nothing."""
-
-    def waiting(self, reason: str) -> None:
-        """Show nothing."""
-
-    def ended(self) -> None:
-        """Show nothing."""
 
 
 class Amount(NamedTuple):

@@ -17,7 +17,7 @@ from typing import NamedTuple, Self, TypeAlias
 
 from huai_client.diff.candidate import Reuse
 from huai_client.diff.files import paths, within, without
-from huai_client.run.deadline import NEVER, Deadline
+from huai_client.run.options import NEVER, Deadline
 from huai_client.staging import Staging, key_of
 from huai_client.tree import StorageError, View
 from huai_native import _native

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from huai_client.config.reach import Reach
 from huai_client.config.tls import SYSTEM_TLS, TlsFiles
-from huai_client.run.deadline import NEVER, Deadline
+from huai_client.run.options import NEVER, Deadline
 from huai_client.state.hosts import Hosts
 from huai_client.transfer import batch
 from huai_schema.errors import ExitCode, HuaiError

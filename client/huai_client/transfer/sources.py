@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from huai_client.state.hosts import Hosts
-from huai_client.state.upstream_health import UpstreamHealth
+from huai_client.state.upstreams import UpstreamHealth
 from huai_client.transfer.errors import (
     TransferError,
     UpstreamFullError,

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from huai_client.tree.destination import DestinationError
 from huai_client.tree.errors import PathError, StorageError, at
-from huai_client.tree.handles import handle_path
+from huai_client.tree.handles import handle_path, held
 from huai_client.tree.reserved import STAGING_NAME, open_own
 from huai_schema.paths import ROOT, RelPath, basename, join, parent, show
 
@@ -33,11 +33,8 @@ def probe_folder(handle: int, dest: Path) -> Iterator[Path]:
     """
     before = os.fstat(handle)
     try:
-        folder = open_own(handle, dest, _PROBES)
-        try:
+        with held(open_own(handle, dest, _PROBES)) as folder:
             yield handle_path(folder)
-        finally:
-            os.close(folder)
     finally:
         rmtree(dest / os.fsdecode(_PROBES), ignore_errors=True)
         with suppress(OSError):  # it is not empty
@@ -81,8 +78,7 @@ def check_new_device(handle: int, dest: Path, device: int) -> int:
         return device
     if folds:
         raise DestinationError(
-            f"{dest}: upper and lower case are the same: files would replace each other",
-            hint=_HINT,
+            f"{dest}: upper and lower case are the same: files would replace each other", hint=_HINT
         )
     return now
 

@@ -79,8 +79,7 @@ def check_type(dest: Path) -> None:
         ) from error
     if stat.S_ISLNK(mode):
         raise DestinationError(
-            f"{dest} is a symlink",
-            hint=f"configure the directory itself: {os.path.realpath(dest)}",
+            f"{dest} is a symlink", hint=f"configure the directory itself: {os.path.realpath(dest)}"
         )
     if not stat.S_ISDIR(mode):
         raise DestinationError(

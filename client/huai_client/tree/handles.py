@@ -41,6 +41,15 @@ def own_directory(handle: int, name: bytes) -> int:
 
 
 @contextmanager
+def held(handle: int) -> Iterator[int]:
+    """Close `handle` after the block."""
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
 def opened(handle: int, path: bytes, *, make: bool = False) -> Iterator[int]:
     """Open the directory `path` below `handle` for the block."""
     current = os.dup(handle)
@@ -60,13 +69,10 @@ def opened_file(handle: int, name: bytes, flags: int = os.O_RDONLY) -> Iterator[
 
     Raises `OSError` for anything else; it is never followed, and does not block on a FIFO.
     """
-    file = os.open(name, flags | _LEAF, dir_fd=handle)
-    try:
+    with held(os.open(name, flags | _LEAF, dir_fd=handle)) as file:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
         yield file
-    finally:
-        os.close(file)
 
 
 def open_directory(handle: int, name: bytes) -> int:

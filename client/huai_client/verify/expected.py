@@ -59,7 +59,7 @@ class ExpectedTree:
 
     def required(self, entries: Iterable[Entry]) -> Iterable[Entry]:
         """Return those of `entries` that this tree has to have."""
-        return self._protection.entries(entries) if self._protection else entries
+        return filter(None, map(self._protection.rules.select, entries))
 
     def required_at(self, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:
         """Return the entries that this tree has to have at `paths`."""

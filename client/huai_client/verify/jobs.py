@@ -153,11 +153,7 @@ def _compared(
     view: View, expected: ExpectedTree, part: compare.Part, *, content: bool
 ) -> StartedJob:
     comparison = TreeComparison(
-        view,
-        expected.selection,
-        part,
-        protected=expected.protected,
-        content=content,
+        view, expected.selection, part, protected=expected.protected, content=content
     )
 
     def comes(path: RelPath) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from huai_client.diff.selection import Selection
-from huai_client.run.deadline import NEVER, Deadline
+from huai_client.run.options import NEVER, Deadline
 from huai_client.state.verification import Unfinished, VerificationRecord
 from huai_client.verify.jobs import Job, PartJob, PathJob, SampleJob
 from huai_client.verify.parts import part_at

@@ -41,10 +41,7 @@ class VerifyRun:
     """A run of `verify`; the caller holds the lock for such runs."""
 
     def __init__(
-        self,
-        mirror: Mirror,
-        request: VerifyRequest,
-        on_difference: Callable[[Difference], None],
+        self, mirror: Mirror, request: VerifyRequest, on_difference: Callable[[Difference], None]
     ) -> None:
         """Call `on_difference` with each difference.  Nothing is read yet."""
         self._mirror = mirror

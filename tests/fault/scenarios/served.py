@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.repository import Repository as Fetched
+from huai_client.metadata.signatures import load_trusted
 from huai_client.state.paths import module_places as client_places
 from huai_client.state.state import load
-from huai_client.state.trusted_keys import load_trusted
 from huai_schema.errors import HuaiError
 from huai_server.actions import modules
 from huai_server.config.load import add_module

@@ -6,7 +6,7 @@ import pytest
 
 from huai_client.hooks.changes import Changes
 from huai_client.hooks.hooks import ended_variables
-from huai_client.state.run_record import RunRecord
+from huai_client.state.history import RunRecord
 
 
 @pytest.mark.parametrize(

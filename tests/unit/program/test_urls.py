@@ -2,14 +2,7 @@
 
 import pytest
 
-from huai_program.urls import (
-    login_of,
-    masked,
-    same_service,
-    service_of,
-    split_url,
-    without_login,
-)
+from huai_program.urls import login_of, masked, same_service, service_of, split_url, without_login
 
 
 def test_services(subtests: pytest.Subtests) -> None:

@@ -62,10 +62,7 @@ from huai_program.ending import print_json
     help="The certificate to show to these hosts, with its chain; needs --tls-key.",
 )
 @click.option(
-    "--tls-key",
-    default="",
-    metavar="FILE",
-    help="Its private key, which other users may not read.",
+    "--tls-key", default="", metavar="FILE", help="Its private key, which other users may not read."
 )
 @click.option(
     "--check/--no-check",

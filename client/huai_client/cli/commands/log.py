@@ -7,8 +7,8 @@ import click
 from huai_client.cli.options import module_argument, parse_path_argument
 from huai_client.config.load import Module, load
 from huai_client.inspect.commits import Commits
+from huai_client.inspect.comparison import Event, path_events
 from huai_client.inspect.format import run_values, run_words, step_values, step_words
-from huai_client.inspect.path_log import Event, path_events
 from huai_client.state import history
 from huai_client.state.paths import ModulePlaces, module_places
 from huai_program.cli.options import json_option

@@ -11,9 +11,8 @@ from huai_client.cli.options import modules_argument
 from huai_client.cli.status_files import write_status_files
 from huai_client.config.load import ClientConfig, Module, StatusFiles, load, no_modules
 from huai_client.config.settings_record import TreeSettings
-from huai_client.inspect.staleness import staleness
 from huai_client.metadata.http import MetadataUrl
-from huai_client.run.ages import dated_ahead
+from huai_client.run.ages import dated_ahead, out_of_date
 from huai_client.state import delayed_record, handovers
 from huai_client.state import state as states
 from huai_client.state.hosts import Hosts
@@ -33,9 +32,7 @@ from huai_schema.paths import exact, show
 @click.command()
 @modules_argument
 @click.option(
-    "--parts",
-    is_flag=True,
-    help="Also show when each top-level directory was last verified.",
+    "--parts", is_flag=True, help="Also show when each top-level directory was last verified."
 )
 @click.option(
     "--prometheus",
@@ -121,7 +118,7 @@ def _show_failing(root: Path, *, as_json: bool) -> None:
 
 
 def _watch(root: Path, names: tuple[str, ...]) -> int:
-    from huai_client.cli.live_status import status_table
+    from huai_client.inspect.status_page import status_table
     from huai_program.live_view import show_live
 
     show_live(f"huai-client: {root}", partial(status_table, root, names))
@@ -154,7 +151,8 @@ class _ModuleStatus:
         # A sync was interrupted right before its end; the next `verify` finds out.
         self._as_before = account is not None and account.applied != self._state.applied
         now = time.time()
-        self.stale = staleness(self._state, module, now)
+        seen = self._state.seen or self._state.time
+        self.stale = out_of_date(module, now, self._state.committed, seen, self._state.valid_until)
         self._ahead = dated_ahead(self._state.committed, now)
 
     def values(self) -> dict[str, object]:

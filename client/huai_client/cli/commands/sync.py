@@ -22,8 +22,7 @@ from huai_client.cli.run_report import ConsoleReport
 from huai_client.config.load import NO_STATUS_FILES, load
 from huai_client.config.mirror import Mirror
 from huai_client.inspect.config_check import check_once
-from huai_client.run.deadline import Deadline
-from huai_client.run.options import SyncOptions
+from huai_client.run.options import Deadline, SyncOptions
 from huai_client.sync.run import Run
 from huai_program.cli.options import json_option
 from huai_schema.errors import ExitCode, HuaiError

@@ -21,8 +21,7 @@ from huai_client.cli.run_report import ConsoleReport
 from huai_client.config.load import load
 from huai_client.config.mirror import Mirror
 from huai_client.inspect.config_check import check_config
-from huai_client.run.deadline import Deadline
-from huai_client.run.options import SyncOptions
+from huai_client.run.options import Deadline, SyncOptions
 from huai_client.sync.run import Run
 from huai_client.verify.queue import VerifyRequest
 from huai_program.cli.options import json_option, parse_duration

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from huai_client.config.load import ClientConfig
 from huai_client.config.mirror import Mirror
-from huai_client.inspect.doctor import destination, features, machine, state, upstreams
+from huai_client.inspect.doctor import destination, machine, state, upstreams
 from huai_client.inspect.doctor.destination import feature
 from huai_client.inspect.doctor.finding import Check
 
@@ -38,12 +38,12 @@ MODULE: tuple[Check[Mirror], ...] = (
     ),
     Check("space", "room for the tree", destination.space, needs=("destination",)),
     Check("tree", "synced content in the tree", state.tree, needs=("repository", "destination")),
-    Check("hardlinks", "hardlinks", feature(features.hardlinks), _TREE),
-    Check("reflinks", "copies that share blocks", feature(features.reflinks), _TREE),
-    Check("noreplace", "renames that replace nothing", feature(features.noreplace), _TREE),
-    Check("times", "times to the nanosecond", feature(features.times), _TREE),
-    Check("modes", "permission bits", feature(features.modes), _TREE),
-    Check("names", "names of any bytes and case", feature(features.any_names), _TREE),
+    Check("hardlinks", "hardlinks", feature(destination.hardlinks), _TREE),
+    Check("reflinks", "copies that share blocks", feature(destination.reflinks), _TREE),
+    Check("noreplace", "renames that replace nothing", feature(destination.noreplace), _TREE),
+    Check("times", "times to the nanosecond", feature(destination.times), _TREE),
+    Check("modes", "permission bits", feature(destination.modes), _TREE),
+    Check("names", "names of any bytes and case", feature(destination.any_names), _TREE),
     Check("metadata", "the upstream's metadata", upstreams.metadata),
     Check(
         "agreement", "one commit for each serial", upstreams.agreement, ("metadata", "repository")

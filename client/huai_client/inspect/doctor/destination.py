@@ -1,5 +1,6 @@
 """Checks of DEST: its permissions, its room, and the features of its file system."""
 
+import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -8,13 +9,121 @@ from pathlib import Path
 
 from huai_client.config.mirror import Mirror
 from huai_client.config.modes import Modes
-from huai_client.inspect.doctor.finding import Finding, ok, warn
+from huai_client.inspect.doctor.finding import Finding, fail, ok, warn
 from huai_client.inspect.doctor.machine import Needed, room_findings
 from huai_client.inspect.doctor.sample import newest_local
 from huai_client.state.state import load
-from huai_client.tree.case import probe_folder
+from huai_client.tree.case import folds_case, probe_folder
 from huai_client.tree.destination import open_destination
+from huai_native._native import rename_noreplace
 from huai_program.locking import locked
+from huai_schema.errors import ExitCode
+
+_FICLONE = 0x4004_9409
+"""ioctl_ficlone(2)."""
+_SECOND = 1_000_000_000
+_FINE = 1_600_000_000 * _SECOND + 123_456_789
+_LATE = 4_200_000_000 * _SECOND + 987_654_321
+"""A time in the year 2103."""
+_FIX = "keep the mirror on another file system, such as ext4, xfs, btrfs or ZFS"
+
+
+def hardlinks(folder: Path) -> Finding:
+    """Check that link(2) gives an inode another name."""
+    one, two = folder / "one", folder / "two"
+    one.touch()
+    try:
+        two.hardlink_to(one)
+    except OSError as error:
+        return fail(f"no hardlinks: {error.strerror}", _FIX, ExitCode.DESTINATION)
+    if two.stat().st_ino != one.stat().st_ino:
+        return fail("a hardlink is another inode", _FIX, ExitCode.DESTINATION)
+    return ok("supported")
+
+
+def reflinks(folder: Path) -> Finding:
+    """Check if a copy can share its blocks, which nothing depends on."""
+    source = folder / "source"
+    source.write_bytes(bytes(4096))
+    with source.open("rb") as old, (folder / "copy").open("wb") as new:
+        try:
+            fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
+        except OSError as error:
+            return ok(f"not supported ({error.strerror}): copies take additional room")
+    return ok("supported: copies take no room")
+
+
+def noreplace(folder: Path) -> Finding:
+    """Check that a rename can refuse to replace a file (renameat2(2))."""
+    (folder / "old").touch()
+    (folder / "taken").touch()
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        supported = rename_noreplace(handle, b"old", b"new")
+        if supported:
+            rename_noreplace(handle, b"new", b"taken")
+    except FileExistsError:
+        return ok("supported")
+    finally:
+        os.close(handle)
+    if supported:
+        return fail("a rename replaced a file that it must keep", _FIX, ExitCode.DESTINATION)
+    return warn(
+        "not supported: a file that another program makes during a sync may be replaced",
+        "let nothing but huai write there, or use a newer kernel or file system",
+    )
+
+
+def times(folder: Path) -> Finding:
+    """Check that times of files, directories and symlinks are kept exactly."""
+    file, directory, symlink = folder / "timed", folder / "timed-folder", folder / "timed-link"
+    file.touch()
+    directory.mkdir()
+    symlink.symlink_to("timed")
+    for path in (file, directory, symlink):
+        actual = _set_time(path, _FINE)
+        if actual != _FINE:
+            message = f"times are {abs(actual - _FINE):,} ns off: every file would differ"
+            return fail(message, _FIX, ExitCode.DESTINATION)
+    if _set_time(file, _LATE) != _LATE:
+        return warn("times after 2038 are not kept", _FIX)
+    return ok("kept to the nanosecond")
+
+
+def _set_time(path: Path, time: int) -> int:
+    """Set both times of an entry, as a sync does, and return its mtime."""
+    os.utime(path, ns=(time, time), follow_symlinks=False)
+    return path.lstat().st_mtime_ns
+
+
+def modes(folder: Path) -> Finding:
+    """Check that permission bits are kept."""
+    file = folder / "mode"
+    file.touch()
+    for mode in (0o604, 0o4711):
+        try:
+            file.chmod(mode)
+        except OSError as error:
+            return fail(f"mode {mode:o}: {error.strerror}", _FIX, ExitCode.DESTINATION)
+        actual = file.stat().st_mode & 0o7777
+        if actual != mode:
+            return fail(f"mode {mode:o} becomes {actual:o}", _FIX, ExitCode.DESTINATION)
+    return ok("kept")
+
+
+def any_names(folder: Path) -> Finding:
+    """Check that two different names are two files, with any bytes."""
+    if folds_case(folder):
+        message = "upper and lower case are the same: files would replace each other"
+        return fail(message, _FIX, ExitCode.DESTINATION)
+    odd = folder / os.fsdecode(b"\xff\n")
+    try:
+        odd.touch()
+    except OSError as error:
+        return warn(f"names that are not UTF-8 cannot be made: {error.strerror}", _FIX)
+    if os.fsencode(odd.name) not in os.listdir(os.fsencode(folder)):
+        return fail("a name is stored as another one", _FIX, ExitCode.DESTINATION)
+    return ok("kept unchanged")
 
 
 def destination(mirror: Mirror) -> Iterator[Finding]:

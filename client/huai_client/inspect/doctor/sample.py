@@ -25,12 +25,11 @@ from huai_client.metadata.repository import Judge, Repository
 from huai_client.metadata.signatures import Signatures
 from huai_client.plan.build import publish_order
 from huai_client.plan.operations import PAYLOAD
-from huai_client.run.deadline import Deadline
-from huai_client.run.options import SyncOptions
+from huai_client.run.options import Deadline, SyncOptions
 from huai_client.staging import Staging
 from huai_client.state import state as states
 from huai_client.transfer.fetch import fetch
-from huai_client.transfer.listener import SilentProgress
+from huai_client.transfer.listener import Listener
 from huai_client.transfer.options import TransferOptions
 from huai_client.transfer.urls import ContentUrl
 from huai_client.tree import STAGING
@@ -103,10 +102,7 @@ def newest_local(mirror: Mirror) -> Commit | None:
 
 
 def _fetched(
-    repository: Repository,
-    urls: Sequence[MetadataUrl],
-    deadline: Deadline,
-    judge: Judge,
+    repository: Repository, urls: Sequence[MetadataUrl], deadline: Deadline, judge: Judge
 ) -> Commit:
     """Fetch the newest commit from the first URL that responds."""
     failures: list[UpstreamError] = []
@@ -148,7 +144,7 @@ def compare_sample(url: ContentUrl, commit: Sample, options: TransferOptions) ->
         tempfile.TemporaryDirectory(prefix=_FOLDER) as folder,
         Staging(Path(folder, os.fsdecode(STAGING))) as staging,
     ):
-        outcome = fetch([commit.file], [url], Path(folder), staging, bounded, SilentProgress())
+        outcome = fetch([commit.file], [url], Path(folder), staging, bounded, Listener())
     name, serial = show(commit.file.path), f"serial {commit.serial}"
     if outcome.complete:
         return ok(f"{url}: accepts connections, and has {name} of {serial}")

@@ -3,27 +3,67 @@
 If one of several URLs responds, failures of the others are warnings.
 """
 
+import os
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from huai_client.config.mirror import Mirror
+from huai_client.config.proxies import rsync_proxy
 from huai_client.inspect.doctor.finding import Finding, Result, fail, failed_by, ok, skipped, warn
 from huai_client.inspect.doctor.sample import Sample, choose_sample, compare_sample, newest_local
 from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http
 from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import Repository
-from huai_client.run.deadline import Deadline, TimeUpError
+from huai_client.run.options import Deadline, TimeUpError
 from huai_client.state import state as states
 from huai_client.state.hosts import Hosts
-from huai_client.transfer.errors import NoRangesError, UpstreamFullError
-from huai_client.transfer.options import TransferOptions
-from huai_client.transfer.probe import probe
+from huai_client.transfer.attempt import refusal_of
+from huai_client.transfer.errors import NoRangesError, UpstreamFullError, UpstreamRefusedError
+from huai_client.transfer.limits import StallDetector
+from huai_client.transfer.options import TransferOptions, without_secrets
+from huai_client.transfer.rsync.arguments import has_shell
+from huai_client.transfer.rsync.exit_status import classify_exit
+from huai_client.transfer.rsync.run import Bounds, RsyncProcess
 from huai_client.transfer.sources import fastest
 from huai_client.transfer.urls import ContentUrl, Transport, mirror_urls, own_urls, upstream_urls
+from huai_client.tree.handles import held
 from huai_program.humanize import format_span, human
 from huai_schema.errors import ExitCode, HuaiError
+
+_LIST_OPTIONS = ("--list-only", "--dirs", "--exclude=*", "--no-motd")
+
+
+def probe(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
+    """Return the error of `url`, or None if it responds.  Takes two timeouts at most."""
+    if url.transport is Transport.HTTP:
+        from huai_client.transfer.http.probe import probe_http  # loads libcurl
+
+        return probe_http(url, options)
+    if refusal := refusal_of(url, options):
+        return refusal
+    extra = options.extra if url.own else without_secrets(options.extra)
+    command = [options.program, *extra, *_LIST_OPTIONS, f"--timeout={options.timeout}"]
+    if url.transport is Transport.DAEMON and not has_shell(extra):
+        command.append(f"--contimeout={options.contimeout}")
+    arguments = [os.fsencode(argument) for argument in (*command, "--", url.source)]
+    with held(os.open("/", os.O_RDONLY | os.O_DIRECTORY)) as folder:
+        stall, bounds = StallDetector(options.timeout), Bounds(own=url.own)
+        run = RsyncProcess(
+            arguments, names=b"", folder=folder, locks=(), stall=stall, bounds=bounds
+        )
+        code = run.wait(lambda _: None)
+    proxy = rsync_proxy() if url.transport is Transport.DAEMON else None
+    failure = classify_exit(code, run.output, url, proxy)
+    if failure is None and code:
+        reason = f"{url}: {run.output.summary()} (rsync exit {code})"
+        return UpstreamRefusedError(
+            reason,
+            hint="check that the folder exists there, and that its daemon lets this client read it",
+        )
+    return failure
+
 
 _TIMEOUT = 15
 _PATIENCE = 5

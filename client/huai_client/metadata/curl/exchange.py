@@ -26,7 +26,7 @@ from huai_client.metadata.curl.errors import BrokenError, CurlError, SlowError
 from huai_client.metadata.curl.handle import Handle
 from huai_client.metadata.curl.head import Head, read_head
 from huai_client.metadata.curl.loop import Loop
-from huai_client.run.deadline import Deadline
+from huai_client.run.options import Deadline
 from huai_program.urls import split_url
 
 MINIMUM_RATE = 1024

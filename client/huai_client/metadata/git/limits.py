@@ -4,7 +4,7 @@ Honest mirrors of 10 million entries use a tenth or less of each.  The limits th
 reader of a pack, such as the number of its objects, are in `native/format/src/limits.rs`.
 """
 
-from huai_client.run.deadline import NEVER, Deadline
+from huai_client.run.options import NEVER, Deadline
 from huai_schema.errors import FormatError
 
 REPLY_BYTES = 4 << 30

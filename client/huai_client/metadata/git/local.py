@@ -12,7 +12,7 @@ from huai_client.metadata.git.connectivity import CommitHead, check_connected, r
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
 from huai_client.metadata.git.objects import Packed, WithReceived
-from huai_client.run.deadline import NEVER, Deadline
+from huai_client.run.options import NEVER, Deadline
 from huai_schema.errors import FormatError
 
 

@@ -12,13 +12,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from huai_client.metadata.curl.exchange import LATE, LONGEST, MINIMUM_RATE
-from huai_client.metadata.git.limits import (
-    MEMORY_BYTES,
-    PROCESSOR_SECONDS,
-    REPLY_BYTES,
-    TALK_BYTES,
-)
-from huai_client.run.deadline import Deadline
+from huai_client.metadata.git.limits import MEMORY_BYTES, PROCESSOR_SECONDS, REPLY_BYTES, TALK_BYTES
+from huai_client.run.options import Deadline
 from huai_program.programs import end_group
 from huai_schema.errors import FormatError
 

@@ -28,7 +28,7 @@ from huai_client.metadata.http import (
     basic_auth,
     is_http,
 )
-from huai_client.run.deadline import Deadline
+from huai_client.run.options import Deadline
 from huai_program.git import git_environment
 from huai_program.urls import split_url
 from huai_schema.errors import ExitCode, FormatError, HuaiError

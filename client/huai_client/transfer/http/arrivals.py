@@ -15,9 +15,8 @@ from huai_client.transfer.errors import (
     UpstreamRefusedError,
     WrongContentError,
 )
-from huai_client.transfer.http.job import Job, address_of
+from huai_client.transfer.http.job import Folders, Job, Target, address_of
 from huai_client.transfer.http.login import LOGIN_HINT
-from huai_client.transfer.http.targets import Folders, Target
 from huai_client.transfer.http.verdict import Meaning, RequestedRange, Verdict
 from huai_client.transfer.shared import NOT_READABLE, Shared
 from huai_client.transfer.urls import ContentUrl
@@ -72,8 +71,6 @@ class Arrivals:
             target.close()
         self._running.clear()
 
-    # ------------------------------------------------------------ Work
-
     def next_job(self) -> Job | None:
         """Return a job for the next file that needs one; complete files are verified at once."""
         while (file := self._next_file()) is not None:
@@ -112,8 +109,6 @@ class Arrivals:
             self._restart(file)
         else:
             self._refuse(file, drop=touched)
-
-    # ------------------------------------------------------------ requests
 
     def _next_file(self) -> File | None:
         return next(self._files, None) or (self._retries.popleft() if self._retries else None)
@@ -157,8 +152,6 @@ class Arrivals:
                 message, hint="sync again: files that have arrived are kept"
             )
         raise UpstreamRefusedError(message, hint="check the content URL and its access rules")
-
-    # ------------------------------------------------------------ received files
 
     def _add_received(self, file: File, modified: int | None) -> None:
         self._failed_in_row = 0

@@ -4,7 +4,6 @@ Files get the verdicts that they would get after rsync.  Rule: as with rsync, ar
 the batch and partial files stay for the next attempt, however this one ends.
 """
 
-import os
 import time
 from collections.abc import Callable
 
@@ -21,7 +20,7 @@ from huai_client.transfer.errors import (
 )
 from huai_client.transfer.http.arrivals import Arrivals
 from huai_client.transfer.http.connections import connections_to
-from huai_client.transfer.http.targets import Folders
+from huai_client.transfer.http.job import Folders
 from huai_client.transfer.limits import Grant, StallDetector, answer_seconds
 from huai_client.transfer.shared import Shared
 from huai_client.transfer.sources import Pace, note_speed
@@ -39,21 +38,17 @@ def http_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
     """
     processes, incoming = shared.processes, shared.staging.incoming
     run, beginnings = incoming.resume(batch.open)
-    top = incoming.open(run)
-    try:
-        with Folders(top) as folders:
-            arrivals = Arrivals(shared, url, batch.open, (run, folders, beginnings))
-            with arrivals, shared.admission.admit(url, processes.pause) as grant:
-                processes.begin()
-                task = url, sum(sizes(batch.open)) - sum(beginnings.values())
-                failure = _run_requests(shared, arrivals, task, stream, grant)
-            processes.check()
-            try:
-                arrivals.verify()
-            except TransferError as error:
-                failure = failure or error
-    finally:
-        os.close(top)
+    with incoming.opened(run) as top, Folders(top) as folders:
+        arrivals = Arrivals(shared, url, batch.open, (run, folders, beginnings))
+        with arrivals, shared.admission.admit(url, processes.pause) as grant:
+            processes.begin()
+            task = url, sum(sizes(batch.open)) - sum(beginnings.values())
+            failure = _run_requests(shared, arrivals, task, stream, grant)
+        processes.check()
+        try:
+            arrivals.verify()
+        except TransferError as error:
+            failure = failure or error
     _conclude(shared, batch, run, arrivals)
     processes.begin()  # at the deadline it was stopped here, and is not to blame
     return failure

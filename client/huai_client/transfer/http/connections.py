@@ -132,8 +132,6 @@ class Connections:
         """True if any request is in progress."""
         return bool(self._busy)
 
-    # ------------------------------------------------------------ requests in progress
-
     def _fill(self, work: Work) -> bool:
         """Start as many requests as allowed; return True if any is in progress."""
         while self._failure is None and len(self._busy) < self._window:

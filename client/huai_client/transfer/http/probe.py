@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import NamedTuple
 
-from huai_client.run.deadline import Deadline
+from huai_client.run.options import Deadline
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
     OutOfTimeError,
@@ -19,9 +19,9 @@ from huai_client.transfer.errors import (
     UpstreamSilentError,
 )
 from huai_client.transfer.http.connections import connections_to
-from huai_client.transfer.http.job import Job
+from huai_client.transfer.http.job import Job, Sink
 from huai_client.transfer.http.login import LOGIN_HINT
-from huai_client.transfer.http.ranges import Span, fetch_ranges
+from huai_client.transfer.http.ranges import Piece, Span, fetch_ranges
 from huai_client.transfer.http.verdict import Meaning, RequestedRange, Verdict
 from huai_client.transfer.limits import Grant
 from huai_client.transfer.options import TransferOptions
@@ -50,7 +50,7 @@ def probe_http(url: ContentUrl, options: TransferOptions) -> TransferError | Non
 
 
 class _ProbeWork:
-    """A `Work` of one job, and a `Sink` that discards the data."""
+    """A `Work` of one job, whose data are discarded."""
 
     def __init__(self, url: ContentUrl) -> None:
         self._url = url
@@ -60,7 +60,7 @@ class _ProbeWork:
         if self._started:
             return None
         self._started = True
-        return Job(self._url.source, _FIRST_BYTE, self)
+        return Job(self._url.source, _FIRST_BYTE, Sink())
 
     def done(self, _: Job, verdict: Verdict) -> None:
         message = f"{self._url}: {verdict.reason}"
@@ -68,12 +68,6 @@ class _ProbeWork:
             raise UpstreamRefusedError(message, hint=LOGIN_HINT)
         if verdict.meaning is Meaning.FAILING:
             raise ConnectionBrokenError(message, hint="tell its administrator")
-
-    def begin(self, position: int) -> None:
-        """Prepare nothing."""
-
-    def write(self, position: int, data: bytes) -> None:
-        """Discard `data`."""
 
 
 _BYTES = 256 << 10
@@ -108,7 +102,7 @@ def measure(url: ContentUrl, file: File, options: TransferOptions) -> Measured:
         if until.over:
             raise OutOfTimeError
 
-    pieces = iter([_DiscardedPiece(Span(0, min(file.size, _BYTES)))])
+    pieces = iter([Piece(Span(0, min(file.size, _BYTES)))])
     with connections_to(url, options, Grant((), 0)) as connections:
         began, failure = time.monotonic(), None
         with suppress(OutOfTimeError):
@@ -116,16 +110,3 @@ def measure(url: ContentUrl, file: File, options: TransferOptions) -> Measured:
         took = time.monotonic() - began
         # A server that has sent nothing will send its first byte later than this.
         return Measured(failure, connections.received, took, connections.first_byte or took)
-
-
-class _DiscardedPiece:
-    """A `Piece` that discards the data."""
-
-    def __init__(self, span: Span) -> None:
-        self.span = span
-
-    def write(self, position: int, data: bytes) -> None:
-        """Discard `data`."""
-
-    def complete(self) -> None:
-        """Do nothing."""

@@ -4,7 +4,7 @@ For callers that know the missing ranges of a large file, and can prove each pie
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
@@ -14,7 +14,7 @@ from huai_client.transfer.errors import (
     WrongContentError,
 )
 from huai_client.transfer.http.connections import Connections
-from huai_client.transfer.http.job import Job, address_of
+from huai_client.transfer.http.job import Job, Sink, address_of
 from huai_client.transfer.http.verdict import Meaning, RequestedRange, Verdict
 from huai_client.transfer.urls import ContentUrl
 from huai_schema.entries import File
@@ -29,15 +29,11 @@ class Span(NamedTuple):
     """The position after the last byte."""
 
 
-class Piece(Protocol):
-    """A requested range, and the destination of its bytes."""
+class Piece(Sink):
+    """A requested range, and the destination of its bytes, which are discarded here."""
 
-    @property
-    def span(self) -> Span:
-        """The range in the file."""
-
-    def write(self, position: int, data: bytes) -> None:
-        """Write `data` at `position` of the file."""
+    def __init__(self, span: Span) -> None:
+        self.span = span
 
     def complete(self) -> None:
         """Finish the piece: all bytes were written."""
@@ -81,7 +77,7 @@ class _Pieces:
             return None
         first, end = piece.span
         requested = RequestedRange(first, end, self._file.size, from_start=False)
-        job = Job(self._address, requested, _Sink(piece))
+        job = Job(self._address, requested, piece)
         self._pieces[job] = piece
         return job
 
@@ -100,16 +96,3 @@ class _Pieces:
                 message, hint="sync again: files that have arrived are kept"
             )
         raise WrongContentError(message, hint="another content URL may have it")
-
-
-class _Sink:
-    """A `Sink` that writes to a piece."""
-
-    def __init__(self, piece: Piece) -> None:
-        self._piece = piece
-
-    def begin(self, position: int) -> None:
-        """Prepare nothing."""
-
-    def write(self, position: int, data: bytes) -> None:
-        self._piece.write(position, data)

@@ -13,6 +13,7 @@ from huai_client.diff.selection import Selection
 from huai_client.metadata.block_indices import BlockIndices
 from huai_client.staging.patches import file_state
 from huai_client.tree import PathError, View
+from huai_client.tree.handles import held
 from huai_native._native import BlockIndex
 from huai_schema.codec.escaping import escape, unescape
 from huai_schema.entries import File
@@ -75,10 +76,8 @@ def opened(view: View, path: RelPath) -> Iterator[Older | None]:
     except PathError:
         yield None
         return
-    try:
+    with held(handle):
         yield Older(path, handle, os.fstat(handle))
-    finally:
-        os.close(handle)
 
 
 class Former(NamedTuple):

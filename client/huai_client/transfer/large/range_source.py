@@ -21,7 +21,7 @@ from huai_client.transfer.errors import (
     WrongContentError,
 )
 from huai_client.transfer.http.connections import Connections, connections_to
-from huai_client.transfer.http.ranges import Span, fetch_ranges
+from huai_client.transfer.http.ranges import Piece, Span, fetch_ranges
 from huai_client.transfer.large.shared_ranges import AssignedRange, SharedRanges
 from huai_client.transfer.limits import Admission, StallDetector
 from huai_client.transfer.listener import Tally
@@ -50,23 +50,19 @@ class NewFile(NamedTuple):
     handle: int
 
 
-class Arriving:
-    """A `Piece` of a large file.  Close it when done."""
+class Arriving(Piece):
+    """A piece of a large file.  Close it when done."""
 
     def __init__(
         self, new_file: NewFile, ranges: SharedRanges, assigned: AssignedRange, url: ContentUrl
     ) -> None:
         """`url` is the mirror that sends it."""
+        super().__init__(assigned.span)
         self._new_file = new_file
         self._ranges = ranges
         self._assigned = assigned
         self._url = url
         self._aside = os.memfd_create("huai-range") if assigned.is_repeated else -1
-
-    @property
-    def span(self) -> Span:
-        """The range in the file."""
-        return self._assigned.span
 
     def close(self) -> None:
         """Free the buffer."""

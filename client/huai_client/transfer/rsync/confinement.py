@@ -12,6 +12,7 @@ a remote shell is not confined: ssh needs keys, agents and helpers of its own.
 import ctypes
 import os
 import shutil
+import stat
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +20,7 @@ from functools import cache
 from typing import NamedTuple, TypeVar
 
 from huai_client.transfer.urls import ContentUrl, Transport
+from huai_client.tree.handles import held
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 """System calls: the same numbers on all machines except Alpha."""
@@ -88,10 +90,8 @@ def _restrict(domain: Domain) -> None:
     """Restrict this thread, irrevocably."""
     handled = _RIGHTS.get(version(), _ALL)
     attributes = _Ruleset(handled)
-    ruleset = _call(
-        _CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(ctypes.sizeof(attributes)), 0
-    )
-    try:
+    size = ctypes.c_size_t(ctypes.sizeof(attributes))
+    with held(_call(_CREATE_RULESET, ctypes.byref(attributes), size, 0)) as ruleset:
         for path in domain.read:
             _allow(ruleset, path, _READ & handled)
         for place in domain.write:
@@ -99,26 +99,18 @@ def _restrict(domain: Domain) -> None:
         if _libc().prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
             raise OSError(ctypes.get_errno(), "prctl")
         _call(_RESTRICT_SELF, ruleset, 0)
-    finally:
-        os.close(ruleset)
 
 
 def _allow(ruleset: int, place: bytes | int, rights: int) -> None:
     try:
-        handle = os.dup(place) if isinstance(place, int) else os.open(place, os.O_PATH)
+        opened = os.dup(place) if isinstance(place, int) else os.open(place, os.O_PATH)
     except OSError:
         return
-    try:
-        if not _is_directory(handle):
+    with held(opened) as handle:
+        if not stat.S_ISDIR(os.fstat(handle).st_mode):
             rights &= _OF_FILES
         rule = _PathBeneath(rights, handle)
         _call(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)
-    finally:
-        os.close(handle)
-
-
-def _is_directory(handle: int) -> bool:
-    return os.fstat(handle).st_mode & 0o170000 == 0o040000
 
 
 def _call(number: int, *arguments: object) -> int:

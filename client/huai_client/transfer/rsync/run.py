@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from huai_client.run.deadline import Deadline
+from huai_client.run.options import Deadline
 from huai_client.transfer.errors import OutOfTimeError, RsyncRequirementError
 from huai_client.transfer.limits import StallDetector, bytes_read
 from huai_client.transfer.options import TransferOptionsError

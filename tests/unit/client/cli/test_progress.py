@@ -8,6 +8,7 @@ from huai_client.cli.console import Console
 from huai_client.cli.logfile import LogFile
 from huai_client.cli.progress import (
     JsonProgress,
+    LoggedProgress,
     PlainProgress,
     TerminalProgress,
     choose,
@@ -15,7 +16,7 @@ from huai_client.cli.progress import (
     work,
 )
 from huai_client.staging import Arrival
-from huai_client.transfer.listener import Listener, SilentProgress
+from huai_client.transfer.listener import Listener
 from huai_program.humanize import human
 from huai_schema.entries import File
 from huai_schema.paths import rel_path
@@ -55,7 +56,7 @@ def _talk(*, quiet: bool = False, as_json: bool = False) -> Console:
 def test_the_listener_is_chosen_by_options_and_by_what_stderr_is() -> None:
     log, terminal = io.StringIO(), _Terminal()
     assert isinstance(choose(_talk(quiet=True, as_json=True), out=log, err=terminal), JsonProgress)
-    assert isinstance(choose(_talk(quiet=True), out=log, err=terminal), SilentProgress)
+    assert isinstance(choose(_talk(quiet=True), out=log, err=terminal), LoggedProgress)
     assert isinstance(choose(_talk(), out=log, err=terminal), TerminalProgress)
     assert isinstance(choose(_talk(), out=log, err=log), PlainProgress)
 
@@ -125,7 +126,7 @@ def test_a_terminal_shows_files_bytes_and_what_went_wrong() -> None:
 
 
 def test_silence_is_silent() -> None:
-    _whole_transfer(SilentProgress(), _Clock())
+    _whole_transfer(Listener(), _Clock())
 
 
 def test_sizes_for_people() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from huai_client.config.attest import Attest
-from huai_client.config.load import Module
+from huai_client.config.load import Attest, Module
 from huai_client.config.modes import Modes
 from huai_client.config.settings_record import TreeSettings
 from huai_client.config.tree_settings import RECORDED, changed_keys, record_settings

@@ -3,7 +3,7 @@
 import pytest
 
 from huai_client.inspect.plan_totals import seconds_needed
-from huai_client.state.run_record import RunRecord
+from huai_client.state.history import RunRecord
 from huai_program.humanize import format_span
 
 

@@ -9,8 +9,8 @@ import pytest
 from huai_client.metadata.failover import BehindError, Failover
 from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
 from huai_client.metadata.newest import Newest
-from huai_client.run.deadline import Deadline
-from huai_client.state.upstream_health import UpstreamHealth
+from huai_client.run.options import Deadline
+from huai_client.state.upstreams import UpstreamHealth
 from huai_schema.errors import FormatError, HuaiError
 
 A, B, C = (MetadataUrl(f"https://{name}.example/m.git") for name in "abc")

@@ -1,7 +1,7 @@
 """Names that must not share an inode any more."""
 
 from huai_client.diff.candidate import Candidate, TreeDiff
-from huai_client.plan.inodes import split_shared_inodes
+from huai_client.plan.planner import split_shared_inodes
 from huai_schema.entries import File
 from tests.support.local_trees import file, linked
 

@@ -99,7 +99,10 @@ def test_where_a_directory_went(subtests: pytest.Subtests) -> None:
 
 def test_the_record_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "delayed"
-    assert (delayed_record.load(path), delayed_record.head(path)) == ([], delayed_record.NOTHING)
+    assert (delayed_record.load(path), delayed_record.head(path)) == (
+        [],
+        delayed_record.DelayedHeader(0, 0),
+    )
     delayed_record.save(path, [], now=5)
     assert not path.exists()
     odd = DelayedDeletion(at(b"a\n\t\\\xff"), directory=True, since=3)

@@ -70,7 +70,10 @@ def test_a_path_that_no_system_call_takes_is_moved(root: Path) -> None:
     path = b"/".join([b"d" * 250] * 16) + b"/" + b"f" * 78  # 4095 bytes of rsync's own
     file = _file(path)
     with Staging(root) as staging:
-        with handles.opened(staging.incoming.open(0), parent(file.path), make=True) as folder:
+        with (
+            staging.incoming.opened(0) as top,
+            handles.opened(top, parent(file.path), make=True) as folder,
+        ):
             target = os.open(b"f" * 78, os.O_WRONLY | os.O_CREAT, dir_fd=folder)
             os.write(target, CONTENT)
             os.utime(target, ns=(T0, T0))
@@ -578,7 +581,8 @@ def test_remove_spares_what_is_not_ours(root: Path) -> None:
 def test_any_depth_can_be_cleared(short_path: Path) -> None:
     root = short_path / ".~tmp~" / "huai"
     with Staging(root) as staging:
-        handle = staging.incoming.open(0)
+        with staging.incoming.opened(0) as top:
+            handle = os.dup(top)
         for _ in range(50):  # 10,000 bytes of path
             os.mkdir(b"d" * 200, dir_fd=handle)
             below = os.open(b"d" * 200, os.O_RDONLY | os.O_DIRECTORY, dir_fd=handle)

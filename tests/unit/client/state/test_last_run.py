@@ -4,8 +4,8 @@ from pathlib import Path
 
 from huai_client.state import history
 from huai_client.state import last_run as last
+from huai_client.state.history import RunRecord
 from huai_client.state.paths import ModulePlaces
-from huai_client.state.run_record import RunRecord
 from huai_client.state.state import State
 from huai_client.sync.run_log import RunLog
 

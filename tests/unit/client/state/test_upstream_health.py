@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.state.upstream_health import UpstreamHealth
+from huai_client.state.upstreams import UpstreamHealth
 from tests.support.clock import Clock
 
 A, B = "https://a.example", "https://b.example"

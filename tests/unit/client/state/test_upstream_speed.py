@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.state.upstream_speed import ServiceSpeed, UpstreamSpeed
+from huai_client.state.upstreams import ServiceSpeed, UpstreamSpeed
 from tests.support.clock import Clock
 
 A, B = "https://a.example", "https://b.example"

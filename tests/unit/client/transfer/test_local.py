@@ -10,7 +10,7 @@ from blake3 import blake3
 
 from huai_client.diff.candidate import Reuse
 from huai_client.diff.reuse import ANY_NUMBER
-from huai_client.run.deadline import Deadline
+from huai_client.run.options import Deadline
 from huai_client.staging import Staging
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
 from huai_client.tree import Tree

@@ -2,7 +2,7 @@
 
 import pytest
 
-from huai_client.state.upstream_health import UpstreamHealth
+from huai_client.state.upstreams import UpstreamHealth
 from huai_client.transfer.errors import (
     ConnectionBrokenError,
     TransferError,

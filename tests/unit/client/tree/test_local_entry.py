@@ -67,5 +67,5 @@ def test_root_is_a_directory_of_its_own(short_path: Path) -> None:
 @pytest.mark.parametrize("name", [b"#4294967295", b"#-1", b"#", b"#x", b"nul\0"])
 def test_numbers_that_are_none(name: bytes) -> None:
     owners = Owners()
-    assert owners.uid(name, 7) == 7
-    assert owners.unknown_users == {name}
+    assert owners.user(name) is None
+    assert owners.unknown == {name}

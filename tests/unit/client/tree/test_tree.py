@@ -165,8 +165,7 @@ def test_unknown_owners_are_kept_and_counted_once(tree: SingleTree) -> None:
         publish(tree, file(name)._replace(owner=b"no-such-user", group=b"no-such-group"))
     assert folder(tree, b"a").st_uid == os.geteuid()
     if tree.owners is not None:
-        assert tree.owners.unknown_users == {b"no-such-user"}
-        assert tree.owners.unknown_groups == {b"no-such-group"}
+        assert tree.owners.unknown == {b"no-such-user", b"no-such-group"}
 
 
 def test_a_name_is_looked_up_as_what_it_is_wanted_for(tree: SingleTree) -> None:
@@ -175,8 +174,7 @@ def test_a_name_is_looked_up_as_what_it_is_wanted_for(tree: SingleTree) -> None:
     table.add([(at(b"f"), file(b"f")._replace(group=b"no-such-group"), ())])
     tree.survey(table.engine)
     if tree.owners is not None:
-        assert tree.owners.unknown_users == frozenset()
-        assert tree.owners.unknown_groups == {b"no-such-group"}
+        assert tree.owners.unknown == {b"no-such-group"}
 
 
 def test_a_new_directory_does_not_inherit_setgid(tree: SingleTree) -> None:

@@ -2,14 +2,7 @@
 
 import pytest
 
-from huai_schema.codec.keys import (
-    KEYS_BYTES,
-    KEYS_MAX,
-    NAMESPACE,
-    KeyChain,
-    Keys,
-    begin_chain,
-)
+from huai_schema.codec.keys import KEYS_BYTES, KEYS_MAX, NAMESPACE, KeyChain, Keys, begin_chain
 from huai_schema.errors import FormatError
 from tests.support.keys import key
 

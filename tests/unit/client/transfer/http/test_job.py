@@ -1,12 +1,12 @@
 """The progress of a file, over broken connections."""
 
-from huai_client.transfer.http.job import Job
+from huai_client.transfer.http.job import Job, Sink
 from huai_client.transfer.http.verdict import Meaning, RequestedRange, Verdict
 
 TAKE = Verdict(Meaning.TAKE, most=10)
 
 
-class RecordingSink:
+class RecordingSink(Sink):
     """A sink that records the written data."""
 
     def __init__(self) -> None:
