@@ -18,8 +18,6 @@ from huai_schema.errors import ExitCode, HuaiError
 class LogFileError(HuaiError):
     """An error because the log file cannot be written."""
 
-    exit_code = ExitCode.FILE_IO
-
 
 class LogFile:
     """A file to which lines are appended."""

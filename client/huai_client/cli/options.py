@@ -95,7 +95,6 @@ def log_option(function: F) -> F:
 
 
 def _parse_rate(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
-    """Convert a rate to KiB/s, such as `10m` to 10240."""
     if value is None:
         return None
     from huai_client.cli.numbers import kibibytes

@@ -47,10 +47,6 @@ def time_left(elapsed: float, *, done: int, total: int) -> float | None:
     return elapsed * (total - done) / done if done > 0 else None
 
 
-def _ignore(_text: str) -> None:
-    pass
-
-
 class LoggedProgress(Listener):
     """A listener that logs retries and waits."""
 
@@ -80,7 +76,7 @@ class PlainProgress(LoggedProgress):
         self,
         err: TextIO,
         *,
-        log: Callable[[str], None] = _ignore,
+        log: Callable[[str], None] = lambda _: None,
         clock: Clock = time.monotonic,
         interval: float = _PLAIN_INTERVAL,
     ) -> None:
@@ -132,7 +128,7 @@ class PlainProgress(LoggedProgress):
 class TerminalProgress(LoggedProgress):
     """A listener that draws a bar with files, bytes, rate and time left."""
 
-    def __init__(self, err: TextIO, *, log: Callable[[str], None] = _ignore) -> None:
+    def __init__(self, err: TextIO, *, log: Callable[[str], None] = lambda _: None) -> None:
         """Draw on `err`, from `started` to `ended`."""
         super().__init__(log)
         self._err = err
@@ -189,7 +185,7 @@ class JsonProgress(LoggedProgress):
         out: TextIO,
         module: str,
         *,
-        log: Callable[[str], None] = _ignore,
+        log: Callable[[str], None] = lambda _: None,
         clock: Clock = time.monotonic,
         interval: float = _JSON_INTERVAL,
     ) -> None:

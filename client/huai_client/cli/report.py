@@ -15,7 +15,6 @@ from huai_client.transfer.local import Reused
 from huai_client.verify.queue import VerifyRequest
 from huai_client.verify.run import VerifyRun
 from huai_program.humanize import counted, human
-from huai_schema.entries import Directory, File
 from huai_schema.paths import RelPath, exact, show
 
 _FAILURES_JSON = 1000
@@ -125,9 +124,11 @@ def warnings(prepared: PreparedPlan) -> Iterator[str]:
         count = counted(len(unsafe), "symlink")
         yield f"{count} {verb} out of the tree, for example {show(unsafe[0])}"
     if reduced := reduced_modes(prepared.plan):
+        path, mode = reduced[0].path, reduced[0].mode
+        stated = mode.stated if isinstance(mode, Reduced) else mode
         yield (
             f"{counted(len(reduced), 'mode is', 'modes are')} made safe, for example of "
-            f"{_reduced(reduced[0])} "
+            f"{show(path or b'.')}: {mode:04o}, not {stated:04o} "
             '(modes = "exact" in client.toml keeps those of the upstream)'
         )
     extraneous = prepared.diff.extraneous
@@ -137,11 +138,6 @@ def warnings(prepared: PreparedPlan) -> Iterator[str]:
             f"{counted(len(extraneous), *_EXTRANEOUS)}, for example "
             f"{first} (--delete-extraneous deletes them)"
         )
-
-
-def _reduced(entry: File | Directory) -> str:
-    stated = entry.mode.stated if isinstance(entry.mode, Reduced) else entry.mode
-    return f"{show(entry.path or b'.')}: {entry.mode:04o}, not {stated:04o}"
 
 
 def result_values(result: SyncResult) -> dict[str, object]:

@@ -14,7 +14,7 @@ Imports very little before an address is checked: each poll loads it.
 
 import re
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,7 +49,9 @@ class Reach(NamedTuple):
         if any(ip in ip_network(text) for text in self.networks):
             return ""
         allowed = is_local if is_local(ip) else is_internal
-        if any(_is_within(url, allowed) for url in self.configured_urls):
+        # The upstream resolves names: all addresses count.
+        own = filter(None, map(_addresses, self.configured_urls))
+        if any(all(map(allowed, addresses)) for addresses in own):
             return ""
         place = "this machine or its link" if is_local(ip) else "a private network"
         return f"{ip} is an address of {place}"
@@ -73,15 +75,8 @@ def check_networks(texts: Iterable[str]) -> None:
             ) from None
 
 
-def _is_within(url: str, within: Callable[["Address"], bool]) -> bool:
-    """Return True if all addresses of a URL are `within`, since the upstream resolves names."""
-    addresses = _addresses(url)
-    return bool(addresses) and all(map(within, addresses))
-
-
 @lru_cache(maxsize=64)
 def _addresses(url: str) -> "tuple[Address, ...]":
-    """Return the addresses of a URL of client.toml; a path is on this machine."""
     if "://" in url:
         try:
             host = split_url(url).hostname

@@ -18,7 +18,7 @@ from huai_client.diff.table import CandidateTable
 from huai_client.filters import Rules
 from huai_client.tree import PathError, View
 from huai_client.tree.hashing import digest_of
-from huai_client.tree.view import Unreadable, stat_entry
+from huai_client.tree.view import Unreadable
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, FormatError, HuaiError
 from huai_schema.paths import ROOT, RelPath, ancestors, path_order, show
@@ -138,14 +138,9 @@ def _lost_directories(view: View, table: CandidateTable) -> set[RelPath]:
     """Return the uppermost directories that were applied and no longer exist."""
     lost: set[RelPath] = set()
     for path in map(RelPath, table.engine.expected_directories()):
-        missing = [each for each in (path, *ancestors(path)) if not _is_directory(view, each)]
+        missing = [each for each in (path, *ancestors(path)) if not view.is_directory(each)]
         lost |= set(missing[-1:])
     return lost
-
-
-def _is_directory(view: View, path: RelPath) -> bool:
-    local = stat_entry(view, path)
-    return local is not None and isinstance(local.entry, Directory)
 
 
 def _add_directories(
@@ -218,7 +213,6 @@ def _members(
 
 
 def _as_past(entries: Mapping[RelPath, File]) -> dict[RelPath, list[Entry]]:
-    """Return `entries` as those of a single past snapshot."""
     return {path: [entry] for path, entry in entries.items()}
 
 

@@ -106,8 +106,6 @@ class Part(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """A record of the engine about one path, or about several missing ones."""
-
     kind: int
     attributes: int
     """One bit for each of `_ATTRIBUTES` that differs."""
@@ -115,10 +113,6 @@ class _Record(NamedTuple):
     errno: int
     missing: int
     """The number of missing entries."""
-
-
-def _nothing() -> None:
-    pass
 
 
 class TreeComparison:
@@ -166,7 +160,7 @@ class TreeComparison:
             yield Compared(self._findings(records, text, expected), *totals, order)
 
     def put_into(
-        self, table: CandidateTable, tick: Callable[[], None] = _nothing
+        self, table: CandidateTable, tick: Callable[[], None] = lambda: None
     ) -> Iterator[Rest]:
         """Compare everything, and add missing and differing paths to `table` in tree order.
 
@@ -216,12 +210,10 @@ class TreeComparison:
 
 @cache
 def _attributes(bits: int) -> frozenset[str]:
-    """Return the names of the attributes that differ."""
     return frozenset(name for bit, name in enumerate(_ATTRIBUTES) if bits >> bit & 1)
 
 
 def _records(records: bytes, text: bytes) -> Iterator[tuple[_Record, bytes]]:
-    """Yield each record with its text."""
     begin = 0
     for record in map(_Record._make, _RECORD.iter_unpack(records)):
         yield record, text[begin : record.text_end]

@@ -43,7 +43,8 @@ def digests(files: Sequence[File]) -> Iterator[bytes | None]:
 
 def _column(entries: Sequence[Any], name: str) -> Iterator[Any]:
     if isinstance(entries, _native.Rows):
-        return chain.from_iterable(map(methodcaller(f"{name}s"), _steps(entries)))
+        steps = (entries[begin : begin + _STEP] for begin in range(0, len(entries), _STEP))
+        return chain.from_iterable(map(methodcaller(f"{name}s"), steps))
     return map(attrgetter(name), entries)
 
 
@@ -58,21 +59,11 @@ def chosen(files: Sequence[File], places: Sequence[int]) -> Sequence[File]:
 
 def within(files: Sequence[File], included: Container[RelPath]) -> Sequence[File]:
     """Return the files whose path is in `included`."""
-    places = array("L")
-    for place, path in enumerate(paths(files)):
-        if path in included:
-            places.append(place)
-    return chosen(files, places)
+    places = (place for place, path in enumerate(paths(files)) if path in included)
+    return chosen(files, array("L", places))
 
 
 def without(files: Sequence[File], excluded: Container[RelPath]) -> Sequence[File]:
     """Return the files whose path is not in `excluded`."""
-    places = array("L")
-    for place, path in enumerate(paths(files)):
-        if path not in excluded:
-            places.append(place)
-    return chosen(files, places)
-
-
-def _steps(files: Sequence[File]) -> Iterator[Sequence[File]]:
-    return (files[begin : begin + _STEP] for begin in range(0, len(files), _STEP))
+    places = (place for place, path in enumerate(paths(files)) if path not in excluded)
+    return chosen(files, array("L", places))

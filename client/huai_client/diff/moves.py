@@ -20,7 +20,6 @@ from huai_client.diff.candidate import Move
 from huai_client.diff.selection import Selection, diff_selections
 from huai_client.diff.table import CandidateTable
 from huai_client.tree import View
-from huai_client.tree.view import stat_entry
 from huai_schema.diff.changes import Change
 from huai_schema.diff.diff import Difference
 from huai_schema.entries import Directory, Entry, File
@@ -81,7 +80,6 @@ class ChangedPaths:
         return self._parents | {RelPath(path) for path in self.table.engine.parents()}
 
     def _add(self, differences: Iterable[Difference]) -> list[Move]:
-        """Add all changes, and return the directories that moved."""
         moves: list[Move] = []
         places: list[Place] = []
         for difference in differences:
@@ -107,12 +105,14 @@ class ChangedPaths:
 
     def _settle(self, moves: list[_PastMove]) -> list[Move]:
         """Decide on the renames; a dropped move may hinder another one, so repeat."""
-        possible = self._possible(moves)
+        possible, target = self._possible(moves), self._target
         given_up = {move.new for move in moves} - {move.new for move in possible}
         for _ in range(len(possible) + 1):
             for move in moves:
-                if move.new in given_up:
-                    self._expand(move)
+                if move.new in given_up:  # each path is removed, and added at its new place
+                    old, new = move.past.entries_below(move.old), target.entries_below(move.new)
+                    gone = (Change(entry.path, entry, None) for entry in old)
+                    self._add(chain(gone, (Change(entry.path, None, entry) for entry in new)))
             self.table.engine.merge()
             touched = _Touched(possible)
             given_up = {move.new for move in possible if self._hindered(move, moves, touched)}
@@ -124,8 +124,8 @@ class ChangedPaths:
         free_moves: list[Move] = []
         for target in dict.fromkeys(move.new for move in moves):
             sources = {move.old for move in moves if move.new == target}
-            present = [path for path in sources if self._is_directory(path)]
-            if len(present) == 1 and stat_entry(self._view, target) is None:
+            present = [path for path in sources if self._view.is_directory(path)]
+            if len(present) == 1 and self._view.stat(target) is None:
                 free_moves.append(Move(present[0], target))
         return free_moves
 
@@ -155,20 +155,8 @@ class ChangedPaths:
         selections = (each.past for each in moves if (each.old, each.new) == move)
         return any(_links_out(past, move.old) for past in selections)
 
-    def _is_directory(self, path: RelPath) -> bool:
-        local = stat_entry(self._view, path)
-        return local is not None and isinstance(local.entry, Directory)
-
-    def _expand(self, move: _PastMove) -> None:
-        """Split a move: remove each path at its old place, and add it at its new one."""
-        old = (Change(entry.path, entry, None) for entry in move.past.entries_below(move.old))
-        new = (Change(entry.path, None, entry) for entry in self._target.entries_below(move.new))
-        self._add(chain(old, new))
-
 
 class _Touched:
-    """The paths that possible moves name, sorted."""
-
     def __init__(self, possible: list[Move]) -> None:
         self.paths = sorted({path for move in possible for path in move})
         self.sources = Counter(move.old for move in possible)

@@ -28,7 +28,7 @@ def check_destination(view: View, past: Iterable[Selection]) -> None:
     """Raise `DestinationError` if nothing is left of the tree, so that its disk is not mounted."""
     samples = [list(_samples(selection)) for selection in past]
     # A filter may exclude everything: then an empty destination is right.
-    if all(samples) and all(stat_entry(view, path) is None for paths in samples for path in paths):
+    if all(samples) and all(view.stat(path) is None for paths in samples for path in paths):
         raise DestinationError(
             f"{view.dest} holds nothing of what was synced there before",
             hint="check that its disk is mounted; --adopt fetches what is missing",

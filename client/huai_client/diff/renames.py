@@ -4,7 +4,7 @@ Changes nothing.  No directory of a move is inside one of another.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from huai_client.diff.candidate import Move
 from huai_client.tree import View
@@ -28,22 +28,6 @@ class RenamedView(View):
         """Return the status of `path`, as `View.stat` does."""
         before = self._renames.before(path)
         return None if before is None else super().stat(RelPath(before))
-
-    def survey(
-        self, candidates: _native.Candidates, renames: _native.Renames | None = None
-    ) -> None:
-        """Survey `candidates` where they are before the moves."""
-        super().survey(candidates, renames or self._renames)
-
-    def hash_candidates(
-        self,
-        candidates: _native.Candidates,
-        damaged: bytes,
-        tick: Callable[[], None],
-        renames: _native.Renames | None = None,
-    ) -> None:
-        """Read the files of `candidates` where they are before the moves."""
-        super().hash_candidates(candidates, damaged, tick, renames or self._renames)
 
     def target(self, path: RelPath) -> bytes:
         """Return the target of a symlink."""

@@ -40,8 +40,6 @@ ANY_NUMBER = 1 << 32
 
 
 class _LocalFile(NamedTuple):
-    """A local file at a candidate path."""
-
     path: RelPath
     file: File
     source: Source
@@ -207,7 +205,11 @@ class ReuseSources:
         if not fetches:
             return {}
         may_share = self._module.duplicates == "hardlink"
-        before = _paths_before(planned.moves)
+        renames = _native.Renames(planned.moves)
+
+        def before(path: RelPath) -> RelPath:
+            return RelPath(renames.before(path) or path)
+
         matching = Matching(fetches, planned.candidates, may_share=may_share)
         sources = {
             path: reuse._replace(source=before(reuse.source))
@@ -235,8 +237,6 @@ class ReuseSources:
 
 
 class _Search:
-    """The sources so far, and the files without one."""
-
     def __init__(self, fetches: Sequence[File], sources: dict[RelPath, Reuse], names: int) -> None:
         self.sources = sources
         self._names = names
@@ -281,13 +281,7 @@ def _digests_only(
             yield file.path, reuses[file.path]._replace(sure=False)
 
 
-def _paths_before(moves: list[Move]) -> Callable[[RelPath], RelPath]:
-    renames = _native.Renames(moves)
-    return lambda path: RelPath(renames.before(path) or path)
-
-
 def _has_same_stat(view: View, path: RelPath, file: File) -> bool:
-    """Return True if a file with the size and time of `file` is at `path`."""
     try:
         local = stat_entry(view, path)
     except PathError:

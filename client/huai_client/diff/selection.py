@@ -55,7 +55,9 @@ class Selection:
     def entries_at(self, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:
         """Return the entries that exist at `paths`; reads each directory once."""
         entries: dict[RelPath, Entry] = {}
-        for folder, group in groupby(sorted(set(paths), key=_by_folder), key=parent):
+        for folder, group in groupby(
+            sorted(set(paths), key=lambda path: (parent(path), path)), key=parent
+        ):
             inside = set(group)
             listing = self.snapshot.listing(folder)
             leaves = decode_listing(listing) if listing else ()
@@ -84,10 +86,6 @@ class Selection:
 
     def _entries_of(self, listing: Listing) -> Iterator[Entry]:
         return map(self.rules.modes.of, decode_listing(listing, self.rules.table))
-
-
-def _by_folder(path: RelPath) -> tuple[RelPath, RelPath]:
-    return parent(path), path
 
 
 class Extent(NamedTuple):
@@ -168,8 +166,6 @@ def _across_filters(past: Selection, target: Selection) -> Iterator[Change]:
 
 
 class _Apart:
-    """The moved directories that are reported entry by entry."""
-
     def __init__(self) -> None:
         self._new: set[RelPath] = set()
 

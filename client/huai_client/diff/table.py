@@ -107,11 +107,7 @@ class CandidateTable(Sequence[Candidate]):
 
 
 def compare_path(view: "View", path: RelPath, expected: Entry | None) -> Candidate:
-    """Compare the local entry at a single path with `expected`.
-
-    Raises:
-        PathError: `path` cannot be read, or the leader of the expected hardlink.
-    """
+    """Compare the local entry at a single path with `expected`, as `View.survey` does."""
     table = CandidateTable(view.names)
     table.add([(path, expected, ())])
     view.survey(table.engine)

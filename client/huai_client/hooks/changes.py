@@ -20,7 +20,7 @@ from typing import BinaryIO
 from huai_client.plan.operations import Plan, StepKind
 from huai_client.plan.prepared import PreparedPlan
 from huai_program.durable import replace_file, sync_folder
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath
 
 
@@ -47,8 +47,6 @@ _KINDS = {
 
 class ListError(HuaiError):
     """The lists cannot be written."""
-
-    exit_code = ExitCode.FILE_IO
 
 
 _Line = tuple[Kind, bytes]
@@ -152,7 +150,6 @@ class Changes:
 
 
 def _steps(plan: Plan) -> Iterator[tuple[StepKind, RelPath]]:
-    """Yield the steps of `plan`."""
     for item in (*plan.clear, *plan.removals):
         yield StepKind.REMOVE, item.path
     for path in plan.make:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Progress:
-    """The values that change during a run."""
-
     figures: Stats = field(default_factory=Stats)
     items: "Items" = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)

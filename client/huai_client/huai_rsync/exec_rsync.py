@@ -88,7 +88,6 @@ def _silence() -> None:
 
 
 def _programs() -> list[str]:
-    """Return all programs on PATH with the name rsync, except this one."""
     own = os.path.realpath(sys.argv[0])
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     programs = [shutil.which("rsync", path=folder) for folder in folders if folder]

@@ -23,6 +23,9 @@ _TEMPORARY = (".~tmp~", ".~tmp~/", "/.~tmp~", "/.~tmp~/")
 """The folder of --delay-updates, which huai neither mirrors nor deletes, by any rule."""
 _WAYS = {"filter": ("risk ", "R ", "- ", "exclude ", "protect ", "P "), "exclude": ("", "- ")}
 """The beginnings of a rule before such a pattern, by option."""
+_SUPERFLUOUS = {
+    (option, way + each) for option, ways in _WAYS.items() for way in ways for each in _TEMPORARY
+}
 
 
 def rules(request: RsyncRequest, folder: Path, protect: Sequence[str] = ()) -> "tuple[Rule, ...]":
@@ -30,7 +33,7 @@ def rules(request: RsyncRequest, folder: Path, protect: Sequence[str] = ()) -> "
 
     Relative files are in `folder`.  Raises `RsyncNeededError` for rules that huai does not support.
     """
-    options = [option for option in request.filters if not _is_temporary(option)]
+    options = [each for each in request.filters if (each.option, each.text) not in _SUPERFLUOUS]
     if not options:
         return ()
     from huai_client.filters import FilterError, Parser, read_from
@@ -112,11 +115,6 @@ def as_filter(call_rules: "tuple[Rule, ...]") -> tuple[str, ...]:
         return tuple(rule.text.decode() for rule in mirrored(call_rules))
     except UnicodeDecodeError:
         raise RsyncNeededError("no module has or can have this destination") from None
-
-
-def _is_temporary(option: FilterOption) -> bool:
-    ways = _WAYS.get(option.option, ())
-    return option.text in {way + pattern for way in ways for pattern in _TEMPORARY}
 
 
 def _read(option: FilterOption, parser: "Parser") -> None:

@@ -55,7 +55,6 @@ def _turn_links(plan: Plan, by_path: dict[RelPath, Candidate], lines: Items) -> 
 
 
 def _steps(plan: Plan) -> Iterator[tuple[PlanStep, Entry]]:
-    """Yield each step with the entry that it makes or removes."""
     yield from (_removal("clear", item) for item in plan.clear)
     for path in plan.make:
         yield PlanStep("make", path), Directory(path, 0)

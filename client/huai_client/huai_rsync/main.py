@@ -83,7 +83,6 @@ def _sync(request: RsyncRequest | Passthrough, root: Path) -> ExitCode:
 
 
 def _root() -> Path:
-    """Return the state root, found as by `huai-client`."""
     from huai_client.config.load import default_root
 
     path = os.environ.get(ROOT)

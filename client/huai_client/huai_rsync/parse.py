@@ -122,8 +122,6 @@ def parse_arguments(arguments: Sequence[str]) -> RsyncRequest | Passthrough:
 
 @dataclass(slots=True)
 class _Reading:
-    """The options and operands read so far."""
-
     operands: list[str] = field(default_factory=list)
     flags: dict[str, bool] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
@@ -182,11 +180,12 @@ class _Reading:
         source = None if reason else self._source()
         if source is None:
             reason = reason or f"{self.operands[0]} is not a folder of an rsync daemon"
+            single = len(self.operands) == 2 and not self.refused
             return Passthrough(
                 reason,
                 targets,
                 harmless=self.harmless or not targets or self.flags.get("dry-run", False),
-                file=self._file(),
+                file=self.operands[0] if single and not self.operands[0].endswith("/") else "",
                 deletes=self._deletes,
                 quiet=self.flags.get("quiet", False),
             )
@@ -220,10 +219,6 @@ class _Reading:
     def _port(self) -> int:
         text = self.values.get("port", "")
         return int(text) if text.isdecimal() else 0
-
-    def _file(self) -> str:
-        single = len(self.operands) == 2 and not self.refused
-        return self.operands[0] if single and not self.operands[0].endswith("/") else ""
 
     def _source(self) -> Source | None:
         source = Source.parse(self.operands[0])

@@ -80,7 +80,6 @@ def _first(target: "_Target") -> ExitCode:
 
 
 def _target(request: RsyncRequest, root: Path) -> "_Target":
-    """Return the module of `request`."""
     config = load(root)
     configured = module_at(config, request.dest)
     if configured is not None:
@@ -97,8 +96,6 @@ def _target(request: RsyncRequest, root: Path) -> "_Target":
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A request with its module."""
-
     request: RsyncRequest
     root: Path
     name: str

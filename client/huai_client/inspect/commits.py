@@ -4,7 +4,6 @@ Reads the repository, which a sync may be writing to, and changes nothing.
 """
 
 import re
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from huai_client.metadata.commit import Commit
@@ -79,9 +78,10 @@ class Commits:
         matching = [commit for commit in commits.values() if commit.id.startswith(name)]
         if len(matching) == 1 and _PREFIX.fullmatch(name):
             return matching[0]
+        serials = ", ".join(map(str, sorted({each.info.serial for each in commits.values()})))
         raise UnknownCommitError(
             f"the repository has no commit {name!r}",
-            hint=f"it has the serials {_serials(commits.values())}; also: applied, previous, "
+            hint=f"it has the serials {serials}; also: applied, previous, "
             "newest, or four digits of an id",
         )
 
@@ -91,7 +91,3 @@ class Pair(NamedTuple):
 
     old: Commit
     new: Commit
-
-
-def _serials(commits: Iterable[Commit]) -> str:
-    return ", ".join(str(number) for number in sorted({each.info.serial for each in commits}))

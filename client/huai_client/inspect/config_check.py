@@ -95,7 +95,6 @@ def _key(place: str, key: str) -> Iterator[None]:
 
 
 def _check_keys(place: str, module: Module) -> None:
-    """Check that keys are valid, and that there are some if signatures are required."""
     if not module.keys and not module.signers:
         if module.verify == "require":
             raise ConfigError(
@@ -136,7 +135,8 @@ def check_url(text: str) -> None:
         _check_no_scheme(text)
     elif match[1].lower() not in _SCHEMES:
         near = closest(match[1], _SCHEMES)
-        meant = f"http://{_host(match[2])}:{_PORT}"
+        host = re.split(r"[/:?#]", match[2].rpartition("@")[2], maxsplit=1)[0] or "HOST"
+        meant = f"http://{host}:{_PORT}"
         if match[1].lower() in ("rsync", "ftp"):
             near = f"that may be a content URL; did you mean {meant}?"
         raise ConfigError(f"{masked(text)} is not a metadata URL", hint=near)

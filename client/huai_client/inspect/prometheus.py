@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar
 
 from huai_client.config.load import Module
 from huai_client.run.ages import out_of_date
@@ -17,7 +16,7 @@ from huai_client.state import state as states
 from huai_client.state.last_run import load as load_last
 from huai_client.state.paths import module_places
 from huai_program.durable import replace_file
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import HuaiError
 
 MEANINGS = {
     "last_success_timestamp_seconds": "When the tree was last in step with its upstream; 0: never.",
@@ -81,8 +80,6 @@ _PERMISSIONS = 0o644
 
 class StatusFileError(HuaiError):
     """The file cannot be written."""
-
-    exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
 
     def __init__(self, path: Path, error: OSError) -> None:
         """Make an error from that of the file system."""

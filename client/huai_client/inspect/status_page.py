@@ -151,7 +151,6 @@ def _outcome(words: Words, code: int) -> str:
 
 
 def _moment(seconds: float) -> str:
-    """Return date and time, UTC."""
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds)) if seconds else _NEVER
     except (OverflowError, ValueError, OSError):  # beyond the calendar

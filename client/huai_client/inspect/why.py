@@ -19,7 +19,7 @@ from huai_client.inspect.plan_totals import delayed_lines, plan_lines
 from huai_client.metadata.commit import Commit
 from huai_client.plan.build import PlanBuilder, applied_selection, publish_order
 from huai_client.plan.operations import Plan
-from huai_client.plan.order import GENERIC, Placement, PublishOrder
+from huai_client.plan.order import GENERIC, Placement
 from huai_client.plan.prepared import PreparedPlan
 from huai_client.plan.protect import Protection
 from huai_client.run.options import SyncOptions
@@ -216,7 +216,9 @@ def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
     delayed = delayed_record.load(mirror.paths.delayed)
     mine = next((each for each in delayed if each.path == path), None)
     order = publish_order(module, applied)
-    placement = _placement(path, entry, order)
+    placement = None
+    if entry is not None and not isinstance(entry, Directory):
+        placement = order.placement_of(path, symlink=isinstance(entry, Symlink))
     volatile = isinstance(entry, File) and order.is_volatile(path)
     return Reasons(
         path=path,
@@ -238,12 +240,6 @@ def reasons(path: RelPath, mirror: Mirror, commits: Commits) -> Reasons:
         verified=times_of(mirror.paths.verified, path),
         next_sync=preview(path, mirror, commits),
     )
-
-
-def _placement(path: RelPath, entry: Entry | None, order: PublishOrder) -> Placement | None:
-    if entry is None or isinstance(entry, Directory):
-        return None
-    return order.placement_of(path, symlink=isinstance(entry, Symlink))
 
 
 def _rule_of(placement: Placement, module: Module, applied: Commit, *, volatile: bool) -> str:

@@ -180,8 +180,6 @@ class UnchangedError(Exception):
 
 
 class _StatusError(Exception):
-    """A response with a status other than success."""
-
     def __init__(self, head: Head) -> None:
         super().__init__(head.status)
         self.head = head
@@ -251,9 +249,11 @@ def _start(request: "CurlRequest", timeout: float, deadline: Deadline) -> "Excha
 
 def _follow_redirects(request: "CurlRequest", timeout: float, deadline: Deadline) -> "Exchange":
     """Return the exchange whose response ends the redirects; `_StatusError` for an error."""
+    from huai_client.metadata.curl.exchange import Exchange  # loads libcurl
+
     reach = request.reach or Reach((request.url,))
     for _ in range(REDIRECTIONS_MOST):
-        exchange = _start(request, timeout, deadline)
+        exchange = Exchange(request, timeout=deadline.bound(timeout), deadline=deadline)
         try:
             head = exchange.head()
             if head.status in _GOOD:

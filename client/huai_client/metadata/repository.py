@@ -75,8 +75,6 @@ Judge = Callable[[str, bytes, ObjectReader], None]
 class StoreError(HuaiError):
     """The repository cannot be written."""
 
-    exit_code = ExitCode.FILE_IO
-
 
 class DamagedRepositoryError(HuaiError):
     """Objects that should be in the repository are missing, or cannot be read."""
@@ -282,7 +280,6 @@ class Repository:
         return {commit for commit in commits if self.has(commit)}
 
     def _refs(self) -> dict[str, str]:
-        """Return all refs and their commits; `DamagedRepositoryError` if one is malformed."""
         try:
             return self._names.all()
         except DamagedRefError as error:
@@ -432,7 +429,8 @@ class Repository:
         # Oldest first: a delta against an older object stays one.
         commits = [*reversed(self.history())]
         commits += sorted(self._complete_commits(_KEPT) - {*commits})
-        heads = [(data, decode_commit(data).tree) for data in map(self._commit_text, commits)]
+        texts = [self.read(bytes.fromhex(commit), "commit") for commit in commits]
+        heads = [(text, decode_commit(text).tree) for text in texts]
         own = Packs(_KEPT_BYTES)
         own.add(_packs_of(self._path))
         with IncomingPack(folder) as pack:
@@ -440,9 +438,6 @@ class Repository:
             pack.complete(self, Work())
             pack.install()
         write_shallow(self._path, commits)
-
-    def _commit_text(self, commit: str) -> bytes:
-        return self.read(bytes.fromhex(commit), "commit")
 
     def _damaged(self, reason: str, name: str) -> DamagedRepositoryError:
         return DamagedRepositoryError(

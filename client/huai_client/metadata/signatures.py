@@ -79,8 +79,6 @@ class ExpiredError(HuaiError):
 
 
 class _Verdict(NamedTuple):
-    """The facts about a commit whose signature is valid."""
-
     promise: Promise
     root: bytes
     """The id of its commit tree."""

@@ -2,13 +2,12 @@
 
 import re
 from pathlib import Path
-from typing import ClassVar
 
 from huai_client.config.load import Module
 from huai_native._native import PrivateKey, parse_public_key
 from huai_program.configuration import ConfigError, reject_foreign
 from huai_program.key_files import KeyFile
-from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.errors import FormatError, HuaiError
 
 _FILE_BYTES = 1 << 20
 _KEY = re.compile(r"(?:^|[ \t])(ssh-ed25519[ \t]+[^ \t]+)")
@@ -66,8 +65,6 @@ def _read(path: Path) -> list[tuple[str, str]]:
 
 class AttestError(HuaiError):
     """An attestation cannot be made."""
-
-    exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
 
 
 def read_key(path: Path) -> PrivateKey:

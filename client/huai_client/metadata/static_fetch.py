@@ -98,8 +98,6 @@ class _MissingFileError(UpstreamError):
 
 
 class _Hop(NamedTuple):
-    """One step of a way."""
-
     file: StaticFile
     commit: str
     """The commit that it leads to."""

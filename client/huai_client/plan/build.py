@@ -64,8 +64,6 @@ NO_CHANGES = TreeDiff([], [], [])
 
 
 class _Goal(NamedTuple):
-    """The state that a plan leads to."""
-
     commit: Commit
     selection: Selection
     extent: Extent
@@ -119,7 +117,8 @@ class PlanBuilder:
         )
         if state.applied is not None and self._repository.has(state.applied):
             return prepared
-        return prepared._replace(by_stat=extent.entries - _count_missing(diff) - 1)
+        missing, _ = CandidateTable.of(diff.candidates).engine.unequal()
+        return prepared._replace(by_stat=extent.entries - missing - 1)
 
     def repair(
         self, view: View, commit: Commit, state: State, damage: list[Difference]
@@ -220,7 +219,8 @@ class PlanBuilder:
         entries = goal.entries_before
         if entries is None:
             # Nothing was applied: the limit is a share of the present tree, not of the wanted one.
-            entries = _count_entries(diff, goal.extent)
+            missing, extra = CandidateTable.of(diff.candidates).engine.unequal()
+            entries = goal.extent.entries - missing + extra + len(diff.extraneous)
         try:
             self._limits.check(plan, entries, goal.former)
         except TooManyDeletionsError as error:
@@ -337,23 +337,11 @@ def _own_rules(module: Module) -> list[Rule]:
 def _extent(
     commit: Commit, selection: Selection, applied: Selection | None, before: Extent | None
 ) -> Extent:
-    """Return entries and bytes of `selection`, from those of `applied` (`before`) if known."""
     if not selection.rules:
         return Extent.of_totals(commit.info.totals)
     if applied is None or before is None:
         return Extent.of(selection)
     return before.after(diff_selections(applied, selection))
-
-
-def _count_entries(diff: TreeDiff, extent: Extent) -> int:
-    """Return the number of entries of a tree, from its whole comparison with `wanted`."""
-    missing, extra = CandidateTable.of(diff.candidates).engine.unequal()
-    return extent.entries - missing + extra + len(diff.extraneous)
-
-
-def _count_missing(diff: TreeDiff) -> int:
-    """Return the number of wanted entries that are missing from the tree."""
-    return CandidateTable.of(diff.candidates).engine.unequal()[0]
 
 
 def _directories_of(changed: set[RelPath], plan: Plan, selection: Selection) -> list[Directory]:

@@ -68,7 +68,6 @@ def find_changed(plan: Plan, order: PublishOrder, profiles: Container[str]) -> l
 
 
 def _written(plan: Plan, order: PublishOrder) -> Iterator[tuple[RelPath, File | Symlink, int]]:
-    """Yield path, entry and stage of the indices and pointers to write."""
     for stage in plan.stages:
         for files in (stage.fetches, stage.links):
             yield from _without_payload(files, order, symlink=False)
@@ -162,8 +161,7 @@ def _in_tree(changed: Changed, order: PublishOrder, tree: View) -> dict[RelPath,
     """Return the pointers that stay, in the directories in which others change."""
     places: dict[RelPath, bytes | Symlink] = {}
     for folder in changed.folders:
-        status = tree.stat(folder)
-        if status is None or not stat.S_ISDIR(status.st_mode):
+        if not tree.is_directory(folder):
             continue
         names = (join(folder, name) for name in tree.listing(folder)[0])
         for path in names:

@@ -9,7 +9,6 @@ A new directory is published as a whole where that is possible and no path waits
 made, and its files are published one by one.
 """
 
-import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -64,9 +63,7 @@ def execute(
 
     `staged` locates the content of files.  `withholding` has the earlier failures.
     After an interrupted run a new plan, made from the tree as the run left it, finishes the work.
-
-    Raises:
-        StorageError: the disk is full, read-only or failing; the rest was not tried.
+    Raises `StorageError` if the disk is full, read-only or failing; the rest was not tried.
     """
     run = _Run(tree, staged, on_step, withholding or Withholding())
     try:
@@ -187,7 +184,6 @@ class _Run:
         )
 
     def _clear(self, site: RelPath, items: list[Remove]) -> None:
-        """Remove what is at `site`, unless there is anything extraneous below it."""
         try:
             extraneous = self._find_extraneous(items)
         except PathError as error:
@@ -213,8 +209,7 @@ class _Run:
         """Return a path below a directory of `items` that is not in `items`, if there is one."""
         removed = {item.path for item in items}
         for item in items:
-            status = self._tree.stat(item.path) if item.directory else None
-            if status is None or not stat.S_ISDIR(status.st_mode):
+            if not item.directory or not self._tree.is_directory(item.path):
                 continue
             for name in sorted(chain(*self._tree.listing(item.path))):
                 if join(item.path, name) not in removed:
@@ -330,14 +325,17 @@ class _Run:
 
     def finish(self, plan: Plan) -> None:
         """Set the final attributes of directories, also after problems, and sync to disk."""
-        settle, settled = self._tree.settle_directories, self._settled
-        left = plan.directories
+        tree, settled, left = self._tree, self._settled, plan.directories
+
+        def exists(directory: Directory) -> bool:  # the reason why it does not is reported already
+            return tree.is_directory(directory.path)
+
         if settled:
             left = [directory for directory in left if directory.path not in settled]
-        self._do_each(StepKind.DIRECTORY, left, _path, settle, self._exists)
+        self._do_each(StepKind.DIRECTORY, left, _path, tree.settle_directories, exists)
         self._count(StepKind.DIRECTORY, [*settled], lambda path: path)
         if self._done:
-            self._tree.sync()
+            tree.sync()
 
     def report(self) -> Report:
         """Return the report so far."""
@@ -351,11 +349,6 @@ class _Run:
             withheld=len(self._withholding.withheld),
             unmoved=self._unmoved,
         )
-
-    def _exists(self, directory: Directory) -> bool:
-        """Return True if the directory exists; the reason why it does not is reported already."""
-        status = self._tree.stat(directory.path)
-        return status is not None and stat.S_ISDIR(status.st_mode)
 
 
 def _path(item: Remove | Entry) -> RelPath:

@@ -35,10 +35,8 @@ def in_rows(
 ) -> Iterator[Steps[T]]:
     """Do the steps that `may` allows, once a path waits; yield after each row.
 
-    Report a failure to `withholding` before requesting the next row.
-
-    Raises:
-        StorageError: the rest was not tried.
+    Report a failure to `withholding` before requesting the next row.  After a `StorageError` the
+    rest was not tried.
     """
     begin, length = 0, _LENGTH
     while begin < len(items):

@@ -150,7 +150,6 @@ class Trash:
 
     @contextmanager
     def _opened(self) -> Iterator[int | None]:
-        """Yield a handle of the trash; None if it does not exist."""
         with at(TRASH), ExitStack() as stack:
             dest = stack.enter_context(self._dest_opened())
             try:

@@ -39,8 +39,6 @@ _Place = tuple[int, bytes]
 
 @dataclass(slots=True)
 class _New:
-    """A directory that the plan makes."""
-
     final: Directory | None
     """Its attributes."""
     apart: bool = False

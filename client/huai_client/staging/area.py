@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Self
 
 from huai_client.diff.files import paths, within, without
 from huai_client.staging.incoming import Incoming
@@ -25,7 +24,7 @@ from huai_schema.entries import File
 LOCK_PATIENCE = 30.0
 
 
-class Staging:
+class Staging(AbstractContextManager["Staging"]):
     """A staging area; `root` is DEST/.~tmp~/huai, made 0700, never through a symlink below DEST."""
 
     def __init__(
@@ -63,9 +62,6 @@ class Staging:
         for folder in (self._ready, self._partials, self.incoming):
             self._folders.callback(folder.close)
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -84,10 +80,8 @@ class Staging:
     def places(self, files: Sequence[File]) -> Places:
         """Return the places of ready files; handles are valid until `close`.
 
-        A file with a patch is changed now: its place is the file of the tree itself.
-
-        Raises:
-            PathError: such a file cannot be changed, or was changed by another program.
+        A file with a patch is changed now: its place is the file of the tree itself.  Raises
+        `PathError` if another program has changed it.
         """
         for file in within(files, self._patches.paths) if self._patches else ():
             if file in self._patches:

@@ -248,7 +248,6 @@ class Incoming:
                     append_rest(folder, name, present, name)
 
     def _unverified(self, files: Sequence[File]) -> "array[int]":
-        """Return the indices of the `files` that were not verified here."""
         unknown = array("L")
         for place, run in enumerate(self._arrived.runs(files)):
             if run is None:

@@ -22,7 +22,7 @@ from huai_client.tree.errors import at
 from huai_client.tree.handles import held
 from huai_native import _native
 from huai_schema.entries import File
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath, basename, join, parent, show
 
 FOLDER = b"patches"
@@ -32,8 +32,6 @@ _DISK = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM)
 
 class PatchError(HuaiError):
     """The change of a file that an interrupted run began cannot be finished."""
-
-    exit_code = ExitCode.FILE_IO
 
 
 class Patch(NamedTuple):
@@ -109,9 +107,7 @@ class Patches:
     def apply(self, file: File, ready: int, key: bytes) -> None:
         """Change the file of the tree, and link it as `key` into the directory `ready`.
 
-        Raises:
-            PathError: it cannot be opened, or was changed by another program.
-            StorageError: the disk takes no changes.
+        Raises `PathError` if it was changed by another program.
         """
         with at(file.path):
             self._apply(self._new.pop(file.path), ready, key)
@@ -156,9 +152,6 @@ def finish_patches(journals: Journals) -> list[str]:
     """Finish the changes of an interrupted run; return the files that were not finished.
 
     Those do not match their journals (any more).  The next sync compares them.
-
-    Raises:
-        PatchError: the disk fails.
     """
     refused: list[str] = []
     for name, path, journal in journals.read():

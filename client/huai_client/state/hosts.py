@@ -14,7 +14,7 @@ from pathlib import Path
 
 from huai_client.state.upstreams import UpstreamHealth, UpstreamSpeed
 from huai_program.locking import open_lock, try_lock
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import HuaiError
 
 _QUEUE = "queue"
 _MOMENT, _POLL_SECONDS = 0.02, 0.2
@@ -27,8 +27,6 @@ _NAME_MAX = 200
 
 class ConnectionLimitError(HuaiError):
     """The lock files of the slots cannot be made or opened."""
-
-    exit_code = ExitCode.FILE_IO
 
 
 class ConnectionLimit:

@@ -14,8 +14,6 @@ from huai_schema.codec.applied import FILE_NAME
 
 
 class _File:
-    """A path below the folder of a module."""
-
     def __init__(self, name: str) -> None:
         self._name = name
 

@@ -33,8 +33,6 @@ HELD = "held since an undo: `huai-client sync --unhold` goes on to the newest co
 class StateError(HuaiError):
     """The state of a module cannot be read or written."""
 
-    exit_code = ExitCode.FILE_IO
-
 
 class NotSyncedError(HuaiError):
     """No commit is applied yet."""

@@ -8,9 +8,9 @@ commit has changed the part since then, and 0 if the part was never verified.
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from huai_client.state.state import StateError
 from huai_schema.paths import RelPath
@@ -55,7 +55,7 @@ class Unfinished(NamedTuple):
     """The number of paths that differed up to there."""
 
 
-class VerificationRecord:
+class VerificationRecord(AbstractContextManager["VerificationRecord"]):
     """An open record; changes are durable after `writing`."""
 
     def __init__(self, path: Path) -> None:
@@ -92,9 +92,6 @@ class VerificationRecord:
             raise
         return db
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self._db.close()
 
@@ -123,7 +120,6 @@ class VerificationRecord:
     def _rows(
         self, statement: str, values: tuple[object, ...], *kinds: type
     ) -> list[tuple[Any, ...]]:
-        """Query rows with values of these types; raises `StateError` if the file is damaged."""
         with self._failing():
             rows = self._db.execute(statement, values).fetchall()
             for row in rows:

@@ -73,7 +73,7 @@ def attest(mirror: Mirror, state: State, now: int) -> AttestOutcome | None:
         return None
     key = read_key(Path(settings.key))
     attestation = Attestation(
-        module=_upstream_name(mirror),
+        module=server_and_module(mirror.config.urls[0], mirror.upstream_name)[1],
         identity=state.identity,
         serial=state.serial,
         commit=state.applied or "",
@@ -92,13 +92,7 @@ def attest(mirror: Mirror, state: State, now: int) -> AttestOutcome | None:
     return AttestOutcome(attestation, settings.send and not failure, failure, is_news)
 
 
-def _upstream_name(mirror: Mirror) -> str:
-    """Return the upstream's name for the module."""
-    return server_and_module(mirror.config.urls[0], mirror.upstream_name)[1]
-
-
 def _write(top: Path, data: bytes) -> None:
-    """Write the file at the top of the tree."""
     try:
         with held(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as dest:
             _replace(dest, top, data)

@@ -105,7 +105,7 @@ class Run:
         self._module = mirror.config
         self._paths = mirror.paths
         self._report = report
-        self._approve = approve or _approve_all
+        self._approve = approve or (lambda _: None)
         self._guard = guard
         self._changes: Changes | None = None
         """The changes for hooks; None without hooks."""
@@ -266,7 +266,6 @@ class Run:
         return state
 
     def _finish_patches(self) -> None:
-        """Finish the files that an interrupted run was changing in place."""
         if not self._paths.patches.exists():
             return
         from huai_client.staging import Journals, finish_patches
@@ -337,10 +336,6 @@ class Run:
         )
         self._report.concluded(result, stale)
         return result.exit_code
-
-
-def _approve_all(_prepared: "PreparedPlan") -> None:
-    """Accept every plan."""
 
 
 def _unreadable(damage: "list[Difference]", prepared: "PreparedPlan") -> "list[Difference]":

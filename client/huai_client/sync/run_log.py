@@ -6,7 +6,8 @@ It encloses the work of a run, under the lock.  Imports little, because each pol
 import os
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -25,7 +26,7 @@ _CRASHED = 1
 """The exit code of Python after an unexpected error."""
 
 
-class RunLog:
+class RunLog(AbstractContextManager["RunLog"]):
     """A record of a run, which is written when the `with` block ends."""
 
     def __init__(self, places: ModulePlaces, kind: Kind) -> None:
@@ -34,9 +35,6 @@ class RunLog:
         self._last = places.last
         self._began = time.time()
         self._record = RunRecord(kind=kind, time=int(self._began), process=os.getpid())
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if error is not None:

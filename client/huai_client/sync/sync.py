@@ -30,7 +30,7 @@ from huai_client.plan.build import PlanBuilder
 from huai_client.plan.prepared import PreparedPlan
 from huai_client.publish.destination import Destination
 from huai_client.publish.executor import execute
-from huai_client.run.options import NEVER, Deadline, SyncOptions
+from huai_client.run.options import NEVER, SyncOptions
 from huai_client.state.state import applied_id, load
 from huai_client.sync.apply import PlanRunner, result_of
 from huai_client.sync.follow import Following
@@ -186,7 +186,8 @@ class Sync:
             hashes = self._repository.listing_hashes
             self._signatures.prove(commit.id, hashes, self._repository)
             deadline.check("the metadata are here, and nothing was changed")
-            with self._repository.until(self._planning_ends):
+            # A whole tree would be compared again by the next run.
+            with self._repository.until(NEVER if self._builder.walks(state) else deadline):
                 prepared = self._builder.update(view, commit, state)
         except _REFUSED as error:
             self._repository.refuse(commit.id if commit else "", error)
@@ -201,11 +202,6 @@ class Sync:
         self._repository.accept()
         return prepared
 
-    @property
-    def _planning_ends(self) -> Deadline:
-        """The deadline of planning; none for a whole tree, which a next run would compare again."""
-        return NEVER if self._builder.walks(self._record.state) else self._upstream.deadline
-
     def _check_totals(self, commit: Commit, view: View) -> None:
         """Check the totals of `commit`, before any of its listings is read."""
         applied = self._record.state.applied
@@ -213,15 +209,11 @@ class Sync:
         before = self._repository.commit(applied).info.totals if has_applied and applied else None
         check_totals(commit, self._mirror.config, before, self._repository.packed)
         selects = self._builder.rules or self._options.only or self._mirror.config.protect
-        if not selects and (before or self._is_empty(view)):
+        leaves, folders = ([], []) if selects or before else view.listing(ROOT)
+        if not selects and not leaves and {*folders} <= {STAGING_NAME}:
             # Only directories never share an inode.
             new = commit.info.totals.directories - (before.directories if before else 1)
             check_space(self._mirror.dest, repeat(0, max(0, new)))
-
-    @staticmethod
-    def _is_empty(view: View) -> bool:
-        leaves, folders = view.listing(ROOT)
-        return not leaves and {*folders} <= {STAGING_NAME}
 
     def _accepted(self, commit: Commit) -> Accepted:
         serial = commit.info.serial

@@ -100,8 +100,6 @@ def _require(files: Sequence[File], staging: Staging) -> None:
 
 
 class _Target(NamedTuple):
-    """The commit to which an undo returns."""
-
     commit: str
     filter: str
     undone: str

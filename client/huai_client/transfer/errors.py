@@ -91,8 +91,6 @@ class NameRefusedError(UpstreamRefusedError):
 class LocalWriteError(HuaiError):
     """The staging area could not be written."""
 
-    exit_code = ExitCode.FILE_IO
-
 
 class DiskFullError(LocalWriteError):
     """The destination's file system is full."""

@@ -131,7 +131,9 @@ def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outc
     missing = [file for file in absent if failed.get(file) is Arrival.MISSING]
     refusals, absent_paths = dict(shared.refusals), {file.path for file in absent}
     if shared.by_rsync:
-        refusals.update((file.path, _TOO_DEEP) for file in missing if _is_too_deep(file.path))
+        refusals.update(
+            (file.path, _TOO_DEEP) for file in missing if file.path.count(b"/") >= _LEVELS
+        )
     return Outcome(
         arrived=without(files, absent_paths),
         missing=[file for file in missing if file.path not in refusals],
@@ -142,10 +144,6 @@ def _outcome(files: Sequence[File], not_arrived: Failed, shared: Shared) -> Outc
         newer=newer,
         unchanged=stale,
     )
-
-
-def _is_too_deep(path: bytes) -> bool:
-    return path.count(b"/") >= _LEVELS
 
 
 @contextmanager

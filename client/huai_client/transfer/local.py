@@ -10,7 +10,7 @@ import errno
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, Self, TypeAlias
@@ -95,7 +95,7 @@ class ReusePolicy(NamedTuple):
     """Threads that copy, or hash a large file."""
 
 
-class LocalContent:
+class LocalContent(AbstractContextManager["LocalContent"]):
     """The local sources of one run; counts the files that were staged from them."""
 
     def __init__(self, view: View, staging: Staging, policy: ReusePolicy) -> None:
@@ -107,18 +107,11 @@ class LocalContent:
         self._bytes = 0
         self._open = ExitStack()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
     def stage_local(self, files: Sequence[File], reuses: Mapping[RelPath, Reuse]) -> LocalFiles:
-        """Stage the `files` that have a local source; each list is in their order.
-
-        Raises:
-            StorageError: the disk is too full for a copy.
-        """
+        """Stage the `files` that have a local source; each list is in their order."""
         if not reuses:
             return LocalFiles([], files, [])
         trees: dict[str, list[File]] = {}
@@ -134,11 +127,7 @@ class LocalContent:
     def copy_twins(
         self, twins: Sequence[File], files: Sequence[File], reuses: Mapping[RelPath, Reuse]
     ) -> None:
-        """Stage `twins` from `files` that are ready now; the other twins stay absent.
-
-        Raises:
-            StorageError: the disk is too full for a copy.
-        """
+        """Stage `twins` from `files` that are ready now; the other twins stay absent."""
         firsts = {reuses[file.path].source for file in twins}
         sources_by_path = {file.path: file for file in within(files, firsts)} if twins else {}
         staging = self._staging
@@ -200,7 +189,6 @@ class LocalContent:
                         return
 
     def _record(self, run: int, files: list[File], ways: list[ReuseMethod | None]) -> None:
-        """Record the ways in which `files` were staged."""
         self._done.update(ways)
         pairs = [*zip(files, ways, strict=True)]
         self._bytes += sum(file.size for file, way in pairs if way is not None)

@@ -26,10 +26,7 @@ def probe_folder(handle: int, dest: Path) -> Iterator[Path]:
     """Make a folder next to the staging area, and remove it afterwards.
 
     `handle` is that of `dest`, whose times are restored.  The caller holds the module's lock.
-
-    Raises:
-        NotOursError: another user can write to the folder, or it is not a directory.
-        OSError: the folder cannot be made.
+    Raises `NotOursError` if another user can write to it, `OSError` if it cannot be made.
     """
     before = os.fstat(handle)
     try:

@@ -31,11 +31,7 @@ class MissingDestinationError(DestinationError):
 
 
 def open_destination(dest: Path, *, write: bool) -> int:
-    """Open DEST; with `write`, DEST also has to be writable and to belong to this user.
-
-    Raises:
-        DestinationError: DEST is missing, a symlink, not a directory, or not writable as required.
-    """
+    """Open DEST, which is no symlink; with `write` it must be writable, and belong to this user."""
     if not dest.is_absolute():
         raise DestinationError(
             f"{str(dest)!r} is not an absolute path",

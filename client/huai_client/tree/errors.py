@@ -7,10 +7,9 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
 
 from huai_program.disk_hints import DISK_HINTS
-from huai_schema.errors import ExitCode, HuaiError
+from huai_schema.errors import HuaiError
 from huai_schema.paths import RelPath, show
 
 _STORAGE = {
@@ -31,8 +30,6 @@ _REASONS = {
 
 class PathError(HuaiError):
     """A single path cannot be read or changed."""
-
-    exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
 
     def __init__(self, path: RelPath, reason: str, code: int = 0) -> None:
         """Make an error with the message "PATH: REASON"; `code` is an errno."""
@@ -59,8 +56,6 @@ class NotEmptyError(PathError):
 
 class StorageError(HuaiError):
     """The file system or the process lacks something that every path needs."""
-
-    exit_code: ClassVar[ExitCode] = ExitCode.FILE_IO
 
     def __init__(self, path: RelPath, code: int) -> None:
         """Make an error for a call that failed with errno `code`."""

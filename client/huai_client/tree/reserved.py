@@ -34,10 +34,7 @@ def open_own(dest: int, place: Path, path: RelPath) -> int:
     """Open the directory `path` in `dest`; makes missing components (0700).
 
     `place` is the name of `dest` in messages.  Wrong permissions are not repaired: other users may
-    have put anything into such a directory.
-
-    Raises:
-        NotOursError: a component is not a directory, or another user can write to it.
+    have put anything into such a directory (`NotOursError`).
     """
     current, where = os.dup(dest), RelPath(b"")
     try:

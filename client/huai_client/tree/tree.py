@@ -99,9 +99,6 @@ class Tree(View):
         `keep` returns the directory in which deleted and replaced leaves are kept under their
         paths; it is called once, before the first row that may need it.  A replaced file gets this
         second name before the new file takes its place.  Directories are not kept.
-
-        Raises:
-            DestinationError: DEST cannot be used.
         """
         super().__init__(dest, write=True, owners=owners)
         self._area = -1
@@ -200,11 +197,7 @@ class Tree(View):
         return _row(self._native.carry_out(step, items, places))
 
     def _stage(self, path: RelPath) -> Row | None:
-        """Open the staging area for a row that begins with `path`; returns a failure, if any.
-
-        Raises:
-            NotOursError: another user can write to it.
-        """
+        """Open the staging area for a row that begins with `path`; returns a failure, if any."""
         if self._area >= 0 and not os.fstat(self._area).st_nlink:
             os.close(self._area)  # the staging area was removed meanwhile
             self._area = -1

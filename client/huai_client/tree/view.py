@@ -28,8 +28,7 @@ class View:
     def __init__(self, dest: Path, *, write: bool = False, owners: bool = True) -> None:
         """Open DEST; only `Tree` sets `write`; without `owners` owners are never set.
 
-        Raises:
-            DestinationError: DEST cannot be used.
+        Raises `DestinationError` if DEST cannot be used.
         """
         self.dest = dest
         self.opens_up = write
@@ -38,6 +37,7 @@ class View:
         self.names = Names()
         self.owners = Owners() if owners and os.geteuid() == 0 else None
         """The numbers of owners to set; None if they cannot (not root) or must not be set."""
+        self._renames = _native.Renames(())
         self._native = _native.Tree(
             self._root,
             loosens=os.geteuid() if write else None,
@@ -105,39 +105,33 @@ class View:
             return os.fstat(self._root)
         return os.stat(name, dir_fd=self._native.open(RelPath(folder)), follow_symlinks=False)
 
-    def survey(
-        self, candidates: _native.Candidates, renames: _native.Renames | None = None
-    ) -> None:
-        """Read the attributes of all new `candidates`, at their paths before `renames`.
+    def is_directory(self, path: RelPath) -> bool:
+        """Return True if `path` is a directory."""
+        status = self.stat(path)
+        return status is not None and stat.S_ISDIR(status.st_mode)
 
-        Raises:
-            PathError: one of them cannot be read, or the leader of an expected hardlink.
+    def survey(self, candidates: _native.Candidates) -> None:
+        """Read the attributes of all new `candidates`.
+
+        Raises `PathError` if one cannot be read, or the leader of an expected hardlink.
         """
         with at(ROOT):
-            refused = self._native.survey(candidates, renames or _native.Renames(()))
+            refused = self._native.survey(candidates, self._renames)
         if refused is not None:
             path, code = RelPath(refused[0]), refused[1]
             raise moving(path) if code is None else path_error(path, code)
 
     def hash_candidates(
-        self,
-        candidates: _native.Candidates,
-        damaged: bytes,
-        tick: Callable[[], None],
-        renames: _native.Renames | None = None,
+        self, candidates: _native.Candidates, damaged: bytes, tick: Callable[[], None]
     ) -> None:
         """Hash the files whose attributes do not show if they have the expected content.
 
-        Each is read at its path before `renames`; an unreadable one gets the digest `damaged`.
-        `tick` is called ten times a second, and may raise to end the reading.
-
-        Raises:
-            StorageError: the disk fails.
+        An unreadable one gets the digest `damaged`.  `tick` is called ten times a second, and may
+        raise to end the reading, as does a `StorageError` of the disk.
         """
         if not candidates.unhashed():
             return
-        renames = renames or _native.Renames(())
-        failure = self._native.hash(candidates, renames, (damaged, WORKERS), tick)
+        failure = self._native.hash(candidates, self._renames, (damaged, WORKERS), tick)
         if failure is not None:
             raise path_error(RelPath(failure[0]), failure[1])
 
@@ -215,19 +209,12 @@ class Unreadable(NamedTuple):
 
 
 def stat_entry(view: View, path: RelPath) -> LocalEntry | None:
-    """Return the entry at `path`; None if it does not exist.
-
-    Raises:
-        PathError: `path` cannot be read.
-    """
+    """Return the entry at `path`; None if it does not exist, `PathError` if it cannot be read."""
     status = view.stat(path)
-    return None if status is None else _observed(view, path, status)
-
-
-def _observed(view: View, path: RelPath, status: os.stat_result) -> LocalEntry:
+    if status is None:
+        return None
     entry = _entry(view, path, status)
-    numbers = (status.st_dev, status.st_ino, status.st_uid, status.st_gid)
-    return LocalEntry(path, entry, *numbers)
+    return LocalEntry(path, entry, status.st_dev, status.st_ino, status.st_uid, status.st_gid)
 
 
 def _entry(view: View, path: RelPath, status: os.stat_result) -> Entry | None:

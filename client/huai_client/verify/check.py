@@ -43,17 +43,13 @@ class VerifyTotals:
     """Files of which only attributes were compared: they have no digest, or an unreadable mode."""
 
 
-def _never() -> bool:
-    return False
-
-
 def check_steps(
     view: View,
     steps: Iterable[Compared],
     tally: VerifyTotals,
     *,
     content: bool,
-    pause: Callable[[], bool] = _never,
+    pause: Callable[[], bool] = lambda: False,
 ) -> Iterator[FoundDifference | Checkpoint]:
     """Yield the differences in `steps`; with `content` read files as well.
 

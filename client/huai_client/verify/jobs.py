@@ -164,7 +164,6 @@ def _compared(
 
 
 def _look_at(view: View, file: File) -> Compared:
-    """Compare one path."""
     order = tree_order(file.path, directory=False)
     undigested = int(file.digest is None)
     return Compared(iter([_finding(view, file)]), 1, 1, undigested, order)

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from huai_client.diff.selection import Selection
 from huai_client.state.state import StateError
 from huai_client.state.verification import KnownPart, VerificationRecord
-from huai_schema.layout.snapshot import OwnDirectory
 from huai_schema.paths import ROOT, RelPath, join
 
 _IDENTITY_BYTES = 16
@@ -53,11 +52,8 @@ def make_part(selection: Selection, path: RelPath, tree: bytes) -> Part:
     paths = ((join(path, name), oid) for name, oid in own.children.items())
     reaches = selection.rules.reaches
     included = {below: oid for below, oid in paths if reaches(below, directory=True)}
-    return Part(path, tree, _identity(own), included)
-
-
-def _identity(own: OwnDirectory) -> bytes:
-    return sha256(b"".join(oid or b"-" for oid in own.ids)).digest()[:_IDENTITY_BYTES]
+    identity = sha256(b"".join(oid or b"-" for oid in own.ids)).digest()[:_IDENTITY_BYTES]
+    return Part(path, tree, identity, included)
 
 
 def keep_in_step(path: Path, commit: str, selection: Selection) -> None:

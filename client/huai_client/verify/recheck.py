@@ -15,7 +15,6 @@ from typing import NamedTuple
 from huai_client.diff.candidate import Difference, FoundDifference, Kind
 from huai_client.diff.table import compare_path
 from huai_client.tree import PathError, View
-from huai_client.tree.view import stat_entry
 from huai_client.verify.expected import ExpectedTree
 from huai_program.locking import LockedError, locked
 from huai_schema.entries import Entry
@@ -99,7 +98,7 @@ def _second_look(
     now = former if expected is doubt.expected else expected_now.get(path)
     try:
         if now is None:
-            strange = former is None and stat_entry(view, path) is not None
+            strange = former is None and view.stat(path) is not None
             return (
                 difference
                 if strange and not expected.is_expected_deviation(doubt.deviation)

@@ -41,8 +41,6 @@ def command(root: Path, names: tuple[str, ...], as_json: bool) -> int:
 
 
 class _Report:
-    """A printer of findings and their totals."""
-
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
         self._totals = FindingTotals()

@@ -105,7 +105,6 @@ def _show_modules(
 
 
 def _show_failing(root: Path, *, as_json: bool) -> None:
-    """Print the upstreams that fail."""
     for failing in Hosts(root).health.failing():
         if as_json:
             print_json("failing", **failing._asdict())
@@ -208,7 +207,6 @@ class _ModuleStatus:
         yield from self._looks()
 
     def _checks(self) -> Iterator[str]:
-        """Yield when the tree was last in step, and since when syncs fail."""
         last = self.last
         if last is None:
             return
@@ -243,7 +241,6 @@ class _ModuleStatus:
 
 
 def _verified_remarks(summary: VerifySummary) -> Iterator[str]:
-    """Yield when the parts were verified, for people."""
     yield f"compared {_look(summary.metadata, summary.parts)}"
     yield f"read {_look(summary.content, summary.parts)}"
     if summary.damaged:

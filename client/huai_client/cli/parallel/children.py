@@ -15,8 +15,8 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import NamedTuple, NoReturn, Self
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import NamedTuple, NoReturn
 
 CRASHED = 1
 """The exit code of Python after an unexpected error."""
@@ -129,15 +129,12 @@ class _Running(NamedTuple):
     ended: Callable[[int, float], None]
 
 
-class Children:
+class Children(AbstractContextManager["Children"]):
     """Child processes by key, as a context manager."""
 
     def __init__(self) -> None:
         self._pipes = selectors.DefaultSelector()
         self._running: dict[str, _Running] = {}
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Stop all processes."""
@@ -188,8 +185,10 @@ class Children:
             if not piece:
                 self._pipes.unregister(selected.fd)
             handler(piece)
-            if not piece and not self._has_open_pipe(key):
-                self._reap(key)
+            others = (pipe.data for pipe in self._pipes.get_map().values() if pipe.data)
+            if not piece and key not in (other for other, _ in others):
+                running = self._running.pop(key)
+                running.ended(running.child.reap(), time.monotonic() - running.began)
 
     def stop(self) -> None:
         """End the processes that still run."""
@@ -205,12 +204,3 @@ class Children:
                 running.child.stop(signal.SIGKILL)
                 running.child.reap()
             self._running.clear()
-
-    def _has_open_pipe(self, key: str) -> bool:
-        return any(
-            each.data is not None and each.data[0] == key for each in self._pipes.get_map().values()
-        )
-
-    def _reap(self, key: str) -> None:
-        running = self._running.pop(key)
-        running.ended(running.child.reap(), time.monotonic() - running.began)

@@ -89,10 +89,14 @@ def run_all(
     """Call `one` for all `names`, at most `parallel` at a time; return the worst exit code."""
     began = time.monotonic()
 
+    def begin(name: str) -> int:
+        unblock_signals()
+        return one(name)
+
     def work(name: str) -> int:
         return conclude(
             name,
-            partial(_begin, one, name),
+            partial(begin, name),
             usage_error=click.ClickException,
             abort=click.Abort,
             as_json=console.as_json,
@@ -104,11 +108,6 @@ def run_all(
     codes = {name: pool.codes[name] for name in names}
     _conclude(console, codes, time.monotonic() - began)
     return worst_exit_code(codes.values())
-
-
-def _begin(one: Callable[[str], int], name: str) -> int:
-    unblock_signals()
-    return one(name)
 
 
 def _ended(console: Console, name: str, code: int, seconds: float) -> None:

@@ -20,7 +20,7 @@ import msgspec
 from huai_client.cli.parallel.children import forget_handlers
 from huai_client.config.mirror import Mirror
 from huai_client.config.tls import TlsError, TlsFiles
-from huai_client.metadata.events import CommitEvent, NoEventsError, listen
+from huai_client.metadata.events import NoEventsError, listen
 from huai_client.metadata.http import MetadataUrl, UpstreamError, is_http, server_and_module
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 4.0, 300.0
@@ -110,13 +110,9 @@ def _listen(base: MetadataUrl, source: Source, until: float, print_event: PrintE
             print_event({"up": str(base)})
             up = True
         if event is not None:
-            print_event(_as_line(event))
+            print_event(msgspec.structs.asdict(event))
         time.sleep(_PACE)
         if time.monotonic() > until:
             return True
     print_event({"down": str(base), "reason": f"{base}: the upstream closed the connection"})
     return False
-
-
-def _as_line(event: CommitEvent) -> dict[str, object]:
-    return dict(msgspec.structs.asdict(event))

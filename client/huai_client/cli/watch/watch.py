@@ -214,13 +214,19 @@ class Watch:
         self._waiting.pop(name, None)
         self._schedule.began(name)
         as_json = self._console.as_json
-        command = [*_this_program(), "--root", str(self._root), "sync", "--quiet"]
+        options = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]  # up to its arguments
+        command = [sys.executable, *options, "--root", str(self._root), "sync", "--quiet"]
         command += ["--json"] * as_json + ["--", name]
+
+        def execute() -> int:
+            forget_handlers()
+            os.execv(command[0], command)  # noqa: S606 - it is this program
+
         handlers = (
             Lines(name, sys.stdout.buffer, as_json=as_json).feed,
             Lines(name, sys.stderr.buffer, as_json=False).feed,
         )
-        self._children.start(name, partial(_execute, command), handlers, partial(self._ended, name))
+        self._children.start(name, execute, handlers, partial(self._ended, name))
 
     def _ended(self, name: str, code: int, took: float) -> None:
         now = time.monotonic()
@@ -252,8 +258,6 @@ class Watch:
 
 
 class _JsonLines:
-    """A parser for lines of JSON."""
-
     def __init__(self, handle: Callable[[dict[str, Any]], None]) -> None:
         self._handle = handle
         self._begun = b""
@@ -269,18 +273,6 @@ def _rhythm(config: ClientConfig, mirror: Mirror) -> Rhythm:
     look = max(_LEAST_LOOK, min(_LOOK, stale)) if stale else _LOOK
     poll = seconds(watch.poll)
     return Rhythm(seconds(watch.spread), poll, max(look, poll) if not stale else look)
-
-
-def _this_program() -> list[str]:
-    """Return the command line of this program, up to its arguments."""
-    prefix = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv[1:])]
-    return [sys.executable, *prefix[1:]]
-
-
-def _execute(command: list[str]) -> int:
-    """Replace the child process by another program."""
-    forget_handlers()
-    os.execv(command[0], command)  # noqa: S606 - it is this program
 
 
 def listener_pause(crashes: int) -> float:

@@ -80,7 +80,9 @@ def choose_sample(mirror: Mirror, urls: Sequence[MetadataUrl], seconds: int) -> 
         check_module_name(commit, mirror.upstream_name)
         check_totals(commit, mirror.config, local and local.info.totals, repository.packed)
         with repository.until(deadline):
-            files = _looked_at(mirror, commit)
+            selection = Selection(commit.snapshot, rules_of(mirror, SyncOptions()))
+            entries = islice(selection.entries(), _ENTRIES)
+            files = [each for each in entries if isinstance(each, File) and each.size]
             large = max(files, key=lambda file: file.size, default=None)
             chosen = _chosen(mirror, commit, files)
             content_urls = commit.content_urls
@@ -112,13 +114,6 @@ def _fetched(
         except UpstreamError as error:
             failures.append(error)
     raise failures[0]
-
-
-def _looked_at(mirror: Mirror, commit: Commit) -> list[File]:
-    """Return the files to choose from."""
-    rules = rules_of(mirror, SyncOptions())
-    entries = islice(Selection(commit.snapshot, rules).entries(), _ENTRIES)
-    return [each for each in entries if isinstance(each, File) and each.size]
 
 
 def _chosen(mirror: Mirror, commit: Commit, files: Sequence[File]) -> File | None:

@@ -15,7 +15,8 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from typing import NamedTuple, Self
+from contextlib import AbstractContextManager
+from typing import NamedTuple
 
 import pycurl
 
@@ -56,7 +57,7 @@ class CurlRequest(NamedTuple):
     """Addresses that `url` may lead to; None for any, as with a URL of client.toml."""
 
 
-class Exchange(Handle):
+class Exchange(Handle, AbstractContextManager["Exchange"]):
     """A request in progress, as a context manager."""
 
     def __init__(self, request: CurlRequest, *, timeout: float, deadline: Deadline) -> None:
@@ -82,9 +83,6 @@ class Exchange(Handle):
         self._session = _session()
         self.renew()
         self._session.begin(self)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -23,8 +23,6 @@ _BUFFER = 256 << 10
 
 
 class _SocketAddress(Protocol):
-    """The address that pycurl is about to connect to."""
-
     family: int
     socktype: int
     protocol: int

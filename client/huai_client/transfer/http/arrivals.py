@@ -7,7 +7,7 @@ after more and more: a mirror with wrong content is detected before it has sent 
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Self
+from contextlib import AbstractContextManager
 
 from huai_client.staging import Arrival, by_arrival
 from huai_client.transfer.errors import (
@@ -33,7 +33,7 @@ _FAILURES_MOST = 8
 """Failures in a row, with no success, that condemn the whole URL."""
 
 
-class Arrivals:
+class Arrivals(AbstractContextManager["Arrivals"]):
     """The open files of a batch at one URL, as a `Work` and a context manager."""
 
     def __init__(
@@ -61,9 +61,6 @@ class Arrivals:
         self._waiting_size = 0
         self._failures: dict[RelPath, int] = {}
         self._failed_in_row = 0
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Close the files in progress; they stay."""

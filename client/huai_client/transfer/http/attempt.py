@@ -84,7 +84,6 @@ def _run_requests(
 def _watch(
     shared: Shared, arrivals: Arrivals, task: tuple[ContentUrl, int], stream: int, grant: Grant
 ) -> Callable[[int], None]:
-    """Return the function that is called every tick."""
     url, size = task
     pace = Pace(shared.sources, url, size, shared.options.timeout)
     timeout = shared.options.timeout
@@ -109,7 +108,6 @@ def _watch(
 
 
 def _conclude(shared: Shared, batch: Batch, run: int, arrivals: Arrivals) -> None:
-    """Keep the other files open, with their verdicts."""
     rest = [file for file in batch.open if file.path not in arrivals.arrived_paths]
     batch.verdicts = [(file, arrivals.verdicts.get(file.path, Arrival.MISSING)) for file in rest]
     batch.open = rest

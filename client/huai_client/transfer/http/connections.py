@@ -16,7 +16,8 @@ import resource
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, Self
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
 
 import pycurl
 
@@ -62,7 +63,7 @@ class Work(Protocol):
         """Receive the final verdict on a job; TAKE: the requested bytes have arrived."""
 
 
-class Connections:
+class Connections(AbstractContextManager["Connections"]):
     """Connections to the service of one content URL, as a context manager.
 
     One thread uses it at a time.
@@ -87,9 +88,6 @@ class Connections:
         self._failure: TransferError | None = None
         self._traffic = Traffic()
         self._loop = Loop(limits.connections, limits.requests)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Abort the requests in progress, and close all connections."""
@@ -155,7 +153,6 @@ class Connections:
 
     @property
     def _window(self) -> int:
-        """The number of requests that may be in progress."""
         multiplexed = self._traffic.multiplexed
         if multiplexed is None:
             return 1
@@ -163,14 +160,12 @@ class Connections:
         return requests if multiplexed else min(connections, requests)
 
     def _idle_request(self, tls: Tls, reach: Reach | None) -> Request:
-        """Return an idle request, or a new one."""
         for position in reversed(range(len(self._idle))):
             if (self._idle[position].tls, self._idle[position].reach) == (tls, reach):
                 return self._idle.pop(position)
         return Request(self._circumstances, tls, reach, self._traffic)
 
     def _reap(self, work: Work) -> None:
-        """Process the requests that have ended."""
         for curl, error in self._loop.ended():
             request, epoch = self._busy.pop(curl)
             self._idle.append(request)
@@ -179,7 +174,6 @@ class Connections:
             self._conclude(work, request, epoch, error)
 
     def _conclude(self, work: Work, request: Request, epoch: int, error: CurlError) -> None:
-        """Process one request that has ended."""
         number = error.number
         if number and request.refusal:
             self._conclude_refusal(work, request)
@@ -207,7 +201,6 @@ class Connections:
             self._failure = self._failure or UpstreamRefusedError(message, hint=HINT)
 
     def _proxy(self) -> Proxy | None:
-        """Return the proxy that the environment names."""
         return _proxy_for(self._url.source)
 
     def _may_continue(self, epoch: int) -> bool:
@@ -278,7 +271,6 @@ def connections_to(url: ContentUrl, options: TransferOptions, grant: Grant) -> C
 
 
 def _files_open(options: TransferOptions) -> int:
-    """Return the number of files that a stream may have open."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = most - len(os.listdir("/proc/self/fd"))
     return max(1, free // _SHARE // options.streams)

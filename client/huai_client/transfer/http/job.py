@@ -5,7 +5,7 @@ Reads no disk: a `Sink` receives the bytes.
 
 import os
 from collections import OrderedDict
-from typing import Self
+from contextlib import AbstractContextManager
 from urllib.parse import quote
 
 from huai_client.transfer.http.verdict import RequestedRange, Verdict
@@ -92,16 +92,13 @@ _FOLDERS_MOST = 64
 """Directories that stay open: the files of one follow each other."""
 
 
-class Folders:
+class Folders(AbstractContextManager["Folders"]):
     """The directories below the folder of a run, as a context manager."""
 
     def __init__(self, top: int) -> None:
         """`top` is a handle of the folder, which the caller closes."""
         self._top = top
         self._open: OrderedDict[bytes, int] = OrderedDict()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         for handle in self._open.values():

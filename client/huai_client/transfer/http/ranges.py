@@ -62,8 +62,6 @@ def fetch_ranges(
 
 
 class _Pieces:
-    """A `Work` of pieces."""
-
     def __init__(self, url: ContentUrl, file: File, next_piece: Callable[[], Piece | None]) -> None:
         self._url = url
         self._file = file

@@ -129,7 +129,6 @@ class Request(Handle):
             return _ABORT
 
     def _accept(self, data: bytes) -> bool:
-        """Return True if the body should continue."""
         verdict = self.verdict
         self._body += len(data)
         if verdict.meaning is not Meaning.TAKE:

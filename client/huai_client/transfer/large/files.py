@@ -59,8 +59,6 @@ class Source(NamedTuple):
 
 
 class _Result(NamedTuple):
-    """A file that was made."""
-
     way: ReuseMethod | None
     """None if some of it was transferred."""
     is_patch: bool
@@ -95,7 +93,6 @@ class LargeFiles:
         return done
 
     def _update(self, file: File) -> ReuseMethod | None:
-        """Make one file; return the way if it needed no transfer."""
         if file.digest is None or self._policy.deadline.over:
             return None
         has_pieces = self._pieces is not None and bool(self._pieces.urls())
@@ -179,7 +176,7 @@ class LargeFiles:
                 new_file.handle,
                 (source, partial, not in_place),
                 self._policy.threads,
-                self._may_continue,
+                lambda _: not self._policy.deadline.over,
             )
         is_patch = in_place and not is_clone
         way = None if missing else ReuseMethod.CLONED if is_clone else ReuseMethod.COPIED
@@ -199,9 +196,6 @@ class LargeFiles:
         if older.path != file.path or not one_name or not self._in_place(file.path):
             return False
         return os.access(handle_path(older.handle), os.W_OK)
-
-    def _may_continue(self, _done: int) -> bool:
-        return not self._policy.deadline.over
 
 
 class Means(NamedTuple):

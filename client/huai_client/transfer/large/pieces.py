@@ -12,8 +12,9 @@ Each range is proved by the index as soon as it arrives, so any mirror will do. 
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager
 from itertools import groupby
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 from huai_client.transfer.errors import NoRangesError, WrongContentError
 from huai_client.transfer.http.ranges import Span
@@ -35,7 +36,7 @@ _MIRRORS = 4
 """Mirrors at a time: each has several connections, and more would hardly be faster."""
 
 
-class Pieces:
+class Pieces(AbstractContextManager["Pieces"]):
     """The pieces of all large files of one run."""
 
     def __init__(self, sources: Sources, options: TransferOptions, listener: Listener) -> None:
@@ -54,9 +55,6 @@ class Pieces:
         self._range_sources = {
             url: RangeSource(number, url, terms) for number, url in enumerate(urls)
         }
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Close all connections."""
@@ -126,7 +124,6 @@ class Pieces:
         return ranges.left()
 
     def _fetch_one(self, url: ContentUrl, new_file: NewFile, ranges: SharedRanges) -> None:
-        """Fetch ranges from `url`, and record its failure."""
         failure = self._range_sources[url].fetch(new_file, ranges)
         if failure is None:
             self._sources.answered(url)

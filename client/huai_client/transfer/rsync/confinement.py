@@ -160,19 +160,15 @@ def domain(
     path = os.path.realpath(shutil.which(program) or program)
     own = (os.fsencode(path), os.fsencode(os.path.dirname(path)), os.fsencode(sys.prefix))
     settings = (b"/etc/" + name for name in _SETTINGS)
-    read = (*_PROGRAMS, *own, *settings, *_absolute_paths(extra), *((dest,) if dest else ()))
+    values = (each.partition("=")[2] or each for each in extra)
+    named = (os.fsencode(value) for value in values if value.startswith("/"))
+    read = (*_PROGRAMS, *own, *settings, *named, *((dest,) if dest else ()))
     return Domain(read, (*_DEVICES, *_written_paths(extra), folder))
 
 
 def _uses_shell(extra: Iterable[str]) -> bool:
     """Return True if a remote shell or RSYNC_CONNECT_PROG makes the connection."""
     return "RSYNC_CONNECT_PROG" in os.environ or any(each.startswith(_SHELLS) for each in extra)
-
-
-def _absolute_paths(extra: Iterable[str]) -> list[bytes]:
-    """Return the absolute paths in the options."""
-    values = (each.partition("=")[2] or each for each in extra)
-    return [os.fsencode(value) for value in values if value.startswith("/")]
 
 
 def _written_paths(extra: Iterable[str]) -> list[bytes]:
