@@ -111,8 +111,9 @@ class ChangedPaths:
             for move in moves:
                 if move.new in given_up:  # each path is removed, and added at its new place
                     old, new = move.past.entries_below(move.old), target.entries_below(move.new)
-                    gone = (Change(entry.path, entry, None) for entry in old)
-                    self._add(chain(gone, (Change(entry.path, None, entry) for entry in new)))
+                    removals = (Change(entry.path, entry, None) for entry in old)
+                    additions = (Change(entry.path, None, entry) for entry in new)
+                    self._add(chain(removals, additions))
             self.table.engine.merge()
             touched = _Touched(possible)
             given_up = {move.new for move in possible if self._hindered(move, moves, touched)}

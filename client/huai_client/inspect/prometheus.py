@@ -52,8 +52,8 @@ def module_values(root: Path, name: str, module: Module) -> dict[str, float]:
         state = states.load(places.state)
     except HuaiError:  # every run reports it, and its exit code is a metric too
         state = states.State()
-    seen = state.seen or state.time
-    stale = out_of_date(module, time.time(), state.committed, seen, state.valid_until)
+    first_seen = state.seen or state.time
+    stale = out_of_date(module, time.time(), state.committed, first_seen, state.valid_until)
     return {
         "last_success_timestamp_seconds": last.in_step if last else 0,
         "last_run_timestamp_seconds": last.ended if last else 0,

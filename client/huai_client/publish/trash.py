@@ -22,7 +22,7 @@ from huai_client.run.ages import overdue
 from huai_client.tree import STAGING_NAME, View, handles
 from huai_client.tree.destination import NoSpaceError, bytes_on_disk
 from huai_client.tree.errors import at
-from huai_client.tree.handles import held
+from huai_client.tree.handles import closing
 from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.paths import RelPath, basename, join, parent
@@ -160,7 +160,7 @@ class Trash:
                 yield handle
 
     def _dest_opened(self) -> AbstractContextManager[int]:
-        return held(os.open(self._dest, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        return closing(os.open(self._dest, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
 
 def _alone(handle: int | None, batch: TrashBatch) -> Iterator[os.stat_result]:

@@ -108,7 +108,7 @@ class Incoming:
             handles.opened(top, parent(file.path), make=True) as folder,
         ):
             handle = os.open(basename(file.path), flags, _OURS, dir_fd=folder)
-        with handles.held(handle):
+        with handles.closing(handle):
             yield run, handle
 
     def resume(self, files: Iterable[File]) -> tuple[int, dict[RelPath, int]]:
@@ -129,7 +129,7 @@ class Incoming:
 
     def opened(self, run: int) -> AbstractContextManager[int]:
         """Hold a handle of the folder that the rsync of `run` writes to, made if absent."""
-        return handles.held(handles.own_directory(self._handle, b"%d" % run))
+        return handles.closing(handles.own_directory(self._handle, b"%d" % run))
 
     def has_basis(self, run: int) -> bool:
         """Return True if the folder of `run` has a partial of an earlier run."""

@@ -19,7 +19,7 @@ from huai_client.staging.journals import Journal, Journals, PatchState, hashed
 from huai_client.staging.root import opened_tree
 from huai_client.tree import STAGING, PathError, handles
 from huai_client.tree.errors import at
-from huai_client.tree.handles import held
+from huai_client.tree.handles import closing
 from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.errors import HuaiError
@@ -138,14 +138,14 @@ class Patches:
         os.fsync(content)
         # The directories above may be new, too.
         for above in (FOLDER, b".", b"..", b"../.."):
-            with held(handles.open_directory(self._root, above)) as handle:
+            with closing(handles.open_directory(self._root, above)) as handle:
                 os.fsync(handle)
         state = PatchState.of(os.fstat(content))
         path, ranges = patch.file.path, patch.ranges
         journals.write(Journal(journals.dest, path, target.st_ino, target.st_size, state, ranges))
 
     def _opened(self) -> AbstractContextManager[int]:
-        return held(handles.own_directory(self._root, FOLDER))
+        return closing(handles.own_directory(self._root, FOLDER))
 
 
 def finish_patches(journals: Journals) -> list[str]:
@@ -173,7 +173,7 @@ def _finish(journal: Journal, name: bytes, path: RelPath) -> bool:
     dest = Path(os.fsdecode(journal.dest))
     with (
         _ignore_foreign_errors(),
-        held(os.open(dest, handles.DIRECTORY)) as top,
+        closing(os.open(dest, handles.DIRECTORY)) as top,
         handles.opened(top, join(STAGING, FOLDER)) as patches,
         handles.opened_file(patches, name) as content,
         handles.opened(top, parent(path)) as above,
@@ -198,7 +198,7 @@ def _ignore_foreign_errors() -> Iterator[None]:
 def _without_journal(root: int, journals: Journals | None) -> set[bytes]:
     """Return the names of patches that are not being applied."""
     try:
-        with held(handles.open_directory(root, FOLDER)) as patches:
+        with closing(handles.open_directory(root, FOLDER)) as patches:
             names = handles.own_files(patches)
     except (FileNotFoundError, NotADirectoryError):
         return set()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from huai_client.staging.content import Arrival, verify
 from huai_client.tree import handles
-from huai_client.tree.handles import held
+from huai_client.tree.handles import closing
 from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.paths import RelPath
@@ -133,5 +133,5 @@ def _read(handle: int, name: bytes) -> bytes:
 def _write(handle: int, name: bytes, content: bytes) -> None:
     _native.remove_all(handle, name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with held(os.open(name, flags, 0o600, dir_fd=handle)) as target:
+    with closing(os.open(name, flags, 0o600, dir_fd=handle)) as target:
         os.write(target, content)

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from huai_client.tree.errors import StorageError, is_storage
-from huai_client.tree.handles import DIRECTORY, held
+from huai_client.tree.handles import DIRECTORY, closing
 from huai_client.tree.reserved import open_own
 from huai_native import _native
 from huai_program.locking import open_lock, take_within, try_lock
@@ -35,7 +35,7 @@ def open_root(root: Path) -> int:
     write to either of the two.
     """
     try:
-        with held(os.open(root.parent.parent, DIRECTORY)) as dest:
+        with closing(os.open(root.parent.parent, DIRECTORY)) as dest:
             path = join(os.fsencode(root.parent.name), os.fsencode(root.name))
             handle = open_own(dest, root.parent.parent, path)
             try:
@@ -63,7 +63,7 @@ def unusable(root: Path, error: OSError) -> HuaiError:
 
 def opened_tree(root: int) -> AbstractContextManager[int]:
     """Hold a handle of the tree that contains the staging area."""
-    return held(os.open("../..", DIRECTORY, dir_fd=root))
+    return closing(os.open("../..", DIRECTORY, dir_fd=root))
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def locked_file(handle: int, name: bytes, patience: float) -> Iterator[int]:
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
             _native.remove_all(handle, name)
-    with held(open_lock(name, folder=handle)) as lock:
+    with closing(open_lock(name, folder=handle)) as lock:
         if take_within(lambda: try_lock(lock) or None, patience) is None:
             raise StagingBusyError(
                 f"the staging area is in use (lock file {show(name)})",

@@ -136,7 +136,8 @@ def load(path: Path) -> State:
     if data is None:
         return State()
     try:
-        values = msgspec.json.decode(data, type=dict[str, object])
+        # Not by msgspec: names that are not UTF-8 have surrogates.
+        values = msgspec.convert(json.loads(data), dict[str, object])
         if values.pop("version", None) != _VERSION or values.keys() - set(State.__slots__):
             raise ValueError("another version")
         return msgspec.convert(values, State)

@@ -1,4 +1,4 @@
-"""What is known of the services of upstreams: recent failures, and speeds.
+"""The records about the services of upstreams: recent failures, and speeds.
 
 Two records in the client root that only influence an order: runs try services that failed last, and
 choose mirrors by their speed.  Rule: a file is replaced as a whole and not synced to the disk, and
@@ -80,7 +80,7 @@ class _Services(Generic[R]):
     ) -> None:
         """Use `path`, which need not exist; without it nothing is written.
 
-        `refreshed` returns a row that was read as it is now, None to forget it.
+        `refreshed` brings a row that was read up to date, or returns None to forget it.
         """
         self._path = path
         self._decoder = decoder
@@ -149,7 +149,8 @@ class UpstreamHealth:
         failures, since = (before.failures + 1, before.since) if before else (1, now)
         doubled = _FIRST_PAUSE * 2 ** min(failures - 1, _DOUBLINGS)
         until = now + int(min(max(doubled, seconds), _LONGEST_PAUSE))
-        failing = Failing(service, failures, since, until, reason[:_REASON_MAX])
+        reason = reason[:_REASON_MAX].encode("utf-8", "backslashreplace").decode()
+        failing = Failing(service, failures, since, until, reason)
         self._services.change(service, lambda _: failing)
 
     def succeeded(self, *services: str) -> None:

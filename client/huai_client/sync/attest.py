@@ -19,7 +19,7 @@ from huai_client.metadata.signers import AttestError, read_key
 from huai_client.run.options import Deadline
 from huai_client.state.state import State, replace_durably
 from huai_client.tree import STAGING, STAGING_NAME
-from huai_client.tree.handles import held
+from huai_client.tree.handles import closing
 from huai_client.tree.reserved import open_own
 from huai_program.durations import seconds
 from huai_program.record_file import RecordFile
@@ -94,7 +94,7 @@ def attest(mirror: Mirror, state: State, now: int) -> AttestOutcome | None:
 
 def _write(top: Path, data: bytes) -> None:
     try:
-        with held(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as dest:
+        with closing(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as dest:
             _replace(dest, top, data)
     except OSError as error:
         raise AttestError(

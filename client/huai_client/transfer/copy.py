@@ -14,7 +14,7 @@ from huai_client.transfer.errors import TransferError, UpstreamRefusedError
 from huai_client.transfer.options import concerns_connections
 from huai_client.transfer.shared import NOT_READABLE, Shared
 from huai_client.transfer.urls import ContentUrl, Transport
-from huai_client.tree.handles import held
+from huai_client.tree.handles import closing
 from huai_native import _native
 from huai_schema.codec.publish_rules import VOLATILE_BYTES
 from huai_schema.entries import File
@@ -51,7 +51,7 @@ def copy_batch(shared: Shared, batch: Batch, url: ContentUrl, stream: int) -> Tr
             return UpstreamRefusedError(
                 f"{url}: {error.strerror}", hint="check the content URL and its access rules"
             )
-        with held(source):
+        with closing(source):
             run = incoming.begin(())
             place = source, run, stream
             verdicts, failure = _copy_files(shared, batch.open, place, grant.bwlimit)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from huai_client.tree.destination import DestinationError
 from huai_client.tree.errors import PathError, StorageError, at
-from huai_client.tree.handles import handle_path, held
+from huai_client.tree.handles import closing, handle_path
 from huai_client.tree.reserved import STAGING_NAME, open_own
 from huai_schema.paths import ROOT, RelPath, basename, join, parent, show
 
@@ -30,7 +30,7 @@ def probe_folder(handle: int, dest: Path) -> Iterator[Path]:
     """
     before = os.fstat(handle)
     try:
-        with held(open_own(handle, dest, _PROBES)) as folder:
+        with closing(open_own(handle, dest, _PROBES)) as folder:
             yield handle_path(folder)
     finally:
         rmtree(dest / os.fsdecode(_PROBES), ignore_errors=True)

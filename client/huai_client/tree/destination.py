@@ -31,7 +31,7 @@ class MissingDestinationError(DestinationError):
 
 
 def open_destination(dest: Path, *, write: bool) -> int:
-    """Open DEST, which is no symlink; with `write` it must be writable, and belong to this user."""
+    """Open DEST, which must not be a symlink; with `write` it has to be writable by its owner."""
     if not dest.is_absolute():
         raise DestinationError(
             f"{str(dest)!r} is not an absolute path",

@@ -41,7 +41,7 @@ def own_directory(handle: int, name: bytes) -> int:
 
 
 @contextmanager
-def held(handle: int) -> Iterator[int]:
+def closing(handle: int) -> Iterator[int]:
     """Close `handle` after the block."""
     try:
         yield handle
@@ -69,7 +69,7 @@ def opened_file(handle: int, name: bytes, flags: int = os.O_RDONLY) -> Iterator[
 
     Raises `OSError` for anything else; it is never followed, and does not block on a FIFO.
     """
-    with held(os.open(name, flags | _LEAF, dir_fd=handle)) as file:
+    with closing(os.open(name, flags | _LEAF, dir_fd=handle)) as file:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
         yield file

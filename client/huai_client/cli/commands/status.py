@@ -150,8 +150,10 @@ class _ModuleStatus:
         # A sync was interrupted right before its end; the next `verify` finds out.
         self._as_before = account is not None and account.applied != self._state.applied
         now = time.time()
-        seen = self._state.seen or self._state.time
-        self.stale = out_of_date(module, now, self._state.committed, seen, self._state.valid_until)
+        first_seen = self._state.seen or self._state.time
+        self.stale = out_of_date(
+            module, now, self._state.committed, first_seen, self._state.valid_until
+        )
         self._ahead = dated_ahead(self._state.committed, now)
 
     def values(self) -> dict[str, object]:

@@ -185,8 +185,8 @@ class Children(AbstractContextManager["Children"]):
             if not piece:
                 self._pipes.unregister(selected.fd)
             handler(piece)
-            others = (pipe.data for pipe in self._pipes.get_map().values() if pipe.data)
-            if not piece and key not in (other for other, _ in others):
+            open_pipes = (pipe.data for pipe in self._pipes.get_map().values() if pipe.data)
+            if not piece and key not in (open_key for open_key, _ in open_pipes):
                 running = self._running.pop(key)
                 running.ended(running.child.reap(), time.monotonic() - running.began)
 

@@ -28,7 +28,7 @@ from huai_client.transfer.rsync.exit_status import classify_exit
 from huai_client.transfer.rsync.run import Bounds, RsyncProcess
 from huai_client.transfer.sources import fastest
 from huai_client.transfer.urls import ContentUrl, Transport, mirror_urls, own_urls, upstream_urls
-from huai_client.tree.handles import held
+from huai_client.tree.handles import closing
 from huai_program.humanize import format_span, human
 from huai_schema.errors import ExitCode, HuaiError
 
@@ -48,7 +48,7 @@ def probe(url: ContentUrl, options: TransferOptions) -> HuaiError | None:
     if url.transport is Transport.DAEMON and not has_shell(extra):
         command.append(f"--contimeout={options.contimeout}")
     arguments = [os.fsencode(argument) for argument in (*command, "--", url.source)]
-    with held(os.open("/", os.O_RDONLY | os.O_DIRECTORY)) as folder:
+    with closing(os.open("/", os.O_RDONLY | os.O_DIRECTORY)) as folder:
         stall, bounds = StallDetector(options.timeout), Bounds(own=url.own)
         run = RsyncProcess(
             arguments, names=b"", folder=folder, locks=(), stall=stall, bounds=bounds

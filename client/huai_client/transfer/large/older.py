@@ -13,7 +13,7 @@ from huai_client.diff.selection import Selection
 from huai_client.metadata.block_indices import BlockIndices
 from huai_client.staging.patches import file_state
 from huai_client.tree import PathError, View
-from huai_client.tree.handles import held
+from huai_client.tree.handles import closing
 from huai_native._native import BlockIndex
 from huai_schema.codec.escaping import escape, unescape
 from huai_schema.entries import File
@@ -76,7 +76,7 @@ def opened(view: View, path: RelPath) -> Iterator[Older | None]:
     except PathError:
         yield None
         return
-    with held(handle):
+    with closing(handle):
         yield Older(path, handle, os.fstat(handle))
 
 

@@ -20,7 +20,7 @@ from functools import cache
 from typing import NamedTuple, TypeVar
 
 from huai_client.transfer.urls import ContentUrl, Transport
-from huai_client.tree.handles import held
+from huai_client.tree.handles import closing
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 """System calls: the same numbers on all machines except Alpha."""
@@ -91,7 +91,7 @@ def _restrict(domain: Domain) -> None:
     handled = _RIGHTS.get(version(), _ALL)
     attributes = _Ruleset(handled)
     size = ctypes.c_size_t(ctypes.sizeof(attributes))
-    with held(_call(_CREATE_RULESET, ctypes.byref(attributes), size, 0)) as ruleset:
+    with closing(_call(_CREATE_RULESET, ctypes.byref(attributes), size, 0)) as ruleset:
         for path in domain.read:
             _allow(ruleset, path, _READ & handled)
         for place in domain.write:
@@ -106,7 +106,7 @@ def _allow(ruleset: int, place: bytes | int, rights: int) -> None:
         opened = os.dup(place) if isinstance(place, int) else os.open(place, os.O_PATH)
     except OSError:
         return
-    with held(opened) as handle:
+    with closing(opened) as handle:
         if not stat.S_ISDIR(os.fstat(handle).st_mode):
             rights &= _OF_FILES
         rule = _PathBeneath(rights, handle)
@@ -161,8 +161,8 @@ def domain(
     own = (os.fsencode(path), os.fsencode(os.path.dirname(path)), os.fsencode(sys.prefix))
     settings = (b"/etc/" + name for name in _SETTINGS)
     values = (each.partition("=")[2] or each for each in extra)
-    named = (os.fsencode(value) for value in values if value.startswith("/"))
-    read = (*_PROGRAMS, *own, *settings, *named, *((dest,) if dest else ()))
+    permitted = (os.fsencode(value) for value in values if value.startswith("/"))
+    read = (*_PROGRAMS, *own, *settings, *permitted, *((dest,) if dest else ()))
     return Domain(read, (*_DEVICES, *_written_paths(extra), folder))
 
 

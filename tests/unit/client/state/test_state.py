@@ -1,6 +1,7 @@
 """The state that survives a cut."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,9 @@ def test_a_state_from_before_there_were_filters(tmp_path: Path) -> None:
     path.write_text(json.dumps(old))
     assert load(path) == State(A, 3, (B,), 17, 9)
     assert load(path).attempts == ((B, ""),)
+
+
+def test_names_that_are_not_text(tmp_path: Path) -> None:
+    state = State(marks=(os.fsdecode(b"\xff"), "\u20ac"))
+    save(tmp_path / "state.json", state)
+    assert load(tmp_path / "state.json") == state

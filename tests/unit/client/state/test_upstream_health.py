@@ -149,3 +149,8 @@ def test_others_may_not_read_what_failed(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert (tmp_path / "upstreams.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_reason_that_is_not_text(path: Path, clock: Clock) -> None:
+    UpstreamHealth(path, clock).failed(A, os.fsdecode(b"no \xff"))
+    assert [each.reason for each in UpstreamHealth(path, clock).failing()] == ["no \\udcff"]
