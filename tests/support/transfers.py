@@ -115,5 +115,5 @@ class Downstream:
                 content = ready(staging, file).read_bytes()
                 assert len(content) == file.size
                 assert file.digest in (None, blake3(content).digest())
-            self.finished = {*outcome.arrived} - {*staging.unfinished(outcome.arrived)}
+            self.finished = {*outcome.arrived} - {*staging.incoming.unfinished(outcome.arrived)}
         return outcome

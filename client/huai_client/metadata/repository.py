@@ -119,17 +119,13 @@ class Repository:
         if not _is_repository(path):
             if not make:
                 raise self._damaged("this is not a repository", "metadata")
-            self._make()
+            self.start_over()
 
     def borrow(self, other: Path, commit: str) -> None:
         """Read the objects of the repository at `other` too; `commit` is one of its commits."""
         self.packs.add(_packs_of(other))
         self._borrowed.append(other)
         self.keep([commit])
-
-    def start_over(self) -> None:
-        """Remove everything, and create an empty repository."""
-        self._make()
 
     def accept(self) -> None:
         """Keep what was fetched so far, whatever fails later in this run."""
@@ -164,7 +160,8 @@ class Repository:
         self.packs.forget()
         self._arrived.clear()
 
-    def _make(self) -> None:
+    def start_over(self) -> None:
+        """Remove everything, and create an empty repository."""
         self._arrived.clear()
         self.packs.forget()
         try:

@@ -20,6 +20,7 @@ from typing import Generic, NamedTuple, TypeVar
 from huai_client.diff.candidate import Remove
 from huai_client.diff.files import chosen
 from huai_client.plan.operations import PAYLOAD, POINTERS
+from huai_client.plan.withhold import Territory
 from huai_native import _native
 from huai_schema.codec.publish_rules import Pattern, ProfileRule, Rule, StageRule, VolatileRule
 from huai_schema.entries import File
@@ -93,7 +94,7 @@ class Placement(NamedTuple):
     """The repository whose rule decided, else the innermost one around the path."""
 
 
-class PublishOrder:
+class PublishOrder(Territory):
     """The stages of the paths of one snapshot."""
 
     def __init__(

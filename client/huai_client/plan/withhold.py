@@ -23,7 +23,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
 from huai_client.diff.candidate import Move, Remove
 from huai_client.plan.operations import PAYLOAD, Plan
@@ -31,34 +30,23 @@ from huai_schema.entries import Entry, File, Symlink
 from huai_schema.paths import ROOT, RelPath, ancestors, parent
 
 
-class Territory(Protocol):
-    """Groups the paths of a tree that belong together; implemented by `order.PublishOrder`."""
+class Territory:
+    """Groups the paths of a tree that belong together: here the whole tree is one repository."""
 
-    def names_below(self, path: RelPath, *, symlink: bool = False) -> RelPath | None:
+    def names_below(self, _path: RelPath, *, symlink: bool = False) -> RelPath | None:  # noqa: ARG002
         """Return the directory whose paths an index or pointer may name; None for payload."""
-
-    def repository_of(self, path: RelPath) -> RelPath | None:
-        """Return the top of the outermost repository around `path`, if there is one."""
-
-    def is_volatile(self, path: RelPath) -> bool:
-        """Return True if the file at `path` changes without a commit; nothing depends on it."""
-
-
-class _OneRepository:
-    """Treats the whole tree as one repository."""
-
-    def names_below(self, _path: RelPath, *, symlink: bool = False) -> RelPath | None:  # noqa: ARG002 - as `Territory`
         return ROOT
 
     def repository_of(self, _path: RelPath) -> RelPath | None:
+        """Return the top of the outermost repository around `_path`, if there is one."""
         return ROOT
 
     def is_volatile(self, _path: RelPath) -> bool:
+        """Return True if the file at `_path` changes without a commit; nothing depends on it."""
         return False
 
 
-ONE_REPOSITORY = _OneRepository()
-"""The territory of trees whose repositories are not known."""
+ONE_REPOSITORY = Territory()
 
 
 class Withholding:

@@ -112,10 +112,6 @@ class Staging(AbstractContextManager["Staging"]):
             return absent
         return without(absent, {each.path for each in absent if self._ready.has(each)})
 
-    def unfinished(self, files: Sequence[File]) -> Sequence[File]:
-        """Return the ready `files` whose owner, mode and time are still to be set."""
-        return self.incoming.unfinished(files)
-
     def prune(self, files: Iterable[File]) -> None:
         """Drop ready content that belongs to none of `files`, or that a tree shares.
 

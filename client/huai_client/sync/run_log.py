@@ -34,21 +34,16 @@ class RunLog(AbstractContextManager["RunLog"]):
         self._history = places.history
         self._last = places.last
         self._began = time.time()
-        self._record = RunRecord(kind=kind, time=int(self._began), process=os.getpid())
+        self.record = RunRecord(kind=kind, time=int(self._began), process=os.getpid())
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if error is not None:
             self.failed(error)
         self._note(seconds=round(max(0.0, time.time() - self._began), 3))
         if not self._is_idle():
-            append(self._history, self._record)
-        if self._record.kind != "verify":
-            save(self._last, self._record, int(time.time()))
-
-    @property
-    def record(self) -> RunRecord:
-        """The present record."""
-        return self._record
+            append(self._history, self.record)
+        if self.record.kind != "verify":
+            save(self._last, self.record, int(time.time()))
 
     def failed(self, error: BaseException) -> None:
         """Note the error that ended the run."""
@@ -67,7 +62,7 @@ class RunLog(AbstractContextManager["RunLog"]):
         """Note the plan, and write a line now, so that a killed run is recorded."""
         self._note(commit=prepared.commit.id, serial=prepared.commit.info.serial)
         if not prepared.summary.nothing:
-            append(self._history, replace(self._record, ended=False))
+            append(self._history, replace(self.record, ended=False))
 
     def up_to_date(self, state: "State") -> None:
         """Note that there was nothing to do; recorded only if the run before failed."""
@@ -106,11 +101,11 @@ class RunLog(AbstractContextManager["RunLog"]):
         return code
 
     def _note(self, **values: Any) -> None:
-        self._record = replace(self._record, **values)
+        self.record = replace(self.record, **values)
 
     def _is_idle(self) -> bool:
         """Return True if the history needs no line for this run."""
-        record = self._record
+        record = self.record
         if record.kind != "sync" or record.changed or not record.succeeded:
             return False
         before = last(self._history)

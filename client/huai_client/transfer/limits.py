@@ -58,12 +58,8 @@ class BusyBackoff:
         self._guard = threading.Lock()
         self._since: float | None = None
         self._refusals: dict[int, int] = {}
-        self._waiting = 0
-
-    @property
-    def waiting(self) -> int:
+        self.waiting = 0
         """The number of streams that wait now."""
-        return self._waiting
 
     def admitted(self, stream: int) -> None:
         """Record that `stream` was admitted, and receives data."""
@@ -92,12 +88,12 @@ class BusyBackoff:
     def counted_as_waiting(self) -> Iterator[None]:
         """Count a stream as waiting within the block."""
         with self._guard:
-            self._waiting += 1
+            self.waiting += 1
         try:
             yield
         finally:
             with self._guard:
-                self._waiting -= 1
+                self.waiting -= 1
 
 
 class Bandwidth:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
-from typing import Protocol
 
 from huai_client.tree.destination import DestinationError
 from huai_client.tree.errors import PathError, StorageError, at
 from huai_client.tree.handles import closing, handle_path
 from huai_client.tree.reserved import STAGING_NAME, open_own
+from huai_client.tree.view import View
 from huai_schema.paths import ROOT, RelPath, basename, join, parent, show
 
 _PROBES = RelPath(STAGING_NAME + b"/huai-probe")
@@ -40,16 +40,6 @@ def probe_folder(handle: int, dest: Path) -> Iterator[Path]:
 
 
 _HINT = "keep the mirror on a file system that distinguishes case, such as ext4, xfs, btrfs or ZFS"
-
-
-class Names(Protocol):
-    """A tree whose names can be read."""
-
-    def stat(self, path: RelPath) -> os.stat_result | None:
-        """Return the status of `path` without following symlinks; None if it does not exist."""
-
-    def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
-        """Return the names in a directory: leaves, then subdirectories."""
 
 
 def folds_case(folder: Path) -> bool:
@@ -80,7 +70,7 @@ def check_new_device(handle: int, dest: Path, device: int) -> int:
     return now
 
 
-def check_removals(tree: Names, paths: Iterable[RelPath]) -> None:
+def check_removals(tree: View, paths: Iterable[RelPath]) -> None:
     """Raise `DestinationError` if a directory with a name to remove folds case.
 
     Tests one name of each directory.
@@ -107,7 +97,7 @@ def check_removals(tree: Names, paths: Iterable[RelPath]) -> None:
         distinguishing.add(folder)
 
 
-def _is_same(tree: Names, folder: RelPath, name: bytes, status: os.stat_result) -> bool:
+def _is_same(tree: View, folder: RelPath, name: bytes, status: os.stat_result) -> bool:
     """Return True if `name` is the entry of `status`, and not a hardlink of it."""
     other = tree.stat(join(folder, name))
     if other is None or not os.path.samestat(status, other):

@@ -203,7 +203,7 @@ class Tree(View):
             self._area = -1
         if self._area < 0:
             try:
-                self._area = open_own(self._root, self.dest, STAGING)
+                self._area = open_own(self.handle, self.dest, STAGING)
                 self._native.stage_in(self._area)
             except OSError as error:
                 return Row(0, path_error(path, error.errno or errno.EIO))

@@ -33,13 +33,13 @@ class View:
         self.dest = dest
         self.opens_up = write
         """True if directories of this user get u+rwx where it is needed."""
-        self._root = open_destination(dest, write=write)
+        self.handle = open_destination(dest, write=write)
         self.names = Names()
         self.owners = Owners() if owners and os.geteuid() == 0 else None
         """The numbers of owners to set; None if they cannot (not root) or must not be set."""
         self._renames = _native.Renames(())
         self._native = _native.Tree(
-            self._root,
+            self.handle,
             loosens=os.geteuid() if write else None,
             umask=_umask() if write else 0,
             owners=None if self.owners is None else (self.owners.user, self.owners.group),
@@ -50,11 +50,6 @@ class View:
         """The functions by which the engine sets the owner of an entry."""
         owners = self.owners
         return (_unset, _unset) if owners is None else (owners.user, owners.group)
-
-    @property
-    def handle(self) -> int:
-        """The handle of DEST."""
-        return self._root
 
     def __enter__(self) -> Self:
         return self
@@ -68,7 +63,7 @@ class View:
             self._native.restore_modes()
         finally:
             self._native.close()
-            os.close(self._root)
+            os.close(self.handle)
 
     def open_up(self, path: RelPath) -> bool:
         """Give a directory of this user u+rwx; False if that is not allowed, or not needed."""
@@ -102,7 +97,7 @@ class View:
         # Called for every path of a walk, so it makes as few system calls as possible.
         folder, _, name = path.rpartition(b"/")
         if not name:
-            return os.fstat(self._root)
+            return os.fstat(self.handle)
         return os.stat(name, dir_fd=self._native.open(RelPath(folder)), follow_symlinks=False)
 
     def is_directory(self, path: RelPath) -> bool:

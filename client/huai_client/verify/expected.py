@@ -13,7 +13,6 @@ from functools import cached_property
 from huai_client.config.mirror import Mirror
 from huai_client.diff.candidate import Difference, FoundDifference, Kind
 from huai_client.diff.symlinks import is_unsafe
-from huai_client.filters.rules import Rules
 from huai_client.metadata.repository import Repository
 from huai_client.plan.build import applied_selection
 from huai_client.plan.order import Matcher
@@ -44,7 +43,7 @@ class ExpectedTree:
         self.applied = applied_id(state, mirror.upstream_name)
         commit = Repository(mirror.paths.repository, make=False).commit(self.applied)
         self.selection = applied_selection(commit, state)
-        self._protection = Protection(mirror.config.protected)
+        self.protection = Protection(mirror.config.protected)
         rules = volatile_files(mirror.config, commit.descriptor)
         self._volatile = Matcher((rule.pattern, rule) for rule in rules)
 
@@ -52,14 +51,9 @@ class ExpectedTree:
         """Return True if no run has changed the tree since, or was about to."""
         return _stamp(self._places) == self._stamp
 
-    @property
-    def protected(self) -> Rules:
-        """The rules that exclude the paths that this tree need not have."""
-        return self._protection.rules
-
     def required(self, entries: Iterable[Entry]) -> Iterable[Entry]:
         """Return those of `entries` that this tree has to have."""
-        return filter(None, map(self._protection.rules.select, entries))
+        return filter(None, map(self.protection.rules.select, entries))
 
     def required_at(self, paths: Iterable[RelPath]) -> dict[RelPath, Entry]:
         """Return the entries that this tree has to have at `paths`."""
@@ -92,7 +86,7 @@ class ExpectedTree:
 
     def tolerated(self, differences: Iterable[Difference], view: View) -> Iterable[Difference]:
         """Return the differences that count, without those of protected paths."""
-        return without_expected(differences, self._protection, view)
+        return without_expected(differences, self.protection, view)
 
     @cached_property
     def _waits(self) -> set[bytes]:

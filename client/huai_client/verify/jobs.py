@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from huai_client.diff import compare
 from huai_client.diff.compare import (
@@ -25,7 +25,7 @@ from huai_schema.codec.listing import Listing
 from huai_schema.entries import Directory, Entry, File
 from huai_schema.errors import ExitCode, HuaiError
 from huai_schema.layout.snapshot import decode_listing
-from huai_schema.paths import RelPath, parent, show, tree_order
+from huai_schema.paths import ROOT, RelPath, parent, show, tree_order
 
 
 class StartedJob(NamedTuple):
@@ -36,11 +36,12 @@ class StartedJob(NamedTuple):
     """Return the extraneous leaves so far that are not among the findings yet."""
 
 
-class Job(Protocol):
+class Job:
     """A piece of the tree to verify."""
 
-    path: RelPath
-    """The directory in whose record damage is recorded."""
+    def __init__(self, path: RelPath = ROOT) -> None:
+        """Record damage for the directory `path`."""
+        self.path = path
 
     def look(
         self, view: View, expected: ExpectedTree, after: bytes, *, content: bool
@@ -49,6 +50,7 @@ class Job(Protocol):
 
         With `content` the findings include files to read.
         """
+        raise NotImplementedError
 
 
 class NoSuchPathError(HuaiError):
@@ -57,12 +59,8 @@ class NoSuchPathError(HuaiError):
     exit_code = ExitCode.USAGE
 
 
-class PathJob:
-    """A job for a path with everything below it."""
-
-    def __init__(self, path: RelPath) -> None:
-        """Verify a directory, a leaf, or an extraneous path."""
-        self.path = path
+class PathJob(Job):
+    """A job for a directory, a leaf or an extraneous path, with everything below it."""
 
     def look(
         self, view: View, expected: ExpectedTree, after: bytes, *, content: bool
@@ -87,12 +85,8 @@ class PathJob:
         return [*selection.snapshot.subtree(self.path)]
 
 
-class PartJob:
+class PartJob(Job):
     """A job for a part of the tree: a directory without the parts below it."""
-
-    def __init__(self, path: RelPath) -> None:
-        """Verify the part at `path`."""
-        self.path = path
 
     def look(
         self, view: View, expected: ExpectedTree, after: bytes, *, content: bool
@@ -106,13 +100,12 @@ class PartJob:
         return _compared(view, expected, compare.Part(whole_tree, scope), content=content)
 
 
-class SampleJob:
+class SampleJob(Job):
     """A job for files of the whole tree, picked at random."""
-
-    path = RelPath(b"")
 
     def __init__(self, share: float, seed: int) -> None:
         """Pick each file with the probability `share`, from 0 to 1."""
+        super().__init__()
         self._share = share
         self._seed = seed
 
@@ -153,7 +146,7 @@ def _compared(
     view: View, expected: ExpectedTree, part: compare.Part, *, content: bool
 ) -> StartedJob:
     comparison = TreeComparison(
-        view, expected.selection, part, protected=expected.protected, content=content
+        view, expected.selection, part, protected=expected.protection.rules, content=content
     )
 
     def comes(path: RelPath) -> bool:

@@ -72,10 +72,10 @@ def _run_requests(
             failure = error
         except OutOfTimeError:
             failure = None
-        shared.tally.completed(stream, connections.received)
-        received, took = connections.received, time.monotonic() - began
+        shared.tally.completed(stream, connections.traffic.received)
+        received, took = connections.traffic.received, time.monotonic() - began
         shared.sources.measured(url, received, took)
-        note_speed(url, hosts, received, took, connections.first_byte)
+        note_speed(url, hosts, received, took, connections.traffic.first_byte)
     if isinstance(failure, UpstreamFullError):
         hosts.fewer_requests(url.service)
     return failure

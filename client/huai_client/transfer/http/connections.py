@@ -86,7 +86,8 @@ class Connections(AbstractContextManager["Connections"]):
         self._idle: list[Request] = []
         self._strikes = self._epoch = 0
         self._failure: TransferError | None = None
-        self._traffic = Traffic()
+        self.traffic = Traffic()
+        """The data received so far."""
         self._loop = Loop(limits.connections, limits.requests)
 
     def __exit__(self, *_: object) -> None:
@@ -104,7 +105,7 @@ class Connections(AbstractContextManager["Connections"]):
         `work` ends the run.
         """
         self._failure = None
-        began = time.monotonic(), self.received
+        began = time.monotonic(), self.traffic.received
         while self._fill(work):
             pause = self._delay(*began)
             if pause > 0:
@@ -112,18 +113,8 @@ class Connections(AbstractContextManager["Connections"]):
             else:
                 self._loop.step(_TICK)
                 self._reap(work)
-            watch(self.received)
+            watch(self.traffic.received)
         return self._failure
-
-    @property
-    def received(self) -> int:
-        """Bytes received, heads included."""
-        return self._traffic.received
-
-    @property
-    def first_byte(self) -> float:
-        """Least seconds from a request to its response; 0 if not known."""
-        return self._traffic.first_byte
 
     @property
     def busy(self) -> bool:
@@ -153,7 +144,7 @@ class Connections(AbstractContextManager["Connections"]):
 
     @property
     def _window(self) -> int:
-        multiplexed = self._traffic.multiplexed
+        multiplexed = self.traffic.multiplexed
         if multiplexed is None:
             return 1
         connections, requests = self._limits.connections, self._limits.requests
@@ -163,7 +154,7 @@ class Connections(AbstractContextManager["Connections"]):
         for position in reversed(range(len(self._idle))):
             if (self._idle[position].tls, self._idle[position].reach) == (tls, reach):
                 return self._idle.pop(position)
-        return Request(self._circumstances, tls, reach, self._traffic)
+        return Request(self._circumstances, tls, reach, self.traffic)
 
     def _reap(self, work: Work) -> None:
         for curl, error in self._loop.ended():
@@ -242,7 +233,7 @@ class Connections(AbstractContextManager["Connections"]):
     def _delay(self, began: float, before: int) -> float:
         """Return the seconds until the rate permits reading; data wait in the network."""
         rate = self._circumstances.rate * _KIBIBYTE
-        return began + (self.received - before) / rate - time.monotonic() if rate else 0.0
+        return began + (self.traffic.received - before) / rate - time.monotonic() if rate else 0.0
 
 
 def _proxy_for(address: str) -> Proxy | None:

@@ -109,4 +109,6 @@ def measure(url: ContentUrl, file: File, options: TransferOptions) -> Measured:
             failure = fetch_ranges(connections, url, file, lambda: next(pieces, None), watch)
         took = time.monotonic() - began
         # A server that has sent nothing will send its first byte later than this.
-        return Measured(failure, connections.received, took, connections.first_byte or took)
+        return Measured(
+            failure, connections.traffic.received, took, connections.traffic.first_byte or took
+        )

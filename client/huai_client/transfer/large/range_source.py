@@ -192,15 +192,18 @@ class RangeSource:
 
             while not ranges.over and not ranges.is_overtaken(self._number):
                 connections = self._connect(ranges)
-                before, stall = connections.received, StallDetector(self._terms.options.timeout)
+                before, stall = (
+                    connections.traffic.received,
+                    StallDetector(self._terms.options.timeout),
+                )
                 began = time.monotonic()
                 watch = partial(self._watch, ranges, connections, (before, stall))
                 try:
                     failure = fetch_ranges(connections, self.url, new_file.file, next_piece, watch)
                 finally:
-                    received, took = connections.received - before, time.monotonic() - began
+                    received, took = connections.traffic.received - before, time.monotonic() - began
                     self._received += received
-                    hosts, first_byte = self._terms.options.hosts, connections.first_byte
+                    hosts, first_byte = self._terms.options.hosts, connections.traffic.first_byte
                     note_speed(self.url, hosts, received, took, first_byte)
                 if failure is not None:
                     self._give_up(ranges, failure)

@@ -180,18 +180,22 @@ def _environment(*, own: bool = True) -> dict[str, str]:
     return {**inherited, "LC_ALL": "C"}
 
 
+def _run_version(program: str, *options: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [program, *options, "--version"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=_VERSION_TIMEOUT,
+        env=_environment(),
+        check=False,
+    )
+
+
 @lru_cache
 def require_rsync(program: str) -> tuple[int, int, int]:
     """Return the version of `program`; `RsyncRequirementError` if it is missing or too old."""
     try:
-        printed = subprocess.run(
-            [program, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_VERSION_TIMEOUT,
-            env=_environment(),
-            check=False,
-        ).stdout
+        printed = _run_version(program).stdout
     except OSError as error:
         raise RsyncRequirementError(
             f"{program} cannot be started: {error.strerror}", hint=_HINT
@@ -214,14 +218,7 @@ def require_rsync(program: str) -> tuple[int, int, int]:
 def check_options(program: str, options: Sequence[str]) -> None:
     """Raise `TransferOptionsError` if `program` does not know one of `options`."""
     try:
-        done = subprocess.run(
-            [program, *options, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_VERSION_TIMEOUT,
-            env=_environment(),
-            check=False,
-        )
+        done = _run_version(program, *options)
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return  # `require_rsync` reports what is wrong with the program
     if done.returncode == _SYNTAX:

@@ -154,7 +154,7 @@ def test_what_is_verified_gets_its_attributes(root: Path, *, ended: bool) -> Non
         _arrive(staging, rough._replace(mtime=T0 - T0 % 10**9))
         assert staging.incoming.accept(files, 0, ended=ended) == [Arrival.ARRIVED] * 5
         left = [shut, unchanged, undigested]
-        assert staging.unfinished(files) == (left if ended else files)
+        assert staging.incoming.unfinished(files) == (left if ended else files)
         status = [ready(staging, file).stat() for file in files]
     modes = [each.st_mode & 0o7777 for each in status]
     assert modes == ([0o4755, 0o644] if ended else [0o600] * 2) + [0o600] * 3
@@ -168,7 +168,9 @@ def test_an_owner_that_cannot_be_set_is_left_for_later(root: Path) -> None:
         for file in (ours, theirs):
             _arrive(staging, file)
         assert staging.incoming.accept([ours, theirs], 0) == [Arrival.ARRIVED] * 2
-        assert staging.unfinished([ours, theirs]) == ([] if os.geteuid() == 0 else [theirs])
+        assert staging.incoming.unfinished([ours, theirs]) == (
+            [] if os.geteuid() == 0 else [theirs]
+        )
 
 
 def what_nobody_may_read_is_recovered(folder: Path) -> None:

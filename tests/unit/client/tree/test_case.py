@@ -1,8 +1,6 @@
 """A directory in which names that differ by case are the same loses nothing."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,31 +11,22 @@ from huai_client.tree.handles import DIRECTORY
 from huai_schema.paths import RelPath, basename, join, parent
 
 
-class FoldingView:
+class FoldingView(View):
     """A tree with directories that fold case: a name leads to the one that differs by case."""
 
-    def __init__(self, view: View, folding: set[bytes]) -> None:
-        self._view = view
-        self._folding = folding
+    def __init__(self, dest: Path, *folders: bytes) -> None:
+        super().__init__(dest)
+        self._folding = set(folders)
         self.looks = 0
 
     def stat(self, path: RelPath) -> os.stat_result | None:
         self.looks += 1
         folder = parent(path)
         if folder not in self._folding:
-            return self._view.stat(path)
-        names = {name.lower(): name for kind in self._view.listing(folder) for name in kind}
+            return super().stat(path)
+        names = {name.lower(): name for kind in self.listing(folder) for name in kind}
         name = names.get(basename(path).lower())
-        return None if name is None else self._view.stat(join(folder, name))
-
-    def listing(self, path: RelPath) -> tuple[list[bytes], list[bytes]]:
-        return self._view.listing(path)
-
-
-@contextmanager
-def folding(dest: Path, *folders: bytes) -> Iterator[FoldingView]:
-    with View(dest) as view:
-        yield FoldingView(view, set(folders))
+        return None if name is None else super().stat(join(folder, name))
 
 
 def paths(*names: bytes) -> list[RelPath]:
@@ -65,19 +54,19 @@ def some_files(tmp_path: Path) -> Path:
 def test_a_deletion_in_a_directory_that_folds_case_is_refused(
     dest: Path, folder: bytes, removed: list[bytes], variant: str
 ) -> None:
-    with folding(dest, folder) as tree, pytest.raises(DestinationError) as refused:
+    with FoldingView(dest, folder) as tree, pytest.raises(DestinationError) as refused:
         check_removals(tree, paths(*removed))
     assert f"deleting {variant} might" in refused.value.message
 
 
 def test_no_other_deletion_is(dest: Path) -> None:
     (dest / "rEADME").hardlink_to(dest / "Readme")
-    with folding(dest, b"sub") as tree:
+    with FoldingView(dest, b"sub") as tree:
         check_removals(tree, paths(b"Readme", b"7", b"gone", b"Dir", b"none/a", b"Readme/a"))
 
 
 def test_one_name_of_a_directory_is_looked_at(dest: Path) -> None:
-    with folding(dest) as tree:
+    with FoldingView(dest) as tree:
         check_removals(tree, paths(b"sub/b", b"sub/a", b"Readme", b"Dir"))
         assert tree.looks == 4
 
@@ -87,8 +76,8 @@ def test_what_cannot_be_looked_at_is_passed_over(dest: Path) -> None:
         def stat(self, path: RelPath) -> os.stat_result | None:
             raise PathError(path, "Permission denied")
 
-    with View(dest) as view:
-        check_removals(Unreadable(view, set()), paths(b"Readme"))
+    with Unreadable(dest) as tree:
+        check_removals(tree, paths(b"Readme"))
 
 
 def test_dest_is_probed_once_for_each_device(dest: Path) -> None:

@@ -133,7 +133,7 @@ def test_publish_replaces_by_rename(tree: SingleTree) -> None:
 
 def lying(tree: SingleTree, name: bytes) -> Places:
     """At the top of the tree."""
-    return Places(_native.Arrived(), tree._root, tree._root, {0: name})
+    return Places(_native.Arrived(), tree.handle, tree.handle, {0: name})
 
 
 def test_a_staged_symlink_is_refused(tree: SingleTree) -> None:
