@@ -28,16 +28,11 @@ def kibibytes(text: str) -> int | None:
 
 def format_number(number: float, human: int, *, decimals: int = 0) -> str:
     """Format a number like rsync; `human`: 0 digits, 1 commas, 2 units of 1000, 3 of 1024."""
-    if human > 1:
-        base = 1000 if human == 2 else 1024
-        if number >= base:
-            return _with_unit(number, base)
+    base = 1000 if human == 2 else 1024
+    if human > 1 and number >= base:
+        power = 0
+        while number >= base and power < len(_UNITS):
+            number /= base
+            power += 1
+        return f"{number:.2f}{_UNITS[power - 1]}"
     return f"{number:,.{decimals}f}" if human else f"{number:.{decimals}f}"
-
-
-def _with_unit(number: float, base: int) -> str:
-    power = 0
-    while number >= base and power < len(_UNITS):
-        number /= base
-        power += 1
-    return f"{number:.2f}{_UNITS[power - 1]}"

@@ -6,7 +6,6 @@ from huai_client.cli.console import Console
 from huai_client.config.modes import Reduced
 from huai_client.diff.candidate import Difference
 from huai_client.diff.symlinks import points_outside
-from huai_client.plan.operations import Plan
 from huai_client.plan.prepared import PlanSummary, PreparedPlan, reduced_modes
 from huai_client.publish.report import Report
 from huai_client.sync.result import SyncResult, failures
@@ -15,7 +14,7 @@ from huai_client.transfer.local import Reused
 from huai_client.verify.queue import VerifyRequest
 from huai_client.verify.run import VerifyRun
 from huai_program.humanize import counted, human
-from huai_schema.paths import RelPath, exact, show
+from huai_schema.paths import exact, show
 
 _FAILURES_JSON = 1000
 _REUSED = ("file that is", "files that are")
@@ -118,7 +117,8 @@ def warnings(prepared: PreparedPlan) -> Iterator[str]:
         yield f"a sync would refuse this: {prepared.refused}"
     for path in prepared.unlimited:
         yield f"max_delete_in: the tree has no directory /{show(path)}: its limit has no effect"
-    unsafe = list(unsafe_symlinks(prepared.plan))
+    symlinks = (each for stage in prepared.plan.stages for each in stage.symlinks)
+    unsafe = [each.path for each in symlinks if points_outside(each.path, each.target)]
     if unsafe:
         verb = "leads" if len(unsafe) == 1 else "lead"
         count = counted(len(unsafe), "symlink")
@@ -179,14 +179,6 @@ def result_values(result: SyncResult) -> dict[str, object]:
     values["plans"] = result.plans
     values["failures"] = list(failures(result, _FAILURES_JSON))
     return values
-
-
-def unsafe_symlinks(plan: Plan) -> Iterator[RelPath]:
-    """Yield the symlinks out of the tree that the plan creates or changes."""
-    for stage in plan.stages:
-        for symlink in stage.symlinks:
-            if points_outside(symlink.path, symlink.target):
-                yield symlink.path
 
 
 def show_difference(console: Console, difference: Difference) -> None:

@@ -50,6 +50,7 @@ _RECORD = Struct("<BBxxIiQ")
 _MATCH, _MISSING, _EXTRANEOUS, _EXTRANEOUS_DIRECTORY, _UNREADABLE_DIRECTORY = 1, 2, 3, 4, 6
 _ATTRIBUTES = ("type", "size", "mtime", "mode", "owner", "group", "target", "link")
 _MOUNT_POINT = -1
+_MOUNTED = "on another file system or in a bind mount, which is not entered"
 _THREADS = min(8, os.cpu_count() or 1)
 STEP = 1 << 16
 """The number of entries to compare in one step."""
@@ -224,16 +225,10 @@ def _rest(record: _Record, path: bytes) -> Rest:
     """Return the finding for a record; raises `StorageError` if the file system failed."""
     if record.kind in (_EXTRANEOUS, _EXTRANEOUS_DIRECTORY):
         return Extraneous(RelPath(path), directory=record.kind == _EXTRANEOUS_DIRECTORY)
-    directory = record.kind == _UNREADABLE_DIRECTORY
-    return _unreadable(RelPath(path), record.errno, directory=directory)
-
-
-def _unreadable(path: RelPath, code: int, *, directory: bool) -> Unreadable:
-    """Return the finding for errno `code`; raises `StorageError` if the file system failed."""
-    if code == _MOUNT_POINT:
-        reason = "on another file system or in a bind mount, which is not entered"
-        return Unreadable(path, reason, directory=directory)
-    error = path_error(path, code)
-    if not isinstance(error, PathError):
-        raise error
-    return Unreadable(path, error.reason, directory=directory)
+    directory, reason = record.kind == _UNREADABLE_DIRECTORY, _MOUNTED
+    if record.errno != _MOUNT_POINT:
+        error = path_error(RelPath(path), record.errno)
+        if not isinstance(error, PathError):
+            raise error
+        reason = error.reason
+    return Unreadable(RelPath(path), reason, directory=directory)

@@ -5,7 +5,7 @@ Pure.  Rule to keep: arguments that are not fully understood become `Passthrough
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from huai_client.cli.numbers import kibibytes
@@ -226,7 +226,7 @@ class _Reading:
         # A port in the URL overrides --port, so a call with two is left to rsync.
         if source and port and self.operands[0].startswith("rsync://"):
             return None
-        return source.at_port(port) if source and port else source
+        return replace(source, port=port) if source and port else source
 
     def _request(self, source: Source, dest: str) -> RsyncRequest:
         flags, values = self.flags, self.values

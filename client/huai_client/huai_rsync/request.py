@@ -38,10 +38,6 @@ class Source:
         port = int(url["port"] or _PORT) if url else _PORT
         return cls(match["host"].lower(), path, port, match["user"] or "")
 
-    def at_port(self, port: int) -> Self:
-        """Return the same source at another port, as of `--port`."""
-        return replace(self, port=port)
-
     @property
     def name(self) -> str:
         """The last part of its path: the likely name of its module."""

@@ -33,15 +33,10 @@ MEANINGS = {
 _PREFIX = "huai_client_"
 
 
-def prometheus_text(root: Path, modules: Mapping[str, Module]) -> str:
-    """Return the content of the file, from the recorded state of each module."""
-    values = {name: module_values(root, name, module) for name, module in sorted(modules.items())}
-    return "".join(_lines(values))
-
-
 def write_prometheus(path: Path, root: Path, modules: Mapping[str, Module]) -> None:
-    """Replace the file at `path`; raises `StatusFileError`."""
-    replace_status_file(path, prometheus_text(root, modules))
+    """Replace the file at `path`, from the recorded state of each module."""
+    values = {name: module_values(root, name, module) for name, module in sorted(modules.items())}
+    replace_status_file(path, "".join(_lines(values)))
 
 
 def module_values(root: Path, name: str, module: Module) -> dict[str, float]:

@@ -6,7 +6,6 @@ Does not read packs.  Rule: the new pack is complete before the first old one is
 import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 
 from huai_program.durable import sync_folder
@@ -67,14 +66,9 @@ def list_packs(repository: Path) -> list[Path]:
 
 def drop_unfinished(repository: Path) -> None:
     """Remove the incomplete packs and locks of refs that a killed run left."""
-    for part in list_unfinished(repository):
+    folder = repository / "objects" / "pack"
+    half = (*folder.glob("tmp_*"), *folder.glob("*.keep"))
+    locks = (*(repository / "refs").rglob("*.lock"), *repository.glob("*.lock"))
+    for part in half + locks:
         with suppress(OSError):
             part.unlink()
-
-
-def list_unfinished(repository: Path) -> list[Path]:
-    """Return the incomplete packs and locks of refs that a killed run left."""
-    folder = repository / "objects" / "pack"
-    half = chain(folder.glob("tmp_*"), folder.glob("*.keep"))
-    locks = (repository / "refs").rglob("*.lock")
-    return [*half, *locks, *repository.glob("*.lock")]

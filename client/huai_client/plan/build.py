@@ -5,6 +5,7 @@ here and passed on.  Changes nothing.
 """
 
 import time
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -244,7 +245,8 @@ class PlanBuilder:
         fetches = plan.fetches
         entries = len(fetches) + sum(len(stage.links) for stage in plan.stages)
         needed = PlannedFetches(fetches, entries, diff.candidates, plan.moves)
-        return plan.with_reuses(ReuseSources(self._mirror).find(needed, view, commit, sure=sure))
+        reuses = ReuseSources(self._mirror).find(needed, view, commit, sure=sure)
+        return replace(plan, reuses=reuses)
 
     # The recorded state
 

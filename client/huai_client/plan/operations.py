@@ -86,7 +86,3 @@ class Plan:
     def fetches(self) -> Sequence[File]:
         """The files to fetch of all stages."""
         return joined(*(stage.fetches for stage in self.stages))
-
-    def with_reuses(self, reuses: dict[RelPath, Reuse]) -> "Plan":
-        """Return this plan with `reuses`."""
-        return replace(self, reuses=reuses)

@@ -11,6 +11,7 @@ import time
 from calendar import timegm
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple, TypeVar
@@ -202,7 +203,7 @@ def restore(plan: Plan, batches: Sequence[TrashBatch], view: View) -> tuple[Plan
             missing.append(file)
         else:
             reuses[file.path] = source
-    return plan.with_reuses(reuses), missing
+    return replace(plan, reuses=reuses), missing
 
 
 def _find_elsewhere(file: File, plan: Plan) -> Reuse | None:

@@ -225,7 +225,9 @@ def _needed_bytes(
     prepared: PreparedPlan, tree: Tree, may_patch: Callable[[RelPath], bool]
 ) -> Iterator[int]:
     """Yield the bytes that each file of the plan may need."""
-    files, free = prepared.plan.fetches, needs_no_space(prepared.plan)
+    files, reuses = prepared.plan.fetches, prepared.plan.reuses.items()
+    # Files that take over an existing inode need no space.
+    free = {path for path, reuse in reuses if reuse.names}
     smallest = prepared.commit.descriptor.blocks or _SIZE_MAX
     for path, size in zip(paths(files), sizes(files), strict=True):
         older = tree.stat(path) if size >= smallest else None
@@ -267,8 +269,3 @@ def _still_absent(
             staging.drop_partials()
             check_space(dest, sizes(absent))
     return absent
-
-
-def needs_no_space(plan: Plan) -> set[RelPath]:
-    """Return the files that need no space, because they take over an existing inode."""
-    return {path for path, reuse in plan.reuses.items() if reuse.names}

@@ -17,12 +17,11 @@ from huai_client.metadata.repository import Repository
 from huai_client.plan.build import applied_selection
 from huai_client.plan.order import Matcher
 from huai_client.plan.profiles import volatile_files
-from huai_client.plan.protect import Protection, without_expected
+from huai_client.plan.protect import Protection
 from huai_client.state import delayed_record
 from huai_client.state import state as states
 from huai_client.state.paths import ModulePlaces
 from huai_client.state.state import State, applied_id
-from huai_client.tree import View
 from huai_client.verify.check import closed
 from huai_program.locking import holder
 from huai_schema.entries import Directory, Entry, File
@@ -83,10 +82,6 @@ class ExpectedTree:
             difference.kind is Kind.DIFFERS and _OF_CONTENT.issuperset(difference.attributes)
         )
         return is_content and self._volatile.find(expected.path, symlink=False) is not None
-
-    def tolerated(self, differences: Iterable[Difference], view: View) -> Iterable[Difference]:
-        """Return the differences that count, without those of protected paths."""
-        return without_expected(differences, self.protection, view)
 
     @cached_property
     def _waits(self) -> set[bytes]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from huai_client.diff.candidate import Difference, FoundDifference, Kind
 from huai_client.diff.table import compare_path
+from huai_client.plan.protect import without_expected
 from huai_client.tree import PathError, View
 from huai_client.verify.expected import ExpectedTree
 from huai_program.locking import LockedError, locked
@@ -78,7 +79,7 @@ class Recheck:
         for place, doubts in groupby(pending, key=lambda doubt: doubt.place):
             again = [(doubt, _second_look(view, doubt, expected, required)) for doubt in doubts]
             current = [difference for _, difference in again if difference is not None]
-            sure = list(expected.tolerated(current, view))
+            sure = list(without_expected(current, expected.protection, view))
             self.counts[place] -= len(again) - len(sure)
             for difference in sure:
                 self._on_difference(difference)

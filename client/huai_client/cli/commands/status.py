@@ -73,7 +73,10 @@ def command(
     if not config.modules:
         raise no_modules(root)
     if prometheus or html:
-        return _write_files(StatusFiles(str(prometheus or ""), str(html or "")), root, config)
+        status_files = StatusFiles(str(prometheus or ""), str(html or ""))
+        for error in write_status_files(status_files, root, config).values():
+            raise error
+        return ExitCode.OK
     if watch:
         if parts or as_json:
             raise click.UsageError("--watch goes with neither --parts nor --json")
@@ -121,12 +124,6 @@ def _watch(root: Path, names: tuple[str, ...]) -> int:
     from huai_program.live_view import show_live
 
     show_live(f"huai-client: {root}", partial(status_table, root, names))
-    return ExitCode.OK
-
-
-def _write_files(files: StatusFiles, root: Path, config: ClientConfig) -> int:
-    for error in write_status_files(files, root, config).values():
-        raise error
     return ExitCode.OK
 
 

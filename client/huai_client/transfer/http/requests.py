@@ -109,10 +109,6 @@ class Request(Handle):
         if waited > 0:
             self._traffic.first_byte = min(waited, self._traffic.first_byte or waited)
 
-    def overflow(self, reason: str) -> None:
-        """Record that more data arrived than was requested."""
-        self._verdict = Verdict(Meaning.UNFIT, reason)
-
     def _receive_head(self, line: bytes) -> int | None:
         self._traffic.received += len(line)
         if line.startswith(b"HTTP/"):
@@ -134,7 +130,7 @@ class Request(Handle):
         if verdict.meaning is not Meaning.TAKE:
             return self._body <= _DRAINED
         if self._body > verdict.most:
-            self.overflow("more bytes than were requested")
+            self._verdict = Verdict(Meaning.UNFIT, "more bytes than were requested")
             return False
         self.job.write(data)
         return True
