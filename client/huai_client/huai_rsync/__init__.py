@@ -1,12 +1,12 @@
 """`huai-rsync`: rsync's command line, carried out by huai if the source is a huai upstream.
 
-    environment                      the environment variables
+    environment                      the environment variables, and the exit codes
     options, parse                   from the arguments to a `request`: data and pure functions
-    modules, filters                 the module of a request, and the part to mirror
-    eligibility                      the check that huai can carry out a request
+    eligibility                      the module of a request, and whether huai can carry it out
+    filters                          the part to mirror
     discovery, cache                 upstreams that are not configured; values kept between calls
     sync                             a sync that prints and ends as rsync does, by means of
-    console, itemize, log, stats, exit_codes
+    console, itemize, log, stats
     exec_rsync                       the real rsync, in place of this program
     main                             composes them
 

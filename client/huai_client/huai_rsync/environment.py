@@ -1,4 +1,4 @@
-"""The environment variables of `huai-rsync`: a table.
+"""The environment variables of `huai-rsync`, and the meaning of its exit codes: tables.
 
 Data only.  rsync's command line cannot have options of huai, so these are variables.
 """

@@ -1,4 +1,4 @@
-"""The status of the modules as a page for a web root: a file for each language.
+"""The status of the modules as a page for a web root, a file for each language, and as a table.
 
 Rule: the page is public, so it has no URLs, paths or error messages, which may hold logins; it
 shows times, not ages, because it is rewritten only after a sync.

@@ -1,4 +1,4 @@
-"""The options of a single run, in place of the configuration."""
+"""The options of a single run, in place of the configuration, and its deadline."""
 
 import time
 from typing import TYPE_CHECKING, NamedTuple, Self

@@ -1,7 +1,6 @@
 """libcurl, for metadata and content.
 
-    redirection the target of a redirect, checked (pure)
-    head        status and headers, and values of headers (pure)
+    head        status and headers, values of headers, the target of a redirect (pure)
     errors      the numbers of libcurl's errors (pure)
     handle      one transfer: certificates, proxy, permitted addresses
     loop        concurrent transfers, by epoll

@@ -63,7 +63,7 @@ class Handle:
             (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
             (pycurl.BUFFERSIZE, _BUFFER),
             (pycurl.NOSIGNAL, 1),  # there are other threads
-            (pycurl.FOLLOWLOCATION, 0),  # `redirection` checks the target and drops the login
+            (pycurl.FOLLOWLOCATION, 0),  # `head` checks the target, and the login is dropped
             (pycurl.NETRC, pycurl.NETRC_IGNORED),  # it is for the administrator's URLs alone
             (pycurl.PATH_AS_IS, 1),
             (_SUPPRESS_CONNECT_HEADERS, 1),

@@ -3,10 +3,9 @@
     verdict     the meaning of a response for the requested bytes (pure)
     failure     the meaning of libcurl's errors (pure)
     login       headers for the administrator's own URLs
-    job         the requested bytes, and their progress
+    job         the requested bytes, their progress, and the files that are written
     requests    one request of libcurl: headers judged, bytes counted, passed to its job
     connections many requests on few connections, until all jobs are done
-    targets     the files that are written, below the folder of a run
     attempt     one attempt at a batch
     ranges      pieces of one file
     probe       a test whether a server responds, and a measurement of its speed

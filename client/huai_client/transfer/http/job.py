@@ -1,7 +1,4 @@
-"""The requested bytes of a file, and their progress.
-
-Reads no disk: a `Sink` receives the bytes.
-"""
+"""The requested bytes of a file, their progress, and the files to which they are written."""
 
 import os
 from collections import OrderedDict
