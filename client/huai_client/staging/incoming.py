@@ -271,32 +271,29 @@ class Incoming:
         else:
             os.unlink(name, dir_fd=folder)
 
-    def _remove_links(self, top: bytes, files: Mapping[RelPath, File]) -> None:
-        """Remove names that were linked here, in a directory that was about to be published."""
+    def _left_in(self, run: int) -> Iterator[tuple[RelPath, int, bytes, os.stat_result]]:
+        """Yield the path of each leaf in the folder of `run`, its directory, name and status."""
+        top = b"%d" % run
         for place, leaves in handles.directories(self._handle, top):
             with handles.opened(self._handle, place) as folder:
                 for name in leaves:
-                    if RelPath(join(place, name)[len(top) + 1 :]) not in files:
-                        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                        if status.st_nlink > 1:
-                            os.unlink(name, dir_fd=folder)
+                    path = RelPath(join(place, name)[len(top) + 1 :])
+                    yield path, folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False)
 
     def _accept_left(self, run: int, by_path: Mapping[RelPath, File]) -> None:
-        top, trusted = b"%d" % run, self._ready.same_boot
+        for path, folder, name, status in self._left_in(run):
+            # Linked here, in a directory that was about to be published.
+            if path not in by_path and status.st_nlink > 1:
+                os.unlink(name, dir_fd=folder)
         files: list[File] = []
-        self._remove_links(top, by_path)
-        for place, leaves in handles.directories(self._handle, top):
-            with handles.opened(self._handle, place) as folder:
-                for name in leaves:
-                    file = by_path.get(RelPath(join(place, name)[len(top) + 1 :]))
-                    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                    if status.st_nlink > 1:
-                        # After a crash it may be in the tree as well, and would share its
-                        # attributes.
-                        os.unlink(name, dir_fd=folder)
-                    elif file and (trusted or file.digest is not None):
-                        if stat.S_ISREG(status.st_mode) and not status.st_mode & stat.S_IRUSR:
-                            # It has its final mode, and was about to be published.
-                            os.chmod(name, _OURS, dir_fd=folder)
-                        files.append(file)
+        for path, folder, name, status in self._left_in(run):
+            file = by_path.get(path)
+            if status.st_nlink > 1:
+                # After a crash it may be in the tree as well, and would share its attributes.
+                os.unlink(name, dir_fd=folder)
+            elif file and (self._ready.same_boot or file.digest is not None):
+                if stat.S_ISREG(status.st_mode) and not status.st_mode & stat.S_IRUSR:
+                    # It has its final mode, and was about to be published.
+                    os.chmod(name, _OURS, dir_fd=folder)
+                files.append(file)
         self.accept(files, run, cut=True)
