@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from huai_client.tree.handles import closing
 from huai_schema.errors import ExitCode, HuaiError
 
 
@@ -45,8 +44,11 @@ class LogFile:
 def append(path: Path, line: bytes, mode: int) -> None:
     """Append `line` to a file, which is created with `mode` if it is missing."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-    with closing(os.open(path, flags, mode)) as handle:
+    handle = os.open(path, flags, mode)
+    try:
         os.write(handle, line)
+    finally:
+        os.close(handle)
 
 
 @contextmanager
