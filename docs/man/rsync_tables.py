@@ -6,8 +6,7 @@ Rule to keep: sentences about an option, a variable or an exit code belong into 
 from collections.abc import Iterator
 
 from docs.man.troff import escape, markdown
-from huai_client.huai_rsync.environment import SETTINGS
-from huai_client.huai_rsync.exit_codes import ENDINGS
+from huai_client.huai_rsync.environment import ENDINGS, SETTINGS
 from huai_client.huai_rsync.options import GROUPS, Use
 
 _USES = {

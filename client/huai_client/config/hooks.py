@@ -45,7 +45,7 @@ def words_of(command: str | tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 class Proof(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A program that has to accept the pointers of a package repository (docs/PROOFS.md)."""
+    """A program that has to accept the pointers of a package repository (docs/CLIENT-HOOKS.md)."""
 
     gpgv: Annotated[Command | None, Example('"/usr/share/keyrings/debian-archive-keyring.gpg"')] = (
         None

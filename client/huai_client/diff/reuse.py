@@ -1,4 +1,4 @@
-"""The search for local files with the content of files to fetch, by the rules of docs/REUSE.md.
+"""The search for local files with the content of files to fetch, by the rules of docs/SAFETY.md.
 
 Reads metadata and the status of single paths; reads no content, and changes nothing.  Searches in
 this order: candidate paths, files of this tree that stay, the trees of `reuse_from`, other files

@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-from huai_client.huai_rsync.environment import SETTINGS
-from huai_client.huai_rsync.exit_codes import ENDINGS
+from huai_client.huai_rsync.environment import ENDINGS, SETTINGS
 from huai_client.huai_rsync.options import GROUPS, OPTIONS, SHORT
 from huai_schema.errors import ExitCode
 
