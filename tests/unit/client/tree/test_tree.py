@@ -8,14 +8,7 @@ from pathlib import Path
 import pytest
 
 from huai_client.diff.table import CandidateTable
-from huai_client.tree import (
-    STAGING,
-    DestinationError,
-    NotOursError,
-    PathError,
-    Places,
-    View,
-)
+from huai_client.tree import STAGING, DestinationError, NotOursError, PathError, Places, View
 from huai_native import _native
 from huai_schema.entries import File
 from huai_schema.paths import ROOT
