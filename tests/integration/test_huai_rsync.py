@@ -13,7 +13,7 @@ from tests.support.upstream import SECONDS, Ended, Site, Upstream, assert_equal
 
 WHOLE = {"tunasync": TUNASYNC, "fedora": FEDORA}
 """Calls that need no rsync."""
-HEAVY = ("rich", "blake3", "click", "tenacity", "subprocess", "huai_client.sync.sync")
+HEAVY = ("rich", "blake3", "click", "subprocess", "huai_client.sync.sync")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.diff.reuse.value import Reuse
+from huai_client.diff.candidate import Reuse
 from huai_client.transfer.local import LocalContent, Reused, ReusePolicy
 from huai_client.tree.errors import StorageError
 from tests.integration.test_large_files import (

@@ -15,7 +15,7 @@ from tests.support.local_trees import fingerprint
 from tests.support.upstream import CLIENT, ENVIRONMENT, SECONDS, T0, Downstream, Site, Upstream
 
 HEAVY = (
-    *("rich", "blake3", "tenacity", "tomlkit", "subprocess", "huai_client.sync.sync"),
+    *("rich", "blake3", "tomlkit", "subprocess", "huai_client.sync.sync"),
     *("http.client", "urllib.request", "email", "ssl"),
 )
 """Modules that a poll does not need."""

@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 NOBODY = 65534
 _TOP = Path(__file__).parents[2]
 _LATE = {
-    "huai_client": ("encodings.ascii", "encodings.idna", "tenacity"),
+    "huai_client": ("encodings.ascii", "encodings.idna"),
     "huai_server": (
         *("encodings.ascii", "encodings.idna", "fastapi.telemetry._runtime", "httptools"),
         *("uvicorn.lifespan.on", "uvicorn.loops.auto", "uvicorn.loops.uvloop", "uvloop"),

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from huai_client.metadata.signatures import TrustedKeys, load_trusted, save_trusted
 from huai_client.state.state import StateError
-from huai_client.state.trusted_keys import TrustedKeys, load_trusted, save_trusted
 from huai_schema.codec.keys import Keys
 
 TRUSTED = TrustedKeys(Keys(3, ("first", "second"), 2), ("anchor",))
