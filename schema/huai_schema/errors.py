@@ -109,3 +109,10 @@ class FormatError(HuaiError):
     def within(self, place: str) -> "FormatError":
         """Return the error with `place` in front of its own."""
         return FormatError(self.reason, f"{place}: {self.place}" if self.place else place)
+
+
+class MissingObjectError(FormatError):
+    """The upstream builds on an object that is missing here.
+
+    Either it is wrong, or the client has lost an object that it offered.
+    """

@@ -6,10 +6,6 @@ An input is several parts, with `NEXT` between them.
 import re
 from random import Random
 
-from huai_client.metadata.git.connectivity import check_connected, read_commit
-from huai_client.metadata.git.limits import Work
-from huai_client.metadata.git.objects import WithReceived
-from huai_native._native import ResolvedPack
 from huai_schema.diff.changes import Change, joined
 from huai_schema.diff.diff import diff
 from huai_schema.entries import Entry, File
@@ -18,7 +14,7 @@ from huai_schema.git.objects import Kind
 from huai_schema.layout.snapshot import Snapshot
 from tests.fuzz.target import Target
 from tests.support.git_objects import object_id
-from tests.support.packs import PackObjects, full_record, pack, resolved
+from tests.support.packs import PackObjects, full_record, pack, resolve
 from tests.support.schema.memory import MemoryObjects
 from tests.support.schema.trees import directory, file, files, random_tree, snapshot
 
@@ -85,6 +81,7 @@ def _connected(data: bytes) -> object:
     """
     names: list[bytes] = [_COMPLETE, *_HERE.objects]
     records: list[bytes] = []
+    commits: list[bytes] = []
 
     def replace_oid(stored: re.Match[bytes]) -> bytes:
         return names[int(stored[1]) % len(names)]
@@ -95,15 +92,10 @@ def _connected(data: bytes) -> object:
         content = _HEX.sub(lambda match: replace_oid(match).hex().encode(), content)
         names.insert(0, object_id(kind, content))
         records.append(full_record(content, kind))
-    received = resolved(pack(records), _HERE.find, work=1 << 22)
-    if not isinstance(received, ResolvedPack):
-        return "a base is missing"
-    objects = WithReceived(received, _HERE)
-    commits = [oid for oid in names if (stored := received.find(oid)) and stored[0] == "commit"]
-    work = Work(1 << 22)
+        if kind == "commit":
+            commits.append(names[0])
     for oid in commits:
-        head = read_commit(oid.hex(), objects)
-        check_connected(head.tree, {_COMPLETE}, objects, work)
+        resolve(pack(records), _HERE, work=1 << 22, target=(oid, [_COMPLETE]))
     return len(commits) > 0
 
 

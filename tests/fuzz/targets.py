@@ -23,7 +23,7 @@ from huai_client.metadata.served import decode_modules
 from huai_client.transfer.rsync.exit_status import classify_exit
 from huai_client.transfer.rsync.output import RsyncOutput
 from huai_client.transfer.urls import ContentUrl
-from huai_native._native import Packs, PrivateKey, pack_index
+from huai_native._native import Packs, PrivateKey
 from huai_schema.codec.commits import CommitInfo, Counts, Totals, decode_commit
 from huai_schema.codec.descriptor import Descriptor
 from huai_schema.codec.keys import KeyChain, Keys, begin_chain
@@ -54,6 +54,7 @@ from tests.support.packs import (
     delta,
     full_record,
     insert,
+    make_index,
     on_name,
     on_offset,
     pack,
@@ -135,7 +136,7 @@ class _Installed:
         records = [base, on_offset(len(base), appended(TEXT, b"x"))]
         content = pack(records)
         places = [(_ID, 12, 0), (_LONGER, 12 + len(base), zlib.crc32(records[1]))]
-        index = pack_index(places, content[-20:])
+        index = make_index(places, content[-20:])
         (self._folder / "pack-x.pack").write_bytes(content)
         (self._folder / "pack-x.idx").write_bytes(index)
         return index[:-20]

@@ -13,7 +13,6 @@ import pytest
 
 from huai_client.metadata.failover import UntrustedError
 from huai_client.metadata.git import LocalRepository
-from huai_client.metadata.git.objects import MissingObjectError
 from huai_client.metadata.http import (
     MetadataUrl,
     Request,
@@ -25,7 +24,7 @@ from huai_client.metadata.newest import find_newest
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.static_fetch import StaticFetch
 from huai_client.run.options import Deadline, TimeUpError
-from huai_schema.errors import FormatError, HuaiError
+from huai_schema.errors import FormatError, HuaiError, MissingObjectError
 from tests.support.packs import PackObjects, appended, full_record, on_name, pack
 from tests.support.scripted_upstream import HEAD, SECONDS, Reply, Script, scripted
 from tests.support.weak_network import silent

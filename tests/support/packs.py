@@ -1,26 +1,19 @@
 """Packs made by hand, also such as no git would write, and a repository in memory."""
 
+import os
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha1
-from tempfile import NamedTemporaryFile
-from typing import NamedTuple
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from huai_client.metadata.git.objects import GitObject, MissingObjectError
-from huai_native._native import ResolvedPack, resolve_pack
+from huai_client.metadata.git.objects import GitObject, Objects
+from huai_native._native import install_pack
 from huai_schema.git.objects import Kind, TreeItem, encode_tree
-from huai_schema.git.packfile import pack_header
 from tests.support.git_objects import object_id
 
 _KIND_CODES: dict[Kind, int] = {"commit": 1, "tree": 2, "blob": 3}
-
-
-class Place(NamedTuple):
-    """The position of an object in its pack."""
-
-    offset: int
-    crc: int
 
 
 OFFSET_DELTA, NAMED_DELTA = 6, 7
@@ -31,19 +24,9 @@ class PackObjects:
 
     def __init__(self) -> None:
         self.objects: dict[bytes, GitObject] = {}
-        self.records: dict[bytes, bytes] = {}
-        """The records of objects that are in a pack."""
 
     def find(self, oid: bytes) -> GitObject | None:
         return self.objects.get(oid)
-
-    def record(self, oid: bytes) -> bytes | None:
-        stored = self.objects.get(oid)
-        return self.records.get(oid) or (full_record(stored.data, stored.kind) if stored else None)
-
-    def chain(self, oid: bytes) -> list[tuple[bytes, bytes]]:
-        record = self.record(oid)
-        return [] if record is None else [(oid, record)]
 
     def __contains__(self, oid: bytes) -> bool:
         return oid in self.objects
@@ -72,9 +55,11 @@ def full_record(data: bytes, kind: Kind = "blob") -> bytes:
     return record(_KIND_CODES[kind], data)
 
 
-def record(code: int, data: bytes, *, size: int | None = None, base: bytes = b"") -> bytes:
+def record(
+    code: int, data: bytes, *, size: int | None = None, base: bytes = b"", level: int = -1
+) -> bytes:
     """A record; `size` is what it claims, `base` stands between the header and the data."""
-    return _header(code, len(data) if size is None else size) + base + zlib.compress(data)
+    return _header(code, len(data) if size is None else size) + base + zlib.compress(data, level)
 
 
 def on_name(base: bytes, delta: bytes) -> bytes:
@@ -96,6 +81,11 @@ def encode_distance(distance: int) -> bytes:
         digits.append(0x80 | distance & 0x7F)
         distance >>= 7
     return bytes(reversed(digits))
+
+
+def pack_header(objects: int) -> bytes:
+    """The first bytes of a pack with this number of objects."""
+    return struct.pack(">4sII", b"PACK", 2, objects)
 
 
 def pack(records: Sequence[bytes], *, count: int | None = None) -> bytes:
@@ -136,47 +126,53 @@ def appended(base: bytes, data: bytes) -> bytes:
 
 
 def resolve(
-    packed: bytes, objects: PackObjects | None = None, *, room: int = 1 << 20, work: int = 1 << 24
-) -> tuple[dict[bytes, Place], list[bytes]]:
-    """Return the positions of a pack's objects, and the ids of the bases that it lacks."""
-    bases: list[bytes] = []
-    known_objects = PackObjects() if objects is None else objects
-
-    def find(oid: bytes) -> GitObject | None:
-        bases.append(oid)
-        return known_objects.find(oid)
-
-    result = resolved(packed, find, room=room, work=work)
-    if isinstance(result, int):
-        raise MissingObjectError("not here", str(result))
-    return read_index(result.index([], packed[-20:])), bases
-
-
-def resolved(
     packed: bytes,
-    find: Callable[[bytes], GitObject | None] = lambda _: None,
+    objects: Objects | None = None,
     *,
     room: int = 1 << 20,
     naming: int = 1 << 20,
     work: int = 1 << 24,
     check: Callable[[], None] = lambda: None,
-) -> ResolvedPack | int:
-    """As `resolve_pack`, of bytes."""
-    with NamedTemporaryFile() as file:
-        file.write(packed)
-        file.flush()
-        path = file.name.encode()
-        return resolve_pack(path, find, check, work=work, room=(room, naming))
+    target: tuple[bytes, list[bytes]] | None = None,
+) -> dict[bytes, tuple[int, int]]:
+    """Install a pack as `install_pack` does; the positions of its objects and of their bases."""
+    with TemporaryDirectory() as folder:
+        received = Path(folder, "received")
+        received.write_bytes(packed)
+        install_pack(
+            os.fsencode(folder),
+            b"received",
+            PackObjects() if objects is None else objects,
+            check,
+            target=target,
+            work=work,
+            room=(room, naming),
+        )
+        return {
+            oid: place
+            for path in Path(folder).glob("*.idx")
+            for oid, place in read_index(path.read_bytes()).items()
+        }
 
 
-def read_index(index: bytes) -> dict[bytes, Place]:
-    """Read the index of a pack of less than 2 GiB (gitformat-pack, version 2)."""
+def make_index(places: Iterable[tuple[bytes, int, int]], checksum: bytes) -> bytes:
+    """Make the index of a pack of less than 2 GiB: ids, offsets and CRC-32s of its records."""
+    ordered = sorted(places)
+    fanout = [sum(oid[0] <= byte for oid, _, _ in ordered) for byte in range(256)]
+    oids, offsets, crcs = zip(*ordered, strict=True) if ordered else ((), (), ())
+    numbers = struct.pack(f">{2 * len(ordered)}I", *crcs, *offsets)
+    index = b"\xfftOc\0\0\0\2" + struct.pack(">256I", *fanout) + b"".join(oids) + numbers
+    return (index := index + checksum) + sha1(index, usedforsecurity=False).digest()
+
+
+def read_index(index: bytes) -> dict[bytes, tuple[int, int]]:
+    """Read the offsets and CRC-32s in an index of version 2, of a pack of less than 2 GiB."""
     count = int.from_bytes(index[1028:1032])
     body = struct.Struct(f">{count * 20}s{count}I{count}I")
     oids, *numbers = body.unpack_from(index, 1032)
     assert len(index) == 1032 + body.size + 40
     places = zip(numbers[count:], numbers[:count], strict=True)
-    return {oids[20 * at : 20 * at + 20]: Place(*place) for at, place in enumerate(places)}
+    return {oids[20 * at : 20 * at + 20]: place for at, place in enumerate(places)}
 
 
 def ids(contents: Iterable[bytes]) -> set[bytes]:

@@ -168,8 +168,6 @@ def packs_calls(tree: Path, call: HeldCall) -> Calls:
     return lambda: packs.send(b"tree " + root.hex().encode(), root, call), {
         "add": lambda: packs.add(os.fsencode(tree)),
         "find": lambda: packs.find(root),
-        "record": lambda: packs.record(root),
-        "chain": lambda: packs.chain(root),
         "in": lambda: root in packs,
         "forget": packs.forget,
         "a walk": lambda: next(_native.Lookup(reader, root, 1000).subtree(b"")),

@@ -9,13 +9,12 @@ from pathlib import Path
 from huai_client.metadata.git.connectivity import CommitHead, check_connected, read_commit
 from huai_client.metadata.git.limits import WORK_BYTES, Work
 from huai_client.metadata.git.local import LocalRepository, shallow_of
-from huai_client.metadata.git.objects import MissingObjectError
 from huai_client.metadata.git.program import GitProgram
 from huai_client.metadata.newest import Newest
 from huai_client.metadata.packs import list_packs, remove_packs
 from huai_program.packs import remove_unfinished
 from huai_program.shallow import write_shallow
-from huai_schema.errors import FormatError
+from huai_schema.errors import FormatError, MissingObjectError
 
 
 class GitFetch:

@@ -386,20 +386,6 @@ class Repository:
             raise self._damaged(str(error), oid.hex()) from error
         return GitObject(*item) if item else None
 
-    def record(self, oid: bytes) -> bytes | None:
-        """Return the record of a whole object in a pack, if it is here (`Packed`)."""
-        try:
-            return self.packs.record(oid)
-        except (FormatError, OSError) as error:
-            raise self._damaged(str(error), oid.hex()) from error
-
-    def chain(self, oid: bytes) -> list[tuple[bytes, bytes]]:
-        """Return the records of an object that is here and of its delta bases (`Packed`)."""
-        try:
-            return self.packs.chain(oid) or []
-        except (FormatError, OSError) as error:
-            raise self._damaged(str(error), oid.hex()) from error
-
     def __contains__(self, oid: bytes) -> bool:
         """Return True if an object is here (`Objects`)."""
         try:
@@ -432,8 +418,7 @@ class Repository:
         own.add(_packs_of(self._path))
         with IncomingPack(folder) as pack:
             own.pack(heads, pack.write)
-            pack.complete(self, Work())
-            pack.install()
+            pack.install(self, Work())
         write_shallow(self._path, commits)
 
     def _damaged(self, reason: str, name: str) -> DamagedRepositoryError:

@@ -21,7 +21,6 @@ from huai_client.metadata.checks import (
 )
 from huai_client.metadata.commit import Commit
 from huai_client.metadata.failover import UntrustedError
-from huai_client.metadata.git import MissingObjectError
 from huai_client.metadata.http import MetadataUrl
 from huai_client.metadata.repository import DamagedRepositoryError, Repository
 from huai_client.metadata.signatures import ExpiredError, Signatures
@@ -40,7 +39,7 @@ from huai_client.transfer.content import UpstreamContent
 from huai_client.tree import STAGING_NAME, Places, View
 from huai_client.tree.destination import check_space
 from huai_schema.entries import File
-from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.errors import ExitCode, FormatError, HuaiError, MissingObjectError
 from huai_schema.paths import ROOT
 
 if TYPE_CHECKING:

@@ -14,6 +14,13 @@ pub enum Error {
         /// The object, line or path; may be empty.
         place: String,
     },
+    /// An object that is named, directly or not, is missing.
+    Missing {
+        /// The missing object, for people.
+        reason: &'static str,
+        /// The id of the object, or the place that names it.
+        place: String,
+    },
     /// Two pieces of a manifest would have one key, and only the whole manifest shows which piece
     /// gets it.  `amend` then reads all of it, and never returns this.
     SameKey,
@@ -40,6 +47,12 @@ impl Error {
             rule: rule.into(),
             place: String::new(),
         }
+    }
+
+    /// Make the error for an object that is missing.
+    pub fn missing(reason: &'static str, place: impl fmt::Display) -> Self {
+        let place = place.to_string();
+        Self::Missing { reason, place }
     }
 
     /// Make the error of a branch that no input reaches.
@@ -71,6 +84,7 @@ impl fmt::Display for Error {
         match self {
             Self::Malformed { rule, place } if place.is_empty() => to.write_str(rule),
             Self::Malformed { rule, place } => write!(to, "{place}: {rule}"),
+            Self::Missing { reason, place } => write!(to, "{place}: {reason}"),
             Self::SameKey => to.write_str("two pieces would have one key"),
             Self::Stopped => to.write_str("stopped"),
             Self::Bug { what, line } => write!(to, "a bug of the engine: {what} ({line})"),

@@ -1,7 +1,7 @@
 //! Checks that an index returns the entries it was made of, and never those of another object.
 
 use huai_format::git::index::{Index, IndexEntry, encode};
-use huai_format::git::oid::{OID_BYTES, Oid};
+use huai_format::git::oid::{Checksum, OID_BYTES, Oid};
 use proptest::prelude::*;
 
 /// Make ids that sometimes share their beginnings.
@@ -26,6 +26,34 @@ fn places() -> impl Strategy<Value = Vec<IndexEntry>> {
         };
         numbered.map(of).collect()
     })
+}
+
+/// As gitformat-pack(5) has it, also beyond 31 bits of an offset.
+#[test]
+fn every_byte_of_an_index() {
+    let ids = [[1; OID_BYTES], [2; OID_BYTES], [255; OID_BYTES]];
+    let offsets = [(1 << 31) - 1, 1 << 31, 1 << 40];
+    let places = [7, 8, 9]
+        .into_iter()
+        .zip(ids.into_iter().zip(offsets))
+        .rev();
+    let places = places.map(|(crc, (oid, offset))| IndexEntry {
+        oid: Oid::new(oid),
+        offset,
+        crc,
+    });
+    let index = encode(places.collect(), &[9; OID_BYTES]).unwrap();
+    let mut expected = vec![0xFF, b't', b'O', b'c', 0, 0, 0, 2];
+    expected.extend((0..=255_u8).flat_map(|byte| [0, 0, 0, byte.min(2) + byte / 255]));
+    expected.extend(ids.concat());
+    expected.extend([0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0, 9]);
+    expected.extend([0x7F, 255, 255, 255, 0x80, 0, 0, 0, 0x80, 0, 0, 1]);
+    expected.extend([0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0]);
+    expected.extend([9; OID_BYTES]);
+    let mut sum = Checksum::default();
+    sum.update(&expected);
+    expected.extend(sum.finish());
+    assert_eq!(index, expected);
 }
 
 proptest! {

@@ -13,8 +13,6 @@ _Directory: TypeAlias = tuple[
 file system."""
 
 _Kind: TypeAlias = Literal["blob", "tree", "commit"]
-_Place: TypeAlias = tuple[bytes, int, int]
-"""An object's id, where its record begins, the record's CRC-32."""
 
 class _Writer(Protocol):
     def write(self, kind: _Kind, data: bytes, /) -> bytes: ...
@@ -834,18 +832,6 @@ class Packs:
     def find(self, oid: bytes) -> tuple[_Kind, bytes] | None:
         """An object, if it is here."""
 
-    def record(self, oid: bytes) -> bytes | None:
-        """An object as a whole one stands in a pack, if it is here.
-
-        It is copied where it lies so, and made anew where it lies as a delta.
-        """
-
-    def chain(self, oid: bytes) -> list[tuple[bytes, bytes]] | None:
-        """An object and what it is made from: ids and records, the whole one last, if it is here.
-
-        They are copied from one pack.  Alone, as `record` has it, if that would be a long way.
-        """
-
     def __contains__(self, oid: bytes, /) -> bool: ...
     def send(
         self,
@@ -867,26 +853,6 @@ class Packs:
         Each is its content and the id of its tree, oldest first: a delta against what an older one
         holds stays a delta.
         """
-
-@final
-class ResolvedPack:
-    """A pack of which every object is known."""
-
-    @property
-    def spent(self) -> int:
-        """How much of `work` it took."""
-
-    @property
-    def bases(self) -> list[bytes]:
-        """The objects outside of it that its deltas are made from."""
-
-    def __len__(self) -> int: ...
-    def __contains__(self, oid: bytes, /) -> bool: ...
-    def find(self, oid: bytes) -> tuple[_Kind, bytes] | None:
-        """A tree or a commit of the pack."""
-
-    def index(self, bases: Sequence[_Place], checksum: bytes) -> bytes:
-        """As `pack_index`, of this pack after `bases` were added to it."""
 
 def decode_tree(data: bytes, place: str) -> list[tuple[bytes, bytes, bool]]:
     """The items of a git tree, as `encode_tree` takes them; `FormatError` at `place`."""
@@ -934,22 +900,49 @@ def parse_public_key(line: str) -> str:
 def verify_signature(namespace: str, message: bytes, armored: bytes) -> str:
     """The public key of whoever signed `message`; `FormatError` if nobody did."""
 
-def find_missing(
-    wanted: bytes,
+class _LocalObjects(Protocol):
+    """A repository; what its `packs` (`Packs`) hold, if it has any, is not asked for."""
+
+    def find(self, oid: bytes, /) -> tuple[_Kind, bytes] | None: ...
+    def __contains__(self, oid: bytes, /) -> bool: ...
+
+def check_connected(
+    target: bytes,
     complete: Sequence[bytes],
-    objects: object,
+    objects: _LocalObjects,
     check: Callable[[], None],
     *,
     work: int,
-) -> tuple[tuple[bytes, bool] | None, int]:
-    """What the tree `wanted` holds, at however many removes, and is not among `objects`.
+) -> int:
+    """Return how much of `work` it took to find everything that the tree `target` holds.
 
-    Gives an id and whether it is that of a tree that has to be read; None: all is here.  Then how
-    much of `work` was done, which bounds the bytes of trees that are followed.
-    `complete` are trees of which everything is here.
-    `objects` has `find` and `in`; what its `received` (`ResolvedPack`) and `packs` (`Packs`) hold,
-    if it has them, is looked up there without asking it.
+    `MissingObjectError` for the first object that is missing.  `complete` are trees of which
+    everything is here.  `work` bounds the bytes of trees that are followed.
     `check` is called ten times a second; an exception of it ends the call.
+    """
+
+def install_pack(
+    folder: bytes,
+    name: bytes,
+    objects: _LocalObjects,
+    check: Callable[[], None],
+    *,
+    target: tuple[bytes, Sequence[bytes]] | None,
+    work: int,
+    room: tuple[int, int],
+) -> tuple[bytes | None, bytes, int]:
+    """Install the pack that was received as `name` in `folder`, with the bases of its deltas.
+
+    Returns its name if it added a file, the content of the commit `target`, and how much of `work`
+    was done.  `FormatError` for a pack that is wrong, `MissingObjectError` for a base that is
+    missing, and for an object of the commit; then nothing is visible, but temporary files may be
+    left.
+    `objects` is called on another thread, and may be asked for the same object again.
+    `check`: as of `check_connected`.
+    `target`: the id of a commit, and trees of which everything is here.
+    `work` bounds the bytes that are inflated and made, repetitions included.
+    `room`: bytes of bases in memory, beyond which they are made again; and bytes of trees and
+    commits, beyond which the pack is refused.
     """
 
 def encode_tree(items: Sequence[tuple[bytes, bytes, bool]]) -> bytes:
@@ -957,29 +950,6 @@ def encode_tree(items: Sequence[tuple[bytes, bytes, bool]]) -> bytes:
 
 def object_id(kind: _Kind, data: bytes) -> bytes:
     """The id of an object of this place; nobody looks for collisions."""
-
-def pack_index(places: Sequence[_Place], checksum: bytes) -> bytes:
-    """A version 2 index of the pack that ends with `checksum`."""
-
-def resolve_pack(
-    path: bytes,
-    find: Callable[[bytes], tuple[_Kind, bytes] | None],
-    check: Callable[[], None],
-    *,
-    work: int,
-    room: tuple[int, int],
-    packs: Packs | None = None,
-) -> ResolvedPack | int:
-    """Find out the id of every object in a pack: `FormatError` for one that is wrong.
-
-    Gives the offset of a record instead if its base is neither in the pack nor found by `find`,
-    which is called on another thread and may be asked for the same object again.  It is not asked
-    for what is found in `packs`.
-    `check` is called ten times a second; an exception of it ends the call.
-    `work` bounds the bytes that are inflated and made, repetitions included.
-    `room`: bytes of bases in memory, beyond which they are made again; and bytes of trees and
-    commits, beyond which the pack is refused.
-    """
 
 _File: TypeAlias = tuple[bytes, int, int, int, bytes, bytes, bytes | None, bytes | None]
 """See huai_schema.entries.File."""

@@ -61,11 +61,11 @@ mod _native {
     #[pymodule_export]
     use crate::hashing::scrub::{Digested, DigestedBatch, Scrub};
     #[pymodule_export]
-    use crate::packs::connected::find_missing;
-    #[pymodule_export]
     use crate::packs::git_tree::{decode_tree, encode_tree, object_id};
     #[pymodule_export]
-    use crate::packs::read::{Packs, ResolvedPack, pack_index, resolve_pack};
+    use crate::packs::read::Packs;
+    #[pymodule_export]
+    use crate::packs::received::{check_connected, install_pack};
     #[pymodule_export]
     use crate::packs::writer::PackWriter;
     #[pymodule_export]

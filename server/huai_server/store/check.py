@@ -21,7 +21,6 @@ from huai_schema.codec.static_files import FOLDER, HEAD, Static
 from huai_schema.entries import Directory, File, Symlink
 from huai_schema.errors import FormatError
 from huai_schema.git.objects import decode_tree
-from huai_schema.git.packfile import CHECKSUM_BYTES
 from huai_schema.layout import layout
 from huai_schema.layout.snapshot import Snapshot, decode_listing
 from huai_server.store.block_indices import BlockIndices
@@ -30,6 +29,8 @@ from huai_server.store.repository import HEAD as HEAD_FILE
 from huai_server.store.repository import Head, Repository, StoreError
 
 _BLOCK = 1 << 20
+_CHECKSUM_BYTES = 20
+"""The length of the SHA-1 at the end of a pack, over everything before it."""
 
 
 class CheckReport(NamedTuple):
@@ -199,7 +200,7 @@ class _Check:
 
 def _is_whole(pack: Path) -> bool:
     """True if a pack ends with the SHA-1 of all bytes before."""
-    left = pack.stat().st_size - CHECKSUM_BYTES
+    left = pack.stat().st_size - _CHECKSUM_BYTES
     summed = sha1(usedforsecurity=False)
     with pack.open("rb") as source:
         while left > 0 and (block := source.read(min(left, _BLOCK))):

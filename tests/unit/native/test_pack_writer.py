@@ -2,13 +2,12 @@
 
 import errno
 import os
-import struct
 from hashlib import sha1
 from pathlib import Path
 
 import pytest
 
-from huai_native._native import PackWriter, pack_index
+from huai_native._native import PackWriter
 from huai_program.packs import TEMPORARY, remove_unfinished
 from huai_schema.errors import FormatError
 from tests.support.committing import fsck, git
@@ -135,24 +134,6 @@ def test_the_same_pack_again_replaces_itself(repository: Path, packs: Path) -> N
 def test_nobody_writes_to_a_finished_pack(packs: Path) -> None:
     path = finished(packs, b"a")
     assert {each.stat().st_mode & 0o777 for each in (path, path.with_suffix(".idx"))} == {0o444}
-
-
-def test_offsets_beyond_two_gigabytes(repository: Path) -> None:
-    """The index as git reads it, without a pack of that size."""
-    offsets = [12, (1 << 31) - 1, 1 << 31, (1 << 32) + 5, 1 << 40]
-    places = {object_id("blob", b"%d" % n): (n, n % 1000) for n in offsets}
-    index = pack_index([(oid, *place) for oid, place in places.items()], b"c" * 20)
-    lines = git(repository, "show-index", stdin=index).splitlines()
-    expected = sorted((oid.hex(), place) for oid, place in places.items())
-    assert lines == [f"{offset} {oid} ({crc:08x})" for oid, (offset, crc) in expected]
-    assert sha1(index[:-20], usedforsecurity=False).digest() == index[-20:]
-    assert struct.unpack(">I", index[8 + 255 * 4 : 8 + 256 * 4]) == (len(offsets),)
-
-
-def test_what_is_no_id() -> None:
-    for places, checksum in (([(b"short", 12, 0)], b"c" * 20), ([], b"short")):
-        with pytest.raises(ValueError, match="20 bytes"):
-            pack_index(places, checksum)
 
 
 def test_what_a_killed_run_left_is_removed(packs: Path) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from huai_client.metadata.git.objects import GitObject, MissingObjectError
-from huai_native._native import ResolvedPack, resolve_pack
-from huai_schema.errors import FormatError
-from huai_schema.git.packfile import pack_header
+from huai_client.metadata.git.objects import GitObject
+from huai_native._native import install_pack
+from huai_schema.errors import FormatError, MissingObjectError
+from huai_schema.git.objects import TreeItem, encode_tree
 from huai_schema.limits import OBJECT_BYTES
 from tests.support.git_objects import object_id
 from tests.support.packs import (
@@ -24,9 +24,9 @@ from tests.support.packs import (
     on_name,
     on_offset,
     pack,
+    pack_header,
     record,
     resolve,
-    resolved,
 )
 
 OBJECTS = 1 << 20
@@ -43,18 +43,29 @@ def refused(packed: bytes, reason: str, objects: PackObjects | None = None) -> N
         resolve(packed, objects)
 
 
-def test_a_base_that_is_here_is_read_once() -> None:
+def test_a_base_that_is_here_is_added_once() -> None:
     local = PackObjects()
     local.blob(TEXT)
     records = [on_name(NAME, appended(TEXT, b"%d" % number)) for number in range(5)]
-    places, bases = resolve(pack(records), local)
-    assert bases == [NAME]
-    assert set(places) == ids(TEXT + b"%d" % number for number in range(5))
+    places = resolve(pack(records), local)
+    assert set(places) == ids([TEXT, *(TEXT + b"%d" % number for number in range(5))])
+    assert max(places.values()) == places[NAME]
 
 
 def test_a_base_that_is_here_is_read_again_without_room() -> None:
-    local = PackObjects()
-    local.blob(TEXT)
+    class Counting(PackObjects):
+        reads = 0
+
+        def find(self, oid: bytes) -> GitObject | None:
+            self.reads += 1
+            return super().find(oid) if self.reads <= self.most else None
+
+        def __init__(self, most: int) -> None:
+            super().__init__()
+            self.most = most
+            self.blob(TEXT)
+
+    local = Counting(3)
     second = TEXT + b"2"
     records = [
         on_name(NAME, appended(TEXT, b"1")),
@@ -63,17 +74,17 @@ def test_a_base_that_is_here_is_read_again_without_room() -> None:
         on_name(object_id("blob", second), appended(second, b"4")),
         on_name(object_id("blob", second), appended(second, b"5")),
     ]
-    places, bases = resolve(pack(records), local, room=0)
-    assert bases == [NAME, NAME]
-    assert set(places) == ids(TEXT + end for end in (b"1", b"2", b"3", b"24", b"25"))
-    reads = iter([GitObject("blob", TEXT)])
-    with pytest.raises(FormatError, match="can no longer be read"):
-        resolved(pack(records), lambda _: next(reads, None), room=0)
+    places = resolve(pack(records), local, room=0)
+    assert local.reads == 3  # the last time to add its record
+    assert set(places) == ids(TEXT + end for end in (b"", b"1", b"2", b"3", b"24", b"25"))
+    for most in (1, 2):
+        with pytest.raises(FormatError, match="can no longer be read"):
+            resolve(pack(records), Counting(most), room=0)
 
 
 def test_bases_that_are_nowhere() -> None:
     lost = pack([on_name(NAME, appended(TEXT, b"x"))])
-    with pytest.raises(MissingObjectError, match="not here"):
+    with pytest.raises(MissingObjectError, match="a delta against a missing object"):
         resolve(lost)
 
 
@@ -81,7 +92,7 @@ def test_deltas_that_need_each_other() -> None:
     one, two = object_id("blob", b"1"), object_id("blob", b"2")
     refused(
         pack([on_name(one, delta(1, 1, insert(b"2"))), on_name(two, delta(1, 1, insert(b"1")))]),
-        "not here",
+        "missing object",
     )
 
 
@@ -90,7 +101,7 @@ def test_a_chain_as_long_as_git_writes_them_and_one_longer() -> None:
     records = [full_record(contents[0])]
     for content in contents[1:]:
         records.append(on_offset(len(records[-1]), delta(8, 8, insert(content))))
-    places, _ = resolve(pack(records[:-1]), room=0)
+    places = resolve(pack(records[:-1]), room=0)
     assert len(places) == CHAIN_DEPTH + 1
     refused(pack([*records, on_offset(len(records[-1]), delta(8, 1, insert(b"x")))]), "chain")
 
@@ -138,7 +149,7 @@ def test_a_bomb_is_stopped_by_the_work_it_makes() -> None:
     megabyte = bytes(1 << 20)
     grow = delta(len(megabyte), 8 << 20, b"\xf0\0\0\x10" * 8)
     records = [full_record(megabyte), on_name(object_id("blob", megabyte), grow)]
-    places, _ = resolve(pack(records), work=12 << 20)
+    places = resolve(pack(records), work=12 << 20)
     assert len(places) == 2
     with pytest.raises(FormatError, match="unfolds to more"):
         resolve(pack(records), work=9 << 20)
@@ -152,8 +163,8 @@ def test_forgetting_costs_work_too() -> None:
         change = delta(600, 600, *(insert(content[at : at + 100]) for at in range(0, 600, 100)))
         records.append(on_name(object_id("blob", before), appended(before, b"!")))
         records.append(on_name(object_id("blob", before), change))
-    enough = resolve(pack(records), work=2_000_000)[0]
-    assert enough.keys() == resolve(pack(records), room=0, work=1 << 30)[0].keys()
+    enough = resolve(pack(records), work=2_000_000)
+    assert enough.keys() == resolve(pack(records), room=0, work=1 << 30).keys()
     with pytest.raises(FormatError, match="unfolds to more"):
         resolve(pack(records), room=0, work=2_000_000)
 
@@ -180,7 +191,7 @@ def test_the_caller_is_asked_whether_to_go_on() -> None:
         raise EnoughError
 
     with pytest.raises(EnoughError):
-        resolved(deep(60), room=0, work=1 << 40, check=check)
+        resolve(deep(60), room=0, work=1 << 40, check=check)
     assert len(calls) == 1
 
 
@@ -189,37 +200,43 @@ def test_a_signal_ends_it() -> None:
         signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        resolved(deep(60), room=0, work=1 << 40, check=interrupt)
+        resolve(deep(60), room=0, work=1 << 40, check=interrupt)
 
 
 def test_an_error_of_the_caller_comes_back_as_it_is() -> None:
     error = OSError(28, "no space")
 
-    def find(_: bytes) -> GitObject | None:
-        raise error
+    class Failing(PackObjects):
+        def find(self, _: bytes) -> GitObject | None:
+            raise error
 
     with pytest.raises(OSError, match="no space") as caught:
-        resolved(pack([on_name(NAME, appended(TEXT, b"x"))]), find)
+        resolve(pack([on_name(NAME, appended(TEXT, b"x"))]), Failing())
     assert caught.value is error
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        resolve_pack(
-            bytes(tmp_path / "none"), PackObjects().find, lambda: None, work=1, room=(1, 1)
+        install_pack(
+            bytes(tmp_path), b"none", PackObjects(), lambda: None, target=None, work=1, room=(1, 1)
         )
 
 
 def test_what_names_others_is_kept_and_bounded() -> None:
-    trees = [b"100644 %03d\0" % number + bytes(20) for number in range(100)]
-    packed = pack([full_record(TEXT), *(full_record(tree, "tree") for tree in trees)])
-    result = resolved(packed)
-    assert isinstance(result, ResolvedPack)
-    assert len(result) == 101
-    assert NAME in result
-    assert result.find(NAME) is None
-    assert b"short" not in result
-    for tree in trees:
-        assert result.find(object_id("tree", tree)) == ("tree", tree)
+    trees = [b"100644 %03d\0" % number + NAME for number in range(100)]
+    oids = [object_id("tree", tree) for tree in trees]
+    top = encode_tree([TreeItem(b"%03d" % at, oid, is_tree=True) for at, oid in enumerate(oids)])
+    commit = b"tree %b\nx" % object_id("tree", top).hex().encode()
+    records = [full_record(TEXT), *(full_record(tree, "tree") for tree in [*trees, top])]
+    packed, oid = pack([*records, full_record(commit, "commit")]), object_id("commit", commit)
+    assert len(resolve(packed, target=(oid, []))) == 103
     with pytest.raises(FormatError, match="trees of more bytes than the limit"):
-        resolved(packed, naming=10_000)
+        resolve(packed, naming=10_000)
+    for at in range(102):
+        with pytest.raises(MissingObjectError, match="left out"):
+            resolve(
+                pack([*records[:at], *records[at + 1 :], full_record(commit, "commit")]),
+                target=(oid, []),
+            )
+    with pytest.raises(MissingObjectError, match="the commit is missing"):
+        resolve(pack(records), target=(oid, []))

@@ -18,7 +18,7 @@ NEVER_WAITING = {
     *("Arrived", "BlockIndex", "BlockPlaces", "ChangeList"),
     *("DigestedBatch", "Entries", "EntryLimit", "Filter", "FoundDigests"),
     *("Blake3", "Maker", "Pace", "PackWriter", "Plan", "PrivateKey", "PublishPatterns"),
-    *("Renames", "ResolvedPack", "Rows", "Scrub", "Tree", "TreeWatch", "Undigested"),
+    *("Renames", "Rows", "Scrub", "Tree", "TreeWatch", "Undigested"),
 }
 """The classes whose methods call nothing of Python's while they hold the state of their object."""
 

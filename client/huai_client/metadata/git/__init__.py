@@ -1,15 +1,14 @@
 """Packs and objects of git, and the program `git`, as far as the client needs them.
 
-`incoming` completes and installs a pack, `connectivity` checks that no object is missing, and
+`incoming` receives and installs a pack, `connectivity` checks that no object is missing, and
 `program` fetches from upstreams that have no static files.
 """
 
 from huai_client.metadata.git.local import LocalRepository
-from huai_client.metadata.git.objects import GitObject, MissingObjectError, Objects
+from huai_client.metadata.git.objects import GitObject, Objects
 
 __all__ = [
     "GitObject",
     "LocalRepository",
-    "MissingObjectError",
     "Objects",
 ]

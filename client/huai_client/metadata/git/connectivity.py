@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from huai_client.metadata.git.limits import Work
-from huai_client.metadata.git.objects import MissingObjectError, Objects
+from huai_client.metadata.git.objects import Objects
 from huai_native import _native
+from huai_schema.errors import MissingObjectError
 
 _TREE = re.compile(rb"tree ([0-9a-f]{40})\n")
 _PARENT = re.compile(rb"parent [0-9a-f]{40}\n")
@@ -23,15 +24,18 @@ class CommitHead(NamedTuple):
     has_parents: bool
 
 
+def parse_head(commit: str, data: bytes) -> CommitHead:
+    """Parse the content of a commit; `MissingObjectError` if it is malformed."""
+    top = _TREE.match(data)
+    if top is None:
+        raise MissingObjectError("the commit is missing", commit)
+    return CommitHead(bytes.fromhex(top[1].decode()), _PARENT.match(data, top.end()) is not None)
+
+
 def read_commit(commit: str, objects: Objects) -> CommitHead:
     """Read the head of a commit; `MissingObjectError` if it is missing or malformed."""
     item = objects.find(bytes.fromhex(commit))
-    top = _TREE.match(item.data) if item and item.kind == "commit" else None
-    if item is None or top is None:
-        raise MissingObjectError("the commit is missing", commit)
-    return CommitHead(
-        bytes.fromhex(top[1].decode()), _PARENT.match(item.data, top.end()) is not None
-    )
+    return parse_head(commit, item.data if item and item.kind == "commit" else b"")
 
 
 def check_connected(
@@ -44,10 +48,4 @@ def check_connected(
     """
     work = work or Work()
     work.check()
-    missing, spent = _native.find_missing(tree, [*complete], objects, work.check, work=work.left)
-    work.spend(spent)
-    if missing is not None:
-        oid, is_tree = missing
-        raise MissingObjectError(
-            f"the upstream left out {'a tree' if is_tree else 'an object'}", oid.hex()
-        )
+    work.left -= _native.check_connected(tree, [*complete], objects, work.check, work=work.left)

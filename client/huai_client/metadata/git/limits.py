@@ -5,7 +5,6 @@ reader of a pack, such as the number of its objects, are in `native/format/src/l
 """
 
 from huai_client.run.options import NEVER, Deadline
-from huai_schema.errors import FormatError
 
 REPLY_BYTES = 4 << 30
 """The size of a pack."""
@@ -36,33 +35,19 @@ HELD_BYTES = 64 << 20
 
 
 class Work:
-    """A counter of bytes inflated and made, which also checks the deadline."""
+    """A counter of bytes inflated and made, and the deadline until which that may take."""
 
-    __slots__ = ("_deadline", "_left")
+    __slots__ = ("_deadline", "left")
 
     def __init__(self, limit: int = WORK_FREE, deadline: Deadline = NEVER) -> None:
         """`limit` in bytes, before any data was received."""
-        self._left = limit
+        self.left = limit
+        """Bytes that may still be made, as the engine counts them."""
         self._deadline = deadline
-
-    @property
-    def left(self) -> int:
-        """Bytes that may still be made."""
-        return self._left
 
     def allow(self, packed: int) -> None:
         """Raise the limit for a pack of `packed` bytes, to `WORK_BYTES` at most."""
-        self._left = min(self._left + packed * WORK_PER_BYTE, WORK_BYTES)
-
-    def spend(self, size: int) -> None:
-        """Count `size` bytes that are about to be made.
-
-        `FormatError` beyond the limit, `TimeUpError` after the deadline.
-        """
-        self._left -= size
-        if self._left < 0:
-            raise FormatError("a pack that unfolds to more than the limit", "the upstream's reply")
-        self.check()
+        self.left = min(self.left + packed * WORK_PER_BYTE, WORK_BYTES)
 
     def check(self) -> None:
         """Raise `TimeUpError` after the deadline."""

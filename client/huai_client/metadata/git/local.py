@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from huai_client.metadata.git.connectivity import CommitHead, check_connected, read_commit
+from huai_client.metadata.git.connectivity import CommitHead, parse_head, read_commit
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import Work
-from huai_client.metadata.git.objects import Packed, WithReceived
+from huai_client.metadata.git.objects import Objects
 from huai_client.run.options import NEVER, Deadline
 from huai_schema.errors import FormatError
 
@@ -20,7 +20,7 @@ class LocalRepository(NamedTuple):
     """The repository, and the commits known to be in it."""
 
     path: Path
-    objects: Packed
+    objects: Objects
     """The reader of its objects."""
     complete: Collection[str]
     """Commits (hex ids) that refs name; all their objects but the history are here."""
@@ -42,13 +42,11 @@ class LocalRepository(NamedTuple):
     ) -> tuple[CommitHead, Path | None]:
         """Check that `pack` and the trees `complete` hold all of `commit`, and install it."""
         try:
-            objects = WithReceived(pack.complete(self.objects, work), self.objects)
-            head = read_commit(commit, objects)
-            check_connected(head.tree, complete, objects, work)
+            path, data = pack.install(self.objects, work, (bytes.fromhex(commit), [*complete]))
         except FormatError as error:
             self.refused(error)
             raise
-        return head, pack.install()
+        return parse_head(commit, data), path
 
 
 def shallow_of(commits: dict[str, CommitHead]) -> set[str]:

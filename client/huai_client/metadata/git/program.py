@@ -16,7 +16,6 @@ from pathlib import Path
 from huai_client.config.proxies import proxy_for
 from huai_client.config.tls import check_key
 from huai_client.metadata.curl.errors import printable
-from huai_client.metadata.git.objects import MissingObjectError
 from huai_client.metadata.git.process import BoundedProcess
 from huai_client.metadata.http import (
     LOGIN_HINT,
@@ -31,7 +30,7 @@ from huai_client.metadata.http import (
 from huai_client.run.options import Deadline
 from huai_program.git import git_environment
 from huai_program.urls import split_url
-from huai_schema.errors import ExitCode, FormatError, HuaiError
+from huai_schema.errors import ExitCode, FormatError, HuaiError, MissingObjectError
 from huai_schema.git.objects import BRANCH
 
 _NO_SUCH_REF = 2

@@ -1,58 +1,44 @@
-//! Checks that everything that a tree names, directly or not, is in a store.
+//! Checks that everything that a tree names, directly or not, is in a repository.
 //!
 //! Looks only at differences from trees that are known to be complete, so the cost is that of the
-//! the change.
+//! change.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
+use crate::git::object::Kind;
 use crate::git::oid::Oid;
 use crate::git::records::REPLY;
+use crate::git::resolve::LocalObjects;
 use crate::git::tree::{TreeItem, decode_tree};
 
 /// The work of following a byte of a tree, in inflated bytes.
 const NAMING_WORK: u64 = 16;
 
-/// The objects in a store.
-pub trait LocalObjects {
-    /// Return the content of a tree, if the store has it and it is a tree.
-    fn tree(&mut self, oid: &Oid) -> Result<Option<Vec<u8>>>;
-
-    /// Return true if the store has an object, whatever its kind.
-    fn has(&mut self, oid: &Oid) -> Result<bool>;
-}
-
-/// A missing object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
-    /// A missing tree.
-    Tree(Oid),
-    /// A missing object that a tree names.
-    Object(Oid),
-}
-
-/// Find the first object below the tree `wanted` that is missing.
+/// Return an error for the first object below the tree `target` that is missing.
 ///
 /// `complete` are trees without missing objects.  Memory grows with the number of different trees
-/// below `wanted`.
-pub fn find_missing(
-    wanted: Oid,
+/// below `target`.
+pub fn check_connected(
+    target: Oid,
     complete: &[Oid],
-    held: &mut dyn LocalObjects,
+    objects: &mut dyn LocalObjects,
     budget: &mut Budget<'_>,
-) -> Result<Option<Missing>> {
+) -> Result<()> {
     // A tree that many others name is walked once, whatever it is compared with.
-    let mut visited = HashSet::from([wanted]);
-    let mut pending = vec![(wanted, complete.to_vec())];
+    let mut visited = HashSet::from([target]);
+    let mut pending = vec![(target, complete.to_vec())];
     while let Some((tree, known)) = pending.pop() {
         if known.contains(&tree) {
             continue;
         }
         let mut texts = Vec::new();
         for oid in known.iter().chain([&tree]) {
-            let Some(text) = held.tree(oid)? else {
-                return Ok(Some(Missing::Tree(*oid)));
+            let tree = objects.find(oid)?.filter(|it| it.kind == Kind::Tree);
+            let text = match tree {
+                Some(tree) => tree.content,
+                None => return Err(Error::missing("the upstream left out a tree", oid)),
             };
             let work = (text.len() as u64).saturating_mul(NAMING_WORK);
             budget.spend(work).map_err(|error| error.within(REPLY))?;
@@ -78,8 +64,9 @@ pub fn find_missing(
                 continue;
             }
             // Checked before it is noted: the number of missing objects is not bounded.
-            if !held.has(&item.oid)? {
-                return Ok(Some(Missing::Object(item.oid)));
+            if !objects.has(&item.oid)? {
+                let reason = "the upstream left out an object";
+                return Err(Error::missing(reason, item.oid));
             }
             if item.is_tree {
                 visited.insert(item.oid);
@@ -91,5 +78,5 @@ pub fn find_missing(
             }
         }
     }
-    Ok(None)
+    Ok(())
 }

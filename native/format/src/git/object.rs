@@ -66,6 +66,13 @@ pub struct Object {
     pub content: Vec<u8>,
 }
 
+/// Return the tree of a commit, given its content.
+pub fn commit_tree(content: &[u8]) -> Option<Oid> {
+    let line = content.strip_prefix(b"tree ")?;
+    let end = line.iter().position(|byte| *byte == b'\n')?;
+    Oid::parse_hex(line.get(..end)?)
+}
+
 impl Oid {
     /// Compute the id of an object; refuses content that was crafted to collide.
     pub fn of(kind: Kind, content: &[u8]) -> Result<Self> {

@@ -24,6 +24,21 @@ impl Oid {
         bytes.try_into().ok().map(Self)
     }
 
+    /// Make an id from its lower-case hex digits.
+    pub fn parse_hex(digits: &[u8]) -> Option<Self> {
+        let digit = |byte: &u8| match byte {
+            b'0'..=b'9' => byte.checked_sub(b'0'),
+            b'a'..=b'f' => byte.checked_sub(b'a' - 10),
+            _ => None,
+        };
+        let values = digits.iter().map(digit).collect::<Option<Vec<u8>>>()?;
+        let bytes = values.chunks(2).map(|pair| match pair {
+            [high, low] => Some(high << 4 | low),
+            _ => None,
+        });
+        Self::parse(&bytes.collect::<Option<Vec<u8>>>()?)
+    }
+
     /// Return the bytes.
     pub fn as_bytes(&self) -> &[u8; OID_BYTES] {
         &self.0

@@ -19,10 +19,36 @@ use crate::limits::CHAIN_DEPTH;
 /// The bytes of an object in memory besides its content.
 const OBJECT_OVERHEAD: u64 = 200;
 
-/// The source of bases outside of the pack.
-pub trait Bases {
+/// A repository, some of whose objects may be missing.
+pub trait LocalObjects {
     /// Return an object by its id; may be called for the same one again.
     fn find(&mut self, oid: &Oid) -> Result<Option<Object>>;
+
+    /// Return true if an object is present, whatever its kind.
+    fn has(&mut self, oid: &Oid) -> Result<bool> {
+        Ok(self.find(oid)?.is_some())
+    }
+}
+
+/// A received pack, and the repository that does not have it yet.
+pub struct WithPack<'a> {
+    /// The pack; of its objects only trees and commits are found.
+    pub pack: &'a Resolved,
+    /// The repository.
+    pub objects: &'a mut dyn LocalObjects,
+}
+
+impl LocalObjects for WithPack<'_> {
+    fn find(&mut self, oid: &Oid) -> Result<Option<Object>> {
+        match self.pack.find(oid) {
+            Some(object) => Ok(Some(object.clone())),
+            None => self.objects.find(oid),
+        }
+    }
+
+    fn has(&mut self, oid: &Oid) -> Result<bool> {
+        Ok(self.pack.contains(oid) || self.objects.has(oid)?)
+    }
 }
 
 /// The limits of memory, in bytes.
@@ -92,22 +118,13 @@ impl Resolved {
     }
 }
 
-/// The result of `resolve`.
-#[derive(Debug)]
-pub enum Resolution {
-    /// Every object has an id.
-    Whole(Resolved),
-    /// The record at this offset is a delta against a missing object.
-    Missing(u64),
-}
-
 /// Resolve the pack that `source` holds.
 pub fn resolve<S: Source>(
     source: S,
-    bases: &mut dyn Bases,
+    bases: &mut dyn LocalObjects,
     room: Room,
     budget: &mut Budget<'_>,
-) -> Result<Resolution> {
+) -> Result<Resolved> {
     let records = Records::open(source, budget)?;
     let mut resolver = Resolver {
         records,
@@ -233,7 +250,7 @@ impl Step {
 
 struct Resolver<'a, 'b, S> {
     records: Records<S>,
-    bases: &'a mut dyn Bases,
+    bases: &'a mut dyn LocalObjects,
     room: Room,
     budget: &'a mut Budget<'b>,
     /// The ids by the number of the record; `None` until the base is known.
@@ -296,10 +313,11 @@ impl<S: Source> Resolver<'_, '_, S> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Resolution> {
+    fn finish(self) -> Result<Resolved> {
         let records = self.records.records();
         if let Some(left) = self.waiting.left().and_then(|left| records.get(left)) {
-            return Ok(Resolution::Missing(left.offset));
+            let place = place(left.offset);
+            return Err(Error::missing("a delta against a missing object", place));
         }
         let ids: Vec<Oid> = self.ids.into_iter().flatten().collect();
         let mut order: Vec<usize> = (0..ids.len()).collect();
@@ -311,13 +329,17 @@ impl<S: Source> Resolver<'_, '_, S> {
             }
             before = Some(oid);
         }
-        Ok(Resolution::Whole(Resolved {
+        let pack = Resolved {
             records: records.to_vec(),
             ids,
             order,
             naming: self.naming,
             bases: self.used,
-        }))
+        };
+        if pack.bases.iter().any(|oid| pack.contains(oid)) {
+            return Err(Error::new("a delta against a later object").within(REPLY));
+        }
+        Ok(pack)
     }
 
     /// Note the id of a record's object.

@@ -24,7 +24,7 @@ use huai_format::git::index::Index;
 use huai_format::git::inflate::Inflater;
 use huai_format::git::object::{Kind, Object};
 use huai_format::git::oid::{Checksum, OID_BYTES, Oid};
-use huai_format::git::resolve::{Bases, Resolution, Room, resolve};
+use huai_format::git::resolve::{LocalObjects, Room, resolve};
 use huai_format::git::tree::decode_tree;
 use huai_format::git::window::Window;
 use huai_format::hardlink::check_hardlinks;
@@ -247,7 +247,7 @@ pub(crate) fn pack(data: &[u8]) {
         room,
         &mut Budget::new(WORK, &go_on),
     );
-    if let Ok(Resolution::Whole(objects)) = resolved {
+    if let Ok(objects) = resolved {
         for place in objects.places() {
             assert!(objects.contains(&place.oid));
             assert!(place.offset < data.len() as u64);
@@ -267,7 +267,7 @@ const BASE: &[u8] = b"a line of text, and another one";
 
 struct OneBase;
 
-impl Bases for OneBase {
+impl LocalObjects for OneBase {
     fn find(&mut self, oid: &Oid) -> Result<Option<Object>> {
         let (kind, content) = (Kind::Blob, BASE.to_vec());
         Ok((*oid == Oid::of(kind, BASE)?).then_some(Object { kind, content }))

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 import_exception!(huai_schema.errors, FormatError);
+import_exception!(huai_schema.errors, MissingObjectError);
 
 /// An `OSError` with the path: what it means, and what to do about it, is explained in Python.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
@@ -39,6 +40,7 @@ pub(crate) fn refuse(failure: FormatFailure) -> PyErr {
         FormatFailure::Malformed { rule, place } => {
             FormatError::new_err((rule.into_owned(), place))
         }
+        FormatFailure::Missing { reason, place } => MissingObjectError::new_err((reason, place)),
         FormatFailure::SameKey => PyRuntimeError::new_err("two pieces of one key, read in part"),
         FormatFailure::Stopped => PyRuntimeError::new_err("stopped without an exception"),
         FormatFailure::Bug { .. } => PyRuntimeError::new_err(failure.to_string()),

@@ -5,7 +5,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use huai_format::error::{Error as FormatError, Result as Parsed};
-use huai_format::git::deflate::Deflater;
 use huai_format::git::index::{Index, IndexEntry};
 use huai_format::git::object::{Object, PackedForm, put_header};
 use huai_format::git::oid::Oid;
@@ -170,7 +169,6 @@ pub struct Packs {
     recent: Recent,
     /// The work that reads may still cost beyond their worth.
     spare: u64,
-    deflater: Option<Deflater>,
 }
 
 impl Packs {
@@ -182,7 +180,6 @@ impl Packs {
             opened: Vec::new(),
             recent: Recent::new(keep),
             spare,
-            deflater: None,
         }
     }
 
@@ -220,25 +217,8 @@ impl Packs {
         pack.packed(&place).map(Some)
     }
 
-    /// Return the record of an object as a whole one, copied or made from a delta.
-    pub fn record(&mut self, oid: &Oid) -> Parsed<Option<Vec<u8>>> {
-        let Some(mut packed) = self.packed(oid)? else {
-            return Ok(None);
-        };
-        if matches!(packed.form, PackedForm::From(_)) {
-            let Some(found) = self.find(oid)? else {
-                return Ok(None);
-            };
-            let deflater = self.deflater.get_or_insert_with(Deflater::quick);
-            deflater.deflate(&found.content, &mut packed.data)?;
-            packed.form = PackedForm::Whole(found.kind);
-            packed.size = found.content.len();
-        }
-        Ok(Some(record_of(&packed)))
-    }
-
     /// Return an object and its bases, each as in its pack, the whole one last.
-    /// A long chain is replaced by the object alone, as `record` returns it.
+    /// `None` if the object is missing, or its chain is too long to be copied.
     pub fn chain(&mut self, oid: &Oid) -> Parsed<Option<Chain>> {
         let Some(mut place) = self.locate(oid)? else {
             return Ok(None);
@@ -256,8 +236,7 @@ impl Packs {
                 _ => break,
             }
         }
-        let record = self.record(oid)?;
-        Ok(record.map(|record| vec![(*oid, record)]))
+        Ok(None)
     }
 
     /// Return the path of the pack that has an object, unless it has another one as well.
@@ -386,7 +365,7 @@ fn unreadable(path: &[u8], errno: Errno) -> FormatError {
     boxed(Error::new("read", path, errno))
 }
 
-fn boxed(error: Error) -> FormatError {
+pub(super) fn boxed(error: Error) -> FormatError {
     FormatError::Lent(Box::new(error))
 }
 

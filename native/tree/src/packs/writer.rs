@@ -14,11 +14,12 @@ use huai_format::error::{Error as FormatError, Result as Made};
 use huai_format::git::deflate::Deflater;
 use huai_format::git::index::{self, IndexEntry};
 use huai_format::git::object::{self, Kind};
-use huai_format::git::oid::{Checksum, OID_BYTES, Oid};
+use huai_format::git::oid::Oid;
 use huai_format::git::records;
 use huai_format::objects::ObjectWriter;
 
-use super::read::Packs;
+use super::finish::{Unfinished, index_name};
+use super::read::{Packs, boxed};
 use crate::sys::call::{self, Outcome};
 use crate::sys::change;
 use crate::sys::error::{Errno, Error, Result};
@@ -26,17 +27,12 @@ use crate::sys::workers;
 
 /// The bytes of objects that are compressed together.
 const TOGETHER: usize = 1 << 20;
-/// The bytes of a read for the checksum.
-const BLOCK: usize = 1 << 20;
-/// The mode of a complete pack, which no process writes to.
-const COMPLETE: u32 = 0o444;
-const INDEX: &[u8] = b".index";
 
 /// A writer of the objects that a folder lacks.
 pub struct PackWriter {
     folder: OwnedFd,
     path: Vec<u8>,
-    /// The name of the unfinished pack; that of its index ends in `INDEX`.
+    /// The name of the unfinished pack.
     name: Vec<u8>,
     threads: usize,
     known: Packs,
@@ -107,17 +103,25 @@ impl PackWriter {
             return Ok(None);
         }
         self.compress()?;
-        let sealed = self.seal();
-        let checksum = sealed.map_err(|errno| self.failed(errno))?;
-        let index = index::encode(std::mem::take(&mut self.places), &checksum)?;
-        let outcome = self.show(&checksum, &index);
-        outcome.map(Some).map_err(|errno| self.failed(errno))
+        let places = std::mem::take(&mut self.places);
+        let failed = |errno| self.failed(errno);
+        let file = self.file.as_ref().ok_or(Errno::BADF).map_err(failed)?;
+        let pack = Unfinished {
+            folder: self.folder.as_fd(),
+            name: &self.name,
+            file: file.as_fd(),
+        };
+        let checksum = pack.seal(places.len(), self.offset).map_err(failed)?;
+        let index = index::encode(places, &checksum)?;
+        let (stem, _) = pack.show(&checksum, &index).map_err(failed)?;
+        self.file = None;
+        Ok(Some(stem))
     }
 
     /// Drop everything; may be called at any time.
     pub fn abort(&mut self) -> Result<()> {
         self.file = None;
-        for name in [&self.name, &self.index_name()] {
+        for name in [&self.name, &index_name(&self.name)] {
             match change::unlink(self.folder.as_fd(), name) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(errno) => return Err(Error::new("remove", &self.path, errno)),
@@ -152,55 +156,6 @@ impl PackWriter {
             change::write(file.as_fd(), &records::header(0))?;
         }
         self.file.as_ref().map(AsFd::as_fd).ok_or(Errno::BADF)
-    }
-
-    /// Set the count in the header, and append the checksum of everything.
-    fn seal(&mut self) -> Outcome<[u8; OID_BYTES]> {
-        let objects = u32::try_from(self.places.len()).map_err(|_| Errno::FBIG)?;
-        let end = self.offset;
-        let file = call::open_file_at(self.folder.as_fd(), &self.name)?;
-        let mut checksum = Checksum::default();
-        let header = records::header(objects);
-        checksum.update(&header);
-        let mut at = header.len() as u64;
-        let mut block = vec![0; BLOCK];
-        while at < end {
-            let left = usize::try_from(end - at).unwrap_or(BLOCK).min(BLOCK);
-            let block = &mut block[..left];
-            call::read_all_at(file.as_fd(), at, block)?;
-            checksum.update(block);
-            at += left as u64;
-        }
-        let checksum = checksum.finish();
-        let pack = self.file()?;
-        change::write_at(pack, 0, &header)?;
-        change::write_at(pack, end, &checksum)?;
-        change::sync(pack)?;
-        Ok(checksum)
-    }
-
-    /// Rename the pack and then, as the last step, its index.  A pack is named after its bytes,
-    /// so it can only replace an equal one.
-    fn show(&mut self, checksum: &[u8; OID_BYTES], index: &[u8]) -> Outcome<Vec<u8>> {
-        let folder = self.folder.as_fd();
-        let index_name = self.index_name();
-        let file = change::make_file(folder, &index_name)?;
-        change::write(file.as_fd(), index)?;
-        change::sync(file.as_fd())?;
-        change::set_mode(file.as_fd(), COMPLETE)?;
-        if let Some(pack) = self.file.take() {
-            change::set_mode(pack.as_fd(), COMPLETE)?;
-        }
-        let stem = format!("pack-{}", Oid::new(*checksum)).into_bytes();
-        let [pack, index] = [&b".pack"[..], b".idx"].map(|suffix| [&stem, suffix].concat());
-        change::rename((folder, &self.name), (folder, &pack))?;
-        change::rename((folder, &index_name), (folder, &index))?;
-        change::sync(folder)?;
-        Ok(stem)
-    }
-
-    fn index_name(&self) -> Vec<u8> {
-        [&self.name, INDEX].concat()
     }
 
     fn failed(&self, errno: Errno) -> FormatError {
@@ -245,8 +200,4 @@ fn compressed(objects: &[Object], threads: usize) -> Made<Vec<Vec<u8>>> {
     let mut records: Vec<_> = records.into_iter().flatten().collect();
     records.sort_unstable_by_key(|(number, _)| *number);
     records.into_iter().map(|(_, record)| record).collect()
-}
-
-fn boxed(error: Error) -> FormatError {
-    FormatError::Lent(Box::new(error))
 }

@@ -45,9 +45,9 @@ pub(crate) fn reopen(number: u32) -> Outcome<OwnedFd> {
     })
 }
 
-/// Open a private file for writing.
+/// Open a private file for reading and writing.
 pub(crate) fn open_file(path: &[u8]) -> Outcome<OwnedFd> {
-    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     again(Errno::INTR, || rustix::fs::open(path, flags, Mode::empty()))
 }
 

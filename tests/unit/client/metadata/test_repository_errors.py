@@ -33,8 +33,6 @@ def test_damaged_objects_are_not_missing_ones(tmp_path: Path) -> None:
     commit, absent = bytes.fromhex(upstream.head.commit), bytes(20)
     assert commit in repository
     assert absent not in repository
-    assert repository.record(absent) is None
-    assert repository.chain(absent) == []
     with pytest.raises(DamagedRepositoryError, match="the object is missing"):
         repository.read(absent, "blob")
     with pytest.raises(FormatError, match="a blob was expected"):
@@ -44,7 +42,6 @@ def test_damaged_objects_are_not_missing_ones(tmp_path: Path) -> None:
             file.chmod(0o644)
             os.truncate(file, 20)
         damaged = Repository(upstream.places.repository)
-        reads = [damaged.find, damaged.record, damaged.chain]
-        for read in (*reads, damaged.__contains__) if ending == "idx" else reads:
+        for read in (damaged.find, damaged.__contains__) if ending == "idx" else (damaged.find,):
             with pytest.raises(DamagedRepositoryError):
                 read(commit)

@@ -4,10 +4,9 @@ import pytest
 
 from huai_client.metadata.git.connectivity import check_connected, read_commit
 from huai_client.metadata.git.limits import Work
-from huai_client.metadata.git.objects import GitObject, MissingObjectError, WithReceived
-from huai_native._native import ResolvedPack
-from huai_schema.errors import FormatError
-from tests.support.packs import PackObjects, full_record, pack, resolved
+from huai_client.metadata.git.objects import GitObject
+from huai_schema.errors import FormatError, MissingObjectError
+from tests.support.packs import PackObjects, full_record, pack, resolve
 
 
 class Counting(PackObjects):
@@ -58,11 +57,11 @@ def test_each_object_of_a_first_fetch_has_to_be_here() -> None:
         lost.objects = {each: found for each, found in objects.objects.items() if each != oid}
         with pytest.raises(MissingObjectError, match=oid.hex()):
             check_connected(top, [], lost)
-        received = resolved(
-            pack([full_record(objects.objects[oid].data, objects.objects[oid].kind)])
-        )
-        assert isinstance(received, ResolvedPack)
-        check_connected(top, [], WithReceived(received, lost))
+        commit = bytes.fromhex(lost.commit(top))
+        records = [full_record(objects.objects[oid].data, objects.objects[oid].kind)]
+        assert resolve(pack(records), lost, target=(commit, [])).keys() == {oid}
+        with pytest.raises(MissingObjectError, match=oid.hex()):
+            resolve(pack([]), lost, target=(commit, []))
 
 
 def test_what_a_complete_snapshot_has_in_its_place_is_not_read() -> None:

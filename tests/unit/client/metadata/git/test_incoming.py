@@ -8,24 +8,32 @@ import pytest
 
 from huai_client.metadata.git.incoming import IncomingPack
 from huai_client.metadata.git.limits import WORK_BYTES, WORK_PER_BYTE, Work
-from huai_client.metadata.git.objects import GitObject, Packed
-from huai_native._native import Packs, ResolvedPack
+from huai_client.metadata.git.objects import GitObject, Objects
+from huai_native._native import Packs
 from huai_schema.errors import FormatError
 from tests.support.git_objects import object_id
 from tests.support.http_fixtures import git
-from tests.support.packs import PackObjects, appended, copy, delta, full_record, ids, on_name, pack
+from tests.support.packs import (
+    PackObjects,
+    appended,
+    copy,
+    delta,
+    full_record,
+    ids,
+    on_name,
+    pack,
+    record,
+)
 
 TEXT = b"a line of text\n" * 20
 NOISE = bytes(range(256)) * 20
 
 
-def install(folder: Path, packed: bytes, objects: Packed | None = None) -> ResolvedPack:
+def install(folder: Path, packed: bytes, objects: Objects | None = None) -> Path | None:
     with IncomingPack(folder) as incoming:
         for at in range(0, len(packed), 7):
             incoming.write(packed[at : at + 7])
-        received = incoming.complete(PackObjects() if objects is None else objects, Work())
-        incoming.install()
-        return received
+        return incoming.install(PackObjects() if objects is None else objects, Work())[0]
 
 
 def test_a_pack_may_unfold_in_proportion_to_its_bytes(tmp_path: Path) -> None:
@@ -38,7 +46,7 @@ def test_a_pack_may_unfold_in_proportion_to_its_bytes(tmp_path: Path) -> None:
         work = Work(limit)
         with IncomingPack(tmp_path) as incoming:
             incoming.write(packed)
-            incoming.complete(PackObjects(), work)
+            incoming.install(PackObjects(), work)
         return work.left
 
     allowed = WORK_PER_BYTE * len(packed)
@@ -69,42 +77,18 @@ def test_a_pack_is_installed_as_it_came(tmp_path: Path) -> None:
 def test_a_thin_pack_gets_its_bases(tmp_path: Path, base: bytes) -> None:
     objects = PackObjects()
     oid = objects.blob(base)
-    received = install(
-        tmp_path, pack([full_record(b"other"), on_name(oid, appended(base, b"x"))]), objects
-    )
-    unsent = [object_id("blob", b"other"), object_id("blob", base + b"x")]
-    assert len(received) == 2
-    assert all(each in received for each in unsent)
-    (index,) = tmp_path.glob("*.idx")
-    listing = git("verify-pack", "-v", index)
-    assert {oid.hex(), *(each.hex() for each in unsent)} <= set(listing.split())
-    git("index-pack", "--strict", "-o", tmp_path / "again.idx", index.with_suffix(".pack"))
-    assert (tmp_path / "again.idx").read_bytes() == index.read_bytes()
+    install(tmp_path, pack([full_record(b"other"), on_name(oid, appended(base, b"x"))]), objects)
+    assert installed(tmp_path) == ids([base, b"other", base + b"x"])
 
 
 def test_a_base_that_lies_in_a_pack_is_copied(tmp_path: Path) -> None:
-    objects = PackObjects()
-    oid = objects.blob(NOISE)
-    objects.records[oid] = full_record(NOISE)
-    install(tmp_path, pack([on_name(oid, appended(NOISE, b"x"))]), objects)
-    (index,) = tmp_path.glob("*.idx")
-    assert index.with_suffix(".pack").read_bytes()[:-20].endswith(full_record(NOISE))
-    git("index-pack", "--strict", "-o", tmp_path / "again.idx", index.with_suffix(".pack"))
-    assert (tmp_path / "again.idx").read_bytes() == index.read_bytes()
-
-
-@pytest.mark.parametrize("text", [TEXT, NOISE, b""])
-def test_the_record_of_an_object_is_a_whole_one(tmp_path: Path, text: bytes) -> None:
-    oid, other = object_id("blob", text), object_id("blob", text + b"x")
-    install(tmp_path / "one", pack([full_record(text), on_name(oid, appended(text, b"x"))]))
-    packs = Packs(1 << 20)
-    packs.add(bytes(tmp_path / "one"))
-    assert packs.record(oid) == full_record(text)
-    assert packs.record(object_id("blob", b"missing")) is None
-    assert packs.chain(object_id("blob", b"missing")) is None
-    record = packs.record(other)
-    assert record is not None
-    assert other in install(tmp_path / "two", pack([record]))
+    copied = record(3, NOISE, level=1)
+    assert copied != full_record(NOISE)
+    install(tmp_path / "one", pack([copied]))
+    delta = on_name(object_id("blob", NOISE), appended(NOISE, b"x"))
+    path = install(tmp_path / "two", pack([delta]), Lying(tmp_path / "one"))
+    assert path is not None
+    assert path.read_bytes()[12:-20] == delta + copied
 
 
 class Lying:
@@ -118,12 +102,6 @@ class Lying:
     def find(self, oid: bytes) -> GitObject | None:
         item = self.packs.find(oid)
         return GitObject(*item) if item else None
-
-    def record(self, oid: bytes) -> bytes | None:
-        return self.packs.record(oid)
-
-    def chain(self, oid: bytes) -> list[tuple[bytes, bytes]]:
-        return self.packs.chain(oid) or []
 
     def __contains__(self, oid: bytes) -> bool:
         return oid in self.packs
@@ -199,23 +177,20 @@ def test_packs_that_make_objects_from_one_another(tmp_path: Path) -> None:
 
 
 def test_no_record_is_made_of_damaged_bytes(tmp_path: Path) -> None:
-    oid = object_id("blob", TEXT)
-    install(tmp_path, pack([full_record(TEXT)]))
-    packs = Packs(1 << 20)
-    packs.add(bytes(tmp_path))
-    (path,) = tmp_path.glob("*.pack")
+    path = install(tmp_path / "one", pack([full_record(TEXT)]))
+    assert path is not None
     path.chmod(0o644)
     data = bytearray(path.read_bytes())
     data[20] ^= 1
     path.write_bytes(data)
-    packs.forget()
-    for copied in (packs.record, packs.chain):
-        with pytest.raises(FormatError, match="damaged"):
-            copied(oid)
+    thin = pack([on_name(object_id("blob", TEXT), appended(TEXT, b"x"))])
+    with pytest.raises(FormatError, match="damaged"):
+        install(tmp_path / "two", thin, Lying(tmp_path / "one"))
+    assert not list((tmp_path / "two").iterdir())
 
 
 def test_an_empty_pack_leaves_nothing(tmp_path: Path) -> None:
-    assert not len(install(tmp_path, pack([])))
+    assert install(tmp_path, pack([])) is None
     assert not list(tmp_path.iterdir())
 
 

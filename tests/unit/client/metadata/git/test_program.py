@@ -2,10 +2,9 @@
 
 import pytest
 
-from huai_client.metadata.git.objects import MissingObjectError
 from huai_client.metadata.git.program import git_error
 from huai_client.metadata.http import MetadataUrl, NotServedError, UpstreamDownError, UpstreamError
-from huai_schema.errors import FormatError
+from huai_schema.errors import FormatError, MissingObjectError
 
 URL = MetadataUrl("ssh://me:secret@host/m.git")
 

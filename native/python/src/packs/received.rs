@@ -1,0 +1,149 @@
+//! Packs that were received, and a check that all objects of a commit are present.
+
+use huai_format::budget::Budget;
+use huai_format::error::{Error, Result};
+use huai_format::git::connected;
+use huai_format::git::object::{Kind, Object};
+use huai_format::git::oid::Oid;
+use huai_format::git::resolve::{LocalObjects, Room};
+use huai_tree::packs::read::Chain;
+use huai_tree::packs::received::{self, PackedObjects, TargetCommit};
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::PyBytes;
+
+use super::read::{Packs, parse_oid};
+use crate::sys::errors::refuse;
+use crate::sys::wait::wait_asking;
+
+/// The name of the pack if it added a file, the content of the commit, the work that was done.
+type InstalledPack<'py> = (Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, u64);
+
+/// Install the pack that was received as `name` in `folder`.
+#[pyfunction]
+#[pyo3(signature = (folder, name, objects, check, *, target, work, room))]
+#[expect(clippy::too_many_arguments, reason = "named ones, of Python")]
+pub(crate) fn install_pack<'py>(
+    py: Python<'py>,
+    folder: &[u8],
+    name: &[u8],
+    objects: &Bound<'py, PyAny>,
+    check: &Bound<'py, PyAny>,
+    target: Option<(PyBackedBytes, Vec<PyBackedBytes>)>,
+    work: u64,
+    room: (u64, u64),
+) -> PyResult<InstalledPack<'py>> {
+    let target = target.map(|(commit, complete)| {
+        let commit = parse_oid(&commit)?;
+        parse_oids(&complete).map(|complete| TargetCommit { commit, complete })
+    });
+    let target = target.transpose()?;
+    let (held, naming) = room;
+    let room = Room { held, naming };
+    let mut objects = Lent::new(objects)?;
+    let (installed, spent) = spending(py, check, work, |budget| {
+        received::install(folder, name, target.as_ref(), &mut objects, room, budget)
+    })?;
+    let pack = installed.pack.map(|pack| PyBytes::new(py, &pack));
+    Ok((pack, PyBytes::new(py, &installed.commit), spent))
+}
+
+/// Check that all objects of a tree are present; returns how much of `work` was done.
+#[pyfunction]
+#[pyo3(signature = (target, complete, objects, check, *, work))]
+pub(crate) fn check_connected(
+    py: Python<'_>,
+    target: &[u8],
+    complete: Vec<PyBackedBytes>,
+    objects: &Bound<'_, PyAny>,
+    check: &Bound<'_, PyAny>,
+    work: u64,
+) -> PyResult<u64> {
+    let (tree, complete) = (parse_oid(target)?, parse_oids(&complete)?);
+    let mut objects = Lent::new(objects)?;
+    let ((), spent) = spending(py, check, work, |budget| {
+        connected::check_connected(tree, &complete, &mut objects, budget)
+    })?;
+    Ok(spent)
+}
+
+fn parse_oids(oids: &[PyBackedBytes]) -> PyResult<Vec<Oid>> {
+    oids.iter().map(|oid| parse_oid(oid)).collect()
+}
+
+/// Return the result of a call, and how much of `work` was done.
+fn spending<T: Send>(
+    py: Python<'_>,
+    check: &Bound<'_, PyAny>,
+    work: u64,
+    call: impl FnOnce(&mut Budget<'_>) -> Result<T> + Send,
+) -> PyResult<(T, u64)> {
+    let (outcome, left) = wait_asking(py, Some(check.as_unbound()), |stop| {
+        let stopped = || stop.is_set();
+        let mut budget = Budget::new(work, &stopped);
+        let outcome = call(&mut budget);
+        (outcome, budget.left())
+    })?;
+    Ok((outcome.map_err(refuse)?, work.saturating_sub(left)))
+}
+
+/// A Python object with `find(oid)` and `in`.  Its exceptions come through unchanged.
+///
+/// What its `packs` hold, if it has any, is found there without Python.
+struct Lent {
+    packs: Option<Py<Packs>>,
+    objects: Py<PyAny>,
+}
+
+impl Lent {
+    fn new(objects: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let packs = objects.getattr_opt(intern!(objects.py(), "packs"))?;
+        Ok(Self {
+            packs: packs.and_then(|it| it.cast_into().ok()).map(Bound::unbind),
+            objects: objects.clone().unbind(),
+        })
+    }
+
+    /// Call Python, which judges objects that are missing or damaged.
+    fn ask<T>(&self, question: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Result<T> {
+        let outcome = Python::attach(|py| question(self.objects.bind(py)));
+        outcome.map_err(|raised| Error::Lent(Box::new(raised)))
+    }
+}
+
+impl LocalObjects for Lent {
+    fn find(&mut self, oid: &Oid) -> Result<Option<Object>> {
+        let packed = self.packs.as_ref().and_then(|it| it.get().object(oid));
+        if let Some(object) = packed {
+            return Ok(Some(Object::clone(&object)));
+        }
+        self.ask(|objects| {
+            let oid = PyBytes::new(objects.py(), oid.as_bytes());
+            let object = objects.call_method1(intern!(objects.py(), "find"), (oid,))?;
+            let object: Option<(PyBackedStr, PyBackedBytes)> = object.extract()?;
+            let object = object.map(|(kind, content)| {
+                let unknown = || PyValueError::new_err("no kind of object");
+                let kind = Kind::parse(&kind).ok_or_else(unknown)?;
+                let content = content.to_vec();
+                Ok(Object { kind, content })
+            });
+            object.transpose()
+        })
+    }
+
+    fn has(&mut self, oid: &Oid) -> Result<bool> {
+        let is_packed = self.packs.as_ref().is_some_and(|it| it.get().has(oid));
+        if is_packed {
+            return Ok(true);
+        }
+        self.ask(|objects| objects.contains(PyBytes::new(objects.py(), oid.as_bytes())))
+    }
+}
+
+impl PackedObjects for Lent {
+    fn chain(&mut self, oid: &Oid) -> Option<Chain> {
+        self.packs.as_ref()?.get().chain(oid)
+    }
+}
