@@ -2,10 +2,11 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use huai_format::line::Leaves;
+use huai_format::path::RelPath;
 use rustix::io::Errno;
 
-use super::entry::{Entry, Kind};
-use super::leaf_lines::{LeafLines, OwnerNumbers};
+use super::entry::{Entry, Kind, OwnerNumbers};
 use super::record::{self, Operation, Record};
 use super::workplace::{Ground, Workplace};
 use crate::sys::call::{self, Outcome};
@@ -50,7 +51,7 @@ impl Maker {
             building: building.map(opened).transpose()?,
             current: None,
             entered: Vec::new(),
-            owners: OwnerNumbers::new(),
+            owners: OwnerNumbers::default(),
             unowned: 0,
             displaced: 0,
         })
@@ -97,8 +98,12 @@ impl Maker {
             Operation::Move => self.rename_directory(record).map_err(plain),
             Operation::Remove => self.remove(record.name).map_err(plain),
             Operation::Owner => {
-                let number = record.attributes.user;
-                self.owners.insert(record.name.to_vec(), number);
+                let (owners, name) = match record.name.split_first() {
+                    Some((b'u', name)) => (&mut self.owners.users, name),
+                    Some((b'g', name)) => (&mut self.owners.groups, name),
+                    _ => return Err(plain(Errno::INVAL)),
+                };
+                owners.insert(name.to_vec(), record.attributes.user);
                 Ok(())
             }
             _ => entry_of(record)
@@ -139,23 +144,15 @@ impl Maker {
     /// Make all leaves of the current directory.
     fn make_leaves(&mut self, listing: &Record<'_>) -> std::result::Result<(), Failure> {
         let text = listing.other.ok_or((Errno::INVAL, None))?;
-        let owners = std::mem::take(&mut self.owners);
         let usual = (listing.attributes.user, listing.attributes.group);
-        let mut lines = LeafLines::new(listing.name, text, usual, &owners);
-        let outcome = self.make_lines(&mut lines);
-        self.owners = owners;
-        outcome
-    }
-
-    fn make_lines(&mut self, lines: &mut LeafLines<'_>) -> std::result::Result<(), Failure> {
-        loop {
-            let outcome = match lines.next() {
-                Ok(None) => return Ok(()),
-                Ok(Some((name, entry))) => self.make(name, &entry),
-                Err(errno) => Err(errno),
-            };
-            outcome.map_err(|errno| (errno, Some(lines.name().to_vec())))?;
+        let directory = RelPath::trusted(listing.name.to_vec());
+        for leaf in Leaves::new(&directory, text, b"") {
+            let leaf = leaf.map_err(|_| (Errno::BADMSG, Some(Vec::new())))?;
+            let entry = Entry::of(&leaf, usual, &self.owners).ok_or(Errno::BADMSG);
+            let outcome = entry.and_then(|entry| self.make(&leaf.name, &entry));
+            outcome.map_err(|errno| (errno, Some(leaf.name.to_vec())))?;
         }
+        Ok(())
     }
 
     fn set_attributes(&mut self, record: &Record<'_>) -> Outcome<()> {

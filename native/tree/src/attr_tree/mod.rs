@@ -6,7 +6,6 @@
 
 mod attributes;
 mod entry;
-mod leaf_lines;
 mod maker;
 mod record;
 mod workplace;

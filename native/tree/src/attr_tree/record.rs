@@ -38,7 +38,7 @@ pub(super) enum Operation {
     Attributes,
     /// Move the directory at the path `name` to the path `other`.
     Move,
-    /// Define the user's number for the field `name` of lines: u or g, escaped name.
+    /// Define the number of an owner, whose `name` begins with u or g.
     Owner,
 }
 

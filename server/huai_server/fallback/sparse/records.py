@@ -115,7 +115,7 @@ class Records:
         name = unescape(field[1:])
         number = owners.uid(name) if field[:1] == b"u" else owners.gid(name)
         self._sent_owners.add(field)
-        self._pack((0, 0, 0, number, 0, 0, _OWNER), field, None)
+        self._pack((0, 0, 0, number, 0, 0, _OWNER), field[:1] + name, None)
 
     def _pack(
         self, numbers: tuple[int, int, int, int, int, int, int], name: bytes, other: bytes | None
